@@ -95,6 +95,13 @@ impl std::error::Error for Error {
     }
 }
 
+/// Returns what an error calls a sample: by its id and its name, but by neither twice.
+#[doc(hidden)] // the command words the errors of samples anew
+pub fn sample_called(id: u64, name: &str, source: &impl std::fmt::Display) -> String {
+    let (number, name) = (format!("sample {id}"), Shown(name).to_string());
+    if name == number || source.to_string().starts_with(&name) { number } else { format!("{number} ({name})") }
+}
+
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
         Error(Box::new(kind))
@@ -290,7 +297,7 @@ pub enum ErrorKind {
         reason: String,
     },
     /// A sample of the data set failed.
-    #[error("sample {id} ({}): {source}", Shown(name))]
+    #[error("{}: {source}", sample_called(*id, name, source))]
     Sample {
         /// The sample's id.
         id: u64,
@@ -418,5 +425,16 @@ mod tests {
             let shown = Error::from(kind).to_string();
             assert!(shown.contains("a\\u{1b}[2J\n\\u{7}\\u{202e}"), "{shown:?}");
         }
+    }
+
+    #[test]
+    fn a_sample_is_called_once() {
+        let error = |name: &str| {
+            let source = Error::io("/data/a.jpg", std::io::Error::other("gone"));
+            Error::from(ErrorKind::Sample { id: 2, name: name.to_owned(), source }).to_string()
+        };
+        assert_eq!(error("sample 2"), "sample 2: /data/a.jpg: gone");
+        assert_eq!(error("/data/a.jpg"), "sample 2: /data/a.jpg: gone");
+        assert_eq!(error("x.npy, image 2"), "sample 2 (x.npy, image 2): /data/a.jpg: gone");
     }
 }

@@ -10,6 +10,7 @@ pub use crate::dataset::remote_error::is_remote as is_network_failure;
 pub use crate::dataset::{addresses_of, remote::StoreFolder};
 pub use crate::decode::panics::caught;
 pub use crate::decode::tiff::TiffPixels;
+pub use crate::error::sample_called;
 pub use crate::gpu::measure::{Dispatch, Rig, StagingRing, draw, draw_many};
 pub use crate::gpu::{Attached, Clock, Fault, Mock, attached, mocked, run_checked};
 pub use crate::launcher::BY_HAND as SHARD_BY_HAND;

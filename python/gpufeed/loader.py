@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -111,6 +112,8 @@ class DataLoader(Positioned):
                 raise ArgumentError("drop_last: True, but last_batch says otherwise; give one of the two")
         self._native_data = self._open()
         self._length = len(self._native_data)
+        for text in self._native_data.warnings:
+            warnings.warn(text, UserWarning, stacklevel=2)
         if self._normalize is not None:
             # The loader itself sees the list without its last Normalize.
             _gpufeed.recipe_check(whole, self._native_data.channels)

@@ -205,6 +205,19 @@ impl Dataset {
         Ok(self.dataset()?.channels())
     }
 
+    /// What the data set noticed when it was opened: what its labels are, and what it does not read.
+    #[getter]
+    fn notices(&self) -> PyResult<Vec<String>> {
+        Ok(self.dataset()?.notices().iter().map(ToString::to_string).collect())
+    }
+
+    /// Those of the notices of which a loader warns.
+    #[getter]
+    fn warnings(&self) -> PyResult<Vec<String>> {
+        let notices = self.dataset()?.notices();
+        Ok(notices.iter().filter(|notice| notice.is_warning()).map(ToString::to_string).collect())
+    }
+
     fn __repr__(&self) -> PyResult<String> {
         Ok(format!("gpufeed.Dataset({}, {} samples)", self.description, self.dataset()?.len()))
     }

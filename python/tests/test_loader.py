@@ -302,6 +302,17 @@ def test_files_by_path(tmp_path: Path) -> None:
     assert (tmp_path / "sheet.png").read_bytes()[1:4] == b"PNG"
 
 
+def test_what_a_set_does_not_read_is_a_warning(tmp_path: Path) -> None:
+    root = folder(tmp_path)
+    (root / ".ipynb_checkpoints").mkdir()
+    image = next(path for path in sorted(root.rglob("*.*")) if path.is_file())
+    (root / ".ipynb_checkpoints" / image.name).write_bytes(image.read_bytes())
+    data = gpufeed.open(root)
+    assert data.warnings == data.notices and "with 1 images" in data.warnings[0]
+    with pytest.warns(UserWarning, match="the first is .ipynb_checkpoints"):
+        loader(data)
+
+
 def test_buffers_return_and_are_never_torn() -> None:
     rounds, held = (10_000 if FULL else 300) // 25, []
     made = loader(Numbered(400), NUMBERED, batch_size=16, memory_budget="200K")

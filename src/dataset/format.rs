@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 /// | a file `.tar`, a brace list of them, a folder with some and without folders | [`Tar`](Self::Tar) |
 /// | a file `.parquet`, a brace list of them, a folder with some, itself or where Hugging Face's Hub has them | [`Parquet`](Self::Parquet) |
 /// | a file `.mdb`, a folder with `data.mdb` | [`Lmdb`](Self::Lmdb) |
-/// | a folder with `train-images-idx3-ubyte` and its like (MNIST's, or one part of EMNIST), or with a folder `raw` of these | [`Idx`](Self::Idx) |
+/// | a folder with `train-images-idx3-ubyte` and its like (MNIST's, or one part of EMNIST), or with a folder `raw` of these, or torchvision's root (`root/MNIST/raw`) | [`Idx`](Self::Idx) |
 /// | a folder with CIFAR's files, or with the folder that they come in | [`Cifar`](Self::Cifar) |
 /// | another folder with folders | [`Folder`](Self::Folder) |
 /// | another folder | [`Images`](Self::Images) |

@@ -32,6 +32,7 @@ mod labels;
 mod list;
 mod lmdb;
 mod memory;
+mod notice;
 mod numpy;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -64,6 +65,8 @@ pub use list::{ImageList, ImageListBuilder};
 pub use lmdb::LmdbWriter;
 pub use lmdb::{Lmdb, LmdbBuilder, LmdbLayout};
 pub use memory::InMemory;
+pub use notice::Notice;
+pub(crate) use notice::log as log_notices;
 pub use numpy::Numpy;
 #[cfg(feature = "parquet")]
 pub use parquet::{Parquet, ParquetBuilder};
@@ -224,6 +227,12 @@ pub trait Dataset: Send + Sync {
     /// `None` by default.
     fn folder(&self) -> Option<&Path> {
         None
+    }
+
+    /// Returns what the data set noticed while it was opened: what its labels are, and what it does not read. A loader
+    /// logs the [warnings](Notice::is_warning) among them when it is built; `explain` shows all. Empty by default.
+    fn notices(&self) -> Vec<Notice> {
+        Vec::new()
     }
 
     /// Returns one weight per sample, the probability of each relative to the others. With weights, an epoch chooses

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "remote")]
 use super::Remote;
-use super::{Dataset, Sample};
+use super::{Dataset, Notice, Sample};
 use crate::error::Result;
 
 macro_rules! forward {
@@ -57,6 +57,10 @@ macro_rules! forward {
 
             fn folder(&self) -> Option<&Path> {
                 (**self).folder()
+            }
+
+            fn notices(&self) -> Vec<Notice> {
+                (**self).notices()
             }
 
             fn weights(&self) -> Option<&[f64]> {
@@ -147,6 +151,10 @@ mod tests {
             Some(Path::new("odd"))
         }
 
+        fn notices(&self) -> Vec<Notice> {
+            vec![Notice::Labels { what: "odd".to_owned() }]
+        }
+
         fn weights(&self) -> Option<&[f64]> {
             Some(&[0.5])
         }
@@ -178,6 +186,7 @@ mod tests {
         assert!(dataset.is_remote());
         assert_eq!(dataset.folder(), Some(Path::new("odd")));
         assert_eq!(dataset.weights(), Some(&[0.5][..]));
+        assert_eq!(dataset.notices(), [Notice::Labels { what: "odd".to_owned() }]);
         assert_eq!(dataset.job_samples(), 7);
         dataset.begin_job(&[4, 1]);
         assert_eq!(begun.load(Ordering::Relaxed), 4);

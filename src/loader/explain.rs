@@ -27,7 +27,7 @@ impl DataLoader {
             (views, crops) => format!(" with {views} views of {crops} crops each"),
         };
         format!(
-            "{}{}{}runs on: {}\n{}{}{}cache: {}\nscaled decode: {scaled}\nseek indexes: {}\norder: {}\n{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
+            "{}{}{}runs on: {}\n{}{}{}cache: {}\nscaled decode: {scaled}\nseek indexes: {}\norder: {}\n{}{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
             plan,
             twice(&self.recipe.transforms),
             mixing(pipeline),
@@ -38,6 +38,7 @@ impl DataLoader {
             cache(pipeline),
             pipeline.decoder.seek_indexes(),
             pipeline.sampler.describe(),
+            data(pipeline),
             pipeline.dataset.len(),
             self.len(),
             pipeline.batch_size,
@@ -72,6 +73,11 @@ fn shaders(pipeline: &Pipeline) -> String {
 /// The line of this process's share of each epoch, where it was set: which rank of how many, and by which variables.
 fn shard(pipeline: &Pipeline) -> String {
     if pipeline.shard == Shard::WHOLE { String::new() } else { format!("shard: {}\n", pipeline.shard) }
+}
+
+/// The lines of what the data set noticed; nothing if it noticed nothing.
+fn data(pipeline: &Pipeline) -> String {
+    pipeline.dataset.notices().iter().map(|notice| format!("data: {notice}\n")).collect()
 }
 
 fn cache(pipeline: &Pipeline) -> String {

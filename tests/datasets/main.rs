@@ -5,6 +5,7 @@ mod arrays;
 #[cfg(all(feature = "parquet", feature = "remote"))]
 mod counts;
 mod lmdb_mutants;
+mod notices;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(feature = "parquet")]

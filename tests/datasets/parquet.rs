@@ -301,3 +301,26 @@ fn larger_images_than_allowed_are_not_read() {
     assert!(error.contains("row 24") && error.contains("888 bytes, but max_file_bytes allows 500"), "{error}");
     assert!(data.read(2, &mut Vec::new()).is_ok());
 }
+
+#[test]
+fn a_broken_key_of_hugging_faces_is_said() {
+    let style = Style { classes: vec!["cat".into(), "dog".into()], ..Style::default() };
+    let rows: Vec<_> = rows(4).into_iter().map(|row| Row { label: row.label.map(|label| label % 2), ..row }).collect();
+    let whole = file(&rows, &style);
+    let with = |from: &str, to: &str| {
+        let at = whole.windows(from.len()).position(|bytes| bytes == from.as_bytes()).unwrap();
+        let mut bytes = whole.clone();
+        bytes[at..at + from.len()].copy_from_slice(to.as_bytes());
+        let (_folder, path) = stored(&bytes);
+        let data = in_memory().open(&path).unwrap();
+        (data.classes().len(), data.notices().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    };
+    let (classes, said) = with("{\"info\": ", "{\"info\": ");
+    assert_eq!((classes, &*said), (2, "labels are 2 classes with names, from the column label"));
+    for (from, to) in [("{\"info\": ", "{\"info\"; "), ("\"names\": [\"cat\", \"dog\"]", "\"names\": [\"cat\", 12345]")]
+    {
+        let (classes, said) = with(from, to);
+        assert_eq!(classes, 0);
+        assert!(said.contains("x.parquet: the key huggingface") && said.contains("cannot be read ("), "{said}");
+    }
+}

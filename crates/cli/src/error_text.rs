@@ -1,12 +1,12 @@
 //! Words the library's errors for users of the command: settings of the API become options or keys of the recipe.
 
 use crate::units;
-use gpufeed::internals::Shown;
+use gpufeed::internals::{Shown, sample_called};
 use gpufeed::{Error, ErrorKind};
 use std::borrow::Cow;
 
 /// Advice in the library's errors that only Rust code can follow. It is cut, because no option does the same.
-const FOR_RUST: [&str; 10] = [
+const FOR_RUST: [&str; 15] = [
     "; choose one with TarShardsBuilder::extensions",
     "; set the layout with LmdbBuilder::layout",
     " raise max_page_bytes, or",
@@ -17,6 +17,11 @@ const FOR_RUST: [&str; 10] = [
     "; set which with Numpy::new().layout(..)",
     " (Dataset::channels)",
     " (ImageList::builder().class_names(true) takes numbers as names)",
+    "; ImageList::builder().label_columns([..]) names one, or all that make a vector",
+    "; ImageList::builder().delimiter(..) names it",
+    "; ImageList::builder().header(true) takes that line for names",
+    "; TarShardsBuilder::text_labels says whether they are",
+    ", and that ending can be chosen with TarShardsBuilder::extensions",
 ];
 
 /// Describes an error of the library.
@@ -35,7 +40,10 @@ pub(crate) fn describe(error: &Error) -> String {
         ErrorKind::FileTooLarge { name, bytes: found, max_file_bytes } => {
             format!("{}: {}; the limit is {}", Shown(name), bytes(found), bytes(max_file_bytes))
         }
-        ErrorKind::Sample { id, name, source } => format!("sample {id} ({}): {}", Shown(name), describe(source)),
+        ErrorKind::Sample { id, name, source } => {
+            let source = describe(source);
+            format!("{}: {source}", sample_called(*id, name, &source))
+        }
         ErrorKind::TooManyFailures { failed, seen, last, .. } => format!(
             "{failed} of the first {seen} samples cannot be used (`gpufeed doctor` names them); the last: {}",
             describe(last)

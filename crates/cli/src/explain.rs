@@ -98,6 +98,7 @@ fn json(loader: &DataLoader, passes: &[(String, shaders::Variant)]) -> serde_jso
             "layout": format!("{:?}", output.layout),
             "dtype": format!("{:?}", output.dtype),
         },
+        "data": loader.dataset().notices().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "samples": loader.dataset().len(),
         "batches": loader.len(),
         "memory_bytes": loader.memory(),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use super::ids::shift;
-use crate::dataset::{Dataset, Sample, out_of_range};
+use crate::dataset::{Dataset, Notice, Sample, out_of_range};
 use crate::error::{Error, Result};
 
 /// Data sets one after the other: torch's `ConcatDataset`.
@@ -176,6 +176,17 @@ impl Dataset for Concat {
     /// Returns the folder of the first part that has one: seek indexes are stored in one folder.
     fn folder(&self) -> Option<&Path> {
         self.parts.iter().find_map(|part| part.data.folder())
+    }
+
+    /// Returns those of all parts, each once.
+    fn notices(&self) -> Vec<Notice> {
+        let mut all = Vec::new();
+        for notice in self.parts.iter().flat_map(|part| part.data.notices()) {
+            if !all.contains(&notice) {
+                all.push(notice);
+            }
+        }
+        all
     }
 
     fn weights(&self) -> Option<&[f64]> {

@@ -19,7 +19,7 @@ pub use weights::Weighted;
 
 #[cfg(test)]
 mod tests {
-    use crate::dataset::{Dataset, Label, Sample, SampleData};
+    use crate::dataset::{Dataset, Label, Notice, Sample, SampleData};
     use crate::error::Result;
     use std::path::Path;
     use std::sync::{Arc, Mutex};
@@ -67,6 +67,10 @@ mod tests {
             Some(Path::new("odd"))
         }
 
+        fn notices(&self) -> Vec<Notice> {
+            vec![Notice::Labels { what: "odd".to_owned() }]
+        }
+
         fn weights(&self) -> Option<&[f64]> {
             Some(&[1.0, 3.0])
         }
@@ -98,6 +102,7 @@ mod tests {
             assert_eq!(data.weights().unwrap().len(), data.len(), "{number}");
             assert_eq!(data.job_samples(), 7, "{number}");
             assert!(data.is_remote(), "{number}");
+            assert_eq!(data.notices(), [Notice::Labels { what: "odd".to_owned() }], "{number}");
             data.begin_job(&[1, data.len() - 1]);
             assert_eq!(std::mem::take(&mut *begun.lock().unwrap()), [1, 1], "{number}");
             let mut buffer = Vec::new();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::ids::stride;
-use crate::dataset::{Dataset, Sample, out_of_range};
+use crate::dataset::{Dataset, Notice, Sample, out_of_range};
 use crate::error::{Error, Result};
 
 /// A data set repeated several times, for long epochs of a small set.
@@ -105,6 +105,10 @@ impl<D: Dataset> Dataset for Repeat<D> {
 
     fn folder(&self) -> Option<&Path> {
         self.data.folder()
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        self.data.notices()
     }
 
     fn weights(&self) -> Option<&[f64]> {

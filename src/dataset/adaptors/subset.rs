@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::ids::stride;
-use crate::dataset::{Dataset, Sample, out_of_range};
+use crate::dataset::{Dataset, Notice, Sample, out_of_range};
 use crate::error::{Error, Result};
 
 /// Samples of a data set by their indices: torch's `Subset`.
@@ -146,6 +146,10 @@ impl<D: Dataset> Dataset for Subset<D> {
 
     fn folder(&self) -> Option<&Path> {
         self.data.folder()
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        self.data.notices()
     }
 
     fn weights(&self) -> Option<&[f64]> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::dataset::{Dataset, Sample};
+use crate::dataset::{Dataset, Notice, Sample};
 use crate::error::Result;
 use crate::sampler::check_weights;
 
@@ -85,6 +85,10 @@ impl<D: Dataset> Dataset for Weighted<D> {
 
     fn folder(&self) -> Option<&Path> {
         self.data.folder()
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        self.data.notices()
     }
 
     fn weights(&self) -> Option<&[f64]> {

@@ -5,7 +5,7 @@ mod values;
 use bytes::Bytes;
 
 use super::labels::Labels;
-use super::{Dataset, PixelFormat, Pixels, Sample, SampleData, out_of_range};
+use super::{Dataset, Notice, PixelFormat, Pixels, Sample, SampleData, out_of_range};
 use crate::error::{Error, Result};
 use values::interleaved;
 
@@ -42,6 +42,8 @@ pub struct Arrays {
     classes: Vec<String>,
     /// Where the images come from; used in sample names.
     source: Option<String>,
+    /// What the reader of a file noticed.
+    notices: Vec<Notice>,
 }
 
 impl Arrays {
@@ -88,6 +90,7 @@ impl Arrays {
             labels: Labels::None,
             classes: Vec::new(),
             source: None,
+            notices: Vec::new(),
         })
     }
 
@@ -162,6 +165,11 @@ impl Arrays {
     pub fn with_classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.classes = names.into_iter().map(Into::into).collect();
         self
+    }
+
+    /// Adds what the reader of a file noticed.
+    pub(super) fn add_notices(&mut self, notices: impl IntoIterator<Item = Notice>) {
+        self.notices.extend(notices);
     }
 
     /// Names the source of the images: image 7 is then called "source, image 7" instead of "sample 7".
@@ -265,6 +273,16 @@ impl Dataset for Arrays {
 
     fn is_in_memory(&self) -> bool {
         true
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        let what = match &self.labels {
+            Labels::None => return self.notices.clone(),
+            Labels::Classes(_) if self.classes.is_empty() => "class numbers".to_owned(),
+            Labels::Classes(_) => format!("{} classes with names", self.classes.len()),
+            Labels::Multi(values) => format!("vectors of {}", values.first().map_or(0, |values| values.len())),
+        };
+        [&[Notice::Labels { what }], &*self.notices].concat()
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use self::layout::{LAYOUTS, Layout, Target};
 use self::pickle::Pickle;
 use super::source::Source;
-use super::{Arrays, Split};
+use super::{Arrays, Notice, Split};
 use crate::error::{Error, Result};
 use crate::regular_file;
 
@@ -79,11 +79,16 @@ impl Cifar {
 
     /// Reads the training split, and the test split of the same data set and layout if its first file is in the same
     /// folder.
-    pub(super) fn parts(folder: &Path) -> Result<(Arrays, Option<Arrays>)> {
-        let (folder, layout, target) = find(folder, Split::Train, |layout| Some(&layout.fine))?;
+    pub(super) fn parts(root: &Path) -> Result<(Arrays, Option<Arrays>)> {
+        let (folder, layout, target) = find(root, Split::Train, |layout| Some(&layout.fine))?;
         let part = |split| whole(&folder, layout.files(split), layout.pickled, target);
         let test = folder.join(layout.test[0]).is_file();
-        Ok((part(Split::Train)?, if test { Some(part(Split::Test)?) } else { None }))
+        let mut train = part(Split::Train)?;
+        // The layouts of one set hold the same images.
+        let others = LAYOUTS.iter().filter(|other| other.coarse.is_some() != layout.coarse.is_some());
+        let mut others = others.filter(|other| other.is_in(root) || other.is_in(&root.join(other.folder)));
+        train.add_notices(others.next().and_then(|other| Notice::not_read("sets beside it", 1, other.folder)));
+        Ok((train, if test { Some(part(Split::Test)?) } else { None }))
     }
 }
 

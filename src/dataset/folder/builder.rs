@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::super::MAX_FILE_BYTES;
 use super::ImageFolder;
+use super::endings::has_extension;
+use super::noticed::{Noticed, below, count, note_hidden};
 use super::walk::{files_below, is_folder, python_order};
+#[cfg(test)]
+use crate::dataset::Notice;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Class names that an error lists; it counts the rest.
@@ -91,25 +95,31 @@ impl ImageFolderBuilder {
             classes: Vec::new(),
             paths: Vec::new(),
             targets: Vec::new(),
+            notices: Vec::new(),
             max_file_bytes: self.max_file_bytes,
         };
-        let root = found.root.clone();
+        let (root, mut noticed) = (found.root.clone(), Noticed::default());
         if self.unlabelled {
-            files_below(&root, &self.extensions, false, &mut found.paths)?;
+            files_below((&root, &root), &self.extensions, false, &mut found.paths, &mut noticed)?;
             if found.paths.is_empty() {
                 let hint = format!("looked for {} at any depth", self.extensions.join(" "));
                 return Err(ErrorKind::EmptyDataset { what: root.display().to_string(), hint }.into());
             }
             found.paths.shrink_to_fit();
+            found.notices = noticed.notices();
             return Ok(found);
         }
 
         let entries = fs::read_dir(&root)
             .and_then(Iterator::collect::<std::io::Result<Vec<DirEntry>>>)
             .map_err(|source| Error::io(&root, source))?;
-        let (mut folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_folder);
+        let (mut folders, mut files): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_folder);
         if folders.is_empty() {
             return Err(self.no_class_folder(&root, files.len()));
+        }
+        files.sort_unstable_by_key(DirEntry::file_name);
+        for file in files.iter().filter(|file| has_extension(&file.file_name(), &self.extensions)) {
+            count(&mut noticed.outside, || file.file_name().to_string_lossy().into_owned());
         }
         folders.sort_unstable_by(|a, b| python_order(&a.file_name(), &b.file_name()));
 
@@ -117,7 +127,10 @@ impl ImageFolderBuilder {
         for (folder, class) in folders.iter().zip(0u32..) {
             let name = folder.file_name().to_string_lossy().into_owned();
             let before = found.paths.len();
-            files_below(&folder.path(), &self.extensions, true, &mut found.paths)?;
+            files_below((&root, &folder.path()), &self.extensions, true, &mut found.paths, &mut noticed)?;
+            if name.starts_with('.') {
+                note_hidden(&mut noticed, || below(&root, &folder.path()), found.paths.len() - before);
+            }
             if found.paths.len() == before {
                 empty.push(name.clone());
             }
@@ -129,6 +142,7 @@ impl ImageFolderBuilder {
         }
         found.paths.shrink_to_fit();
         found.targets.shrink_to_fit();
+        found.notices = noticed.notices();
         Ok(found)
     }
 
@@ -218,6 +232,36 @@ mod tests {
         let error = ImageFolder::flat(tree(&["a/1.txt"]).path()).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::EmptyDataset { hint, .. } if hint.ends_with(".webp at any depth")));
         assert!(matches!(ImageFolder::flat("/no/such/folder").unwrap_err().kind(), ErrorKind::Io { .. }));
+    }
+
+    #[test]
+    fn hidden_folders_are_classes_as_in_torchvision_and_are_said() {
+        let root =
+            tree(&[".ipynb_checkpoints/1.jpg", "cat/1.jpg", "cat/.thumbs/1.jpg", "cat/.thumbs/2.jpg", "dog/1.jpg"]);
+        let data = ImageFolder::open(root.path()).unwrap();
+        assert_eq!((data.classes().len(), data.len()), (3, 5));
+        let notices = data.notices();
+        assert!(notices[0].is_warning());
+        let expected = Notice::HiddenFolders { folders: 2, first: ".ipynb_checkpoints".into(), images: 3 };
+        assert_eq!(notices, [expected]);
+        assert!(ImageFolder::open(tree(&["cat/1.jpg"]).path()).unwrap().notices().is_empty());
+    }
+
+    #[test]
+    fn images_that_are_not_taken_are_counted() {
+        let root = tree(&["cat/1.jpg", "cat/2.GIF", "cat/deep/3.gif", "cat/notes.txt", "4.jpg", "5.jpg", "readme.txt"]);
+        let said = |data: ImageFolder| data.notices().iter().map(Notice::to_string).collect::<Vec<_>>();
+        let classes = said(ImageFolder::open(root.path()).unwrap());
+        assert_eq!(
+            classes,
+            [
+                "2 files in .gif are not read; the first is 2.GIF",
+                "2 images outside of the class folders are not read; the first is 4.jpg",
+            ]
+        );
+        let root = tree(&["1.jpg", ".trash/2.jpg", ".trash/3.jpg"]);
+        let flat = said(ImageFolder::flat(root.path()).unwrap());
+        assert_eq!(flat, ["2 images in hidden folders are not read; the first is .trash"]);
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! A folder of class folders, listed as torchvision's `ImageFolder` lists it.
 
 mod builder;
+mod endings;
+mod noticed;
 mod walk;
 
 use std::path::{Path, PathBuf};
 
-use super::{Dataset, Label, Sample, SampleData, out_of_range};
+use super::{Dataset, Label, Notice, Sample, SampleData, out_of_range};
 use crate::error::Result;
 use crate::regular_file;
 
@@ -52,6 +54,7 @@ pub struct ImageFolder {
     /// Whole paths, so that reading one joins nothing; boxed, as there may be millions.
     paths: Vec<Box<Path>>,
     targets: Vec<u32>,
+    notices: Vec<Notice>,
     max_file_bytes: u64,
 }
 
@@ -136,6 +139,10 @@ impl Dataset for ImageFolder {
 
     fn folder(&self) -> Option<&Path> {
         Some(&self.root)
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        self.notices.clone()
     }
 }
 

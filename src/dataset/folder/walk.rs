@@ -7,8 +7,13 @@ use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::endings::has_extension;
+use super::noticed::{Noticed, below, count, note_hidden};
 use crate::error::{Error, Result};
 use crate::quote::Shown;
+
+/// Most folders that are walked behind links that lead out of the data set's folder.
+const BEHIND_LINKS: u64 = 100_000;
 
 /// Limit of the followed links to one folder. A data set may link to a folder from many places. Folders that link to
 /// each other have too many paths to walk, although each path ends: n folders have more than n! paths.
@@ -23,22 +28,72 @@ struct Folder {
 }
 
 /// Appends to `paths` the files at any depth below `start` whose name ends in one of `extensions`. Hidden folders are
-/// walked only if `hidden`.
+/// left out unless `hidden`. `root` is the data set's folder, which has `start` or is it.
+///
+/// A link to a folder that contains `root` is not followed: such a walk, to `/` at worst, has no end that anybody waits for.
 ///
 /// Python sorts the folders by their whole path, in which '/' is a character like others: "a-b" comes between "a" and
 /// "a/c". A depth-first walk would not find this order.
-pub(super) fn files_below(start: &Path, extensions: &[String], hidden: bool, paths: &mut Vec<Box<Path>>) -> Result<()> {
+pub(super) fn files_below(
+    (root, start): (&Path, &Path),
+    extensions: &[String],
+    hidden: bool,
+    paths: &mut Vec<Box<Path>>,
+    noticed: &mut Noticed,
+) -> Result<()> {
+    let real_root = fs::canonicalize(root).map_err(|source| Error::io(root, source))?;
     let real = fs::canonicalize(start).map_err(|source| Error::io(start, source))?;
-    let mut walk = Walk { extensions, inside: vec![real], links: HashMap::new(), found: Vec::new() };
+    if !look_at_link((root, &real_root), start, &real, noticed) {
+        return Ok(());
+    }
+    let outside = !real.starts_with(&real_root);
+    let links = HashMap::new();
+    let mut walk = Walk {
+        root,
+        real_root,
+        extensions,
+        inside: vec![real],
+        links,
+        found: Vec::new(),
+        outside,
+        noticed: &mut *noticed,
+    };
     walk.folder(start.to_owned(), OsString::new())?;
     let mut folders = walk.found;
-    folders.retain(|folder| hidden || !folder.key.to_string_lossy().contains("/."));
+    let in_hidden = |folder: &Folder| folder.key.to_string_lossy().contains("/.");
+    for folder in folders.iter().filter(|folder| in_hidden(folder)) {
+        let name = || below(root, &folder.path);
+        if hidden {
+            note_hidden(noticed, name, folder.files.len());
+        } else {
+            count(&mut noticed.hidden_images, name);
+            noticed.hidden_images.0 += folder.files.len() as u64 - 1;
+        }
+    }
+    folders.retain(|folder| hidden || !in_hidden(folder));
     folders.sort_unstable_by(|a, b| python_order(&a.key, &b.key));
     for mut folder in folders {
         folder.files.sort_unstable_by(|a, b| python_order(a, b));
         paths.extend(folder.files.iter().map(|file| folder.path.join(file).into_boxed_path()));
     }
     Ok(())
+}
+
+/// Notes a folder that lies elsewhere than its path says. Returns false if it must not be walked, because it contains the
+/// data set's folder.
+fn look_at_link((root, real_root): (&Path, &Path), path: &Path, real: &Path, noticed: &mut Noticed) -> bool {
+    if real != real_root && real_root.starts_with(real) {
+        let link = (below(root, path), real.to_owned());
+        if !noticed.not_followed.contains(&link) && noticed.not_followed.len() < 8 {
+            noticed.not_followed.push(link);
+        }
+        return false;
+    }
+    if !real.starts_with(real_root) {
+        noticed.links_out += 1;
+        noticed.first_out.get_or_insert_with(|| (below(root, path), real.to_owned()));
+    }
+    true
 }
 
 /// Returns true if `entry` is a folder or a link to one. Like Python, this takes a dangling link for a file, which
@@ -52,24 +107,42 @@ pub(super) fn is_folder(entry: &DirEntry) -> bool {
 }
 
 struct Walk<'a> {
+    root: &'a Path,
+    real_root: PathBuf,
     extensions: &'a [String],
     /// The real paths of the folders that the walk is in.
     inside: Vec<PathBuf>,
     /// Number of followed links to each folder, by its real path.
     links: HashMap<PathBuf, u32>,
     found: Vec<Folder>,
+    /// True behind a link that leads out of the root.
+    outside: bool,
+    noticed: &'a mut Noticed,
 }
 
 impl Walk<'_> {
     /// Walks the folder at `path`, whose real path is the last of `inside`.
     fn folder(&mut self, path: PathBuf, key: OsString) -> Result<()> {
         let mut files = Vec::new();
+        if self.outside {
+            self.noticed.behind += 1;
+            if self.noticed.behind > BEHIND_LINKS {
+                let text = format!(
+                    "more than {BEHIND_LINKS} folders lie behind links that lead out of {}: do they lead to a whole disk? \
+                     Remove such links, or name the folder itself",
+                    Shown(self.root.display())
+                );
+                return Err(Error::io(&path, io::Error::other(text)));
+            }
+        }
         for entry in fs::read_dir(&path).map_err(|source| Error::io(&path, source))? {
             let entry = entry.map_err(|source| Error::io(&path, source))?;
             let name = entry.file_name();
             if !is_folder(&entry) {
                 if has_extension(&name, self.extensions) {
                     files.push(name);
+                } else {
+                    self.noticed.other(&name);
                 }
                 continue;
             }
@@ -85,15 +158,21 @@ impl Walk<'_> {
                     contains it");
                 continue;
             }
+            if link && !look_at_link((self.root, &self.real_root), &below, &real, self.noticed) {
+                continue;
+            }
             if link {
                 self.follow(&below, &real)?;
             }
+            let outside = self.outside;
+            self.outside = if link { !real.starts_with(&self.real_root) } else { outside };
             let mut below_key = key.clone();
             below_key.push("/");
             below_key.push(&name);
             self.inside.push(real);
             self.folder(below, below_key)?;
             self.inside.pop();
+            self.outside = outside;
         }
         if !files.is_empty() {
             self.found.push(Folder { path, key, files });
@@ -113,15 +192,6 @@ impl Walk<'_> {
         }
         Ok(())
     }
-}
-
-fn has_extension(name: &OsStr, extensions: &[String]) -> bool {
-    let name = name.as_encoded_bytes();
-    extensions.iter().any(|extension| {
-        name.len()
-            .checked_sub(extension.len())
-            .is_some_and(|start| name[start..].eq_ignore_ascii_case(extension.as_bytes()))
-    })
 }
 
 /// Orders names like Python strings: by code point.
@@ -146,27 +216,11 @@ fn code_points(name: &OsStr) -> impl Iterator<Item = u32> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn extensions_end_the_name_in_any_case() {
-        let extensions = [".jpg".to_owned(), ".tar.gz".to_owned()];
-        for (name, expected) in [
-            ("a.jpg", true),
-            ("a.b.JpG", true),
-            (".jpg", true),
-            ("a.tar.gz", true),
-            ("ajpg", false),
-            ("a.jpg~", false),
-            ("jpg", false),
-            ("", false),
-            ("é.gz", false),
-        ] {
-            assert_eq!(has_extension(OsStr::new(name), &extensions), expected, "{name}");
-        }
-    }
-
     #[cfg(unix)]
     mod unix {
         use super::*;
+        use crate::dataset::Notice;
+        use crate::{Dataset, ImageFolder};
         use std::os::unix::ffi::OsStrExt;
         use std::os::unix::fs::symlink;
 
@@ -199,10 +253,35 @@ mod tests {
             symlink(at("nowhere"), at("cat/dangling.jpg")).unwrap();
 
             let mut paths = Vec::new();
-            files_below(&at("cat"), &[".jpg".to_owned()], true, &mut paths).unwrap();
+            let mut noticed = Noticed::default();
+            let start = at("cat");
+            files_below((root.path(), &start), &[".jpg".to_owned()], true, &mut paths, &mut noticed).unwrap();
             let below: Vec<_> = paths.iter().map(|p| p.strip_prefix(at("cat")).unwrap()).collect();
             let expected = ["1.jpg", "dangling.jpg", "same.jpg", "deep/2.jpg", "link/sub/3.jpg"];
             assert_eq!(below, expected.map(Path::new));
+        }
+
+        #[test]
+        fn a_link_to_a_folder_above_is_not_followed_and_links_that_lead_out_are_counted() {
+            let root = tempfile::tempdir().unwrap();
+            let at = |path: &str| root.path().join(path);
+            for folder in ["data/cat", "elsewhere/deep"] {
+                fs::create_dir_all(at(folder)).unwrap();
+            }
+            fs::write(at("data/cat/1.jpg"), "").unwrap();
+            fs::write(at("elsewhere/deep/2.jpg"), "").unwrap();
+            symlink("/", at("data/all")).unwrap();
+            symlink(root.path(), at("data/cat/above")).unwrap();
+            symlink(at("elsewhere"), at("data/dog")).unwrap();
+            let data = ImageFolder::builder().allow_empty(true).open(at("data")).unwrap();
+            assert_eq!((data.classes(), data.targets()), (&["all", "cat", "dog"].map(String::from)[..], &[1, 2][..]));
+            let real = fs::canonicalize(root.path()).unwrap();
+            let not_followed =
+                |link: &str, target: &Path| Notice::LinkNotFollowed { link: link.into(), target: target.into() };
+            let out = Notice::LinksOut { links: 1, first: "dog".into(), target: real.join("elsewhere") };
+            assert_eq!(data.notices(), [out, not_followed("all", Path::new("/")), not_followed("cat/above", &real)]);
+            let error = ImageFolder::open(at("data")).unwrap_err().to_string();
+            assert!(error.contains("class folder all: no samples"), "{error}");
         }
 
         #[test]
@@ -217,7 +296,10 @@ mod tests {
                 symlink(folder(to), folder(from).join(format!("link{to}"))).unwrap();
             }
             // These 7 folders have 13,700 paths, 1,957 to each folder; 20 folders would have 3 · 10¹⁷.
-            let error = files_below(&folder(0), &[".jpg".to_owned()], true, &mut Vec::new()).unwrap_err().to_string();
+            let (start, mut noticed) = (folder(0), Noticed::default());
+            let places = (root.path(), &*start);
+            let error =
+                files_below(places, &[".jpg".to_owned()], true, &mut Vec::new(), &mut noticed).unwrap_err().to_string();
             assert!(error.contains("link") && error.contains("Remove such links"), "{error}");
         }
     }

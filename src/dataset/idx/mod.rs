@@ -15,8 +15,9 @@ pub use names::Emnist;
 
 /// Reads IDX files, the format of MNIST, Fashion-MNIST, KMNIST and EMNIST, as [`Arrays`] of gray bytes.
 ///
-/// Files have torchvision's names, are in the given folder or in its folder `raw`, and are raw or gzip (`.gz`),
-/// detected by their first bytes. A file that is not whole, or longer than its header says, is an error.
+/// Files have torchvision's names, are in the given folder or in its folder `raw`, or where torchvision's `MNIST(root)` and
+/// its like put them below the given one (`root/MNIST/raw`, `root/FashionMNIST/raw`, `root/KMNIST/raw`,
+/// `root/EMNIST/raw`), and are raw or gzip (`.gz`), detected by their first bytes. A file that is not whole, or longer than its header says, is an error.
 ///
 /// ```
 /// use gpufeed::{Dataset, Idx, Label, Split};
@@ -44,7 +45,7 @@ impl Idx {
     /// The errors of [`from_files`](Self::from_files), and [`ErrorKind::DataFile`](crate::ErrorKind::DataFile) for a
     /// label above 9.
     pub fn mnist(folder: impl AsRef<Path>, split: Split) -> Result<Arrays> {
-        named(folder.as_ref(), split, &MNIST)
+        named(folder.as_ref(), "MNIST", split, &MNIST)
     }
 
     /// Reads Fashion-MNIST, which has MNIST's file names.
@@ -53,7 +54,7 @@ impl Idx {
     ///
     /// The errors of [`mnist`](Self::mnist).
     pub fn fashion_mnist(folder: impl AsRef<Path>, split: Split) -> Result<Arrays> {
-        named(folder.as_ref(), split, &FASHION)
+        named(folder.as_ref(), "FashionMNIST", split, &FASHION)
     }
 
     /// Reads KMNIST, which has MNIST's file names.
@@ -62,7 +63,7 @@ impl Idx {
     ///
     /// The errors of [`mnist`](Self::mnist).
     pub fn kmnist(folder: impl AsRef<Path>, split: Split) -> Result<Arrays> {
-        named(folder.as_ref(), split, &KMNIST)
+        named(folder.as_ref(), "KMNIST", split, &KMNIST)
     }
 
     /// Reads EMNIST: `emnist-letters-train-images-idx3-ubyte` and so on in `folder`.
@@ -79,7 +80,8 @@ impl Idx {
             Split::Train => "train",
             Split::Test => "test",
         };
-        open(folder.as_ref(), &format!("emnist-{}-{split}", part.name()), part.classes())
+        let stem = format!("emnist-{}-{split}", part.name());
+        open(&parts::of_torchvision(folder.as_ref(), "EMNIST", &stem), &stem, part.classes())
     }
 
     /// Reads files with MNIST's names; classes have no names.
@@ -88,7 +90,7 @@ impl Idx {
     ///
     /// The errors of [`from_files`](Self::from_files).
     pub fn open(folder: impl AsRef<Path>, split: Split) -> Result<Arrays> {
-        named(folder.as_ref(), split, &[])
+        named(folder.as_ref(), "", split, &[])
     }
 
     /// Reads any pair of files: an array of bytes with three dimensions (images, height, width), and one with one
@@ -104,12 +106,13 @@ impl Idx {
     }
 }
 
-fn named(folder: &Path, split: Split, classes: &[&str]) -> Result<Arrays> {
+/// Reads files with MNIST's names; `set` is torchvision's name of their folder below a root.
+fn named(folder: &Path, set: &str, split: Split, classes: &[&str]) -> Result<Arrays> {
     let stem = match split {
         Split::Train => "train",
         Split::Test => "t10k",
     };
-    open(folder, stem, owned(classes))
+    open(&parts::of_torchvision(folder, set, stem), stem, owned(classes))
 }
 
 fn owned(classes: &[&str]) -> Vec<String> {
@@ -267,6 +270,40 @@ mod tests {
         let letters = Idx::emnist(root.path(), Emnist::Letters, Split::Test).unwrap();
         assert_eq!(letters.read(2, &mut Vec::new()).unwrap().label, Label::Class(2));
         assert_eq!((letters.classes().len(), &letters.classes()[..2]), (27, &["N/A".to_owned(), "a".to_owned()][..]));
+    }
+
+    #[test]
+    fn torchvisions_roots_are_opened() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |folder: &str, stem: &str| {
+            let raw = root.path().join(folder).join("raw");
+            fs::create_dir_all(&raw).unwrap();
+            fs::write(raw.join(format!("{stem}-images-idx3-ubyte")), images(3)).unwrap();
+            fs::write(raw.join(format!("{stem}-labels-idx1-ubyte")), labels(3)).unwrap();
+        };
+        for stem in ["train", "t10k"] {
+            write("a/MNIST", stem);
+            write("b/FashionMNIST", stem);
+            write("both/KMNIST", stem);
+            write("both/FashionMNIST", stem);
+        }
+        write("c/EMNIST", "emnist-digits-train");
+        let at = |folder: &str| root.path().join(folder);
+        for (folder, first, test) in [("a", "0 - zero", true), ("b", "T-shirt/top", true), ("c", "0", false)] {
+            assert_eq!(crate::dataset::Format::detect(at(folder)), crate::dataset::Format::Idx, "{folder}");
+            let opened = crate::dataset::open(at(folder)).unwrap();
+            assert_eq!((opened.train.len(), &*opened.train.classes()[0], opened.test.is_some()), (3, first, test));
+        }
+        let error = crate::dataset::open(at("both")).unwrap_err().to_string();
+        assert!(error.contains("holds several sets, FashionMNIST, KMNIST: name the folder of one"), "{error}");
+        assert_eq!(Idx::kmnist(at("both"), Split::Test).unwrap().classes()[0], "o");
+        assert_eq!(Idx::emnist(at("c"), Emnist::Digits, Split::Train).unwrap().len(), 3);
+        assert!(Idx::mnist(at("both"), Split::Test).is_err());
+        // A folder of another set beside it is said.
+        fs::create_dir_all(at("a/cifar-10-batches-py")).unwrap();
+        fs::write(at("a/cifar-10-batches-py/data_batch_1"), "").unwrap();
+        let notices = crate::dataset::open(at("a")).unwrap().train.notices();
+        assert!(notices.iter().any(|notice| notice.to_string().contains("CIFAR")), "{notices:?}");
     }
 
     #[test]

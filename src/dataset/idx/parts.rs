@@ -1,21 +1,40 @@
 //! Detection of IDX files in a folder, by their names.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::names::of_folder;
 use super::{Emnist, Idx, find, open, owned};
-use crate::dataset::Arrays;
+use crate::dataset::{Arrays, Cifar, Notice};
 use crate::error::{Error, Result};
 
 impl Idx {
-    /// Returns true if a folder, or its folder `raw`, has files with MNIST's or EMNIST's names.
+    /// Returns true if a folder, or its folder `raw`, or torchvision's folder of a set in it, has files with MNIST's or
+    /// EMNIST's names.
     pub(in crate::dataset) fn is_in(folder: &Path) -> bool {
-        ["train", "t10k"].iter().any(|stem| has(folder, stem))
-            || Emnist::ALL.into_iter().any(|part| has_part(folder, part))
+        is_directly_in(folder) || SETS.iter().any(|set| is_directly_in(&folder.join(set)))
     }
 
     /// Reads the training split, and the test split if any of its files exists.
     pub(in crate::dataset) fn parts(folder: &Path) -> Result<(Arrays, Option<Arrays>)> {
+        if !is_directly_in(folder) {
+            let sets: Vec<_> = SETS.into_iter().filter(|set| is_directly_in(&folder.join(set))).collect();
+            return match sets[..] {
+                [set] => {
+                    let (mut train, test) = Self::parts(&folder.join(set))?;
+                    if Cifar::is_in(folder) {
+                        train.add_notices(Notice::not_read("sets beside it", 1, "CIFAR"));
+                    }
+                    Ok((train, test))
+                }
+                // The error names the files that are missing.
+                [] => open(folder, "train", Vec::new()).map(|train| (train, None)),
+                _ => {
+                    let names = sets.join(", ");
+                    let reason = format!("{} holds several sets, {names}: name the folder of one", folder.display());
+                    Err(Error::argument("path", reason))
+                }
+            };
+        }
         let mnist = ["train", "t10k"].iter().any(|stem| has(folder, stem));
         let there: Vec<_> = Emnist::ALL.into_iter().filter(|part| has_part(folder, *part)).collect();
         let ([train, test], classes) = match there[..] {
@@ -35,8 +54,25 @@ impl Idx {
             _ => (["train", "t10k"].map(String::from), owned(of_folder(folder))),
         };
         let test = if has(folder, &test) { Some(open(folder, &test, classes.clone())?) } else { None };
-        Ok((open(folder, &train, classes)?, test))
+        let mut train = open(folder, &train, classes)?;
+        if mnist && let Some(part) = there.first() {
+            train.add_notices(Notice::not_read("parts of EMNIST", there.len() as u64, part.name()));
+        }
+        Ok((train, test))
     }
+}
+
+/// The folders that torchvision makes below its root, each with a folder `raw`.
+const SETS: [&str; 4] = ["MNIST", "FashionMNIST", "KMNIST", "EMNIST"];
+
+/// Returns torchvision's folder of a set in `folder`, if the files of this name are there and not in `folder` itself.
+pub(super) fn of_torchvision(folder: &Path, set: &str, stem: &str) -> PathBuf {
+    let below = folder.join(set);
+    if !set.is_empty() && !has(folder, stem) && has(&below, stem) { below } else { folder.to_owned() }
+}
+
+fn is_directly_in(folder: &Path) -> bool {
+    ["train", "t10k"].iter().any(|stem| has(folder, stem)) || Emnist::ALL.into_iter().any(|part| has_part(folder, part))
 }
 
 /// Returns true if images or labels of this name exist.

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::MAX_FILE_BYTES;
+use super::super::{MAX_FILE_BYTES, Notice};
 use super::ImageList;
-use super::rows::{Settings, csv, json, labels};
+use super::columns::Settings;
+use super::rows::labels;
+use super::{csv, json};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regular_file;
 
@@ -30,11 +32,7 @@ pub struct ImageListBuilder {
 
 impl ImageListBuilder {
     pub(super) fn new() -> Self {
-        ImageListBuilder {
-            root: None,
-            settings: Settings { header: None, names: false },
-            max_file_bytes: MAX_FILE_BYTES,
-        }
+        ImageListBuilder { root: None, settings: Settings::default(), max_file_bytes: MAX_FILE_BYTES }
     }
 
     /// Sets the folder that paths are relative to. Default: the list's own folder.
@@ -45,7 +43,7 @@ impl ImageListBuilder {
     }
 
     /// States that the first line of a CSV file names the columns, or does not. Default: it does if one of its fields
-    /// is `path`, `file`, `filename`, `file_name` or `image`.
+    /// is a usual name of paths or labels ([`ImageList`] lists them).
     #[must_use]
     pub fn header(mut self, header: bool) -> Self {
         self.settings.header = Some(header);
@@ -57,6 +55,43 @@ impl ImageListBuilder {
     #[must_use]
     pub fn class_names(mut self, names: bool) -> Self {
         self.settings.names = names;
+        self
+    }
+
+    /// Sets the character between the columns of a CSV file, such as `b';'`. Default: a tab if the file's name ends in
+    /// `.tsv`, else a comma.
+    #[must_use]
+    pub fn delimiter(mut self, delimiter: u8) -> Self {
+        self.settings.delimiter = Some(delimiter);
+        self
+    }
+
+    /// Sets the column, or the JSON key, of the paths. Default: the one with a usual name ([`ImageList`] lists them), or
+    /// else the first that has a name. In a CSV file without names a column has its number, from 0 on.
+    #[must_use]
+    pub fn path_column(mut self, name: impl Into<String>) -> Self {
+        self.settings.path_column = Some(name.into());
+        self
+    }
+
+    /// Sets the columns, or the JSON keys, of the labels; several make a vector of their numbers, in this order. Default:
+    /// the one with a usual name ([`ImageList`] lists them), or else the only other column of a CSV file. In a CSV file
+    /// without names a column has its number, from 0 on.
+    ///
+    /// ```
+    /// use gpufeed::{ImageList, Label};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let list = folder.path().join("points.csv");
+    /// std::fs::write(&list, "path,x,y,quality\n1.jpg,0.25,0.5,good\n")?;
+    ///
+    /// let points = ImageList::builder().label_columns(["x", "y"]).open(&list)?;
+    /// assert_eq!(points.label(0), Label::from(vec![0.25, 0.5]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn label_columns<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.settings.label_columns = names.into_iter().map(Into::into).collect();
         self
     }
 
@@ -85,23 +120,29 @@ impl ImageListBuilder {
                     let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() as u64;
                     failed((line, "no UTF-8".to_owned()))
                 })?;
-                json(text, self.settings)
+                json::rows(text, &self.settings)
             }
-            Some("tsv") => csv(&bytes[..], b'\t', self.settings),
-            _ => csv(&bytes[..], b',', self.settings),
+            ending => {
+                let usual = if ending == Some("tsv") { b'\t' } else { b',' };
+                csv::rows(&bytes[..], self.settings.delimiter.unwrap_or(usual), &self.settings)
+            }
         };
-        let rows = rows.map_err(failed)?;
-        if rows.is_empty() {
+        let list = rows.map_err(failed)?;
+        if list.rows.is_empty() {
             let hint = "no line names a path".to_owned();
             return Err(ErrorKind::EmptyDataset { what: path.display().to_string(), hint }.into());
         }
-        let (labels, classes) = labels(&rows).map_err(failed)?;
+        let (labels, classes) = labels(&list.rows).map_err(failed)?;
+        let mut notices = vec![Notice::Labels { what: list.describe(&labels, classes.len()) }];
+        if !list.unread.is_empty() {
+            notices.push(Notice::ColumnsNotRead { columns: list.unread });
+        }
         let root = match self.root {
             Some(root) => root,
             None => path.parent().map(Path::to_owned).unwrap_or_default(),
         };
-        let paths = rows.into_iter().map(|row| root.join(row.path).into_boxed_path()).collect();
-        Ok(ImageList { root, paths, labels, classes, max_file_bytes: self.max_file_bytes })
+        let paths = list.rows.into_iter().map(|row| root.join(row.path).into_boxed_path()).collect();
+        Ok(ImageList { root, paths, labels, classes, notices, max_file_bytes: self.max_file_bytes })
     }
 }
 

@@ -1,12 +1,17 @@
 //! A file that lists images and their labels.
 
 mod builder;
+mod columns;
+mod csv;
+mod json;
 mod rows;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 
 use super::labels::Labels;
-use super::{Dataset, Label, Sample, SampleData, out_of_range};
+use super::{Dataset, Label, Notice, Sample, SampleData, out_of_range};
 use crate::error::Result;
 use crate::regular_file;
 
@@ -14,16 +19,23 @@ pub use builder::ImageListBuilder;
 
 /// Images and labels from a CSV or JSON-lines file.
 ///
-/// A file that ends in `.jsonl`, `.ndjson` or `.json` has one object per line: `{"path": "a.jpg", "label": 3}`; the
-/// label may also be called `class` or `cls`. Any other file is CSV, with tabs if it ends in `.tsv`. The path is in the
-/// column called `path`, `file`, `filename`, `file_name` or `image`, or else in the first one; every other column is
-/// part of the label. If the first line has one of these names, it names the columns and is not a sample.
+/// A file that ends in `.jsonl`, `.ndjson` or `.json` has one object per line: `{"path": "a.jpg", "label": 3}`. Any other
+/// file is CSV, with tabs if it ends in `.tsv`. One rule says which columns, or keys, are read:
+///
+/// - the path is in the one called `path`, `file_path`, `filepath`, `image_path`, `file_name`, `filename`, `file`, `image`
+///   or `img`, in upper or lower case; the first of this list that is there counts; or else in the first column with a name;
+/// - the label is in the one called `label`, `labels`, `class`, `cls` or `target`; or else, of a CSV file, in its only
+///   other column. A column without a name, as pandas writes its index, is none;
+/// - others are not read, and several never become one label, unless [`label_columns`](ImageListBuilder::label_columns)
+///   names them. A CSV file in which several columns could be the label is an error.
+///
+/// If a field of the first line has one of these names, that line names the columns and is not a sample.
 ///
 /// | label | becomes |
 /// |---|---|
 /// | one whole number from 0 to 2^32 - 1 | [`Label::Class`](crate::Label::Class), without class names |
 /// | one text | `Label::Class`: classes are the texts that occur, sorted |
-/// | one other number, several numbers (columns, or a JSON list) | [`Label::Multi`](crate::Label::Multi) |
+/// | one other number, several numbers (named columns, or a JSON list) | [`Label::Multi`](crate::Label::Multi) |
 /// | nothing | [`Label::None`](crate::Label::None) |
 ///
 /// All lines have labels of one kind. Paths are relative to the folder of the list. Image files are opened when they
@@ -47,6 +59,7 @@ pub struct ImageList {
     paths: Vec<Box<Path>>,
     labels: Labels,
     classes: Vec<String>,
+    notices: Vec<Notice>,
     max_file_bytes: u64,
 }
 
@@ -107,5 +120,9 @@ impl Dataset for ImageList {
 
     fn folder(&self) -> Option<&Path> {
         Some(&self.root)
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        self.notices.clone()
     }
 }

@@ -1,9 +1,11 @@
 //! Samples in an LMDB, the key-value store.
 
+mod builder;
 #[cfg(feature = "lmdb")]
 mod environment;
 mod layout;
 mod locations;
+mod metadata;
 mod pages;
 mod reader;
 #[cfg(all(test, feature = "lmdb"))]
@@ -14,14 +16,15 @@ mod writer;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Dataset, Label, MAX_FILE_BYTES, Sample, SampleData, class_names, out_of_range};
+use super::{Dataset, Label, Notice, Sample, SampleData, out_of_range};
 use crate::atomic_file::folder_of;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::quote::{shortened, shown};
-use layout::{CLASSES, COUNT, image_key, is_no_sample, label_key};
+use layout::{image_key, label_key};
 use locations::Locations;
 use reader::{Reader, broken};
 
+pub use builder::LmdbBuilder;
 pub use layout::LmdbLayout;
 #[cfg(feature = "lmdb")]
 pub use writer::LmdbWriter;
@@ -38,7 +41,8 @@ const FILE: &str = "data.mdb";
 /// | `ClassAndImage` | any, in their order | the class, 4 bytes, little-endian, then the image file | in the value |
 /// | `Image` | any, in their order | the image file | none |
 ///
-/// Keys that begin with `__` are not samples. Class names are a JSON list under the key `classes`, or a `classes.txt`
+/// Keys that begin with `__` are not samples, and neither are keys without a digit whose value is no image, such as `length`
+/// and `keys`, which the writers of many sets add; a [notice](super::Dataset::notices) counts these. Class names are a JSON list under the key `classes`, or a `classes.txt`
 /// or `classes.json` ([`TarShards`](super::TarShards) describes them) in the file's folder. Values that are Python
 /// pickles are refused.
 ///
@@ -75,6 +79,9 @@ pub struct Lmdb {
     keys: Arc<Keys>,
     classes: Vec<String>,
     allow_unlabelled: bool,
+    /// True if labels are words, also those that look like numbers.
+    words: bool,
+    notices: Vec<Notice>,
     max_file_bytes: u64,
 }
 
@@ -85,146 +92,6 @@ enum Keys {
     Numbered(usize),
     /// The keys one after the other, and the end of each.
     Listed { bytes: Vec<u8>, ends: Vec<usize>, class: bool },
-}
-
-/// Settings of an [`Lmdb`], from [`Lmdb::builder`].
-///
-/// ```no_run
-/// use gpufeed::dataset::{Lmdb, LmdbLayout};
-///
-/// let words = Lmdb::builder().layout(LmdbLayout::Numbered).allow_unlabelled(true).open("ocr/train")?;
-/// # Ok::<(), gpufeed::Error>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct LmdbBuilder {
-    layout: LmdbLayout,
-    allow_unlabelled: bool,
-    classes: Vec<String>,
-    max_file_bytes: u64,
-}
-
-impl Default for LmdbBuilder {
-    fn default() -> Self {
-        let layout = LmdbLayout::default();
-        LmdbBuilder { layout, allow_unlabelled: false, classes: Vec::new(), max_file_bytes: MAX_FILE_BYTES }
-    }
-}
-
-impl LmdbBuilder {
-    /// Sets how samples are stored. Default: [`LmdbLayout::Auto`].
-    #[must_use]
-    pub fn layout(mut self, layout: LmdbLayout) -> Self {
-        self.layout = layout;
-        self
-    }
-
-    /// Accepts samples of [`LmdbLayout::Numbered`] without a label, or with one that is not a number, as in sets of
-    /// words; they have [`Label::None`]. Default: `false`.
-    #[must_use]
-    pub fn allow_unlabelled(mut self, allow: bool) -> Self {
-        self.allow_unlabelled = allow;
-        self
-    }
-
-    /// Names the classes, instead of the file's names.
-    #[must_use]
-    pub fn classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        self.classes = names.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Sets the most bytes that an image may have. A larger image is not read, and its sample is an error
-    /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)). Default:
-    /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
-    #[must_use]
-    pub fn max_file_bytes(mut self, bytes: u64) -> Self {
-        self.max_file_bytes = bytes;
-        self
-    }
-
-    /// Opens a folder with a `data.mdb`, or an LMDB file of any name.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Lmdb::open`].
-    pub fn open(self, path: impl AsRef<Path>) -> Result<Lmdb> {
-        let path = path.as_ref();
-        let file = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
-        if !file.exists() && path.join(format!(".{FILE}.part")).exists() {
-            return Err(broken(path, "it is not finished; run the same `gpufeed pack` again, or LmdbWriter::finish"));
-        }
-        let reader = Reader::open(&file)?;
-        let keys = self.keys(&reader)?;
-        if keys.len() == 0 {
-            let (what, hint) = (file.display().to_string(), "it has no keys of samples".to_owned());
-            return Err(ErrorKind::EmptyDataset { what, hint }.into());
-        }
-        let classes = self.class_names(&reader, &file)?;
-        let set = Lmdb {
-            reader: Arc::new(reader),
-            locations: Arc::new(Locations::new(keys.len())),
-            keys: Arc::new(keys),
-            classes,
-            allow_unlabelled: self.allow_unlabelled,
-            max_file_bytes: self.max_file_bytes,
-        };
-        // Checking all samples would read the whole file. The first one shows wrong layouts and settings.
-        let mut buffer = Vec::new();
-        for index in [0, set.len() - 1] {
-            set.read(index, &mut buffer)?;
-        }
-        Ok(set)
-    }
-
-    fn keys(&self, reader: &Reader) -> Result<Keys> {
-        let (path, mut buffer) = (&reader.path, Vec::new());
-        let count = reader.get(COUNT, self.max_file_bytes, &mut buffer)?;
-        if self.layout == LmdbLayout::Numbered || (self.layout == LmdbLayout::Auto && count.is_some()) {
-            let count = count.ok_or_else(|| broken(path, "no key num-samples, which LmdbLayout::Numbered has"))?;
-            let text = std::str::from_utf8(count).ok().and_then(|text| text.trim().parse::<usize>().ok());
-            let Some(count) = text else { return Err(broken(path, "num-samples is not a number")) };
-            let entries = reader.len();
-            if count as u64 >= entries {
-                let reason =
-                    format!("num-samples is {count}, but there are only {} other keys", entries.saturating_sub(1));
-                return Err(broken(path, reason));
-            }
-            return Ok(Keys::Numbered(count));
-        }
-        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
-        reader.keys(|key| {
-            if !is_no_sample(key) {
-                bytes.extend_from_slice(key);
-                ends.push(bytes.len());
-            }
-        })?;
-        bytes.shrink_to_fit();
-        ends.shrink_to_fit();
-        let mut layout = self.layout;
-        if let (LmdbLayout::Auto, Some(end)) = (layout, ends.first()) {
-            let key = &bytes[..*end];
-            let value = reader.get(key, self.max_file_bytes, &mut buffer)?.unwrap_or_default();
-            layout = LmdbLayout::of(value).map_err(|what| {
-                let reason =
-                    format!("the value of the key {} is {what}; set the layout with LmdbBuilder::layout", shown(key));
-                broken(path, reason)
-            })?;
-        }
-        Ok(Keys::Listed { bytes, ends, class: layout == LmdbLayout::ClassAndImage })
-    }
-
-    fn class_names(&self, reader: &Reader, file: &Path) -> Result<Vec<String>> {
-        if !self.classes.is_empty() {
-            return Ok(self.classes.clone());
-        }
-        if let Some(names) = reader.get(CLASSES, self.max_file_bytes, &mut Vec::new())? {
-            let names = serde_json::from_slice(names);
-            return names.map_err(|error| {
-                broken(file, format!("the value of the key classes is not a list of names: {error}"))
-            });
-        }
-        class_names::beside(folder_of(file))
-    }
 }
 
 impl Keys {
@@ -276,6 +143,19 @@ impl Lmdb {
         self.reader.read(key, location, self.max_file_bytes, buffer)
     }
 
+    /// Says what the labels are, by the first one.
+    fn labels(&self, first: &Label) -> String {
+        match (&*self.keys, first) {
+            (Keys::Numbered(_), _) if self.words => "none: those under label-000000001 and so on are words".to_owned(),
+            (_, Label::None) => "none".to_owned(),
+            (Keys::Listed { .. }, _) => "class numbers, the first 4 bytes of each value".to_owned(),
+            (_, Label::Class(_)) => "class numbers from the keys label-000000001 and so on".to_owned(),
+            (_, Label::Multi(values)) => {
+                format!("vectors of {} from the keys label-000000001 and so on", values.len())
+            }
+        }
+    }
+
     fn label(&self, key: &str, text: Option<&[u8]>) -> Result<Label> {
         let label = text.map(layout::parse);
         match label {
@@ -311,6 +191,7 @@ impl Dataset for Lmdb {
             Keys::Numbered(_) => {
                 let number = index as u64 + 1;
                 let label = match self.locations.class(index) {
+                    _ if self.words => Ok(Label::None),
                     Some(class) => Ok(Label::Class(class)),
                     None => {
                         let key = label_key(number);
@@ -358,5 +239,9 @@ impl Dataset for Lmdb {
 
     fn folder(&self) -> Option<&Path> {
         Some(folder_of(&self.reader.path))
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        self.notices.clone()
     }
 }

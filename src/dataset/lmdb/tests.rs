@@ -1,5 +1,6 @@
 //! Tests of layouts, wrong settings and cut files.
 
+use super::layout::COUNT;
 use super::*;
 use std::fs;
 use tempfile::TempDir;
@@ -197,4 +198,37 @@ fn what_is_no_whole_lmdb_is_refused() {
     assert!(Lmdb::open(cut.path()).unwrap_err().to_string().contains("data.mdb"));
     assert!(Lmdb::open("/no/such/folder").is_err());
     assert_eq!(fs::read_dir(cut.path()).unwrap().count(), 1, "opening leaves files");
+}
+
+#[test]
+fn keys_of_metadata_are_no_samples() {
+    let pairs: [(&[u8], &[u8]); 5] =
+        [(b"000", JPEG), (b"001", JPEG), (b"keys", b"\x80\x04]."), (b"length", b"2"), (b"z9", b"2")];
+    let folder = stored(&pairs);
+    let data = Lmdb::open(folder.path()).unwrap();
+    assert_eq!(data.len(), 3, "a key with a digit is a sample, whatever its value");
+    let said: Vec<_> = data.notices().iter().map(Notice::to_string).collect();
+    assert_eq!(said, ["labels are none", "2 keys whose value is no image are not read; the first is keys"]);
+    let folder = stored(&[(b"a", JPEG), (b"length", b"2")]);
+    assert_eq!(Lmdb::open(folder.path()).unwrap().len(), 2, "all keys are words");
+}
+
+#[test]
+fn words_that_are_numbers_are_no_classes() {
+    let words: [(&[u8], &[u8]); 5] = [
+        (b"num-samples", b"2"),
+        (b"image-000000001", JPEG),
+        (b"image-000000002", JPEG),
+        (b"label-000000001", b"2024"),
+        (b"label-000000002", b"cafe"),
+    ];
+    let folder = stored(&words);
+    let data = Lmdb::builder().allow_unlabelled(true).open(folder.path()).unwrap();
+    assert_eq!(samples(&data), [(JPEG.to_vec(), Label::None), (JPEG.to_vec(), Label::None)]);
+    assert!(data.notices()[0].to_string().contains("are words"));
+    let folder = stored(&[&words[..4], &[(b"label-000000002", b"7"), (b"image-000000003", JPEG)]].concat());
+    let data = Lmdb::builder().allow_unlabelled(true).open(folder.path()).unwrap();
+    assert_eq!(data.read(0, &mut Vec::new()).unwrap().label, Label::Class(2024));
+    let said = data.notices()[1].to_string();
+    assert_eq!(said, "1 image beyond the 2 of num-samples is not read: image-000000003");
 }

@@ -11,9 +11,9 @@ use zip::ZipArchive;
 
 use self::header::Header;
 use self::labels::labelled;
-use super::Arrays;
 use super::arrays::ArrayValues;
 use super::source::Source;
+use super::{Arrays, Notice};
 use crate::error::{Error, Result};
 use crate::plan::Layout;
 use crate::regular_file;
@@ -107,7 +107,15 @@ impl Numpy {
             [x, y] if test && x != images && has(x) && has(y) => Some(read(x, y)?),
             _ => None,
         };
-        Ok((read(images, labels)?, test))
+        let mut train = read(images, labels)?;
+        let is_read = |name: &str| {
+            name == *images || name == *labels || (test.is_some() && others.iter().any(|other| other == name))
+        };
+        let mut unread: Vec<String> = names(&archive).filter(|name| !is_read(name)).collect();
+        unread.sort_unstable();
+        let first = unread.first().cloned().unwrap_or_default();
+        train.add_notices(Notice::not_read("arrays of the file", unread.len() as u64, first));
+        Ok((train, test))
     }
 
     /// Reads images from one file, and labels from another or none.
@@ -222,12 +230,14 @@ fn archive(path: &Path) -> Result<Archive> {
 
 /// Lists the arrays in an archive for an error.
 fn listed<R: Read + Seek>(archive: &ZipArchive<R>) -> String {
-    let names: Vec<String> = archive
-        .file_names()
-        .take(20)
-        .filter_map(|name| name.ok().map(|name| name.strip_suffix(".npy").unwrap_or(&name).to_owned()))
-        .collect();
+    let names: Vec<String> = names(archive).take(20).collect();
     if names.is_empty() { "no array".to_owned() } else { names.join(", ") }
+}
+
+/// Returns the names of the arrays.
+fn names<R: Read + Seek>(archive: &ZipArchive<R>) -> impl Iterator<Item = String> + '_ {
+    let names = archive.file_names().filter_map(std::result::Result::ok);
+    names.map(|name| name.strip_suffix(".npy").unwrap_or(&name).to_owned())
 }
 
 fn member<'a>(path: &Path, archive: &'a mut Archive, name: &str) -> Result<Source<'a>> {

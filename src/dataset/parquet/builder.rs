@@ -6,6 +6,7 @@ use super::Parquet;
 use super::files;
 use super::pages::Pages;
 use super::scan::ParquetFormat;
+use crate::dataset::Notice;
 use crate::dataset::shards::{Files, Settings, Shards, setters};
 use crate::error::Result;
 
@@ -97,8 +98,10 @@ impl ParquetBuilder {
     ///
     /// The errors of [`Parquet::open`].
     pub fn parts(self, files: impl AsRef<Path>) -> Result<(Parquet, Option<Parquet>)> {
-        let (train, test) = files::parts(files.as_ref(), &self.settings.remote)?;
-        let train = self.clone().open_files(train)?;
+        let (train, test, others) = files::parts(files.as_ref(), &self.settings.remote)?;
+        let mut train = self.clone().open_files(train)?;
+        let first = others.first().copied().unwrap_or_default();
+        train.split_not_read = Notice::not_read("splits of the set", others.len() as u64, first);
         Ok((train, test.map(|test| self.open_files(test)).transpose()?))
     }
 
@@ -121,7 +124,7 @@ impl ParquetBuilder {
         let classes = if settings.classes.is_empty() { shards.own_classes()? } else { settings.classes.clone() };
         shards.check(settings.checks(classes.len()))?;
         let folder = shards.folder();
-        let pages = Pages::new(max_page_bytes);
-        Ok(Parquet { shards, pages, classes, folder, max_file_bytes: settings.max_file_bytes })
+        let (pages, max_file_bytes) = (Pages::new(max_page_bytes), settings.max_file_bytes);
+        Ok(Parquet { shards, pages, classes, folder, split_not_read: None, max_file_bytes })
     }
 }

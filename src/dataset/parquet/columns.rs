@@ -19,6 +19,11 @@ pub(super) struct Columns {
     pub(super) labels: Option<(usize, Physical)>,
     /// Names of the classes.
     pub(super) classes: Vec<String>,
+    /// The name of the labels' column, and those of the columns that are not read.
+    pub(super) label: Option<String>,
+    pub(super) unread: Vec<String>,
+    /// The reason for which the key `huggingface` cannot be read.
+    pub(super) broken_key: Option<String>,
 }
 
 impl Columns {
@@ -33,14 +38,24 @@ impl Columns {
         image: Option<&str>,
         label: Option<&str>,
     ) -> Result<Columns> {
-        let features = Features::read(footer.huggingface());
+        let (features, broken_key) = match Features::read(footer.huggingface()) {
+            Ok(features) => (features, None),
+            Err(reason) => (Features(serde_json::Map::new()), Some(reason)),
+        };
         let chooser = Chooser { file, footer, features: &features };
         let image = chooser.image(image)?;
         let (images, names) = chooser.parts(image)?;
         let label = chooser.label(label, image)?;
         let labels = label.map(|label| chooser.integers(label)).transpose()?;
-        let classes = label.and_then(|label| features.classes(footer.top_name(label))).unwrap_or_default();
-        Ok(Columns { images, names, labels, classes })
+        let classes = label.map_or(Ok(None), |label| features.classes(footer.top_name(label)));
+        let (classes, broken_key) = match classes {
+            Ok(classes) => (classes.unwrap_or_default(), broken_key),
+            Err(reason) => (Vec::new(), Some(broken_key.unwrap_or(reason))),
+        };
+        let others = chooser.tops(|top| top != image && Some(top) != label);
+        let unread = others.into_iter().map(|top| footer.top_name(top).to_owned()).collect();
+        let label = label.map(|label| footer.top_name(label).to_owned());
+        Ok(Columns { images, names, labels, classes, label, unread, broken_key })
     }
 }
 
@@ -48,11 +63,20 @@ impl Columns {
 struct Features(serde_json::Map<String, Value>);
 
 impl Features {
-    fn read(text: Option<&str>) -> Features {
-        let mut value = text.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or_default();
+    /// Reads the key; nothing is in it if the file has none.
+    ///
+    /// # Errors
+    /// The reason if it cannot be read.
+    fn read(text: Option<&str>) -> Result<Features, String> {
+        let Some(text) = text else { return Ok(Features(serde_json::Map::new())) };
+        let mut value = serde_json::from_str::<Value>(text).map_err(|error| format!("no JSON: {error}"))?;
         match value.pointer_mut("/info/features").map(Value::take) {
-            Some(Value::Object(features)) => Features(features),
-            _ => Features(serde_json::Map::new()),
+            Some(Value::Object(features)) => Ok(Features(features)),
+            // Sets without declared columns have the key without them.
+            None | Some(Value::Null) if value.get("info").is_none_or(Value::is_object) && value.is_object() => {
+                Ok(Features(serde_json::Map::new()))
+            }
+            _ => Err("info.features is no object".to_owned()),
         }
     }
 
@@ -60,9 +84,21 @@ impl Features {
         self.0.get(column).is_some_and(|feature| feature["_type"] == kind)
     }
 
-    fn classes(&self, column: &str) -> Option<Vec<String>> {
-        let names = self.0.get(column)?.get("names")?.as_array()?;
-        names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+    /// Returns the names of the classes of a column, if it has any.
+    ///
+    /// # Errors
+    /// The reason if they are something else than a list of names.
+    fn classes(&self, column: &str) -> Result<Option<Vec<String>>, String> {
+        let Some(names) = self.0.get(column).and_then(|feature| feature.get("names")) else { return Ok(None) };
+        let list =
+            names.as_array().and_then(|names| names.iter().map(|name| name.as_str().map(str::to_owned)).collect());
+        match list {
+            Some(list) => Ok(Some(list)),
+            None if names.is_null() => Ok(None),
+            None => {
+                Err(format!("the names of the classes of {} are no list of names", crate::quote::shortened(column)))
+            }
+        }
     }
 }
 

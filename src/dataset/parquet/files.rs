@@ -45,17 +45,22 @@ pub(super) fn of_split(path: &Path, split: Option<&str>, options: &Options) -> R
     files.ok_or_else(|| Error::argument("split", format!("{} has no {split}; it has {known}", shown.display())))
 }
 
+/// Files to train on, files to test with, and the splits that are neither.
+pub(super) type Parts = (Files, Option<Files>, Vec<&'static str>);
+
 /// Returns the files to train on, and those to test with.
-pub(super) fn parts(path: &Path, options: &Options) -> Result<(Files, Option<Files>)> {
+pub(super) fn parts(path: &Path, options: &Options) -> Result<Parts> {
     let mut splits = match everything(path, options)? {
-        Everything::Files(files) => return Ok((files, None)),
+        Everything::Files(files) => return Ok((files, None, Vec::new())),
         Everything::Splits(splits) => splits,
     };
     // A set may have both: the labels of `test` are often not published.
-    let test = splits.remove("validation").or(splits.remove("test"));
-    match (splits.remove("train").or_else(|| splits.remove("")), test) {
-        (Some(train), test) => Ok((train, test)),
-        (None, Some(alone)) => Ok((alone, None)),
+    let test = splits.remove("validation").or_else(|| splits.remove("test"));
+    let train = splits.remove("train").or_else(|| splits.remove(""));
+    let others = splits.keys().copied().collect();
+    match (train, test) {
+        (Some(train), test) => Ok((train, test, others)),
+        (None, Some(alone)) => Ok((alone, None, others)),
         (None, None) => Err(nothing(path)),
     }
 }
@@ -275,7 +280,7 @@ mod tests {
             (&["trains.parquet", ".train.parquet"], "trains.parquet", ""),
         ] {
             let folder = folder_of(files);
-            let (found_train, found_test) = parts(folder.path(), &Options::default()).unwrap();
+            let (found_train, found_test, _) = parts(folder.path(), &Options::default()).unwrap();
             assert_eq!(names(folder.path(), &found_train), train);
             assert_eq!(found_test.map_or(String::new(), |test| names(folder.path(), &test)), test, "{train}");
             assert!(is_in(folder.path()));

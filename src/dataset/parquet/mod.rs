@@ -27,7 +27,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::shards::Shards;
-use super::{Dataset, Sample, SampleData};
+use super::{Dataset, Notice, Sample, SampleData};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regular_file;
 pub use builder::ParquetBuilder;
@@ -71,6 +71,8 @@ pub struct Parquet {
     pages: Pages,
     classes: Vec<String>,
     folder: Option<PathBuf>,
+    /// The splits that [`parts`](Self::parts) leaves out.
+    split_not_read: Option<Notice>,
     max_file_bytes: u64,
 }
 
@@ -146,7 +148,7 @@ impl Dataset for Parquet {
             let (name, bytes) = (self.name(index), entry.length.into());
             return Err(ErrorKind::FileTooLarge { name, bytes, max_file_bytes: self.max_file_bytes }.into());
         }
-        let label = found.segment().label(entry);
+        let label = found.label();
         let failed = |source| Error::io(path, source);
         if let Some(page) = found.segment().page(entry) {
             let length = entry.length as usize;
@@ -190,6 +192,12 @@ impl Dataset for Parquet {
 
     fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        let mut notices = self.shards.notices(self.classes.len());
+        notices.extend(self.split_not_read.clone());
+        notices
     }
 
     fn is_remote(&self) -> bool {

@@ -14,7 +14,7 @@ use crate::dataset::shards::{Entry, Fault, Faulty, IndexBuilder, Page, ShardForm
 use crate::error::{Error, Result};
 
 /// Changes with what a scan finds in a file.
-const VERSION: &[u8] = b"parquet 1";
+const VERSION: &[u8] = b"parquet 2";
 
 /// Parquet files with these columns; those without a name are chosen.
 #[derive(Debug)]
@@ -44,6 +44,11 @@ impl ShardFormat for ParquetFormat {
         let columns = Columns::choose(file, &footer, self.image_column.as_deref(), self.label_column.as_deref())?;
         let column = |group: usize, leaf: usize| Column::new(file, &footer, (group, leaf), self.max_page_bytes);
         let mut index = IndexBuilder::default();
+        index.noticed.columns.clone_from(&columns.unread);
+        index.noticed.broken_key.clone_from(&columns.broken_key);
+        if let Some(label) = &columns.label {
+            index.noticed.label(&format!("the column {label}"));
+        }
         let mut names_left = length as usize;
         for number in 0..footer.groups() {
             let rows = footer.rows(number);
@@ -104,9 +109,11 @@ impl ShardFormat for ParquetFormat {
     fn refuse(&self, sample: &Faulty<'_>) -> Error {
         let reason = match sample.fault {
             Fault::Class(class, named) => format!("it is of class {class}, but only {named} classes have names"),
-            Fault::Unlabelled => "it has no label: there is no column of labels, or it says -1 or nothing; choose one \
+            Fault::Caption | Fault::Unlabelled => {
+                "it has no label: there is no column of labels, or it says -1 or nothing; choose one \
                 with label_column, or accept that with ParquetBuilder::allow_unlabelled"
-                .to_owned(),
+                    .to_owned()
+            }
         };
         Error::data_file(sample.file, format!("row {}", sample.number), reason)
     }

@@ -21,6 +21,8 @@ pub(in crate::dataset) struct Checks {
 pub(in crate::dataset) enum Fault {
     /// There is none.
     Unlabelled,
+    /// There is none, because the text beside the sample is a caption, while those of files opened before are labels.
+    Caption,
     /// The class has no name, though this many have.
     Class(u32, usize),
 }
@@ -46,17 +48,46 @@ impl<F: ShardFormat> Shards<F> {
     /// The format's, for the first sample with a fault.
     pub(in crate::dataset) fn check(&mut self, checks: Checks) -> Result<()> {
         self.checks = Some(checks);
+        if self.counts.is_none() {
+            let captions = self
+                .files
+                .iter()
+                .any(|shard| shard.index.lock().as_ref().is_some_and(|index| index.facts.captions > 0));
+            let _ = self.texts.set(self.settings.text_labels.unwrap_or(!captions));
+        }
         self.files.iter().try_for_each(|shard| match &*shard.index.lock() {
             Some(index) => self.check_one(&shard.name, index),
             None => Ok(()),
         })
     }
 
+    /// Returns true if numbers in texts are labels.
+    pub(super) fn texts_are_labels(&self) -> bool {
+        self.texts.get().copied().unwrap_or(true)
+    }
+
     pub(super) fn check_one(&self, file: &Path, index: &Index) -> Result<()> {
         let Some(checks) = self.checks else { return Ok(()) };
-        let LabelFacts { unlabelled, first_unlabelled, classes, largest } = index.facts;
+        let facts = index.facts;
+        let LabelFacts { mut unlabelled, mut first_unlabelled, mut classes, mut largest, .. } = facts;
+        let mut caption = false;
+        if facts.texts + facts.captions > 0 {
+            // Files that are opened late follow the first one with texts, if no setting decides.
+            let decided = self.settings.text_labels;
+            let texts = *self.texts.get_or_init(|| decided.unwrap_or(facts.captions == 0));
+            caption = texts && facts.captions > 0 && decided.is_none();
+            if texts && facts.text_classes > classes {
+                (classes, largest) = (facts.text_classes, facts.largest_text);
+            }
+            if !texts && facts.texts > 0 {
+                first_unlabelled =
+                    if unlabelled == 0 { facts.first_text } else { first_unlabelled.min(facts.first_text) };
+                unlabelled += facts.texts;
+            }
+        }
         let named = checks.classes == 0 || classes <= checks.classes as u64;
         let (number, fault) = match (unlabelled > 0 && !checks.allow_unlabelled, named) {
+            _ if caption => (facts.first_caption, Fault::Caption),
             (true, _) => (first_unlabelled, Fault::Unlabelled),
             (false, false) => (largest, Fault::Class((classes - 1) as u32, checks.classes)),
             (false, true) => return Ok(()),

@@ -13,6 +13,25 @@ pub(super) const SEGMENT: usize = 512;
 /// An [`Entry`]'s `targets` if its label is a class.
 pub(super) const CLASS: u32 = u32::MAX;
 pub(super) const UNLABELLED: u32 = u32::MAX - 1;
+/// As `CLASS`, but the number comes from a text that may be a caption: the set decides whether these are labels.
+pub(super) const TEXT: u32 = u32::MAX - 2;
+
+/// The label of a sample, as a scan finds it.
+#[derive(Clone, Debug)]
+pub(in crate::dataset) enum Labelled {
+    /// A label, or none.
+    As(Label),
+    /// A number in a text, which is a class unless the texts of the set are captions.
+    Text(u32),
+    /// A text that is no number.
+    Caption,
+}
+
+impl From<&Label> for Labelled {
+    fn from(label: &Label) -> Labelled {
+        Labelled::As(label.clone())
+    }
+}
 
 /// Where a sample is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
@@ -26,7 +45,7 @@ pub(in crate::dataset) struct Entry {
     pub(in crate::dataset) check: u32,
     /// End of its key in the segment; the key begins at the end of the previous one.
     pub(super) key_end: u32,
-    /// Number of values if the label is a list; [`CLASS`] or [`UNLABELLED`].
+    /// Number of values if the label is a list; [`CLASS`], [`TEXT`] or [`UNLABELLED`].
     pub(super) targets: u32,
     /// The class, or the index of the list's first value.
     pub(super) label: u32,
@@ -65,10 +84,12 @@ impl Segment {
         self.pages.get((entry.page as usize).checked_sub(1)?)
     }
 
-    pub(in crate::dataset) fn label(&self, entry: &Entry) -> Label {
+    /// Returns the sample's label; `texts` says whether numbers in texts are labels.
+    pub(super) fn label(&self, entry: &Entry, texts: bool) -> Label {
         match entry.targets {
             CLASS => Label::Class(entry.label),
-            UNLABELLED => Label::None,
+            TEXT if texts => Label::Class(entry.label),
+            TEXT | UNLABELLED => Label::None,
             count => {
                 let values = self.targets.get(entry.label as usize..).and_then(|from| from.get(..count as usize));
                 Label::Multi(values.unwrap_or_default().into())
@@ -90,8 +111,8 @@ impl Segment {
             key_begin = entry.key_end;
             let page = self.page(entry);
             let image = (page.is_some() || entry.page == 0) && fits(entry, page);
-            let label = entry.targets >= UNLABELLED || u64::from(entry.label) == targets;
-            targets += if entry.targets >= UNLABELLED { 0 } else { u64::from(entry.targets) };
+            let label = entry.targets >= TEXT || u64::from(entry.label) == targets;
+            targets += if entry.targets >= TEXT { 0 } else { u64::from(entry.targets) };
             key && image && label
         });
         each && key_begin as usize == keys.len() && targets == self.targets.len() as u64

@@ -2,9 +2,9 @@
 //!
 //! | section | bytes |
 //! |---|---|
-//! | header | 128: magic, version, checksum of the rest of the head, the file it belongs to ([`Binding`]), lengths, facts |
+//! | header | 176: magic, version, checksum of the rest of the head, the file it belongs to ([`Binding`]), lengths, facts |
 //! | segments | 16 a segment of 512 samples: where it ends, and its checksum |
-//! | classes | the file's own class names as a JSON list, or nothing |
+//! | classes | the file's own class names as a JSON list, or nothing; an object of these and of what was noticed ([`Described`]) |
 //! | for each segment | 16: lengths; 32 a sample ([`Entry`]); 4 a number of the labels that are lists; 32 a page ([`Page`]); keys |
 //!
 //! The first three are the head, which is read when a set is opened; a segment is read when one of its samples is. Numbers
@@ -21,7 +21,9 @@ use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::binding::Binding;
-use super::entry::{CLASS, Entry, Page, SEGMENT, Segment, UNLABELLED};
+use super::described::Described;
+use super::entry::{CLASS, Entry, Labelled, Page, SEGMENT, Segment, TEXT, UNLABELLED};
+use super::noticed::Noticed;
 #[cfg(feature = "remote")]
 use super::spool::Spool;
 use crate::dataset::Label;
@@ -30,7 +32,7 @@ use crate::{atomic_file, read_at, regular_file};
 /// The first bytes of the file, as a number of this machine.
 const MAGIC: u64 = u64::from_ne_bytes(*b"gpufeed\x02");
 /// Changes with the layout, and with the way in which a scan reads a file.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// Kind of the error for a file that is not an index and must not be overwritten.
 pub(super) const FOREIGN: io::ErrorKind = io::ErrorKind::AlreadyExists;
@@ -76,17 +78,40 @@ pub(super) struct LabelFacts {
     /// One more than the largest class, or 0; and the first sample of that class.
     pub(super) classes: u64,
     pub(super) largest: u64,
+    /// The same of classes in texts, and how many there are.
+    pub(super) text_classes: u64,
+    pub(super) largest_text: u64,
+    pub(super) texts: u64,
+    pub(super) first_text: u64,
+    /// The number of texts that are no numbers, and the first of them. These samples have no label.
+    pub(super) captions: u64,
+    pub(super) first_caption: u64,
 }
 
 impl LabelFacts {
-    pub(super) fn add(&mut self, sample: u64, label: &Label) {
+    pub(super) fn add(&mut self, sample: u64, label: &Labelled) {
+        fn count(number: &mut u64, first: &mut u64, sample: u64) {
+            if *number == 0 {
+                *first = sample;
+            }
+            *number += 1;
+        }
         match label {
-            Label::None if self.unlabelled == 0 => (self.unlabelled, self.first_unlabelled) = (1, sample),
-            Label::None => self.unlabelled += 1,
-            Label::Class(class) if u64::from(*class) >= self.classes => {
+            Labelled::As(Label::None) => count(&mut self.unlabelled, &mut self.first_unlabelled, sample),
+            Labelled::As(Label::Class(class)) if u64::from(*class) >= self.classes => {
                 (self.classes, self.largest) = (u64::from(*class) + 1, sample);
             }
-            _ => {}
+            Labelled::As(_) => {}
+            Labelled::Text(class) => {
+                count(&mut self.texts, &mut self.first_text, sample);
+                if u64::from(*class) >= self.text_classes {
+                    (self.text_classes, self.largest_text) = (u64::from(*class) + 1, sample);
+                }
+            }
+            Labelled::Caption => {
+                count(&mut self.captions, &mut self.first_caption, sample);
+                count(&mut self.unlabelled, &mut self.first_unlabelled, sample);
+            }
         }
     }
 }
@@ -193,6 +218,7 @@ pub(super) struct Index {
     pub(super) facts: LabelFacts,
     /// The file's own class names.
     pub(super) classes: Vec<String>,
+    pub(super) noticed: Noticed,
     /// The length of the file that it belongs to.
     pub(super) length: u64,
     rows: Box<[Row]>,
@@ -261,11 +287,11 @@ impl Index {
             .split_at_checked(head.len().checked_sub(Header::SIZE + usize::try_from(header.classes).ok()?)?)?;
         let rows: Vec<Row> = pod_collect_to_vec(table);
         let samples = usize::try_from(header.samples).ok()?;
-        let classes = if classes.is_empty() { Vec::new() } else { serde_json::from_slice(classes).ok()? };
+        let (classes, noticed) = Described::parse(classes)?;
         let ends = rows.windows(2).all(|rows| rows[0].end <= rows[1].end);
         let whole = rows.last().map_or(0, |row| row.end) == header.data && samples.div_ceil(SEGMENT) == rows.len();
         let length = header.binding.length;
-        let index = Index { samples, facts: header.facts, classes, length, rows: rows.into(), segments };
+        let index = Index { samples, facts: header.facts, classes, noticed, length, rows: rows.into(), segments };
         (ends && whole).then_some(index)
     }
 
@@ -330,6 +356,7 @@ impl Index {
         let segment = Segment { entries: entries.into(), targets: targets.into(), pages: pages.into() };
         let facts = segment.entries.iter().all(|entry| match entry.targets {
             CLASS => u64::from(entry.label) < self.facts.classes,
+            TEXT => u64::from(entry.label) < self.facts.text_classes,
             UNLABELLED => self.facts.unlabelled > 0,
             _ => true,
         });

@@ -3,8 +3,10 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::binding::Binding;
-use super::entry::{CLASS, Entry, Page, SEGMENT, UNLABELLED};
+use super::described::Described;
+use super::entry::{CLASS, Entry, Labelled, Page, SEGMENT, TEXT, UNLABELLED};
 use super::index::{IndexBytes, LabelFacts, Row, SegmentHead, head};
+use super::noticed::Noticed;
 use crate::dataset::Label;
 
 /// Where an image is: in the file, or in a page of it.
@@ -23,6 +25,7 @@ pub(in crate::dataset) struct IndexBuilder {
     facts: LabelFacts,
     /// The file's own class names.
     pub(in crate::dataset) classes: Vec<String>,
+    pub(in crate::dataset) noticed: Noticed,
     rows: Vec<Row>,
     data: Vec<u8>,
     entries: Vec<Entry>,
@@ -36,15 +39,22 @@ impl IndexBuilder {
     ///
     /// # Errors
     /// Returns the reason if the index is full.
-    pub(in crate::dataset) fn push(&mut self, key: &str, location: Location, label: &Label) -> Result<(), String> {
+    pub(in crate::dataset) fn push(
+        &mut self,
+        key: &str,
+        location: Location,
+        label: impl Into<Labelled>,
+    ) -> Result<(), String> {
+        let label = label.into();
         let full = |_| "the keys or labels of 512 samples are more than 4 GiB: make them shorter".to_owned();
-        self.facts.add(self.samples, label);
+        self.facts.add(self.samples, &label);
         let (label, targets) = match label {
-            Label::None => (0, UNLABELLED),
-            Label::Class(class) => (*class, CLASS),
-            Label::Multi(values) => {
+            Labelled::As(Label::None) | Labelled::Caption => (0, UNLABELLED),
+            Labelled::As(Label::Class(class)) => (class, CLASS),
+            Labelled::Text(class) => (class, TEXT),
+            Labelled::As(Label::Multi(values)) => {
                 let begin = u32::try_from(self.targets.len()).map_err(full)?;
-                self.targets.extend_from_slice(values);
+                self.targets.extend_from_slice(&values);
                 u32::try_from(self.targets.len()).map_err(full)?;
                 (begin, values.len() as u32)
             }
@@ -95,10 +105,7 @@ impl IndexBuilder {
         if !self.entries.is_empty() {
             self.end_segment();
         }
-        let classes = match self.classes.is_empty() {
-            true => Vec::new(),
-            false => serde_json::to_vec(&self.classes).unwrap_or_default(),
-        };
+        let classes = Described::new(self.classes, self.noticed).to_bytes();
         let head = head(binding, self.samples, &self.facts, &self.rows, &classes, self.data.len() as u64);
         IndexBytes { head, data: self.data }
     }

@@ -10,6 +10,7 @@
 //! | `in_use.rs` | the parts of indexes that are in memory |
 //! | `open.rs`, `open_one.rs` | opens the files, and makes the indexes that are missing |
 //! | `checks.rs` | labels that are missing, classes without a name |
+//! | `noticed.rs`, `described.rs` | what scans noticed: members that are not read, where labels come from |
 
 #[cfg(feature = "remote")]
 mod beside;
@@ -17,12 +18,14 @@ mod binding;
 mod brace;
 mod checks;
 mod counts;
+mod described;
 mod entry;
 mod files;
 mod in_use;
 mod index;
 mod index_builder;
 mod listing;
+mod noticed;
 mod open;
 mod open_files;
 mod open_one;
@@ -34,9 +37,9 @@ mod spool;
 mod tests;
 
 use std::path::Path;
-use std::sync::atomic::AtomicUsize;
 #[cfg(feature = "remote")]
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -46,7 +49,7 @@ use crate::error::{Error, Result};
 pub(super) use checks::{Checks, Fault, Faulty};
 use counts::SampleCounts;
 use entry::SEGMENT;
-pub(super) use entry::{Entry, Page, Segment};
+pub(super) use entry::{Entry, Labelled, Page, Segment};
 pub(super) use files::Files;
 #[cfg(feature = "remote")]
 #[cfg_attr(not(feature = "parquet"), allow(unused_imports))]
@@ -56,6 +59,7 @@ pub use files::addresses_of;
 use in_use::InUse;
 use index::Index;
 pub(super) use index_builder::{IndexBuilder, Location};
+use noticed::Noticed;
 pub use place::ShardIndexes;
 pub(super) use settings::{Settings, setters};
 #[cfg(feature = "remote")]
@@ -98,6 +102,10 @@ pub(super) struct Shards<F> {
     listed: Files,
     counts: Option<SampleCounts>,
     checks: Option<Checks>,
+    /// Whether numbers in texts are labels, once it is decided.
+    texts: OnceLock<bool>,
+    /// True once a file that was opened late has been warned of.
+    warned: AtomicBool,
     files: Vec<Shard>,
     /// How many of the files are not open yet.
     unopened: AtomicUsize,
@@ -123,6 +131,7 @@ struct Shard {
     index: Mutex<Option<Arc<Index>>>,
     /// The index of a file that was refused, so that no other read of its samples has it made again.
     refused: OnceLock<Index>,
+    noticed: OnceLock<Noticed>,
 }
 
 impl Shard {
@@ -143,6 +152,7 @@ pub(super) struct FoundSample<'a> {
     pub(super) number: usize,
     segment: Arc<Segment>,
     at: usize,
+    texts: bool,
 }
 
 impl FoundSample<'_> {
@@ -150,6 +160,14 @@ impl FoundSample<'_> {
         &self.segment.entries[self.at]
     }
 
+    pub(super) fn label(&self) -> super::Label {
+        self.segment.label(self.entry(), self.texts)
+    }
+
+    #[cfg_attr(
+        not(any(feature = "parquet", feature = "remote")),
+        allow(dead_code, reason = "only pages are asked of it")
+    )]
     pub(super) fn segment(&self) -> &Segment {
         &self.segment
     }
@@ -263,7 +281,7 @@ impl<F: ShardFormat> Shards<F> {
         };
         let segment = sample / SEGMENT;
         let segment = self.in_use.get(self.segments[number] + segment, || self.read_segment(number, segment))?;
-        Ok(FoundSample { file, number, segment, at: sample % SEGMENT })
+        Ok(FoundSample { file, number, segment, at: sample % SEGMENT, texts: self.texts_are_labels() })
     }
 
     /// Reads a segment, from an index that is made again if this one is damaged, or its file has gone.

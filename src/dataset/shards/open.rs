@@ -14,8 +14,8 @@ use super::in_use::InUse;
 use super::index::Index;
 use super::{Settings, Shard, ShardFormat, Shards, open_files};
 use crate::atomic_file::folder_of;
-use crate::dataset::class_names;
 use crate::dataset::data_file::DataFile;
+use crate::dataset::{Notice, class_names};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Most objects that are opened at once.
@@ -45,6 +45,7 @@ impl<F: ShardFormat> Shards<F> {
             file: OnceLock::new(),
             index: Mutex::default(),
             refused: OnceLock::new(),
+            noticed: OnceLock::new(),
         };
         let shards: Vec<Shard> = files.paths().into_iter().map(shard).collect();
         let mut set = Shards {
@@ -53,6 +54,8 @@ impl<F: ShardFormat> Shards<F> {
             listed: files,
             counts,
             checks: None,
+            texts: OnceLock::new(),
+            warned: AtomicBool::new(false),
             unopened: AtomicUsize::new(shards.len()),
             files: shards,
             starts: Vec::new(),
@@ -80,6 +83,8 @@ impl<F: ShardFormat> Shards<F> {
         set.starts.push(len);
         set.in_use = InUse::new(segments, set.settings.index_memory);
         if len == 0 {
+            let unread = set.notices(0).into_iter().filter(|notice| matches!(notice, Notice::NotRead { .. }));
+            let hint = unread.fold(hint, |hint, notice| format!("{hint}; {notice}"));
             return Err(ErrorKind::EmptyDataset { what, hint }.into());
         }
         Ok(set)
@@ -113,6 +118,9 @@ impl<F: ShardFormat> Shards<F> {
             *own = (number, classes);
         }
         drop(own);
+        let noticed = std::mem::take(&mut found.noticed);
+        self.warn_late(&shard.name, &noticed);
+        let _ = shard.noticed.set(noticed);
         let found = Arc::new(found);
         *index = Some(Arc::clone(&found));
         self.unopened.fetch_sub(1, Relaxed);

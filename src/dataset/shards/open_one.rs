@@ -131,7 +131,7 @@ impl<F: ShardFormat> Shards<F> {
         tracing::warn!(path = %Shown(file.name().display()), "a damaged index of a file of samples is made again");
         let binding = self.binding(file)?;
         let mut index = self.scan(file, binding)?;
-        index.classes = Vec::new();
+        (index.classes, index.noticed) = Default::default();
         match index.samples == before.samples && index.length == before.length {
             true => Ok(index),
             false => Err(super::changed(file.name())),

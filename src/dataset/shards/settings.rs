@@ -13,6 +13,8 @@ const INDEX_MEMORY: usize = 32 << 20;
 #[derive(Clone, Debug)]
 pub(in crate::dataset) struct Settings {
     pub(in crate::dataset) allow_unlabelled: bool,
+    /// Whether numbers in texts are labels; nothing if the texts of the set decide it.
+    pub(in crate::dataset) text_labels: Option<bool>,
     pub(in crate::dataset) indexes: ShardIndexes,
     /// Bytes of memory for the parts of indexes in use.
     pub(in crate::dataset) index_memory: usize,
@@ -31,6 +33,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             allow_unlabelled: false,
+            text_labels: None,
             indexes: ShardIndexes::default(),
             index_memory: INDEX_MEMORY,
             classes: Vec::new(),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::scan::TarFormat;
 use super::{TarShards, label};
+use crate::dataset::Notice;
 use crate::dataset::shards::{Files, Settings, Shards, setters};
 use crate::error::{Error, Result};
 
@@ -52,6 +53,15 @@ impl TarShardsBuilder {
         self
     }
 
+    /// Says whether numbers in `.txt` members are labels: with `true` they are, and other texts are ignored; with `false`
+    /// all are captions. Default: they are if every such text of the set is a number. With
+    /// [`counts`](Self::counts) the first shard with texts decides, and one that differs is an error.
+    #[must_use]
+    pub fn text_labels(mut self, labels: bool) -> Self {
+        self.settings.text_labels = Some(labels);
+        self
+    }
+
     /// Names the classes, instead of a `classes.txt` or `classes.json`.
     #[must_use]
     pub fn classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
@@ -73,7 +83,9 @@ impl TarShardsBuilder {
             return Err(Error::io(path, io::Error::new(io::ErrorKind::InvalidData, reason)));
         }
         let files = Files::listed(path, "tar", &self.settings.remote)?;
-        self.open_files(files)
+        let mut shards = self.open_files(files)?;
+        shards.beside = compressed_in(path);
+        Ok(shards)
     }
 
     /// Opens these shards, in this order. Braces are not expanded.
@@ -106,6 +118,20 @@ impl TarShardsBuilder {
         }
         shards.check(settings.checks(classes.len()))?;
         let folder = shards.folder();
-        Ok(TarShards { shards, classes, folder, max_file_bytes: settings.max_file_bytes })
+        Ok(TarShards { shards, classes, folder, beside: None, max_file_bytes: settings.max_file_bytes })
     }
+}
+
+/// Counts the archives of a folder that are passed over, because they are compressed.
+fn compressed_in(folder: &Path) -> Option<Notice> {
+    const ENDINGS: [&str; 6] = [".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".tar.lz4"];
+    let names = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let is_compressed = |name: &String| ENDINGS.iter().any(|ending| name.to_ascii_lowercase().ends_with(ending));
+    let mut names: Vec<_> = names.filter(is_compressed).collect();
+    names.sort_unstable();
+    Notice::not_read(
+        "compressed archives of the folder",
+        names.len() as u64,
+        names.first().cloned().unwrap_or_default(),
+    )
 }

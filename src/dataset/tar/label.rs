@@ -7,6 +7,8 @@ use crate::quote::shortened;
 
 /// Extensions of members that can hold a label; the first one that a sample has counts.
 pub(super) const KINDS: [&str; 3] = ["cls", "json", "txt"];
+/// The one that may be a caption.
+pub(super) const TEXT: usize = 2;
 
 /// Parses the label in a member of this kind, an index into [`KINDS`]; returns `None` if it holds something else, like
 /// a caption.

@@ -1,18 +1,22 @@
 //! Tar shards in WebDataset's convention, read in any order.
 
 mod builder;
+mod header;
 mod label;
+mod names;
+mod samples;
 mod scan;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::shards::Shards;
-use super::{Dataset, Sample, SampleData};
+use super::{Dataset, Notice, Sample, SampleData};
 use crate::error::{Error, ErrorKind, Result};
 use crate::quote::shown;
 use crate::regular_file;
-use scan::{BLOCK, TarFormat, header_hash};
+use header::{BLOCK, header_hash};
+use scan::TarFormat;
 
 pub use builder::TarShardsBuilder;
 #[doc(hidden)] // `gpufeed pack` writes it
@@ -26,10 +30,15 @@ pub use builder::UNFINISHED;
 /// | one of [`EXTENSIONS`](Self::EXTENSIONS): `000123.jpg` | the image, in any supported format |
 /// | `.cls` | the label: a class, as a decimal number |
 /// | `.json` | the label, if there is no `.cls`: an object's `label` or `cls`, or all of it; a number is a class, a list [`Label::Multi`](crate::Label::Multi) |
-/// | `.txt` | the label, if there is neither and it is a number; else a caption, which is ignored |
+/// | `.txt` | the label, if there is neither and all such texts of the set are numbers; else captions, which are ignored ([`text_labels`](TarShardsBuilder::text_labels)) |
 /// | `classes.txt`, `classes.json` | names of the classes, one a line, or a list, or an object of each name's index; a file in the shards' folder has priority |
 ///
-/// Other members are ignored, folders and hidden files too. Plain tar files of any flavour are read (ustar, GNU and pax
+/// A stem may have dots: `photo 12.05.2021.png` is the image of the sample `photo 12.05.2021`, because no known ending
+/// begins at its first dot, unless `photo 12` has an image of its own, as `000.seg.png` beside `000.png`, or unless it
+/// alone has no label.
+///
+/// Other members are not read, folders and hidden files neither; how many of which kind is a
+/// [notice](super::Dataset::notices). Plain tar files of any flavour are read (ustar, GNU and pax
 /// with their long names). Compressed ones are refused, because their samples cannot be reached at random.
 ///
 /// The headers are read once, and the offsets of all samples stored in an index next to each shard
@@ -55,6 +64,8 @@ pub struct TarShards {
     shards: Shards<TarFormat>,
     classes: Vec<String>,
     folder: Option<PathBuf>,
+    /// Archives in the folder that are not read.
+    beside: Option<Notice>,
     max_file_bytes: u64,
 }
 
@@ -129,7 +140,7 @@ impl Dataset for TarShards {
         let changed = || {
             let key = self.key(index).map(|(_, key)| shown(key.as_bytes())).unwrap_or_default();
             let reason = format!("sample {key} has gone: the shard was changed; open the data set again");
-            scan::refused(path, begin, reason)
+            header::refused(path, begin, reason)
         };
         match found.file.read_exact(bytes, begin) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(changed()),
@@ -139,7 +150,7 @@ impl Dataset for TarShards {
         if header_hash(header) != entry.check {
             return Err(changed());
         }
-        Ok(Sample { data: SampleData::Encoded(image), label: found.segment().label(entry) })
+        Ok(Sample { data: SampleData::Encoded(image), label: found.label() })
     }
 
     fn name(&self, index: usize) -> String {
@@ -161,6 +172,12 @@ impl Dataset for TarShards {
 
     fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        let mut notices = self.shards.notices(self.classes.len());
+        notices.extend(self.beside.clone());
+        notices
     }
 
     fn is_remote(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The lock that lets one process at a time write a file of seek indexes.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use crate::atomic_file;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -34,7 +35,7 @@ fn path_of(index: &Path) -> PathBuf {
 /// If the lock file cannot be created or opened.
 pub(super) fn take(index: &Path, patience: Duration) -> io::Result<Lock> {
     let path = path_of(index);
-    let file = match OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path) {
+    let file = match atomic_file::create_or_open(&path) {
         // A lock file of another user can be locked without write permission.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => File::open(&path).map_err(|_| error)?,
         file => file?,

@@ -19,6 +19,7 @@ const ABANDONED: Duration = Duration::from_secs(60 * 60);
 /// Returns the system's error; the file is then as before, if it can still be shortened.
 pub(super) fn append(path: &Path, end: u64, records: &[(u128, &[u8])]) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
+    atomic_file::take_from_others(&file);
     let write = || {
         let mut out = BufWriter::with_capacity(1 << 20, &file);
         out.seek(SeekFrom::Start(end))?;

@@ -2,7 +2,7 @@
 
 use super::{DataLoaderBuilder, mixing};
 use crate::backend::Backend;
-use crate::dataset::{Dataset, SampleData};
+use crate::dataset::{Dataset, SampleData, log_notices};
 use crate::decode::Decoder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::Gpu;
@@ -137,6 +137,7 @@ impl DataLoaderBuilder {
             views: self.views,
             batch_transform: self.batch_transform.clone(),
         };
+        log_notices(&*self.dataset);
         let decoder = Decoder::new(self.decode, &self.seek_indexes, self.dataset.folder(), self.seek_memory);
         let pipeline = Pipeline {
             remote: RemoteParts::new(&*self.dataset, self.read_ahead, self.remote_cache.as_ref()),

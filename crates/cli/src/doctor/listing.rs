@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use gpufeed::dataset::Notice;
 use gpufeed::{Dataset, ImageFolder};
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -33,6 +34,8 @@ pub(super) struct Listing {
     pub(super) refused: Option<String>,
     /// The data set, if it is not a folder of images. Each of its samples is an entry.
     pub(super) data: Option<Arc<dyn Dataset>>,
+    /// What the data set noticed when it was opened.
+    pub(super) notices: Vec<Notice>,
 }
 
 /// Lists the samples of a data set.
@@ -48,6 +51,7 @@ pub(super) fn of_samples(source: &NamedDataset) -> Listing {
         classes: source.data.classes().to_vec(),
         refused: None,
         data: Some(source.data.clone()),
+        notices: source.data.notices(),
     }
 }
 
@@ -58,7 +62,17 @@ pub(super) fn of_files(root: &Path) -> Result<Listing, Box<dyn std::error::Error
     spinner.enable_steady_tick(Duration::from_millis(100));
 
     let (mut entries, mut places, mut classes) = (Vec::new(), Vec::new(), Vec::new());
-    for found in WalkDir::new(root).follow_links(true).sort_by_file_name() {
+    let real = fs::canonicalize(root)?;
+    // A link to a folder that contains this one has no end that anybody waits for; `ImageFolder` does not follow it either.
+    let leads_above = |entry: &walkdir::DirEntry| {
+        let target = || fs::canonicalize(entry.path()).unwrap_or_default();
+        entry.depth() > 0 && entry.path_is_symlink() && entry.file_type().is_dir() && {
+            let target = target();
+            target != real && real.starts_with(&target)
+        }
+    };
+    let walk = WalkDir::new(root).follow_links(true).sort_by_file_name().into_iter();
+    for found in walk.filter_entry(|entry| !leads_above(entry)) {
         spinner.inc(1);
         match found {
             Ok(entry) if entry.file_type().is_dir() => {
@@ -83,9 +97,12 @@ pub(super) fn of_files(root: &Path) -> Result<Listing, Box<dyn std::error::Error
             },
         }
     }
-    let refused = classify(root, &mut entries, &mut classes)?;
+    let mut notices = Vec::new();
+    let refused = classify(root, &mut entries, &mut classes, &mut notices)?;
+    // Every file is looked at, and those that are not taken are findings of their own.
+    notices.retain(|notice| !matches!(notice, Notice::NotRead { .. }));
     spinner.finish_and_clear();
-    Ok(Listing { entries, places, classes, refused, data: None })
+    Ok(Listing { entries, places, classes, refused, data: None, notices })
 }
 
 /// Sets the class of each file that is a sample. `ImageFolder` decides; if it refuses the folder, its rule is applied
@@ -94,11 +111,13 @@ fn classify(
     root: &Path,
     entries: &mut Vec<Entry>,
     classes: &mut Vec<String>,
+    notices: &mut Vec<Notice>,
 ) -> Result<Option<String>, Box<dyn std::error::Error>> {
     // Empty classes become findings, so they are allowed here.
     match ImageFolder::builder().allow_empty(true).open(root) {
         Ok(data) => {
             *classes = data.classes().to_vec();
+            *notices = data.notices();
             let class = |index: usize| classes[data.targets()[index] as usize].clone();
             let mut samples: HashMap<&Path, usize> =
                 (0..data.len()).filter_map(|index| data.path(index).map(|path| (path, index))).collect();

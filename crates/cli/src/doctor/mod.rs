@@ -91,7 +91,7 @@ fn inspect_data(folder: &Path, arguments: &DoctorArguments) -> Outcome {
     crate::to_stdout(write)?;
     // A folder that no loader can open is a failure; files that a loader skips are findings.
     let usable = summary.image_folder.accepted;
-    Ok(if usable { exit(!summary.findings.is_empty()) } else { FAILED })
+    Ok(if usable { exit(!summary.findings.is_empty() || !summary.data_warnings.is_empty()) } else { FAILED })
 }
 
 type Out = BufWriter<StdoutLock<'static>>;

@@ -120,16 +120,22 @@ fn kind(found: Finding) -> String {
 }
 
 fn advice(out: &mut impl Write, summary: &Summary, list: bool) -> io::Result<()> {
-    if !summary.notes.is_empty() {
+    if !summary.notes.is_empty() || !summary.data_notes.is_empty() {
         heading(out, "Good to know")?;
+    }
+    for note in &summary.data_notes {
+        writeln!(out, "  {note}")?;
     }
     for note in &summary.notes {
         writeln!(out, "  {} {}: {}", note.count, note.kind.name(), note.advice)?;
     }
-    if summary.findings.is_empty() {
+    if summary.findings.is_empty() && summary.data_warnings.is_empty() {
         return writeln!(out, "\n{}", style("Nothing is wrong.").green());
     }
     heading(out, "What to do")?;
+    for warning in &summary.data_warnings {
+        writeln!(out, "  {}", style(warning).red())?;
+    }
     for found in &summary.findings {
         writeln!(out, "  {} {}: {}", found.count, style(found.kind.name()).red(), found.advice)?;
     }
@@ -137,7 +143,7 @@ fn advice(out: &mut impl Write, summary: &Summary, list: bool) -> io::Result<()>
     if kept > 0 {
         writeln!(out, "  Truncated::Fill would keep {kept} of those that do not decode.")?;
     }
-    if list { Ok(()) } else { writeln!(out, "  --list names each file.") }
+    if list || summary.findings.is_empty() { Ok(()) } else { writeln!(out, "  --list names each file.") }
 }
 
 fn heading(out: &mut impl Write, text: &str) -> io::Result<()> {

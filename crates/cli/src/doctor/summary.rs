@@ -23,6 +23,10 @@ pub(super) struct Summary {
     pub(super) max_pixels: u64,
     /// Numbers of files by verdict.
     pub(super) verdicts: BTreeMap<Verdict, usize>,
+    /// What the data set noticed when it was opened: its labels, and what is good to know.
+    pub(super) data_notes: Vec<String>,
+    /// Of these what a loader warns of. With one the exit code is 3.
+    pub(super) data_warnings: Vec<String>,
     /// Problems. With one the exit code is 3.
     pub(super) findings: Vec<Count>,
     /// Facts that are not a problem.
@@ -86,6 +90,8 @@ impl Summary {
         seconds: f64,
     ) -> Summary {
         let is_folder = listing.data.is_none();
+        let (data_warnings, data_notes): (Vec<_>, Vec<_>) =
+            listing.notices.iter().partition(|notice| notice.is_warning());
         if !is_folder {
             add_unnamed_classes(&mut listing.classes, &files);
         }
@@ -112,6 +118,8 @@ impl Summary {
             seconds,
             max_pixels,
             verdicts,
+            data_notes: data_notes.iter().map(ToString::to_string).collect(),
+            data_warnings: data_warnings.iter().map(ToString::to_string).collect(),
             findings,
             notes,
             classes,

@@ -93,3 +93,76 @@ fn rows_that_are_broken_are_named_by_file_and_number() {
     let (value, code) = json(hub.path(), &[]);
     assert_eq!((code, &value["files_scanned"]), (0, &hub::TRAIN.into()), "{value:#}");
 }
+
+/// What a set does not read is said, and "Nothing is wrong" is not.
+#[test]
+fn what_is_not_read_is_said() {
+    let (a, b, c) = (picture(40, 24), picture(24, 40), picture(30, 30));
+    let [a, b, c] = [a, b, c].map(|picture| encode(picture, Codec::Png));
+    let root = tempfile::tempdir().unwrap();
+    let shard = |name: &str, members: &[(&str, &[u8])]| {
+        let mut archive = tar::Builder::new(Vec::new());
+        for (name, bytes) in members {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(bytes.len() as u64);
+            header.set_mode(0o644);
+            archive.append_data(&mut header, name, *bytes).unwrap();
+        }
+        let path = root.path().join(name);
+        fs::write(&path, archive.into_inner().unwrap()).unwrap();
+        path
+    };
+    let dotted = [("a.png", &a[..]), ("a.cls", b"0"), ("photo 12.05.2021.png", &b), ("photo 12.05.2021.cls", b"1")];
+    let (value, code) = json(&shard("dotted.tar", &dotted), &[]);
+    assert_eq!((code, &value["image_folder"]["usable"]), (0, &2.into()), "{value:#}");
+    assert!(value["data_notes"][1].as_str().unwrap().starts_with("samples with dots in their names: 1"), "{value:#}");
+
+    let masks =
+        [("a.png", &a[..]), ("a.cls", b"0"), ("a.seg.png", &b), ("b.png", &c), ("b.cls", b"1"), ("b.xmp", b"?")];
+    let path = shard("masks.tar", &masks);
+    let (value, code) = json(&path, &[]);
+    assert_eq!((code, &value["image_folder"]["usable"]), (3, &2.into()), "{value:#}");
+    let shown = text(&doctor(&[path.to_str().unwrap()]));
+    assert!(shown.contains("1 member in .seg.png is not read: a.seg.png"), "{shown}");
+    assert!(shown.contains("1 member in .xmp is not read: b.xmp") && !shown.contains("Nothing is wrong"), "{shown}");
+    let explain = Command::new(env!("CARGO_BIN_EXE_gpufeed"))
+        .args(["explain", "--backend", "cpu", "--data", path.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(text(&explain).contains("data: 1 member in .seg.png is not read: a.seg.png"), "{}", text(&explain));
+    let warned = String::from_utf8_lossy(&explain.stderr).into_owned();
+    assert_eq!(warned.matches("1 member in .seg.png is not read").count(), 1, "{warned}");
+
+    let texts = [("a.png", &a[..]), ("a.txt", b"7"), ("b.png", &b), ("b.txt", b"a cat")];
+    let (value, code) = json(&shard("texts.tar", &texts), &[]);
+    assert_eq!((code, &value["files"][0]["class"]), (3, &serde_json::Value::Null), "{value:#}");
+    assert!(value["data_warnings"][0].as_str().unwrap().starts_with("1 of 2 members in .txt are numbers"), "{value:#}");
+
+    let folder = tree(&[(".ipynb_checkpoints/1.png", &a), ("cat/2.png", &b)]);
+    let shown = text(&doctor(&[folder.path().to_str().unwrap()]));
+    assert!(
+        shown.contains("the first .ipynb_checkpoints, with 1 images") && !shown.contains("Nothing is wrong"),
+        "{shown}"
+    );
+
+    let list = tree(&[("1.png", &a), ("2.png", &b), ("list.csv", b"path,label,width\n1.png,dog,40\n2.png,cat,24\n")]);
+    let shown = text(&doctor(&[list.path().join("list.csv").to_str().unwrap()]));
+    assert!(shown.contains("labels are 2 classes by name from the column label"), "{shown}");
+    assert!(shown.contains("not read: the column width") && shown.contains("Nothing is wrong"), "{shown}");
+}
+
+/// A class that links to `/` is neither walked by the loader nor by doctor.
+#[cfg(unix)]
+#[test]
+fn a_link_to_everything_is_not_walked() {
+    let png = encode(picture(24, 24), Codec::Png);
+    let root = tree(&[("cat/1.png", &png)]);
+    std::os::unix::fs::symlink("/", root.path().join("all")).unwrap();
+    let (value, code) = json(root.path(), &[]);
+    assert_eq!((code, &value["files_scanned"]), (3, &1.into()));
+    assert!(
+        value["data_warnings"][0].as_str().unwrap().contains("the link all is not followed"),
+        "{}",
+        value["data_warnings"]
+    );
+}

@@ -1,0 +1,40 @@
+//! Endings of files' names.
+
+use std::ffi::OsStr;
+
+/// Endings of images that are decoded but are not in torchvision's list: files with them are counted.
+pub(super) const OTHERS: [&str; 8] = [".gif", ".jfif", ".jpe", ".apng", ".dib", ".pnm", ".pbm", ".pam"];
+
+/// Returns true if a name ends in one of `extensions`, in upper or lower case.
+pub(super) fn has_extension(name: &OsStr, extensions: &[String]) -> bool {
+    extensions.iter().any(|extension| ends_with(name, extension))
+}
+
+pub(super) fn ends_with(name: &OsStr, extension: &str) -> bool {
+    let name = name.as_encoded_bytes();
+    let start = name.len().checked_sub(extension.len());
+    start.is_some_and(|start| name[start..].eq_ignore_ascii_case(extension.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_end_the_name_in_any_case() {
+        let extensions = [".jpg".to_owned(), ".tar.gz".to_owned()];
+        for (name, expected) in [
+            ("a.jpg", true),
+            ("a.b.JpG", true),
+            (".jpg", true),
+            ("a.tar.gz", true),
+            ("ajpg", false),
+            ("a.jpg~", false),
+            ("jpg", false),
+            ("", false),
+            ("é.gz", false),
+        ] {
+            assert_eq!(has_extension(OsStr::new(name), &extensions), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Which columns of a CSV file, or keys of a JSON line, are the path and the label: one rule for both.
+
+use crate::quote::shortened;
+
+/// The names that a column of paths, or of labels, can have, in upper or lower case; the first one that is there counts.
+pub(super) const PATHS: [&str; 9] =
+    ["path", "file_path", "filepath", "image_path", "file_name", "filename", "file", "image", "img"];
+pub(super) const LABELS: [&str; 5] = ["label", "labels", "class", "cls", "target"];
+
+/// The settings for lists in CSV and in JSON lines.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    pub(super) header: Option<bool>,
+    /// Labels are names, even if they look like numbers.
+    pub(super) names: bool,
+    pub(super) delimiter: Option<u8>,
+    pub(super) path_column: Option<String>,
+    pub(super) label_columns: Vec<String>,
+}
+
+/// Column numbers of a CSV file.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Columns {
+    pub(super) path: usize,
+    pub(super) labels: Vec<usize>,
+    /// The names of the columns that are not read.
+    pub(super) unread: Vec<String>,
+}
+
+impl Columns {
+    /// Returns true if a first line names the columns: one of its fields is a usual name.
+    pub(super) fn are_named(fields: &[&str]) -> bool {
+        fields.iter().any(|field| is_usual(field, &PATHS) || is_usual(field, &LABELS))
+    }
+
+    /// Chooses columns by the names in the first line.
+    ///
+    /// # Errors
+    /// The reason if a column that the settings name is not there, if two have one name, or if several could be the label.
+    pub(super) fn named(names: &[&str], settings: &Settings) -> Result<Columns, String> {
+        // pandas writes its index as a first column without a name, and reads and writes it again as "Unnamed: 0".
+        let nameless = |at: usize| names[at].is_empty() || names[at].starts_with("Unnamed: ");
+        let usual = |of: &[&str], but: Option<usize>| {
+            of.iter()
+                .find_map(|name| (0..names.len()).find(|at| names[*at].eq_ignore_ascii_case(name) && Some(*at) != but))
+        };
+        let called = |name: &String| -> Result<usize, String> {
+            let found = names.iter().position(|own| own == name);
+            found.ok_or_else(|| format!("there is no column {}; there are {}", shortened(name), list(names)))
+        };
+        let named = settings.label_columns.iter().map(called).collect::<Result<Vec<_>, _>>()?;
+        let path = match &settings.path_column {
+            Some(name) => called(name)?,
+            None => {
+                let first = || {
+                    (0..names.len()).find(|at| !nameless(*at) && !named.contains(at) && !is_usual(names[*at], &LABELS))
+                };
+                usual(&PATHS, None).or_else(first).unwrap_or(0)
+            }
+        };
+        let others = || (0..names.len()).filter(|at| *at != path && !nameless(*at));
+        let labels = match (named.is_empty(), usual(&LABELS, Some(path)), others().count()) {
+            (false, ..) => named,
+            (true, Some(label), _) => vec![label],
+            (true, None, 0 | 1) => others().collect(),
+            (true, None, _) => {
+                let all: Vec<&str> = others().map(|at| names[at]).collect();
+                return Err(format!(
+                    "several columns could be the label: {}; call one of them label; \
+                     ImageList::builder().label_columns([..]) names one, or all that make a vector",
+                    list(&all)
+                ));
+            }
+        };
+        for at in [path].iter().chain(&labels) {
+            if names.iter().filter(|name| **name == names[*at]).count() > 1 {
+                return Err(format!("two columns are called {}; which is meant is not known", shortened(names[*at])));
+            }
+        }
+        let rest = (0..names.len()).filter(|at| *at != path && !labels.contains(at));
+        let unread =
+            rest.map(|at| if names[at].is_empty() { "(without a name)" } else { names[at] }.to_owned()).collect();
+        Ok(Columns { path, labels, unread })
+    }
+
+    /// Chooses columns of a file whose first line is a sample: they have numbers from 0 on.
+    ///
+    /// # Errors
+    /// The reason if a number that the settings name is not there, or if several columns could be the label.
+    pub(super) fn numbered(count: usize, settings: &Settings) -> Result<Columns, String> {
+        let called = |name: &String| -> Result<usize, String> {
+            name.parse().ok().filter(|at| *at < count).ok_or_else(|| {
+                format!(
+                    "there is no column {}: the first line names no column, so they are the numbers 0 to {}; \
+                     ImageList::builder().header(true) takes that line for names",
+                    shortened(name),
+                    count.saturating_sub(1)
+                )
+            })
+        };
+        let path = settings.path_column.as_ref().map_or(Ok(0), called)?;
+        let named = settings.label_columns.iter().map(called).collect::<Result<Vec<_>, _>>()?;
+        let others = || (0..count).filter(|at| *at != path);
+        let labels = match (named.is_empty(), others().count()) {
+            (false, _) => named,
+            (true, 0 | 1) => others().collect(),
+            (true, more) => {
+                return Err(format!(
+                    "{more} columns could be the label, and the first line names none of them; write names there, one of \
+                     them label; ImageList::builder().label_columns([..]) names one, or all that make a vector"
+                ));
+            }
+        };
+        let unread = others().filter(|at| !labels.contains(at)).map(|at| at.to_string()).collect();
+        Ok(Columns { path, labels, unread })
+    }
+}
+
+/// Returns the error for a first line that holds one field because other characters separate its columns.
+pub(super) fn other_delimiter(fields: &[&str], delimiter: u8) -> Option<String> {
+    let [line] = fields else { return None };
+    let (found, name) = [(b',', "commas"), (b';', "semicolons"), (b'\t', "tabs")].into_iter().find(|(other, _)| {
+        let parts: Vec<&str> = line.split(char::from(*other)).map(|part| part.trim().trim_matches('"')).collect();
+        let named = Columns::are_named(&parts);
+        let image = crate::ImageFolder::EXTENSIONS.iter().any(|end| parts[0].to_ascii_lowercase().ends_with(end));
+        *other != delimiter && parts.len() > 1 && (named || image)
+    })?;
+    let tsv = if found == b'\t' { ", or let the file's name end in .tsv" } else { "" };
+    Some(format!(
+        "the columns are separated by {name}, but {} are expected: write these{tsv}; ImageList::builder().delimiter(..) \
+         names it",
+        if delimiter == b'\t' { "tabs" } else { "commas" }
+    ))
+}
+
+pub(super) fn is_usual(name: &str, usual: &[&str]) -> bool {
+    usual.iter().any(|usual| usual.eq_ignore_ascii_case(name))
+}
+
+/// Returns what columns or keys are called in a sentence.
+pub(super) fn called(what: &str, names: &[String]) -> String {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    format!("the {what}{} {}", if names.len() == 1 { "" } else { "s" }, list(&names))
+}
+
+fn list(names: &[&str]) -> String {
+    let mut text = names.iter().take(20).map(|name| shortened(name)).collect::<Vec<_>>().join(", ");
+    if names.len() > 20 {
+        text.push_str(", ...");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(labels: &[&str]) -> Settings {
+        Settings { label_columns: labels.iter().map(|name| (*name).to_owned()).collect(), ..Settings::default() }
+    }
+
+    #[test]
+    fn the_label_is_called_so_or_the_only_other_column() {
+        for (header, path, labels, unread) in [
+            ("path,label", 0, &[1][..], &[][..]),
+            ("path,label,width,height", 0, &[1], &["width", "height"]),
+            ("width,Class,File_Name", 2, &[1], &["width"]),
+            (",path,label", 1, &[2], &["(without a name)"]),
+            ("Unnamed: 0,filename,breed", 1, &[2], &["Unnamed: 0"]),
+            (",name,target", 1, &[2], &["(without a name)"]),
+            ("label,name", 1, &[0], &[]),
+            ("image,level", 0, &[1], &[]),
+            (",path", 1, &[], &["(without a name)"]),
+            ("path,class,label", 0, &[2], &["class"]),
+        ] {
+            let names: Vec<&str> = header.split(',').collect();
+            let found = Columns::named(&names, &settings(&[])).unwrap();
+            assert_eq!(
+                (found.path, &*found.labels, &*found.unread.join(",")),
+                (path, labels, &*unread.join(",")),
+                "{header}"
+            );
+        }
+    }
+
+    #[test]
+    fn several_columns_are_a_label_only_by_name() {
+        let names = ["path", "x", "y", "label"];
+        let found = Columns::named(&names, &settings(&["y", "x"])).unwrap();
+        assert_eq!((found.labels, found.unread), (vec![2, 1], vec!["label".to_owned()]));
+        let refused = |names: &[&str], labels: &[&str]| Columns::named(names, &settings(labels)).unwrap_err();
+        assert!(refused(&names[..3], &[]).contains("several columns could be the label: x, y; call one"));
+        assert_eq!(refused(&names, &["z"]), "there is no column z; there are path, x, y, label");
+        assert!(refused(&["path", "label", "label"], &[]).contains("two columns are called label"));
+        let found = Columns::numbered(3, &settings(&["2"])).unwrap();
+        assert_eq!(found, Columns { path: 0, labels: vec![2], unread: vec!["1".to_owned()] });
+        assert!(Columns::numbered(3, &settings(&[])).unwrap_err().contains("2 columns could be the label"));
+        assert!(Columns::numbered(2, &settings(&["x"])).unwrap_err().contains("the numbers 0 to 1"));
+    }
+
+    #[test]
+    fn another_delimiter_is_named() {
+        for (line, delimiter, says) in [
+            (
+                "path;label",
+                b',',
+                Some("semicolons, but commas are expected: write these; ImageList::builder().delimiter"),
+            ),
+            (
+                "path\tlabel",
+                b',',
+                Some("tabs, but commas are expected: write these, or let the file's name end in .tsv; Im"),
+            ),
+            ("path,label", b'\t', Some("commas, but tabs are expected")),
+            ("\"a.jpg\";3", b',', Some("semicolons")),
+            ("a;b.jpg", b',', None),
+            ("a.jpg", b',', None),
+            ("a b,c", b',', None),
+        ] {
+            let said = other_delimiter(&[line], delimiter);
+            assert_eq!(said.is_some(), says.is_some(), "{line}: {said:?}");
+            assert!(said.unwrap_or_default().contains(says.unwrap_or_default()), "{line}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! CSV: the columns of a list.
+
+use csv::{ReaderBuilder, StringRecord};
+
+use super::columns::{Columns, Settings, other_delimiter};
+use super::rows::{Failure, Parsed, Row, Rows};
+
+/// Parses rows of CSV.
+pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<Rows, Failure> {
+    let mut reader =
+        ReaderBuilder::new().delimiter(delimiter).has_headers(false).trim(csv::Trim::All).from_reader(bytes);
+    let mut found = Rows { what: "column", ..Rows::default() };
+    let (mut chosen, mut record) = (None, StringRecord::new());
+    loop {
+        let before = reader.position().line();
+        let more = reader.read_record(&mut record).map_err(|error| {
+            let line = error.position().map_or(before, csv::Position::line);
+            (line, error.to_string())
+        })?;
+        if !more {
+            return Ok(found);
+        }
+        let line = record.position().map_or(before, |position| position.line() + empty_lines(bytes, position.byte()));
+        let fail = |reason: String| (line, reason);
+        let columns = match chosen {
+            Some(ref columns) => columns,
+            None => {
+                let fields: Vec<&str> = record.iter().collect();
+                if let Some(reason) = other_delimiter(&fields, delimiter) {
+                    return Err(fail(reason));
+                }
+                let named = settings.header.unwrap_or_else(|| Columns::are_named(&fields));
+                let columns = match named {
+                    true => Columns::named(&fields, settings),
+                    false => Columns::numbered(fields.len(), settings),
+                };
+                let columns = chosen.insert(columns.map_err(fail)?);
+                let name = |at: &usize| if named { fields[*at].to_owned() } else { at.to_string() };
+                found.labels = columns.labels.iter().map(name).collect();
+                found.unread.clone_from(&columns.unread);
+                if named {
+                    continue;
+                }
+                &*columns
+            }
+        };
+        let path = record.get(columns.path).unwrap_or_default();
+        if path.is_empty() {
+            return Err(fail("no path".to_owned()));
+        }
+        let fields: Vec<&str> = columns.labels.iter().map(|at| record.get(*at).unwrap_or_default()).collect();
+        let label = match fields[..] {
+            [] => Parsed::None,
+            [field] => Parsed::one(field, settings.names).map_err(fail)?,
+            _ => Parsed::Numbers(
+                fields.iter().map(|field| Parsed::number(field)).collect::<Result<_, _>>().map_err(fail)?,
+            ),
+        };
+        found.rows.push(Row { line, path: path.to_owned(), label });
+    }
+}
+
+/// Counts the empty lines from `start` on. The reader skips them, but reports a record's position before them.
+fn empty_lines(bytes: &[u8], start: u64) -> u64 {
+    let rest = usize::try_from(start).ok().and_then(|start| bytes.get(start..)).unwrap_or_default();
+    rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).filter(|&&byte| byte == b'\n').count() as u64
+}

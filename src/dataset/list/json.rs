@@ -1,0 +1,110 @@
+//! JSON lines: the keys of a list.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::columns::{LABELS, PATHS, Settings, is_usual};
+use super::rows::{Failure, Parsed, Row, Rows};
+
+/// Most names of unread keys that are remembered: lines can have any keys.
+const UNREAD: usize = 64;
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Json {
+    Class(u32),
+    Number(f64),
+    Text(String),
+    Numbers(Vec<f32>),
+}
+
+/// Parses rows of JSON lines.
+pub(super) fn rows(text: &str, settings: &Settings) -> Result<Rows, Failure> {
+    const LIKE: &str = "write lines like {\"path\": \"a.jpg\", \"label\": 3}";
+    let lines = text.strip_prefix('\u{FEFF}').unwrap_or(text).lines().zip(1u64..);
+    let mut found = Rows { what: "key", ..Rows::default() };
+    let mut unread = BTreeSet::new();
+    for (text, line) in lines.filter(|(text, _)| !text.trim().is_empty()) {
+        let fail = |reason: String| (line, reason);
+        let object: Map<String, Value> =
+            serde_json::from_str(text).map_err(|error| fail(format!("{error}; {LIKE}")))?;
+        let key = match &settings.path_column {
+            Some(name) => object.get_key_value(name),
+            None => usual(&object, &PATHS),
+        };
+        let Some((path_key, path)) = key else {
+            let names = settings.path_column.clone().unwrap_or_else(|| PATHS.join(", "));
+            return Err(fail(format!("no path, whose key is {names}; {LIKE}")));
+        };
+        let path = path.as_str().ok_or_else(|| fail(format!("{path_key} is no text; {LIKE}")))?;
+        if path.is_empty() {
+            return Err(fail("no path".to_owned()));
+        }
+        let mut labels = Vec::new();
+        for name in &settings.label_columns {
+            let label = object.get_key_value(name).filter(|(_, value)| !value.is_null());
+            labels.push(label.ok_or_else(|| fail(format!("no {name}, which is part of the label")))?);
+        }
+        if labels.is_empty() {
+            labels.extend(usual(&object, &LABELS));
+        }
+        let label = match labels[..] {
+            [] => Parsed::None,
+            [(key, value)] => label(key, value, settings.names).map_err(fail)?,
+            _ => Parsed::Numbers(
+                labels
+                    .iter()
+                    .map(|(key, value)| {
+                        value.as_f64().map(|value| value as f32).ok_or_else(|| {
+                            fail(format!("{key} is not a number, and labels of several keys are numbers"))
+                        })
+                    })
+                    .collect::<Result<_, _>>()?,
+            ),
+        };
+        if matches!(&label, Parsed::Numbers(numbers) if !numbers.iter().all(|number| number.is_finite())) {
+            return Err(fail("a number outside the range of f32".to_owned()));
+        }
+        let rest = object.keys().filter(|key| *key != path_key && !labels.iter().any(|(label, _)| label == key));
+        for key in rest.take(UNREAD.saturating_sub(unread.len())) {
+            if !unread.contains(key) {
+                unread.insert(key.clone());
+            }
+        }
+        for (key, _) in &labels {
+            if !found.labels.contains(*key) {
+                found.labels.push((*key).clone());
+            }
+        }
+        found.rows.push(Row { line, path: path.to_owned(), label });
+    }
+    found.unread = unread.into_iter().collect();
+    Ok(found)
+}
+
+/// Returns the first of the usual keys that a line has with a value.
+fn usual<'a>(object: &'a Map<String, Value>, names: &[&str]) -> Option<(&'a String, &'a Value)> {
+    let there = |name: &&str| {
+        let exact = object.get_key_value(*name);
+        let found = exact.or_else(|| object.iter().find(|(key, _)| is_usual(key, &[*name])));
+        found.filter(|(_, value)| !value.is_null())
+    };
+    names.iter().find_map(there)
+}
+
+/// Parses the label of a line.
+fn label(key: &str, value: &Value, names: bool) -> Result<Parsed, String> {
+    Ok(match Json::deserialize(value) {
+        Ok(Json::Class(class)) if names => Parsed::Text(class.to_string()),
+        Ok(Json::Number(number)) if names => Parsed::Text(number.to_string()),
+        Ok(Json::Class(class)) => Parsed::Class(class),
+        Ok(Json::Number(number)) => Parsed::Numbers(vec![number as f32]),
+        Ok(Json::Text(text)) => Parsed::Text(text),
+        Ok(Json::Numbers(numbers)) => Parsed::Numbers(numbers),
+        Err(_) => {
+            return Err(format!("the {key} is not a label: a class number, a name, a number or a list of numbers"));
+        }
+    })
+}

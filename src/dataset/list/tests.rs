@@ -1,0 +1,117 @@
+//! Tests of columns, labels and errors of lists.
+
+use super::super::labels::Labels;
+use super::columns::Settings;
+use super::csv::rows as csv;
+use super::json::rows as json;
+use super::rows::{Failure, labels};
+
+fn read(text: &str) -> Result<(Vec<String>, Labels, Vec<String>), Failure> {
+    let plain = &Settings::default();
+    let rows = if text.starts_with('{') { json(text, plain) } else { csv(text.as_bytes(), b',', plain) }?.rows;
+    let (labels, classes) = labels(&rows)?;
+    Ok((rows.into_iter().map(|row| row.path).collect(), labels, classes))
+}
+
+fn multi(rows: &[&[f32]]) -> Labels {
+    Labels::Multi(rows.iter().map(|row| (*row).into()).collect())
+}
+
+#[test]
+fn labels_of_every_kind() {
+    for (text, expected) in [
+        ("a,3\nb,0\n", Labels::Classes(vec![3, 0])),
+        ("a\nb", Labels::None),
+        ("a,1\nb,0.5", multi(&[&[1.0], &[0.5]])),
+        ("label,file\n7,a\n8,b", Labels::Classes(vec![7, 8])),
+        (",PATH,label,y\n0,a,7,1\n1,b,8,2", Labels::Classes(vec![7, 8])),
+        ("name,target\na,7\nb,8", Labels::Classes(vec![7, 8])),
+        ("{\"path\": \"a\", \"target\": 3, \"y\": 1}\n{\"File\": \"b\", \"Label\": 4}", Labels::Classes(vec![3, 4])),
+        ("{\"path\": \"a\", \"x\": 3}\n{\"path\": \"b\", \"x\": 4}", Labels::None),
+        (
+            "{\"path\": \"a\", \"label\": 3}\n\n{\"label\": 4, \"image\": \"b\", \"more\": []}",
+            Labels::Classes(vec![3, 4]),
+        ),
+        ("{\"path\": \"a\"}\n{\"path\": \"b\", \"label\": null}", Labels::None),
+        ("{\"path\": \"a\", \"class\": 3}\n{\"path\": \"b\", \"cls\": 4}", Labels::Classes(vec![3, 4])),
+        (
+            "{\"path\": \"a\", \"label\": 3, \"class\": {}}\n{\"path\": \"b\", \"label\": 4, \"cls\": \"x\"}",
+            Labels::Classes(vec![3, 4]),
+        ),
+        (
+            "{\"path\": \"a\", \"label\": [0, 1]}\n{\"path\": \"b\", \"label\": [1, 0.5]}",
+            multi(&[&[0.0, 1.0], &[1.0, 0.5]]),
+        ),
+        ("{\"path\": \"a\", \"label\": -1}\n{\"path\": \"b\", \"label\": 2}", multi(&[&[-1.0], &[2.0]])),
+    ] {
+        let (paths, labels, classes) = read(text).unwrap();
+        assert_eq!((paths, labels, classes.len()), (vec!["a".into(), "b".into()], expected, 0), "{text}");
+    }
+}
+
+#[test]
+fn names_become_classes_in_order() {
+    let expected = (Labels::Classes(vec![1, 0, 1]), vec!["cat".to_owned(), "dog, big".to_owned()]);
+    for text in [
+        "\u{FEFF}image,class\na,\"dog, big\"\nb,cat\nc,\"dog, big\"\n",
+        "{\"path\":\"a\",\"label\":\"dog, big\"}\n{\"path\":\"b\",\"label\":\"cat\"}\n{\"path\":\"c\",\"label\":\"dog, big\"}",
+    ] {
+        let (_, labels, classes) = read(text).unwrap();
+        assert_eq!((labels, classes), expected);
+    }
+    let rows = csv("a,10\nb,9\n".as_bytes(), b',', &Settings { names: true, ..Settings::default() }).unwrap().rows;
+    assert_eq!(labels(&rows).unwrap(), (Labels::Classes(vec![0, 1]), vec!["10".to_owned(), "9".to_owned()]));
+    let headed = |header| Settings { header: Some(header), ..Settings::default() };
+    let rows = csv("path\t1\n".as_bytes(), b'\t', &headed(false)).unwrap().rows;
+    assert_eq!((rows.len(), rows[0].path.as_str()), (1, "path"));
+    assert!(csv("some\t1\n".as_bytes(), b'\t', &headed(true)).unwrap().rows.is_empty());
+}
+
+#[test]
+fn errors_name_the_line() {
+    for (text, line, reason) in [
+        ("a,1\nb,cat\n", 2, "a class name, but line 1 has a class number"),
+        ("path,label\na,cat\n\nb,7\n", 4, "a class number, but line 2 has a class name"),
+        ("a,1\nb,\n", 2, "the label is empty"),
+        ("a,1\n,2\n", 2, "no path"),
+        ("a,1\nb,2,3\n", 2, "found record with 3 fields"),
+        ("a,1,2\nb,2,3\n", 1, "2 columns could be the label"),
+        ("path,x,y\nb,2,3\n", 1, "several columns could be the label: x, y"),
+        ("path;label\nb;2\n", 1, "separated by semicolons"),
+        ("{\"path\": \"a\"}\n{\"path\": \"b\", \"label\": 1}", 2, "a class number, but line 1 has no label"),
+        (
+            "{\"path\": \"a\", \"label\": [1]}\n{\"path\": \"b\", \"label\": [1, 2]}",
+            2,
+            "2 numbers, but line 1 has 1 numbers",
+        ),
+        ("{\"path\": \"a\"}\n{\"label\": 1}", 2, "no path, whose key is path"),
+        ("{\"path\": \"a\"}\n{\"path\": \"\"}", 2, "no path"),
+        ("{\"path\": \"a\"}\n\n[1]", 3, "write lines like"),
+        ("{\"path\": \"a\", \"label\": 1e300}", 1, "outside the range of f32"),
+        ("{\"path\": \"a\", \"class\": {}}", 1, "the class is not a label"),
+    ] {
+        let (at, message) = read(text).unwrap_err();
+        assert!(at == line && message.contains(reason), "{text}: line {at}: {message}");
+    }
+}
+
+#[test]
+fn vectors_come_from_the_columns_that_are_named() {
+    let settings = Settings { label_columns: vec!["x".into(), "y".into()], ..Settings::default() };
+    let list = csv(b"x,path,y,label\n7,a,1,0\n8,b,2,0", b',', &settings).unwrap();
+    let (found, classes) = labels(&list.rows).unwrap();
+    assert_eq!(found, multi(&[&[7.0, 1.0], &[8.0, 2.0]]));
+    assert_eq!(list.describe(&found, classes.len()), "vectors of 2 from the columns x, y");
+    assert_eq!(list.unread, ["label"]);
+    let list = json("{\"path\": \"a\", \"y\": 1, \"x\": 7, \"label\": 0}", &settings).unwrap();
+    let (found, classes) = labels(&list.rows).unwrap();
+    assert_eq!(found, multi(&[&[7.0, 1.0]]));
+    assert_eq!(list.describe(&found, classes.len()), "vectors of 2 from the keys x, y");
+    assert_eq!(list.unread, ["label"]);
+    let failed = |text| json(text, &settings).unwrap_err().1;
+    assert_eq!(failed("{\"path\": \"a\", \"x\": 7}"), "no y, which is part of the label");
+    assert!(failed("{\"path\": \"a\", \"x\": 7, \"y\": \"1\"}").contains("y is not a number"));
+    let csv = |text: &str| csv(text.as_bytes(), b',', &settings).unwrap_err().1;
+    assert!(csv("path,x,y\na,2,z\n").contains("\"z\" is not a number"));
+    assert!(csv("path,x,y\na,2,inf\n").contains("\"inf\" is not a number"));
+}

@@ -1,0 +1,170 @@
+//! Opens an [`Lmdb`]: its layout, its keys, the names of its classes.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::layout::{CLASSES, COUNT, LmdbLayout, image_key, is_no_sample};
+use super::locations::Locations;
+use super::metadata;
+use super::reader::{Reader, broken};
+use super::{FILE, Keys, Lmdb};
+use crate::atomic_file::folder_of;
+use crate::dataset::{Dataset, MAX_FILE_BYTES, Notice, class_names};
+use crate::error::{ErrorKind, Result};
+use crate::quote::shown;
+
+/// Settings of an [`Lmdb`], from [`Lmdb::builder`].
+///
+/// ```no_run
+/// use gpufeed::dataset::{Lmdb, LmdbLayout};
+///
+/// let words = Lmdb::builder().layout(LmdbLayout::Numbered).allow_unlabelled(true).open("ocr/train")?;
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LmdbBuilder {
+    layout: LmdbLayout,
+    allow_unlabelled: bool,
+    classes: Vec<String>,
+    max_file_bytes: u64,
+}
+
+impl Default for LmdbBuilder {
+    fn default() -> Self {
+        let layout = LmdbLayout::default();
+        LmdbBuilder { layout, allow_unlabelled: false, classes: Vec::new(), max_file_bytes: MAX_FILE_BYTES }
+    }
+}
+
+impl LmdbBuilder {
+    /// Sets how samples are stored. Default: [`LmdbLayout::Auto`].
+    #[must_use]
+    pub fn layout(mut self, layout: LmdbLayout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// Accepts samples of [`LmdbLayout::Numbered`] without a label; they have [`Label::None`](crate::Label::None). So have all samples if one
+    /// has a label that is not a number, as in sets of words: there "2024" is a word, too. To know that, opening reads the
+    /// labels up to the first word, a microsecond or two each. Default: `false`.
+    #[must_use]
+    pub fn allow_unlabelled(mut self, allow: bool) -> Self {
+        self.allow_unlabelled = allow;
+        self
+    }
+
+    /// Names the classes, instead of the file's names.
+    #[must_use]
+    pub fn classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.classes = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the most bytes that an image may have. A larger image is not read, and its sample is an error
+    /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)). Default:
+    /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
+    #[must_use]
+    pub fn max_file_bytes(mut self, bytes: u64) -> Self {
+        self.max_file_bytes = bytes;
+        self
+    }
+
+    /// Opens a folder with a `data.mdb`, or an LMDB file of any name.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Lmdb::open`].
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Lmdb> {
+        let path = path.as_ref();
+        let file = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
+        if !file.exists() && path.join(format!(".{FILE}.part")).exists() {
+            return Err(broken(path, "it is not finished; run the same `gpufeed pack` again, or LmdbWriter::finish"));
+        }
+        let reader = Reader::open(&file)?;
+        let (keys, mut notices) = self.keys(&reader)?;
+        if keys.len() == 0 {
+            let (what, hint) = (file.display().to_string(), "it has no keys of samples".to_owned());
+            return Err(ErrorKind::EmptyDataset { what, hint }.into());
+        }
+        let classes = self.class_names(&reader, &file)?;
+        let words = match keys {
+            Keys::Numbered(count) if self.allow_unlabelled => metadata::has_words(&reader, count, self.max_file_bytes)?,
+            _ => false,
+        };
+        let mut set = Lmdb {
+            reader: Arc::new(reader),
+            locations: Arc::new(Locations::new(keys.len())),
+            keys: Arc::new(keys),
+            classes,
+            allow_unlabelled: self.allow_unlabelled,
+            words,
+            notices: Vec::new(),
+            max_file_bytes: self.max_file_bytes,
+        };
+        // Checking all samples would read the whole file. The first one shows wrong layouts and settings.
+        let mut buffer = Vec::new();
+        let first = set.read(0, &mut buffer)?.label;
+        set.read(set.len() - 1, &mut buffer)?;
+        notices.insert(0, Notice::Labels { what: set.labels(&first) });
+        set.notices = notices;
+        Ok(set)
+    }
+
+    fn keys(&self, reader: &Reader) -> Result<(Keys, Vec<Notice>)> {
+        let (path, mut buffer) = (&reader.path, Vec::new());
+        let count = reader.get(COUNT, self.max_file_bytes, &mut buffer)?;
+        if self.layout == LmdbLayout::Numbered || (self.layout == LmdbLayout::Auto && count.is_some()) {
+            let count = count.ok_or_else(|| broken(path, "no key num-samples, which LmdbLayout::Numbered has"))?;
+            let text = std::str::from_utf8(count).ok().and_then(|text| text.trim().parse::<usize>().ok());
+            let Some(count) = text else { return Err(broken(path, "num-samples is not a number")) };
+            let entries = reader.len();
+            if count as u64 >= entries {
+                let reason =
+                    format!("num-samples is {count}, but there are only {} other keys", entries.saturating_sub(1));
+                return Err(broken(path, reason));
+            }
+            let more = image_key(count as u64 + 1);
+            let more = reader.find(more.as_bytes(), &mut buffer)?.map(|_| more);
+            let notice =
+                more.and_then(|key| Notice::not_read(format!("images beyond the {count} of num-samples"), 1, key));
+            return Ok((Keys::Numbered(count), notice.into_iter().collect()));
+        }
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        let metadata = metadata::keys(reader, self.max_file_bytes)?;
+        reader.keys(|key| {
+            if !is_no_sample(key) && !metadata.iter().any(|other| other == key) {
+                bytes.extend_from_slice(key);
+                ends.push(bytes.len());
+            }
+        })?;
+        bytes.shrink_to_fit();
+        ends.shrink_to_fit();
+        let mut layout = self.layout;
+        if let (LmdbLayout::Auto, Some(end)) = (layout, ends.first()) {
+            let key = &bytes[..*end];
+            let value = reader.get(key, self.max_file_bytes, &mut buffer)?.unwrap_or_default();
+            layout = LmdbLayout::of(value).map_err(|what| {
+                let reason =
+                    format!("the value of the key {} is {what}; set the layout with LmdbBuilder::layout", shown(key));
+                broken(path, reason)
+            })?;
+        }
+        let first = metadata.first().map(|key| String::from_utf8_lossy(key).into_owned()).unwrap_or_default();
+        let notice = Notice::not_read("keys whose value is no image", metadata.len() as u64, first);
+        let keys = Keys::Listed { bytes, ends, class: layout == LmdbLayout::ClassAndImage };
+        Ok((keys, notice.into_iter().collect()))
+    }
+
+    fn class_names(&self, reader: &Reader, file: &Path) -> Result<Vec<String>> {
+        if !self.classes.is_empty() {
+            return Ok(self.classes.clone());
+        }
+        if let Some(names) = reader.get(CLASSES, self.max_file_bytes, &mut Vec::new())? {
+            let names = serde_json::from_slice(names);
+            return names.map_err(|error| {
+                broken(file, format!("the value of the key classes is not a list of names: {error}"))
+            });
+        }
+        class_names::beside(folder_of(file))
+    }
+}

@@ -1,0 +1,40 @@
+//! The part of an index that describes its file: names of classes, and what the scan noticed.
+
+use serde::{Deserialize, Serialize};
+
+use super::noticed::Noticed;
+
+/// The file's own class names, and what its scan noticed: a list if it noticed nothing.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Described {
+    Classes(Vec<String>),
+    Noticed { classes: Vec<String>, noticed: Noticed },
+}
+
+impl Described {
+    pub(super) fn new(classes: Vec<String>, noticed: Noticed) -> Described {
+        if noticed == Noticed::default() {
+            Described::Classes(classes)
+        } else {
+            Described::Noticed { classes, noticed }
+        }
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Described::Classes(classes) if classes.is_empty() => Vec::new(),
+            described => serde_json::to_vec(described).unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn parse(bytes: &[u8]) -> Option<(Vec<String>, Noticed)> {
+        if bytes.is_empty() {
+            return Some((Vec::new(), Noticed::default()));
+        }
+        Some(match serde_json::from_slice(bytes).ok()? {
+            Described::Classes(classes) => (classes, Noticed::default()),
+            Described::Noticed { classes, noticed } => (classes, noticed),
+        })
+    }
+}

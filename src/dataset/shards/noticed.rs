@@ -1,0 +1,156 @@
+//! What the scans of a set's files noticed: it is stored in the files' indexes, and added up for the set.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ShardFormat, Shards};
+use crate::dataset::Notice;
+
+/// Most kinds of members that are counted each; further ones are counted together.
+const KINDS: usize = 32;
+/// What these are called.
+const OTHERS: &str = "members of other kinds";
+/// Most bytes of a name that are kept.
+const NAME: usize = 200;
+
+/// What the scan of a file noticed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(in crate::dataset) struct Noticed {
+    /// What is in the file and not read: how many there are of each kind, and the first one's name.
+    unread: BTreeMap<String, (u64, String)>,
+    /// How many names of samples have dots, and the first.
+    dotted: Option<(u64, String)>,
+    /// The first text that could be a label or a caption.
+    text: Option<String>,
+    /// Where labels come from: "members in .cls".
+    pub(in crate::dataset) labels: BTreeSet<String>,
+    /// Columns that are not read.
+    pub(in crate::dataset) columns: Vec<String>,
+    /// The reason for which the key `huggingface` cannot be read.
+    pub(in crate::dataset) broken_key: Option<String>,
+}
+
+impl Noticed {
+    /// Counts something that is not read.
+    pub(in crate::dataset) fn unread(&mut self, what: &str, name: &[u8]) {
+        let what = if self.unread.contains_key(what) || self.unread.len() < KINDS { what } else { OTHERS };
+        if let Some((count, _)) = self.unread.get_mut(what) {
+            *count += 1;
+        } else {
+            self.unread.insert(what.to_owned(), (1, text_of(name)));
+        }
+    }
+
+    /// Counts a sample whose name has dots.
+    pub(in crate::dataset) fn dotted(&mut self, key: &str) {
+        self.dotted.get_or_insert_with(|| (0, text_of(key.as_bytes()))).0 += 1;
+    }
+
+    /// Notes the first text that could be a label or a caption.
+    pub(in crate::dataset) fn text(&mut self, name: &[u8]) {
+        self.text.get_or_insert_with(|| text_of(name));
+    }
+
+    /// Notes a place from which a label came.
+    pub(in crate::dataset) fn label(&mut self, from: &str) {
+        if !self.labels.contains(from) {
+            self.labels.insert(from.to_owned());
+        }
+    }
+
+    /// Adds what a later file noticed.
+    fn add(&mut self, other: &Noticed) {
+        for (what, (count, first)) in &other.unread {
+            self.unread.entry(what.clone()).or_insert_with(|| (0, first.clone())).0 += count;
+        }
+        if let Some((count, first)) = &other.dotted {
+            self.dotted.get_or_insert_with(|| (0, first.clone())).0 += count;
+        }
+        self.text = self.text.take().or_else(|| other.text.clone());
+        self.labels.extend(other.labels.iter().cloned());
+        for column in &other.columns {
+            if !self.columns.contains(column) {
+                self.columns.push(column.clone());
+            }
+        }
+    }
+
+    fn not_read(&self) -> impl Iterator<Item = Notice> + '_ {
+        self.unread.iter().filter_map(|(what, (count, first))| Notice::not_read(what.as_str(), *count, first.as_str()))
+    }
+}
+
+fn text_of(name: &[u8]) -> String {
+    String::from_utf8_lossy(&name[..name.len().min(NAME)]).into_owned()
+}
+
+impl<F: ShardFormat> Shards<F> {
+    /// Returns what was noticed of the files that are open. `classes` is the number of classes with names.
+    pub(in crate::dataset) fn notices(&self, classes: usize) -> Vec<Notice> {
+        let (mut all, mut notices) = (Noticed::default(), Vec::new());
+        let (mut texts, mut captions, mut unlabelled, mut samples, mut open) = (0, 0, 0, 0, 0);
+        for shard in &self.files {
+            let Some(noticed) = shard.noticed.get() else { continue };
+            all.add(noticed);
+            if let Some(reason) = &noticed.broken_key
+                && !notices.iter().any(|notice| matches!(notice, Notice::BrokenKey { .. }))
+            {
+                let (file, reason) = (shard.name().to_owned(), reason.clone());
+                notices.push(Notice::BrokenKey { file, reason });
+            }
+            let Some(index) = shard.index.lock().clone() else { continue };
+            open += 1;
+            texts += index.facts.texts;
+            captions += index.facts.captions;
+            unlabelled += index.facts.unlabelled;
+            samples += index.samples as u64;
+        }
+        if open == 0 {
+            return notices;
+        }
+        let texts_are_labels = self.texts_are_labels();
+        if texts > 0 && texts_are_labels {
+            all.labels.insert("members in .txt".to_owned());
+        } else {
+            unlabelled += texts;
+        }
+        let unread_texts = if texts_are_labels { captions } else { captions + texts };
+        if unread_texts > 0 {
+            let first = all.text.clone().unwrap_or_default();
+            all.unread.entry("members in .txt".to_owned()).or_insert((0, first)).0 += unread_texts;
+        }
+        let from = all.labels.iter().map(String::as_str).collect::<Vec<_>>().join(" and ");
+        let what = match (from.is_empty(), classes) {
+            (true, _) => "none".to_owned(),
+            (false, 0) => format!("class numbers, or vectors, from {from}"),
+            (false, classes) => format!("{classes} classes with names, from {from}"),
+        };
+        notices.insert(0, Notice::Labels { what });
+        if !all.columns.is_empty() {
+            notices.push(Notice::ColumnsNotRead { columns: all.columns.clone() });
+        }
+        if let Some((samples, first)) = all.dotted.clone() {
+            notices.push(Notice::DottedNames { samples, first });
+        }
+        if texts > 0 && captions > 0 && self.settings.text_labels.is_none() {
+            notices.push(Notice::TextsAreCaptions { numbers: texts, texts: texts + captions });
+        }
+        if unlabelled > 0 && unlabelled < samples {
+            notices.push(Notice::Unlabelled { samples: unlabelled, of: samples });
+        }
+        notices.extend(all.not_read());
+        notices
+    }
+
+    /// Logs what a file that is opened late does not read, once for the set: a loader could not know it when it was built.
+    pub(super) fn warn_late(&self, file: &Path, noticed: &Noticed) {
+        let Some(notice) = noticed.not_read().next() else { return };
+        if self.counts.is_some() && !self.warned.swap(true, Relaxed) {
+            tracing::warn!(file = %crate::quote::Shown(file.display()), "{notice}");
+        }
+    }
+}

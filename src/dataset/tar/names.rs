@@ -1,0 +1,209 @@
+//! Names of members: which sample a member belongs to, and what it is there.
+
+use super::label;
+
+/// The members of a sample by WebDataset's rule, as they follow each other.
+pub(super) struct Group {
+    pub(super) key: Vec<u8>,
+    /// Offset of the first member's header.
+    pub(super) at: u64,
+    pub(super) members: Vec<Member>,
+}
+
+pub(super) struct Member {
+    pub(super) name: Vec<u8>,
+    pub(super) role: Role,
+    /// Offset of its header; where its data begin, and how many bytes they are.
+    pub(super) header: u64,
+    pub(super) begin: u64,
+    pub(super) size: u64,
+}
+
+/// The role of a member.
+#[derive(Clone, Copy)]
+pub(super) enum Role {
+    /// What follows the first dot says what it is: WebDataset's rule.
+    Part(Kind),
+    /// What follows a later dot says what it is; its key would have this length.
+    Dotted(usize, Kind),
+    Classes,
+}
+
+impl Role {
+    pub(super) fn kind(self) -> Option<Kind> {
+        match self {
+            Role::Part(kind) | Role::Dotted(_, kind) => Some(kind),
+            Role::Classes => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    Image,
+    /// A label, by index into [`label::KINDS`].
+    Label(usize),
+}
+
+impl Kind {
+    pub(super) fn of(extension: &str, images: &[String]) -> Option<Kind> {
+        if images.iter().any(|known| known == extension) {
+            return Some(Kind::Image);
+        }
+        label::KINDS.iter().position(|kind| *kind == extension).map(Kind::Label)
+    }
+}
+
+/// Members that share a key.
+#[derive(Default)]
+pub(super) struct Part {
+    /// The first one's name, and the offset of its header.
+    pub(super) first: Vec<u8>,
+    pub(super) at: u64,
+    pub(super) image: Option<Member>,
+    /// The label of each kind.
+    pub(super) labels: [Option<Member>; label::KINDS.len()],
+    /// Second images, and second labels of a kind.
+    pub(super) doubles: Vec<Member>,
+}
+
+impl Part {
+    fn add(&mut self, member: Member) {
+        if self.first.is_empty() {
+            self.first.clone_from(&member.name);
+            self.at = member.header;
+        }
+        let place = match member.role.kind() {
+            Some(Kind::Label(kind)) => &mut self.labels[kind],
+            _ => &mut self.image,
+        };
+        if place.is_some() {
+            self.doubles.push(member);
+        } else {
+            *place = Some(member);
+        }
+    }
+}
+
+/// A group, divided into the members that WebDataset's rule knows and those with further dots, by the lengths of keys.
+pub(super) struct Divided {
+    pub(super) whole: Option<Part>,
+    pub(super) parts: Vec<(usize, Part)>,
+}
+
+pub(super) fn divide(members: Vec<Member>) -> Divided {
+    let mut divided = Divided { whole: None, parts: Vec::new() };
+    for member in members {
+        match member.role {
+            Role::Dotted(length, _) => {
+                // Members of a sample follow each other, so that the last part is the one, or is none of it.
+                let same = |(of, part): &&mut (usize, Part)| {
+                    *of == length && part.first.get(..length) == member.name.get(..length)
+                };
+                match divided.parts.last_mut().filter(same) {
+                    Some((_, part)) => part.add(member),
+                    None => {
+                        let mut part = Part::default();
+                        part.add(member);
+                        divided.parts.push((length, part));
+                    }
+                }
+            }
+            _ => divided.whole.get_or_insert_default().add(member),
+        }
+    }
+    divided
+}
+
+/// Splits a name by WebDataset's rule: the key is the path up to the first dot of the file's name; the extension is the
+/// rest, in small letters. `None` for hidden files and names without a dot.
+pub(super) fn split(name: &[u8]) -> Option<(&[u8], String)> {
+    let base = base_of(name);
+    let dot = base + name[base..].iter().position(|&byte| byte == b'.')?;
+    let extension = String::from_utf8_lossy(&name[dot + 1..]).to_ascii_lowercase();
+    (dot > base && !extension.is_empty()).then(|| (&name[..dot], extension))
+}
+
+/// Returns how long the longest known ending is that begins at a later dot, with that dot, and what it is.
+pub(super) fn longest_known(extension: &str, images: &[String]) -> Option<(usize, Kind)> {
+    let dots = extension.match_indices('.').map(|(at, _)| at);
+    dots.filter(|at| *at > 0).find_map(|at| Some((extension.len() - at, Kind::of(&extension[at + 1..], images)?)))
+}
+
+/// Says what kind a member is of that is not read, for people.
+pub(super) fn kind(name: &[u8]) -> String {
+    /// A longer ending is that of a name with dots.
+    const LONG: usize = 16;
+    let Some((_, extension)) = split(name) else {
+        let hidden = name.get(base_of(name)) == Some(&b'.');
+        return if hidden { "hidden members" } else { "members without an ending" }.to_owned();
+    };
+    let last = extension.rsplit('.').next().unwrap_or_default();
+    let words = extension.len() <= LONG && !extension.contains(|c: char| c == ' ' || c.is_ascii_digit());
+    format!("members in .{}", if words { &*extension } else { last })
+}
+
+/// Returns true for members that WebDataset reserves for itself.
+pub(super) fn is_reserved(name: &[u8]) -> bool {
+    let base = &name[base_of(name)..];
+    let stem = base.split(|&byte| byte == b'.').next().unwrap_or_default();
+    stem.len() > 4 && stem.starts_with(b"__") && stem.ends_with(b"__")
+}
+
+fn base_of(name: &[u8]) -> usize {
+    name.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_split_as_webdataset_does() {
+        for (name, expected) in [
+            ("000.jpg", Some(("000", "jpg"))),
+            ("a/b.c/000.left.JPG", Some(("a/b.c/000", "left.jpg"))),
+            ("../../etc/1.png", Some(("../../etc/1", "png"))),
+            ("/x/1.png", Some(("/x/1", "png"))),
+            (".hidden.jpg", None),
+            ("a/._1.jpg", None),
+            ("README", None),
+            ("folder.d/", None),
+            ("dot.", None),
+            ("", None),
+        ] {
+            let found =
+                split(name.as_bytes()).map(|(key, extension)| (String::from_utf8_lossy(key).into_owned(), extension));
+            assert_eq!(found, expected.map(|(key, extension)| (key.to_owned(), extension.to_owned())), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_longest_known_ending_counts() {
+        let images = ["png", "left.png"].map(str::to_owned);
+        for (extension, expected) in [
+            ("05.2021.png", Some((4, Kind::Image))),
+            ("05.left.png", Some((9, Kind::Image))),
+            ("05.cls", Some((4, Kind::Label(0)))),
+            ("05.xmp", None),
+            ("png.gz", None),
+            (".png", None),
+        ] {
+            assert_eq!(longest_known(extension, &images), expected, "{extension}");
+        }
+    }
+
+    #[test]
+    fn members_that_are_not_read_have_a_kind() {
+        for (name, expected) in [
+            ("000.txt", "members in .txt"),
+            ("a/000.seg.png", "members in .seg.png"),
+            ("photo 12.05.2021.XMP", "members in .xmp"),
+            ("a/._1.jpg", "hidden members"),
+            ("README", "members without an ending"),
+        ] {
+            assert_eq!(kind(name.as_bytes()), expected);
+        }
+        assert!(is_reserved(b"a/__meta__.json") && !is_reserved(b"____.json") && !is_reserved(b"meta.json"));
+    }
+}

@@ -1,0 +1,231 @@
+//! The samples of a shard, made of groups of members: their images, their labels, what is not read.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::header::{BLOCK, header_hash, refused};
+use super::label;
+use super::names::{self, Group, Kind, Part};
+use crate::dataset::Label;
+use crate::dataset::data_file::DataFile;
+use crate::dataset::shards::{IndexBuilder, Labelled, Location};
+use crate::error::{Error, Result};
+use crate::quote::shown;
+
+/// Limit of a label's bytes: a label is short, so a larger member with such a name is something else.
+const LARGEST_LABEL: u64 = 1 << 20;
+
+/// The samples of a shard so far.
+pub(super) struct Samples<'a> {
+    pub(super) path: &'a Path,
+    pub(super) file: &'a DataFile,
+    pub(super) extensions: &'a [String],
+    pub(super) index: IndexBuilder,
+    /// Hashes of the keys so far.
+    keys: HashSet<u128>,
+    /// True once a sample had a label, or a text.
+    labelled: bool,
+    /// Samples since the first image with dots in its name and nothing beside it: whether that is a sample is not known
+    /// before another sample has a label.
+    held: Vec<FoundSample>,
+    buffer: Vec<u8>,
+}
+
+/// A sample that is not in the index yet.
+struct FoundSample {
+    key: String,
+    /// Offset of the header of its first member.
+    at: u64,
+    location: Location,
+    label: Labelled,
+    /// Where the label comes from.
+    from: Option<usize>,
+    /// The image's name, if its key has dots.
+    dotted: Option<Vec<u8>>,
+    /// True if a member could have its label.
+    paired: bool,
+}
+
+impl<'a> Samples<'a> {
+    pub(super) fn new(file: &'a DataFile, extensions: &'a [String]) -> Samples<'a> {
+        Samples {
+            path: file.name(),
+            file,
+            extensions,
+            index: IndexBuilder::default(),
+            keys: HashSet::new(),
+            labelled: false,
+            held: Vec::new(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Inserts the samples of a group into the index.
+    pub(super) fn add(&mut self, group: Group) -> Result<()> {
+        let Group { key, at, members } = group;
+        let divided = names::divide(members);
+        if let Some(whole) = &divided.whole {
+            self.new_key(&key, at, &whole.first)?;
+        }
+        let mut has_image = false;
+        if let Some(whole) = divided.whole {
+            has_image = whole.image.is_some();
+            let candidate = divided.parts.iter().find_map(|(_, part)| part.image.as_ref());
+            self.whole(&key, at, whole, candidate.map(|image| &*image.name))?;
+        }
+        for (length, part) in divided.parts {
+            // Beside an image it is a further one (`000.seg.png`), unless it has a class of its own.
+            let is_sample = part.image.is_some() && (!has_image || part.labels[0].is_some());
+            if !is_sample {
+                for member in part.image.into_iter().chain(part.labels.into_iter().flatten()) {
+                    self.index.noticed.unread(&names::kind(&member.name), &member.name);
+                }
+                continue;
+            }
+            let own_key = part.first[..length].to_vec();
+            self.new_key(&own_key, part.at, &part.first)?;
+            let image = part.image.as_ref().map(|image| image.name.clone());
+            self.sample(&own_key, part.at, part, image)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the members whose names WebDataset's rule divides. `candidate` is an image that it does not know.
+    fn whole(&mut self, key: &[u8], at: u64, whole: Part, candidate: Option<&[u8]>) -> Result<()> {
+        if whole.image.is_some() {
+            return self.sample(key, at, whole, None);
+        }
+        // A text or JSON file alone is not a sample that lacks its image, but for example a README.
+        let json = whole.labels[1].as_ref().map(|json| (json.begin, json.size));
+        let json = json.map(|(begin, size)| self.small(begin, size).and_then(|bytes| label::parse(1, bytes)));
+        if whole.labels[0].is_none() && !matches!(json, Some(Ok(Some(_)))) {
+            for member in whole.labels.into_iter().flatten() {
+                self.index.noticed.unread(&names::kind(&member.name), &member.name);
+            }
+            return Ok(());
+        }
+        let (named, extensions) = (shown(key), self.extensions.join(" ."));
+        let choose = candidate.map_or_else(String::new, |name| {
+            format!(
+                "; {} may be its image, and that ending can be chosen with TarShardsBuilder::extensions",
+                shown(name)
+            )
+        });
+        Err(self.at(at, format!("sample {named} has a label but no image (.{extensions}){choose}")))
+    }
+
+    /// Refuses a key that came before.
+    fn new_key(&mut self, key: &[u8], at: u64, name: &[u8]) -> Result<()> {
+        if self.keys.insert(xxh3_128(key)) {
+            return Ok(());
+        }
+        let reason = format!(
+            "member {}: its key came before; members of a sample must follow each other (tar --sort=name), and keys be unique",
+            shown(name)
+        );
+        Err(self.at(at, reason))
+    }
+
+    /// Reads the label of a sample, and inserts it. `dotted` is the image's name if the key has dots.
+    fn sample(&mut self, key: &[u8], at: u64, part: Part, dotted: Option<Vec<u8>>) -> Result<()> {
+        let named = shown(key);
+        if let Some(double) = part.doubles.first() {
+            let reason = match double.role.kind() {
+                Some(Kind::Label(_)) => "the sample has one already",
+                _ => "the sample has an image already; choose one with TarShardsBuilder::extensions",
+            };
+            return Err(self.at(double.header, format!("member {}: {reason}", shown(&double.name))));
+        }
+        let Some(image) = part.image else { return Ok(()) };
+        let Ok(length) = u32::try_from(image.size) else {
+            let reason = format!("sample {named}: an image of {} bytes, but at most 4 GiB are read", image.size);
+            return Err(self.at(at, reason));
+        };
+        let mut header = [0; BLOCK as usize];
+        self.file.read_exact(&mut header, image.header).map_err(|source| Error::io(self.path, source))?;
+        let paired = part.labels.iter().any(Option::is_some);
+        let (mut label, mut from) = (Labelled::As(Label::None), None);
+        for (kind, member) in part.labels.into_iter().enumerate() {
+            let Some(member) = member else { continue };
+            if from.is_some() {
+                self.index.noticed.unread(&names::kind(&member.name), &member.name);
+                continue;
+            }
+            // A text that is too large for a label is a caption.
+            let parsed = match kind == label::TEXT && member.size > LARGEST_LABEL {
+                true => Ok(None),
+                false => self.small(member.begin, member.size).and_then(|bytes| label::parse(kind, bytes)),
+            };
+            let parsed = parsed.map_err(|reason| {
+                let kind = label::KINDS[kind];
+                self.at(member.header, format!("label of sample {named}, .{kind}: {reason}"))
+            })?;
+            match (kind, parsed) {
+                (label::TEXT, parsed) => {
+                    self.index.noticed.text(&member.name);
+                    label = match parsed {
+                        Some(Label::Class(class)) => Labelled::Text(class),
+                        _ => Labelled::Caption,
+                    };
+                }
+                (_, Some(parsed)) => (label, from) = (Labelled::As(parsed), Some(kind)),
+                (_, None) => self.index.noticed.unread(&names::kind(&member.name), &member.name),
+            }
+        }
+        let location = Location { offset: image.begin, length, check: header_hash(&header), page: None };
+        let key = String::from_utf8_lossy(key).into_owned();
+        let found = FoundSample { key, at, location, label, from, dotted, paired };
+        if found.paired && !self.labelled {
+            self.labelled = true;
+            for held in std::mem::take(&mut self.held) {
+                self.insert(held)?;
+            }
+        }
+        let alone = found.dotted.is_some() && !found.paired;
+        if (alone || !self.held.is_empty()) && !self.labelled {
+            self.held.push(found);
+            return Ok(());
+        }
+        self.insert(found)
+    }
+
+    /// Inserts a sample into the index. Among samples with labels, an image with dots in its name and nothing beside it is
+    /// a further image, such as a mask in a folder of its own.
+    fn insert(&mut self, found: FoundSample) -> Result<()> {
+        if let Some(name) = &found.dotted {
+            if !found.paired && self.labelled {
+                self.index.noticed.unread(&names::kind(name), name);
+                return Ok(());
+            }
+            self.index.noticed.dotted(&found.key);
+        }
+        if let Some(from) = found.from {
+            self.index.noticed.label(&format!("members in .{}", label::KINDS[from]));
+        }
+        self.index.push(&found.key, found.location, found.label).map_err(|reason| self.at(found.at, reason))
+    }
+
+    /// Inserts what is left at the end of the shard.
+    pub(super) fn end(&mut self) -> Result<()> {
+        for held in std::mem::take(&mut self.held) {
+            self.insert(held)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a small member's content.
+    pub(super) fn small(&mut self, begin: u64, size: u64) -> std::result::Result<&[u8], String> {
+        if size > LARGEST_LABEL {
+            return Err(format!("{size} bytes, but labels and class names may have at most 1 MiB"));
+        }
+        self.buffer.resize(size as usize, 0);
+        self.file.read_exact(&mut self.buffer, begin).map_err(|error| error.to_string())?;
+        Ok(&self.buffer)
+    }
+
+    fn at(&self, offset: u64, reason: impl std::fmt::Display) -> Error {
+        refused(self.path, offset, reason)
+    }
+}
