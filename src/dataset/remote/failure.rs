@@ -3,8 +3,10 @@
 use super::address::hide;
 use super::provider::Provider;
 use crate::dataset::remote_error::RemoteError;
+use crate::quote::Shown;
 use object_store::Error as StoreError;
 use object_store::client::{HttpError, HttpErrorKind};
+use std::fmt;
 use std::io;
 use std::ops::Range;
 
@@ -16,8 +18,8 @@ const RETRIES: &str = "RemoteOptions::retries, GPUFEED_REMOTE_RETRIES";
 /// Amazon's codes for a session whose time is over; their status is 400.
 const EXPIRED: [&str; 4] = ["ExpiredToken", "InvalidToken", "RequestExpired", "TokenRefreshRequired"];
 
-/// A request that failed.
-#[derive(Debug)]
+/// A request that failed. `service.rs` hands it through the stores' library as the source of an error.
+#[derive(Clone, Debug)]
 pub(super) struct RequestFailure {
     pub(super) kind: io::ErrorKind,
     /// The reason, and the setting to change.
@@ -38,6 +40,14 @@ pub(super) enum Retry {
     Yes,
 }
 
+impl fmt::Display for RequestFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for RequestFailure {}
+
 impl RequestFailure {
     pub(super) fn new(kind: io::ErrorKind, again: Retry, reason: impl Into<String>) -> Self {
         RequestFailure { kind, reason: reason.into(), again, missing: false }
@@ -57,6 +67,12 @@ impl RequestFailure {
 
     /// Reads a store's error. Its texts name the address of the request, so only parts of them are shown.
     pub(super) fn of(error: &StoreError, provider: Provider, secrets: &[String]) -> Self {
+        if let Some(failure) = RequestFailure::carried(error) {
+            if failure.kind == io::ErrorKind::TimedOut && is_about_metadata(&texts(error)) {
+                return RequestFailure::without_credentials(provider);
+            }
+            return RequestFailure { reason: hide(failure.reason.clone(), secrets), ..failure.clone() };
+        }
         let words = hide(words(error), secrets);
         match error {
             StoreError::NotFound { .. } if words == "NoSuchBucket" => {
@@ -69,8 +85,18 @@ impl RequestFailure {
             StoreError::PermissionDenied { .. } => RequestFailure::refused(403, &words, provider),
             StoreError::Unauthenticated { .. } => RequestFailure::refused(401, &words, provider),
             StoreError::NotSupported { .. } => RequestFailure::ignores_ranges(),
-            _ => RequestFailure::of_text(error, words, provider),
+            _ => RequestFailure::of_text(error, words, provider, secrets),
         }
+    }
+
+    /// The failure that this crate's own service met, and the library made a source of its error.
+    pub(super) fn carried(error: &StoreError) -> Option<&RequestFailure> {
+        sources(error).find_map(|error| error.downcast_ref())
+    }
+
+    fn without_credentials(provider: Provider) -> Self {
+        let reason = format!("there are no credentials ({})", provider.credentials());
+        RequestFailure::new(io::ErrorKind::PermissionDenied, Retry::Few, reason)
     }
 
     fn missing() -> Self {
@@ -134,17 +160,10 @@ impl RequestFailure {
     }
 
     /// Errors that the library tells apart by their text alone.
-    fn of_text(error: &StoreError, words: String, provider: Provider) -> Self {
+    fn of_text(error: &StoreError, words: String, provider: Provider, secrets: &[String]) -> Self {
         use io::ErrorKind as Kind;
-        let mut transport = None;
-        let mut all = String::new();
-        let mut source = Some(error as &(dyn std::error::Error + 'static));
-        while let Some(error) = source {
-            transport = transport.or(error.downcast_ref::<HttpError>().map(HttpError::kind));
-            all.push_str(&error.to_string());
-            all.push(' ');
-            source = error.source();
-        }
+        let transport = sources(error).find_map(|error| error.downcast_ref::<HttpError>()).map(HttpError::kind);
+        let all = texts(error);
         let has = |text: &str| all.contains(text);
         // The text of a status comes before the server's own words, and an address has no spaces.
         let status = all.split_once("status code: ").and_then(|(_, rest)| rest.get(..3)?.parse().ok());
@@ -191,10 +210,20 @@ impl RequestFailure {
             );
             return RequestFailure::new(Kind::HostUnreachable, Retry::Few, reason);
         }
-        // The machines that give credentials to programs in a cloud.
-        if has("://169.254.169.254") || has("://169.254.170.2") || has("://metadata.google.internal") {
-            let reason = format!("there are no credentials ({})", provider.credentials());
-            return RequestFailure::new(Kind::PermissionDenied, Retry::Few, reason);
+        if is_about_metadata(&all) {
+            return RequestFailure::without_credentials(provider);
+        }
+        if transport.is_some() && words.contains("InvalidContentType") {
+            let reason = format!(
+                "the server's answer is not encrypted; where it has no TLS, its address begins with http:// (correct {})",
+                provider.server()
+            );
+            return RequestFailure::new(Kind::InvalidInput, Retry::Never, reason);
+        }
+        if let Some((_, rest)) = all.split_once("Invalid last modified '") {
+            let value = Shown(rest.split_once("':").map_or("", |(value, _)| value)).to_string();
+            let reason = format!("the server's header Last-Modified is no date ({})", hide(value, secrets));
+            return RequestFailure::new(Kind::InvalidData, Retry::Never, reason);
         }
         if has("URL scheme is not allowed") || has("BadScheme") {
             let reason = match provider.prefix() {
@@ -230,6 +259,21 @@ impl RequestFailure {
         };
         io::Error::new(self.kind, RemoteError(format!("{bytes}{}{after}", self.reason)))
     }
+}
+
+/// An error and its sources.
+fn sources<'a>(error: &'a StoreError) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error as &'a (dyn std::error::Error + 'static)), |&error| error.source())
+}
+
+/// The texts of an error and its sources.
+fn texts(error: &StoreError) -> String {
+    sources(error).map(|error| format!("{error} ")).collect()
+}
+
+/// Returns true for errors of the machines that give credentials to programs in a cloud.
+fn is_about_metadata(texts: &str) -> bool {
+    ["://169.254.169.254", "://169.254.170.2", "://metadata.google.internal"].iter().any(|host| texts.contains(host))
 }
 
 /// The innermost reason of an error, without the address of the request.

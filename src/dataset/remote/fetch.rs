@@ -1,7 +1,7 @@
 //! Fetching what the table of blocks asks for, and the workers' wait for it.
 
 use super::blocks::{Arrival, BLOCK, BlockKey, BlockTable, Found, Request, block_bytes};
-use super::cache::{BlockCache, CachedObject, Claim, Identity, Lookup};
+use super::cache::{BlockCache, CachedObject, Claim, Identity, LARGEST, Lookup};
 use super::counters::count;
 use super::request::{Requests, Source};
 use super::runtime::gone;
@@ -36,11 +36,15 @@ struct Shared {
 
 impl Shared {
     /// The object's blocks on the disk; `None` without a cache, and for an object whose server says nothing by which its
-    /// next version would be known.
+    /// next version would be known, or that is too large for it.
     fn cached<'a>(&self, source: &'a Source) -> Option<&'a CachedObject> {
         let cache = self.cache.get()?;
         if source.etag.is_none() && source.modified.is_none() {
             cache.say_unversioned();
+            return None;
+        }
+        if source.size > LARGEST {
+            cache.say_large();
             return None;
         }
         Some(source.cached.get_or_init(|| {

@@ -5,8 +5,9 @@
 //! | `address.rs` | which store and key an address names; `../../address.rs` says what of it may be shown |
 //! | `provider.rs` | whose store it is, and where its credentials are set |
 //! | `options.rs` | what can be set |
-//! | `store.rs`, `profile.rs`, `service.rs` | an address becomes a store, whose requests are counted |
-//! | `request.rs`, `failure.rs` | requests, made again until they succeed or cannot, and why they could not |
+//! | `store.rs`, `profile.rs`, `client.rs` | an address becomes a store with a client of HTTP |
+//! | `service.rs`, `redirect.rs`, `headers.rs`, `pace.rs` | each request: counted, sent on where that is allowed; its answer's bounds, headers and pace |
+//! | `request.rs`, `list.rs`, `failure.rs` | requests, made again until they succeed or cannot, and why they could not |
 //! | `object.rs` | an object: its description by the store, and reading it |
 //! | `blocks.rs`, `fetch.rs` | which blocks are in memory, are fetched next, or leave; how workers wait for them |
 //! | `upload.rs`, `folder.rs` | files become objects, in parts; the folder of a store that the command packs into |
@@ -16,14 +17,19 @@ mod address;
 mod blocks;
 #[allow(dead_code, reason = "its own tests count through what nothing else asks for")]
 mod cache;
+mod client;
 mod counters;
 mod failure;
 mod fetch;
 mod folder;
+mod headers;
+mod list;
 mod object;
 mod options;
+mod pace;
 mod profile;
 mod provider;
+mod redirect;
 mod request;
 mod runtime;
 mod service;

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How data sets are read from object stores and web servers: time limits, retries, certificates, and the stores' own
+/// How data sets are read from object stores and web servers: time limits, a least rate, retries, certificates, and the stores' own
 /// settings.
 ///
 /// The stores' settings come from the environment, under the names that their own tools have: `AWS_ACCESS_KEY_ID`,
@@ -31,10 +31,18 @@ use std::time::Duration;
 pub struct RemoteOptions {
     pub(super) timeout: Option<Duration>,
     pub(super) retries: Option<u32>,
+    pub(super) min_rate: Option<u64>,
+    /// The time over which the rate is averaged: a test's is shorter.
+    pub(super) rate_window: Duration,
     pub(super) certificates: Option<PathBuf>,
     pub(super) cache: Option<(PathBuf, u64)>,
     pub(super) store: BTreeMap<String, String>,
 }
+
+/// The default of [`RemoteOptions::min_rate`], in bytes a second.
+const MIN_RATE: u64 = 1 << 10;
+/// The time over which that rate is averaged.
+const RATE_WINDOW: Duration = Duration::from_secs(30);
 
 /// Longest time that a server may be given, in seconds: a longer one would overflow the clock.
 const LONGEST: f64 = 1e6;
@@ -44,6 +52,9 @@ const LONGEST: f64 = 1e6;
 pub(super) struct Settings {
     pub(super) timeout: Duration,
     pub(super) retries: u32,
+    /// Bytes a second; 0 for any.
+    pub(super) min_rate: u64,
+    pub(super) rate_window: Duration,
     pub(super) certificates: Option<PathBuf>,
 }
 
@@ -56,7 +67,15 @@ impl Default for RemoteOptions {
 impl RemoteOptions {
     /// The defaults, which the environment changes.
     pub fn new() -> Self {
-        RemoteOptions { timeout: None, retries: None, certificates: None, cache: None, store: BTreeMap::new() }
+        RemoteOptions {
+            timeout: None,
+            retries: None,
+            min_rate: None,
+            rate_window: RATE_WINDOW,
+            certificates: None,
+            cache: None,
+            store: BTreeMap::new(),
+        }
     }
 
     /// Sets how long a server may send nothing: until its answer begins, and between two parts of it. A request that
@@ -72,6 +91,15 @@ impl RemoteOptions {
     /// `GPUFEED_REMOTE_RETRIES`, else 10 by default.
     pub fn retries(mut self, retries: u32) -> Self {
         self.retries = Some(retries);
+        self
+    }
+
+    /// Sets the least rate of an answer, in bytes a second, averaged over 30 seconds: a server that sends a byte now and
+    /// then would else be read for ever. A request whose answer is slower is made again twice, from the byte that is
+    /// missing; then reading ends with an error. 0 takes any rate. The variable `GPUFEED_REMOTE_MIN_RATE`, else 1024 by
+    /// default.
+    pub fn min_rate(mut self, bytes_per_second: u64) -> Self {
+        self.min_rate = Some(bytes_per_second);
         self
     }
 
@@ -97,6 +125,13 @@ impl RemoteOptions {
         self
     }
 
+    /// Averages the rate over another time than 30 seconds.
+    #[cfg(test)]
+    pub(super) fn rate_window(mut self, window: Duration) -> Self {
+        self.rate_window = window;
+        self
+    }
+
     /// The settings in force.
     pub(super) fn settings(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Settings> {
         let number = |name: &'static str| -> Result<Option<f64>> {
@@ -109,24 +144,28 @@ impl RemoteOptions {
         };
         let seconds = number("GPUFEED_REMOTE_TIMEOUT")?.map(|seconds| Duration::from_secs_f64(seconds.min(LONGEST)));
         let retries = number("GPUFEED_REMOTE_RETRIES")?.map(|retries| retries as u32);
+        let rate = number("GPUFEED_REMOTE_MIN_RATE")?.map(|rate| rate as u64);
+        let min_rate = self.min_rate.or(rate).unwrap_or(MIN_RATE);
         let timeout = self.timeout.or(seconds).unwrap_or(Duration::from_secs(30));
         if timeout.is_zero() {
             return Err(Error::argument("RemoteOptions::timeout", "0 leaves no time for any answer"));
         }
         let timeout = timeout.min(Duration::from_secs_f64(LONGEST));
         let certificates = self.certificates.clone().or_else(|| variable("SSL_CERT_FILE").map(PathBuf::from));
-        Ok(Settings { timeout, retries: self.retries.or(retries).unwrap_or(10), certificates })
+        let (retries, rate_window) = (self.retries.or(retries).unwrap_or(10), self.rate_window);
+        Ok(Settings { timeout, retries, min_rate, rate_window, certificates })
     }
 }
 
 impl fmt::Debug for RemoteOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.store.keys().collect();
-        let RemoteOptions { timeout, retries, certificates, cache, store: _ } = self;
+        let RemoteOptions { timeout, retries, min_rate, rate_window: _, certificates, cache, store: _ } = self;
         let mut fields = f.debug_struct("RemoteOptions");
         fields
             .field("timeout", timeout)
             .field("retries", retries)
+            .field("min_rate", min_rate)
             .field("certificates", certificates)
             .field("cache", cache);
         fields.field("store", &names).finish()
@@ -143,14 +182,15 @@ mod tests {
         let some = |name: &str| match name {
             "GPUFEED_REMOTE_TIMEOUT" => Some("2.5".to_owned()),
             "GPUFEED_REMOTE_RETRIES" => Some("3".to_owned()),
+            "GPUFEED_REMOTE_MIN_RATE" => Some("0".to_owned()),
             _ => None,
         };
-        let of = |settings: Settings| (settings.timeout.as_secs_f64(), settings.retries);
+        let of = |settings: Settings| (settings.timeout.as_secs_f64(), settings.retries, settings.min_rate);
         let options = RemoteOptions::new();
-        assert_eq!(of(options.settings(none).unwrap()), (30.0, 10));
-        assert_eq!(of(options.settings(some).unwrap()), (2.5, 3));
-        let options = options.timeout(Duration::from_secs(1)).retries(0);
-        assert_eq!(of(options.settings(some).unwrap()), (1.0, 0));
+        assert_eq!(of(options.settings(none).unwrap()), (30.0, 10, 1024));
+        assert_eq!(of(options.settings(some).unwrap()), (2.5, 3, 0));
+        let options = options.timeout(Duration::from_secs(1)).retries(0).min_rate(5000);
+        assert_eq!(of(options.settings(some).unwrap()), (1.0, 0, 5000));
         let endless = RemoteOptions::new().timeout(Duration::MAX).settings(none).unwrap();
         assert_eq!(endless.timeout, Duration::from_secs(1_000_000));
         let error = options.settings(|_| Some("soon".to_owned())).unwrap_err().to_string();

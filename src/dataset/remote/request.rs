@@ -5,21 +5,20 @@ use super::cache::CachedObject;
 use super::counters::{Counters, count};
 use super::failure::{RequestFailure, Retry};
 use super::options::Settings;
+use super::pace::Pace;
+use super::service::OfObject;
 use super::store::Store;
 use futures_util::StreamExt;
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, ObjectMeta as Meta};
+use object_store::{GetOptions, GetRange, GetResult, ObjectMeta as Meta};
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::time::{Instant, timeout, timeout_at};
 
 /// Bytes after which the retries of a request count from the beginning.
 const PROGRESS: u64 = 1 << 20;
-/// A part of that size may take so many times the time in which a server may send nothing.
-const PATIENCE: u32 = 10;
 /// Retries of what hardly passes.
 const FEW: u32 = 2;
 
@@ -140,8 +139,9 @@ impl Requests {
                 take(bytes);
             };
             let Err(mut failure) = self.read_once(source, next, &mut counted).await else { continue };
-            // The server has described this object, so its name resolved then, and will again.
-            if failure.again == Retry::Few {
+            // The server has described this object, so its name resolved then, and will again, and there were credentials.
+            let known = matches!(failure.kind, io::ErrorKind::HostUnreachable | io::ErrorKind::PermissionDenied);
+            if failure.again == Retry::Few && known {
                 failure.again = Retry::Yes;
             }
             if at >= progress + PROGRESS {
@@ -163,7 +163,7 @@ impl Requests {
             if_match: source.if_match(),
             ..GetOptions::default()
         };
-        let answer = self.within(source.store.api.get_opts(&source.key, options), &source.store).await?;
+        let answer = get(&source.store, &source.key, options).await?;
         source.check(&answer.meta)?;
         if answer.range != range {
             let found = format!("bytes {}..{} came instead", answer.range.start, answer.range.end);
@@ -189,19 +189,6 @@ impl Requests {
         }
     }
 
-    /// Awaits the beginning of an answer.
-    async fn within<T>(
-        &self,
-        request: impl Future<Output = object_store::Result<T>>,
-        store: &Store,
-    ) -> Result<T, RequestFailure> {
-        let limit = self.settings.timeout;
-        match timeout(limit, request).await {
-            Ok(answer) => answer.map_err(|error| store.failure(&error)),
-            Err(_) => Err(RequestFailure::timed_out(limit.as_secs_f64(), "no answer came")),
-        }
-    }
-
     /// Takes the body of an answer, part by part.
     async fn body<S>(
         &self,
@@ -212,26 +199,14 @@ impl Requests {
     where
         S: futures_util::Stream<Item = object_store::Result<bytes::Bytes>> + Unpin,
     {
-        let limit = self.settings.timeout;
-        let (mut taken, mut patience) = (0, Instant::now() + limit * PATIENCE);
-        loop {
-            let until = (Instant::now() + limit).min(patience);
-            let part = match timeout_at(until, stream.next()).await {
-                Ok(None) => return Ok(()),
-                Ok(Some(part)) => part.map_err(|error| store.failure(&error))?,
-                Err(_) if until == patience => {
-                    let seconds = (limit * PATIENCE).as_secs_f64();
-                    return Err(RequestFailure::timed_out(seconds, "less than 1 MiB came"));
-                }
-                Err(_) => return Err(RequestFailure::timed_out(limit.as_secs_f64(), "no byte came")),
-            };
+        let mut pace = Pace::new(&self.settings);
+        while let Some(part) = pace.next(stream.next()).await? {
+            let part = part.map_err(|error| store.failure(&error))?;
             self.counters.bytes.fetch_add(part.len() as u64, Relaxed);
-            taken += part.len() as u64;
-            if taken >= PROGRESS {
-                (taken, patience) = (0, Instant::now() + limit * PATIENCE);
-            }
             take(&part)?;
+            pace.came(part.len())?;
         }
+        Ok(())
     }
 
     /// The store's description of an object. Web servers that refuse to tell are asked for a byte of it.
@@ -247,37 +222,17 @@ impl Requests {
 
     async fn head_once(&self, store: &Store, key: &Path, web: bool) -> Result<Meta, RequestFailure> {
         let head = GetOptions { head: true, ..GetOptions::default() };
-        let failure = match self.within(store.api.get_opts(key, head), store).await {
+        let error = match store.api.get_opts(key, of_object(head)).await {
             Ok(answer) => return Ok(answer.meta),
-            Err(failure) => failure,
+            Err(error) => error,
         };
+        let failure = store.failure(&error);
         // The library takes status 405, by which servers refuse `HEAD`, for an object that is missing, too.
-        if !web || failure.again != Retry::Never {
+        if !web || failure.again != Retry::Never || RequestFailure::carried(&error).is_some() {
             return Err(failure);
         }
         let byte = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
-        let answer = self.within(store.api.get_opts(key, byte), store).await;
-        answer.map(|answer| answer.meta).map_err(|_| failure)
-    }
-
-    /// All objects below a prefix, in the store's order.
-    pub(super) async fn list(&self, store: &Store, prefix: &Path) -> io::Result<Vec<Meta>> {
-        let mut retries = Retries::new(self);
-        loop {
-            match self.list_once(store, prefix).await {
-                Ok(found) => return Ok(found),
-                Err(failure) => retries.again(failure, None).await?,
-            }
-        }
-    }
-
-    async fn list_once(&self, store: &Store, prefix: &Path) -> Result<Vec<Meta>, RequestFailure> {
-        let mut found = Vec::new();
-        let mut list = store.api.list(Some(prefix));
-        while let Some(meta) = self.within(async { list.next().await.transpose() }, store).await? {
-            found.push(meta);
-        }
-        Ok(found)
+        get(store, key, byte).await.map(|answer| answer.meta).map_err(|_| failure)
     }
 
     /// A whole object of at most `limit` bytes; `None` if there is none.
@@ -293,7 +248,7 @@ impl Requests {
     }
 
     async fn whole_once(&self, store: &Store, key: &Path, limit: u64) -> Result<(Vec<u8>, Meta), RequestFailure> {
-        let answer = self.within(store.api.get_opts(key, GetOptions::default()), store).await?;
+        let answer = get(store, key, GetOptions::default()).await?;
         let meta = answer.meta.clone();
         let too_large = || {
             let reason = format!("it has more than the {limit} bytes that such an object may have");
@@ -302,10 +257,15 @@ impl Requests {
         if meta.size > limit {
             return Err(too_large());
         }
-        let mut bytes = Vec::with_capacity(meta.size as usize);
+        // Its size is what the server says: memory is for what comes.
+        let mut bytes = Vec::new();
         self.body(answer.into_stream(), store, |part| {
             if (bytes.len() + part.len()) as u64 > limit {
                 return Err(too_large());
+            }
+            if bytes.try_reserve(part.len()).is_err() {
+                let reason = format!("there is no memory for more than {} of its {} bytes", bytes.len(), meta.size);
+                return Err(RequestFailure::new(io::ErrorKind::OutOfMemory, Retry::Never, reason));
             }
             bytes.extend_from_slice(part);
             Ok(())
@@ -320,6 +280,17 @@ impl Requests {
         }
         Ok((bytes, meta))
     }
+}
+
+/// A request whose answer describes an object or has its bytes.
+fn of_object(mut options: GetOptions) -> GetOptions {
+    options.extensions.insert(OfObject);
+    options
+}
+
+/// Asks for an object, and awaits the beginning of the answer.
+async fn get(store: &Store, key: &Path, options: GetOptions) -> Result<GetResult, RequestFailure> {
+    store.api.get_opts(key, of_object(options)).await.map_err(|error| store.failure(&error))
 }
 
 #[cfg(test)]

@@ -12,8 +12,10 @@ use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
+use object_store::list::PaginatedListStore;
 use object_store::multipart::MultipartStore;
-use object_store::{Certificate, ClientOptions, Error as StoreError, ObjectStore, RetryConfig};
+use object_store::{ClientOptions, Error as StoreError, ObjectStore, RetryConfig};
+use reqwest::Certificate;
 use std::ffi::OsString;
 use std::io;
 use std::sync::Arc;
@@ -35,6 +37,8 @@ pub(super) struct Store {
     pub(super) api: Box<dyn ObjectStore>,
     /// Writes objects in parts; web servers have none.
     pub(super) parts: Option<Box<dyn MultipartStore>>,
+    /// Lists objects page by page; web servers have no listing.
+    pub(super) pages: Option<Box<dyn PaginatedListStore>>,
     pub(super) provider: Provider,
     /// No text that is shown may hold these.
     pub(super) secrets: Vec<String>,
@@ -83,10 +87,10 @@ pub(super) fn connect(
 ) -> Result<Store> {
     let mut base = address.base.clone();
     let provider = Provider::of(&base);
-    let client = client_options(settings, base.scheme() == "http")?;
+    let client = client_options(settings, base.scheme() == "http");
     // Requests are made again by `request.rs`, which counts them, goes on in mid-body and asks for fresh credentials.
     let retry = RetryConfig { max_retries: 0, retry_timeout: Duration::ZERO, ..RetryConfig::default() };
-    let connector = Connector::new(&base, counters);
+    let connector = Connector::new(&base, settings.clone(), certificates(settings)?, counters);
     let variables = usable(variables(options, provider), provider)
         .map_err(|reason| Error::argument("address", format!("{shown}: {reason} (or RemoteOptions::store)")))?;
     let secrets = secrets(&base, &variables);
@@ -107,7 +111,8 @@ pub(super) fn connect(
             });
             builder.build().map(|store| {
                 let parts = Box::new(store.clone()) as Box<dyn MultipartStore>;
-                (Box::new(store) as Box<dyn ObjectStore>, Some(parts))
+                let pages = Box::new(store.clone()) as Box<dyn PaginatedListStore>;
+                (Box::new(store) as Box<dyn ObjectStore>, Some(parts), Some(pages))
             })
         }};
     }
@@ -121,13 +126,13 @@ pub(super) fn connect(
             .with_retry(retry)
             .with_http_connector(connector)
             .build()
-            .map(|store| (Box::new(store) as Box<dyn ObjectStore>, None)),
+            .map(|store| (Box::new(store) as Box<dyn ObjectStore>, None, None)),
     };
-    let (api, parts) = built.map_err(|error| {
+    let (api, parts, pages) = built.map_err(|error| {
         let reason = hide(error.to_string(), &secrets);
         Error::argument("address", format!("{shown}: {reason} (variables of the store, or RemoteOptions::store)"))
     })?;
-    Ok(Store { api, parts, provider, secrets })
+    Ok(Store { api, parts, pages, provider, secrets })
 }
 
 /// The settings of a store: those of the options, else the variables of the environment, else those of Amazon's files,
@@ -187,22 +192,23 @@ fn usable(variables: Vec<(String, String)>, provider: Provider) -> std::result::
     Ok(variables)
 }
 
-fn client_options(settings: &Settings, plain: bool) -> Result<ClientOptions> {
-    // The time without progress is what `request.rs` measures; a bound of the whole body would cut large ones.
-    let mut client = ClientOptions::new()
+fn client_options(settings: &Settings, plain: bool) -> ClientOptions {
+    // The pace of a body is what `pace.rs` measures; a bound of the whole body would cut large ones.
+    ClientOptions::new()
         .with_timeout_disabled()
         .with_connect_timeout(settings.timeout.min(Duration::from_secs(10)))
-        .with_allow_http(plain);
-    if let Some(file) = &settings.certificates {
-        let refused = |reason: String| {
-            let file = file.display();
-            Error::argument("RemoteOptions::certificates", format!("{file} (or SSL_CERT_FILE): {reason}"))
-        };
-        let bytes = std::fs::read(file).map_err(|error| refused(error.to_string()))?;
-        let certificates = Certificate::from_pem_bundle(&bytes).map_err(|error| refused(error.to_string()))?;
-        client = certificates.into_iter().fold(client, ClientOptions::with_root_certificate);
-    }
-    Ok(client)
+        .with_allow_http(plain)
+}
+
+/// The certificates that are trusted besides the system's.
+fn certificates(settings: &Settings) -> Result<Vec<Certificate>> {
+    let Some(file) = &settings.certificates else { return Ok(Vec::new()) };
+    let refused = |reason: String| {
+        let file = file.display();
+        Error::argument("RemoteOptions::certificates", format!("{file} (or SSL_CERT_FILE): {reason}"))
+    };
+    let bytes = std::fs::read(file).map_err(|error| refused(error.to_string()))?;
+    Certificate::from_pem_bundle(&bytes).map_err(|error| refused(error.to_string()))
 }
 
 #[cfg(test)]

@@ -2,9 +2,13 @@
 //! set; and never a read that hangs.
 
 mod access;
+mod bodies;
 mod faults;
 mod objects;
+mod odd_headers;
+mod redirects;
 mod runs;
+mod slow;
 
 use super::*;
 use gpufeed_testing::store_server::{Fault, Request, StoreServer};
@@ -46,4 +50,14 @@ fn open(address: &str, options: RemoteOptions) -> RemoteObject {
     let remote = Remote::new(&options).unwrap();
     let meta = remote.head(address).unwrap();
     remote.object(meta)
+}
+
+/// A text that lives as long as the script of a server.
+fn leaked(text: String) -> &'static [u8] {
+    text.into_bytes().leak()
+}
+
+/// The addresses of an object as one of S3 and as one on the web.
+fn both(server: &StoreServer, key: &str) -> [String; 2] {
+    [server.s3(key), server.web(key)]
 }

@@ -15,8 +15,6 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::time::timeout;
 
 /// The least bytes of a part. A smaller file is written by one request.
 const PART: u64 = 16 << 20;
@@ -134,9 +132,9 @@ impl Upload {
         loop {
             let payload = PutPayload::from_bytes(bytes.clone());
             let put = parts_of(&self.store)?.put_part(&self.key, &self.id, number, payload);
-            match self.requests.written(bytes.len(), put, &self.store).await {
+            match put.await {
                 Ok(part) => return Ok(part),
-                Err(failure) => retries.again(failure, None).await?,
+                Err(error) => retries.again(self.store.failure_to_write(&error), None).await?,
             }
         }
     }
@@ -145,9 +143,9 @@ impl Upload {
         let mut retries = Retries::new(&self.requests);
         loop {
             let complete = parts_of(&self.store)?.complete_multipart(&self.key, &self.id, parts.clone());
-            let failure = match self.requests.written(length as usize, complete, &self.store).await {
+            let failure = match complete.await {
                 Ok(_) => return Ok(()),
-                Err(failure) => failure,
+                Err(error) => self.store.failure_to_write(&error),
             };
             // The upload is gone if the store has completed it and its answer was lost.
             if retries.made > 0
@@ -164,9 +162,9 @@ impl Upload {
         let mut retries = Retries::new(&self.requests);
         loop {
             let abort = parts_of(&self.store)?.abort_multipart(&self.key, &self.id);
-            match self.requests.written(0, abort, &self.store).await {
+            match abort.await {
                 Ok(()) => return Ok(()),
-                Err(failure) => retries.again(failure, None).await?,
+                Err(error) => retries.again(self.store.failure_to_write(&error), None).await?,
             }
         }
     }
@@ -190,33 +188,16 @@ impl Requests {
     }
 
     async fn put_once(&self, store: &Store, key: &Key, bytes: bytes::Bytes) -> Result<(), RequestFailure> {
-        let length = bytes.len();
-        let put = store.api.put(key, PutPayload::from_bytes(bytes));
-        self.written(length, put, store).await.map(|_| ())
-    }
-
-    /// Awaits the answer to a request that writes so many bytes.
-    async fn written<T>(
-        &self,
-        bytes: usize,
-        request: impl Future<Output = object_store::Result<T>>,
-        store: &Store,
-    ) -> Result<T, RequestFailure> {
-        // A store says nothing while it is written to: it has a second for each MB besides.
-        let limit = self.settings.timeout + Duration::from_secs(bytes as u64 / 1_000_000);
-        match timeout(limit, request).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(store.failure_to_write(&error)),
-            Err(_) => Err(RequestFailure::timed_out(limit.as_secs_f64(), "no answer came")),
-        }
+        let put = store.api.put(key, PutPayload::from_bytes(bytes)).await;
+        put.map(|_| ()).map_err(|error| store.failure_to_write(&error))
     }
 
     async fn begin(&self, store: &Store, key: &Key) -> io::Result<MultipartId> {
         let mut retries = Retries::new(self);
         loop {
-            match self.written(0, parts_of(store)?.create_multipart(key), store).await {
+            match parts_of(store)?.create_multipart(key).await {
                 Ok(id) => return Ok(id),
-                Err(failure) => retries.again(failure, None).await?,
+                Err(error) => retries.again(store.failure_to_write(&error), None).await?,
             }
         }
     }
@@ -233,7 +214,7 @@ impl Requests {
 
     async fn remove_once(&self, store: &Store, keys: Vec<Key>) -> Result<(), RequestFailure> {
         let mut removed = store.api.delete_stream(stream::iter(keys.into_iter().map(Ok)).boxed());
-        while let Some(one) = self.written(0, async { Ok(removed.next().await) }, store).await? {
+        while let Some(one) = removed.next().await {
             match one {
                 Ok(_) | Err(StoreError::NotFound { .. }) => {}
                 Err(error) => return Err(store.failure_to_write(&error)),

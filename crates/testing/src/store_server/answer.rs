@@ -40,7 +40,20 @@ pub enum Fault {
     NoEtag,
     /// The answer has neither ETag nor time.
     Nameless,
+    /// The answer has this header, in place of its own of that name.
+    Header(&'static str, &'static str),
+    /// These bytes come instead of the answer, and then the connection ends.
+    Raw(&'static [u8]),
+    /// These bytes come instead of the answer, and then others for as long as somebody reads them.
+    Endless(&'static [u8]),
+    /// The answer, its head too, comes byte by byte, with a pause before each.
+    TrickleAll(Duration),
+    /// After so many bytes of the body, it comes byte by byte, with a pause before each.
+    Trickle(u64, Duration),
 }
+
+/// What comes in an answer that does not end.
+static FILLING: [u8; 64 << 10] = [b'x'; 64 << 10];
 
 /// An answer: its head, then its body.
 pub(super) struct Answer {
@@ -52,6 +65,9 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) fn of(request: &Request, body: Vec<u8>, fault: Fault, state: &State) -> Answer {
         let mut answer = Answer::with_body(request, body, fault, state);
+        if let Fault::Header(name, value) = fault {
+            answer.replace_header(name, value);
+        }
         if request.method == "HEAD" {
             answer.body.clear();
         }
@@ -80,6 +96,12 @@ impl Answer {
             },
             _ => Answer::status(405, fault),
         }
+    }
+
+    fn replace_header(&mut self, name: &str, value: &str) {
+        let other = |line: &&str| !line.split(':').next().is_some_and(|found| found.eq_ignore_ascii_case(name));
+        let kept: Vec<_> = self.head.trim_end().split("\r\n").filter(other).collect();
+        self.head = format!("{}\r\n{name}: {value}\r\n\r\n", kept.join("\r\n"));
     }
 
     fn status(status: u16, fault: Fault) -> Answer {
@@ -146,6 +168,23 @@ impl Answer {
     pub(super) fn send(self, stream: &mut impl Write, state: &State) -> bool {
         let until = match self.fault {
             Fault::Close => return false,
+            Fault::Raw(bytes) => {
+                _ = stream.write_all(bytes).and_then(|()| stream.flush());
+                return false;
+            }
+            Fault::Endless(head) => {
+                let mut sent = stream.write_all(head);
+                while sent.is_ok() && !state.stop.load(Ordering::Relaxed) {
+                    sent = stream.write_all(&FILLING);
+                    state.sent.fetch_add(FILLING.len() as u64, Ordering::Relaxed);
+                }
+                return false;
+            }
+            Fault::TrickleAll(pause) => return trickle(stream, state, self.head.as_bytes(), &self.body, 0, pause),
+            Fault::Trickle(bytes, pause) => {
+                let at_once = self.head.len() + bytes as usize;
+                return trickle(stream, state, self.head.as_bytes(), &self.body, at_once, pause);
+            }
             Fault::Delay(time) => {
                 if !state.sleep(time) {
                     return false;
@@ -167,6 +206,19 @@ impl Answer {
         }
         until.is_none()
     }
+}
+
+/// Sends so many bytes at once, then one after each pause; `false` if the connection ends with it.
+fn trickle(stream: &mut impl Write, state: &State, head: &[u8], body: &[u8], at_once: usize, pause: Duration) -> bool {
+    let all = [head, body].concat();
+    let (first, rest) = all.split_at(at_once.min(all.len()));
+    if stream.write_all(first).is_err() || stream.flush().is_err() {
+        return false;
+    }
+    rest.iter().all(|byte| {
+        state.sent.fetch_add(1, Ordering::Relaxed);
+        state.sleep(pause) && stream.write_all(&[*byte]).is_ok() && stream.flush().is_ok()
+    })
 }
 
 /// A page of S3's ListObjectsV2.

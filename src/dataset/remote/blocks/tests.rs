@@ -14,6 +14,7 @@ fn object(number: u64, blocks: u64) -> Arc<Source> {
     let store = Arc::new(Store {
         api: Box::new(InMemory::new()),
         parts: None,
+        pages: None,
         provider: Provider::Amazon,
         secrets: Vec::new(),
     });

@@ -47,6 +47,8 @@ use writer::Writer;
 
 /// Default bytes of a block.
 pub(crate) const BLOCK: u64 = 8 << 20;
+/// Bytes of the largest object that is kept: a table of its blocks takes 8 bytes for each, and a server may claim any size.
+pub(crate) const LARGEST: u64 = 4 << 40;
 /// Longest wait for a block that another process fetches: longer than a request may take.
 const PATIENCE: Duration = Duration::from_secs(40);
 /// How long nothing is written after a write that failed.
@@ -146,6 +148,11 @@ impl BlockCache {
     pub(crate) fn say_unversioned(&self) {
         self.shared
             .say("the server sends neither ETag nor Last-Modified, so that a replaced object would not be noticed");
+    }
+
+    /// Warns that an object is too large.
+    pub(crate) fn say_large(&self) {
+        self.shared.say("an object has more than 4 TiB");
     }
 
     /// Waits until the blocks that were inserted so far are on the disk, or left out.

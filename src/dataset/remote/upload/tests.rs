@@ -116,6 +116,7 @@ fn upload(length: usize, fails: Vec<Fault>) -> (Result<()>, Vec<String>, Option<
     let connected = Store {
         api: Box::new(store.clone()),
         parts: Some(Box::new(parts)),
+        pages: None,
         provider: Provider::Amazon,
         secrets: Vec::new(),
     };

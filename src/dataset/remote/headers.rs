@@ -1,0 +1,94 @@
+//! The headers of an object's answers: those that are none are told by their names.
+
+use super::failure::{RequestFailure, Retry};
+use crate::quote::Shown;
+use object_store::client::HttpResponse;
+use std::io;
+
+/// The headers that are read.
+const READ: [&str; 5] = ["content-encoding", "content-length", "content-range", "etag", "last-modified"];
+/// Ways of compressing an answer. Other words in `Content-Encoding` change no byte, such as Amazon's `aws-chunked`.
+const COMPRESSED: [&str; 7] = ["br", "compress", "deflate", "gzip", "x-compress", "x-gzip", "zstd"];
+
+/// Checks the headers of an answer that describes an object or has bytes of it, and removes what nobody reads and the
+/// store's library would refuse.
+///
+/// # Errors
+/// One that names the header.
+pub(super) fn check(answer: &mut HttpResponse) -> Result<(), RequestFailure> {
+    let foreign = answer.headers().iter().filter(|(_, value)| value.to_str().is_err());
+    let foreign: Vec<_> = foreign.map(|(name, _)| name.clone()).collect();
+    for name in foreign {
+        if let Some(name) = READ.iter().find(|read| **read == name.as_str()) {
+            let reason = format!("the server's header {} has characters that are not ASCII", written(name));
+            return Err(RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, reason));
+        }
+        answer.headers_mut().remove(name);
+    }
+    let value = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok());
+    let encodings = value("content-encoding").unwrap_or_default();
+    if let Some(found) = encodings.split(',').map(str::trim).find(|word| is_compressed(word)) {
+        let reason = format!(
+            "the server or a proxy before it sends the file compressed (Content-Encoding: {found}), and other bytes than the file's cannot be read; end that for these files, or take the header off the object"
+        );
+        return Err(RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, reason));
+    }
+    match value("content-range") {
+        Some(range) if answer.status().as_u16() == 206 && !is_range(range) => {
+            let reason =
+                format!("the server's header Content-Range is no range of an object's bytes ({})", Shown(range));
+            // A proxy may have cut it.
+            Err(RequestFailure::new(io::ErrorKind::InvalidData, Retry::Few, reason))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_compressed(word: &str) -> bool {
+    COMPRESSED.iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// `bytes 0-99/1000`, where the last byte is below the size.
+fn is_range(value: &str) -> bool {
+    let parse = || {
+        let (range, size) = value.trim().strip_prefix("bytes ")?.split_once('/')?;
+        let (first, last) = range.split_once('-')?;
+        let [first, last, size]: [u64; 3] = [first.parse().ok()?, last.parse().ok()?, size.parse().ok()?];
+        Some(first <= last && last < size)
+    };
+    parse().unwrap_or(false)
+}
+
+/// The name of a header as it is most often written.
+fn written(name: &str) -> String {
+    match name {
+        "etag" => "ETag".to_owned(),
+        _ => name.split('-').map(|word| word[..1].to_ascii_uppercase() + &word[1..]).collect::<Vec<_>>().join("-"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_has_two_ends_and_a_size_beyond_them() {
+        for range in ["bytes 0-0/1", " bytes 5-9/10", "bytes 0-18446744073709551614/18446744073709551615"] {
+            assert!(is_range(range), "{range}");
+        }
+        for none in [
+            "bytes 0-18446744073709551615/18446744073709551615",
+            "bytes 0-9/*",
+            "bytes */10",
+            "bytes 9-0/10",
+            "bytes 0-10/10",
+            "bytes 0-/10",
+            "bytes=0-9/10",
+            "items 0-9/10",
+            "",
+        ] {
+            assert!(!is_range(none), "{none}");
+        }
+        assert_eq!(READ.map(written), ["Content-Encoding", "Content-Length", "Content-Range", "ETag", "Last-Modified"]);
+    }
+}
