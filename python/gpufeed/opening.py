@@ -22,6 +22,16 @@ def _texts(name: str, value: Any) -> list[str]:
     raise ArgumentError(f"{name}: {value!r}; a list of texts works")
 
 
+def _columns(name: str, value: Any) -> str | list[str]:
+    return value if isinstance(value, str) else _texts(name, value)
+
+
+def _delimiter(name: str, value: Any) -> str:
+    if isinstance(value, str) and len(value) == 1 and value.isascii():
+        return value
+    raise ArgumentError(f"{name}: {value!r}; one ASCII character works, such as \";\"")
+
+
 def _extensions(name: str, value: Any) -> list[str]:
     return [value] if isinstance(value, str) else _texts(name, value)
 
@@ -45,21 +55,24 @@ def _part(name: str, value: Any) -> str:
 # Each keyword, and what makes its form for the native module. Which formats know it, `python/src/opening.rs` says.
 KEYWORDS: dict[str, Callable[[str, Any], Any]] = {
     "split": _text,
-    "label_column": _text,
+    "label_column": _columns,
     "image_column": _text,
     "allow_unlabelled": arguments.flag,
     "unlabelled": arguments.flag,
+    "text_labels": arguments.flag,
     "allow_empty": arguments.flag,
     "extensions": _extensions,
     "class_names": _class_names,
     "root": arguments.path,
     "header": arguments.flag,
+    "delimiter": _delimiter,
     "data_layout": _layout,
     "part": _part,
     "indexes": arguments.path,
     "index_memory": arguments.size,
     "put_indexes": arguments.flag,
     "max_file_bytes": arguments.size,
+    "max_page_bytes": arguments.size,
 }
 
 

@@ -23,7 +23,11 @@ pub(crate) struct Opening {
 static FORMATS: [(Format, &str, &[&str]); 9] = [
     (Format::Folder, "a folder of class folders", &["extensions", "allow_empty", "unlabelled", "max_file_bytes"]),
     (Format::Images, "a folder of images", &["extensions", "unlabelled", "max_file_bytes"]),
-    (Format::List, "a list of files", &["class_names", "root", "header", "max_file_bytes"]),
+    (
+        Format::List,
+        "a list of files",
+        &["image_column", "label_column", "class_names", "root", "header", "delimiter", "max_file_bytes"],
+    ),
     (Format::Numpy, "a NumPy file", &["split", "image_column", "label_column", "data_layout"]),
     (
         Format::Tar,
@@ -31,6 +35,7 @@ static FORMATS: [(Format, &str, &[&str]); 9] = [
         &[
             "extensions",
             "allow_unlabelled",
+            "text_labels",
             "class_names",
             "indexes",
             "index_memory",
@@ -55,6 +60,7 @@ static FORMATS: [(Format, &str, &[&str]); 9] = [
             "index_memory",
             "put_indexes",
             "max_file_bytes",
+            "max_page_bytes",
             "counts",
         ],
     ),
@@ -72,6 +78,9 @@ impl Opening {
         }
         let format = Format::detect(&self.path);
         let keywords = Keywords::read(&self.keywords)?;
+        if format != Format::List && keywords.texts("label_column").is_some() {
+            return Err(refuse("label_column", "several columns, which a list of files takes; one name works here"));
+        }
         let counts = self.counts.as_ref().map(|_| "counts");
         keywords.names().chain(counts).try_for_each(|name| check(format, name))?;
         // Formats that are read from this machine alone: the library says so.
@@ -132,6 +141,11 @@ impl Keywords {
         self.0.get(name)?.as_u64()
     }
 
+    /// One name, or several.
+    fn columns(&self, name: &str) -> Option<Vec<String>> {
+        self.text(name).map(|one| vec![one.to_owned()]).or_else(|| self.texts(name))
+    }
+
     fn texts(&self, name: &str) -> Option<Vec<String>> {
         Some(self.0.get(name)?.as_array()?.iter().filter_map(Value::as_str).map(String::from).collect())
     }
@@ -182,6 +196,15 @@ impl Keywords {
         if let Some(header) = self.flag("header") {
             builder = builder.header(header);
         }
+        if let Some(column) = self.text("image_column") {
+            builder = builder.path_column(column);
+        }
+        if let Some(columns) = self.columns("label_column") {
+            builder = builder.label_columns(columns);
+        }
+        if let Some(delimiter) = self.text("delimiter").and_then(|text| text.bytes().next()) {
+            builder = builder.delimiter(delimiter);
+        }
         if let Some(bytes) = self.number("max_file_bytes") {
             builder = builder.max_file_bytes(bytes);
         }
@@ -195,6 +218,9 @@ impl Keywords {
         }
         if let Some(allow) = self.flag("allow_unlabelled") {
             builder = builder.allow_unlabelled(allow);
+        }
+        if let Some(labels) = self.flag("text_labels") {
+            builder = builder.text_labels(labels);
         }
         if let Some(names) = self.class_names()? {
             builder = builder.classes(names);
@@ -233,6 +259,9 @@ impl Keywords {
         }
         if let Some(counts) = counts {
             builder = builder.counts(counts);
+        }
+        if let Some(bytes) = self.number("max_page_bytes") {
+            builder = builder.max_page_bytes(bytes);
         }
         builder = builder.indexes(self.indexes()).put_indexes(self.flag("put_indexes").unwrap_or(false));
         if let Some(split) = self.text("split") {

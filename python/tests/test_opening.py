@@ -98,6 +98,19 @@ def test_lists(tmp_path: Path) -> None:
     (tmp_path / "images" / "image").write_bytes(jpeg(2))
     for header, count in ((True, 1), (False, 2)):
         assert len(same_by_loader(tmp_path / "b.csv", root=str(tmp_path / "images"), header=header)) == count
+    (tmp_path / "c.csv").write_text("who;photo;x;y\nme;0.jpg;1;2\nme;1.jpg;3;4\n")
+    with pytest.raises(gpufeed.ArgumentError, match="label_column"):
+        gpufeed.open(tmp_path / "c.csv", root=tmp_path / "images", delimiter=";", image_column="photo")
+    one = same_by_loader(
+        tmp_path / "c.csv", root=tmp_path / "images", delimiter=";", image_column="photo", label_column="y"
+    )
+    assert labels(one) == [2, 4]
+    two = gpufeed.open(
+        tmp_path / "c.csv", root=tmp_path / "images", delimiter=";", image_column="photo", label_column=["x", "y"]
+    )
+    assert [list(label) for label in labels(two)] == [[1.0, 2.0], [3.0, 4.0]]
+    with pytest.raises(gpufeed.ArgumentError, match="^delimiter: "):
+        gpufeed.open(tmp_path / "c.csv", delimiter="--")
     with pytest.raises(gpufeed.ArgumentError, match="^class_names: names, but a list of files has its own"):
         gpufeed.open(tmp_path / "a.csv", class_names=["a"])
 
