@@ -69,7 +69,9 @@ def _warp(given: dict[str, Any]) -> dict[str, Any]:
 
 def _policy(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
     apply: Callable[..., torch.Tensor] = v2.RandAugment()._apply_image_or_video_transform
-    return apply(image, given["id"], given["magnitude"], _MODES[given["interpolation"]], {torch.Tensor: given["fill"]})
+    # torchvision's classes take a number of torch.linspace, an f32; the decimal number that it prints as is another.
+    magnitude = torch.tensor(given["magnitude"], dtype=torch.float32).item()
+    return apply(image, given["id"], magnitude, _MODES[given["interpolation"]], {torch.Tensor: given["fill"]})
 
 
 def _mixture(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:

@@ -309,7 +309,7 @@ def test_what_a_set_does_not_read_is_a_warning(tmp_path: Path) -> None:
     (root / ".ipynb_checkpoints" / image.name).write_bytes(image.read_bytes())
     data = gpufeed.open(root)
     assert data.warnings == data.notices and "with 1 images" in data.warnings[0]
-    with pytest.warns(UserWarning, match="the first is .ipynb_checkpoints"):
+    with pytest.warns(UserWarning, match="hidden folders that are classes .* the first .ipynb_checkpoints"):
         loader(data)
 
 

@@ -16,6 +16,9 @@ import pytest
 import gpufeed
 from pictures import folder, jpeg, tar_shards
 
+# What a set does not read is not the matter here; test_loader.py has those warnings.
+pytestmark = pytest.mark.filterwarnings("ignore:.* not read:UserWarning", "ignore:.*have no label:UserWarning")
+
 CROP = {"transform": [{"type": "CenterCrop", "size": 16}]}
 
 
@@ -99,15 +102,12 @@ def test_lists(tmp_path: Path) -> None:
     for header, count in ((True, 1), (False, 2)):
         assert len(same_by_loader(tmp_path / "b.csv", root=str(tmp_path / "images"), header=header)) == count
     (tmp_path / "c.csv").write_text("who;photo;x;y\nme;0.jpg;1;2\nme;1.jpg;3;4\n")
-    with pytest.raises(gpufeed.ArgumentError, match="label_column"):
-        gpufeed.open(tmp_path / "c.csv", root=tmp_path / "images", delimiter=";", image_column="photo")
-    one = same_by_loader(
-        tmp_path / "c.csv", root=tmp_path / "images", delimiter=";", image_column="photo", label_column="y"
-    )
+    columns: dict[str, Any] = {"root": tmp_path / "images", "delimiter": ";", "header": True, "image_column": "photo"}
+    with pytest.raises(gpufeed.DataError, match="label_column="):
+        gpufeed.open(tmp_path / "c.csv", **columns)
+    one = same_by_loader(tmp_path / "c.csv", **columns, label_column="y")
     assert labels(one) == [2, 4]
-    two = gpufeed.open(
-        tmp_path / "c.csv", root=tmp_path / "images", delimiter=";", image_column="photo", label_column=["x", "y"]
-    )
+    two = gpufeed.open(tmp_path / "c.csv", **columns, label_column=["x", "y"])
     assert [list(label) for label in labels(two)] == [[1.0, 2.0], [3.0, 4.0]]
     with pytest.raises(gpufeed.ArgumentError, match="^delimiter: "):
         gpufeed.open(tmp_path / "c.csv", delimiter="--")
@@ -226,24 +226,36 @@ KEYWORDS = {
     "image_column": "a",
     "allow_unlabelled": True,
     "unlabelled": True,
+    "text_labels": True,
     "allow_empty": True,
     "extensions": ["jpg"],
     "class_names": ["a"],
     "root": "/",
     "header": True,
+    "delimiter": ";",
     "data_layout": "nchw",
     "part": "letters",
     "indexes": "memory",
     "index_memory": 1 << 20,
     "put_indexes": False,
     "max_file_bytes": 1 << 20,
+    "max_page_bytes": 1 << 20,
 }
 KNOWN = {
     "folder": {"allow_empty", "extensions", "unlabelled", "max_file_bytes"},
     "flat": {"extensions", "unlabelled", "max_file_bytes"},
-    "csv": {"class_names", "root", "header", "max_file_bytes"},
+    "csv": {"label_column", "image_column", "class_names", "root", "header", "delimiter", "max_file_bytes"},
     "npy": {"split", "label_column", "image_column", "data_layout"},
-    "tar": {"allow_unlabelled", "extensions", "class_names", "indexes", "index_memory", "put_indexes", "max_file_bytes"},
+    "tar": {
+        "allow_unlabelled",
+        "text_labels",
+        "extensions",
+        "class_names",
+        "indexes",
+        "index_memory",
+        "put_indexes",
+        "max_file_bytes",
+    },
     "cifar": {"split", "label_column"},
 }
 

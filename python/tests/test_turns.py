@@ -263,6 +263,7 @@ def test_every_name_is_torchvisions() -> None:
             assert (kind.__module__, kind.__qualname__) == (module, name)
 
 
+@pytest.mark.filterwarnings("error")
 def test_one_warning_names_the_keyword() -> None:
     made = gpufeed.DataLoader(Marks(64, 0.01), recipe=NUMBERED, batch_size=8, workers=4)
     with pytest.warns(RuntimeWarning, match=r"waited for each other .* thread_safe=True") as said:

@@ -97,7 +97,7 @@ impl Buffers {
         let is_uint8 = plan.semantics() == Semantics::Uint8;
         let runs = |number: usize, stage: &StageProgram| number == 0 || !stage.is_unchanged();
         let stages = || program.stages.iter().enumerate().filter(|(number, stage)| runs(*number, stage));
-        let last = stages().map(|(number, _)| number).last().unwrap_or(0);
+        let last = stages().map(|(number, _)| number).next_back().unwrap_or(0);
         let mut source = region;
         // The largest results of each kind, and how many there are: two buffers alternate.
         let (mut floats, mut bytes) = ((0, 0), (0, 0));

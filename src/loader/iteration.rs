@@ -56,7 +56,7 @@ impl Iterator for NextEpoch {
 
 impl ExactSizeIterator for NextEpoch {}
 
-impl<'a> IntoIterator for &'a DataLoader {
+impl IntoIterator for &DataLoader {
     type Item = Result<Batch>;
     type IntoIter = NextEpoch;
 

@@ -67,7 +67,7 @@ impl Batch {
 
     /// The error for a batch with labels that are missing, or of both kinds.
     fn no_label_of_one_kind(&self) -> Error {
-        let missing = self.labels.iter().any(|label| *label == Label::None);
+        let missing = self.labels.contains(&Label::None);
         let both = (&self.labels[0], self.labels.iter().find(|label| !is_same_kind(label, &self.labels[0])));
         let reason = match both {
             (first, Some(other)) if !missing => format!("the labels of a batch differ: {first:?} and {other:?}"),

@@ -312,7 +312,10 @@ fn hostile_members_are_refused_with_their_place() {
     }
     // These archives are valid, so their indexes are written, but the settings refuse them.
     for (members, says) in [
-        (&[jpeg][..], "at byte 0: sample a/1 has no label (.cls, .json or .txt); TarShardsBuilder::allow_unlabelled"),
+        (
+            &[jpeg][..],
+            "at byte 0: sample a/1 has no label (.cls, .json, or a .txt if all of them are numbers); TarShardsBuilder::allow_unlabelled",
+        ),
         (&[jpeg, good, ("classes.txt", b"cat")], "sample a/1 is of class 1, but only 1 classes have names"),
         (&[("notes.txt", b"no samples")], "no samples (looked for members that end in .jpg"),
     ] {

@@ -100,7 +100,6 @@ fn what_does_not_exist() {
         &["preview", HOSTILE],
         &["pack", HOSTILE, "out"],
         &["bench", "--data", HOSTILE],
-        &["bench", "--recipe", HOSTILE],
         &["bench", "--adapter", HOSTILE],
         &["bench", "--json", &nowhere],
         &["compare", HOSTILE, HOSTILE],
@@ -113,6 +112,7 @@ fn what_does_not_exist() {
     for arguments in [
         &[HOSTILE][..],
         &["bench", HOSTILE],
+        &["bench", "--recipe", HOSTILE],
         &["bench", "--seconds", HOSTILE],
         &["bench", &format!("--workers={HOSTILE}")],
         &["doctor", "a", HOSTILE],

@@ -135,7 +135,12 @@ fn every_kind_of_source_is_packed_in_parts() {
     let lists = [
         ("classes.csv", "path,label\ncat/0000.x.jpg,7\nwild dog/p.png,3\n".to_owned()),
         ("names.csv", format!("path,label\n{root}/cat/0000.x.jpg,dog\n{root}/wild dog/p.png,cat\n")),
-        ("values.csv", "path,a,b\ncat/0000.x.jpg,0.1,-1e-38\nwild dog/p.png,3,4\ncat/p.png,5,6.25\n".to_owned()),
+        (
+            "values.jsonl",
+            "{\"path\": \"cat/0000.x.jpg\", \"label\": [0.1, -1e-38]}\n{\"path\": \"wild dog/p.png\", \"label\": [3, 4]}\n\
+             {\"path\": \"cat/p.png\", \"label\": [5, 6.25]}\n"
+                .to_owned(),
+        ),
         ("none.csv", "path\ncat/0000.x.jpg\nwild dog/p.png\n".to_owned()),
     ];
     for (name, lines) in lists {
