@@ -6,6 +6,7 @@
 use gpufeed::transforms::{Key, Op};
 use gpufeed::{Backend, DType, Layout, Output, PixelFormat, Pixels, Plan, Processor, Result, Semantics};
 use gpufeed_testing::lists::Dice;
+use gpufeed_testing::one_channel::for_channels;
 use gpufeed_testing::pipeline::is_full;
 use gpufeed_testing::procedural;
 use gpufeed_testing::reference::affine::Rotation;
@@ -80,8 +81,9 @@ struct Found {
 /// Compares list `number` with its ops one after the other; `None` if a transform refuses the image.
 fn difference(number: u64, semantics: Semantics) -> Option<f32> {
     let mut dice = Dice(number);
-    let sequence = sequence(&mut dice, semantics);
+    let mut sequence = sequence(&mut dice, semantics);
     let channels = if dice.chance(20) { 1 } else { 3 };
+    sequence.transforms = for_channels(channels, sequence.transforms);
     let (width, height) = (dice.between(5, 90), dice.between(5, 90));
     let source = procedural::build((width, height, channels), |x, y, c| procedural::value(number as u32, x, y, c));
     let output = Output { layout: Layout::Nhwc, dtype: DType::F32 };
