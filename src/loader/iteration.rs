@@ -11,13 +11,15 @@ use std::sync::atomic::Ordering;
 /// cannot begin, the error is the only item.
 ///
 /// ```
+/// use gpufeed::transforms::CenterCrop;
 /// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat};
 ///
 /// let mut data = InMemory::new();
 /// for class in 0..4 {
 ///     data.push_pixels(4, 4, PixelFormat::Rgb8, vec![0; 48], Label::Class(class))?;
 /// }
-/// let loader = DataLoader::builder(data).batch_size(2).shuffle(true).build(&Backend::Cpu)?;
+/// let loader =
+///     DataLoader::builder(data).transform(CenterCrop::new(2)).batch_size(2).shuffle(true).build(&Backend::Cpu)?;
 /// for epoch in 0..3 {
 ///     for batch in &loader {
 ///         assert_eq!(batch?.epoch(), epoch);
