@@ -24,7 +24,7 @@ fn class(kind: &ErrorKind) -> (&'static str, &'static str) {
         ErrorKind::IntermediateTooLarge { .. } => ("OutOfMemoryError", "IntermediateTooLarge"),
         ErrorKind::Transform { .. } => ("DataError", "Transform"),
         ErrorKind::Snippet { .. } => ("ArgumentError", "Snippet"),
-        // What ends a run is no fault of the data where memory was short.
+        // Where memory was short, the data set is not at fault.
         ErrorKind::Sample { source, .. } if is_memory(source) => ("OutOfMemoryError", "Sample"),
         ErrorKind::TooManyFailures { last, .. } if is_memory(last) => ("OutOfMemoryError", "TooManyFailures"),
         ErrorKind::Sample { .. } => ("DataError", "Sample"),

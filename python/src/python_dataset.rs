@@ -56,7 +56,7 @@ enum Failed {
 }
 
 impl Failed {
-    /// What to make of an exception that the object has raised.
+    /// The failure that an exception of the object stands for.
     fn raised(py: Python<'_>, error: PyErr) -> Failed {
         let ends =
             !error.is_instance_of::<PyException>(py) || error.value(py).hasattr("_ends_the_run").unwrap_or(false);

@@ -152,7 +152,7 @@ impl Drop for Held<'_> {
 pub(crate) struct Waits {
     turns: Arc<Turns>,
     workers: usize,
-    /// Of the epoch under way: its number, when it began, and what had been waited before.
+    /// The current epoch: its number, its beginning, and the time that workers had waited before it.
     epoch: u64,
     began: Instant,
     before: Duration,

@@ -125,7 +125,7 @@ impl Buffers {
         self.sum()
     }
 
-    /// What `CpuScratch::reserve` asks for.
+    /// The bytes that `CpuScratch::reserve` asks for.
     fn of_any_operator(&mut self, program: &Program, region: Rect, is_uint8: bool) {
         let before = |stage: &StageProgram| stage.gather.as_ref().map_or(0, |gather| area(gather.size()));
         let sizes = program.stages.iter().map(|stage| area(stage.sampling.size()).max(before(stage)));
@@ -288,7 +288,7 @@ mod tests {
         chain.iter().map(|one| vec![one.clone()]).chain(pairs).chain([vec![end()]]).collect()
     }
 
-    /// What is computed bounds what is taken, and is not much more of it.
+    /// The computed memory is at least the memory taken, and not much more.
     #[test]
     fn what_an_image_takes_is_known_from_its_program() {
         let (size, data) = ((240, 170), vec![90; 240 * 170 * 3]);

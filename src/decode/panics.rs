@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::panic_text;
 
-/// What a panic on a thread means.
+/// How a panic on a thread is to be taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The thread is in no decoder: its panics are the program's.

@@ -227,7 +227,7 @@ pub fn to_toml(recipe: impl Into<Recipe>) -> Result<String> {
     recipe.into().to_toml()
 }
 
-/// Whether [`load`] takes this for a file's path: it ends in `.toml` or names a folder.
+/// Returns true if [`load`] takes this for a file's path: it ends in `.toml` or names a folder.
 ///
 /// ```
 /// use gpufeed::recipe::is_path;

@@ -51,7 +51,7 @@ pub(crate) fn show() {
     let _ = tracing::subscriber::set_global_default(Warnings { shown: Mutex::default(), chosen });
 }
 
-/// What `RUST_LOG` chooses; `None` where it is not set or empty, or not understood, which is said.
+/// The events that `RUST_LOG` chooses; `None` if it is not set or empty. A text that cannot be parsed is a warning, and `None`.
 fn chosen() -> Option<Targets> {
     let text = std::env::var_os(VARIABLE).filter(|text| !text.is_empty())?;
     let text = text.to_string_lossy();
@@ -155,7 +155,7 @@ fn print_chosen(metadata: &Metadata<'_>, line: &str) {
 }
 
 impl Warnings {
-    /// Whether an event of this kind is printed. No span is: a trace has them (`gpufeed bench --trace`).
+    /// Returns true if an event of this kind is printed. Spans are not printed; `gpufeed bench --trace` writes them.
     fn prints(&self, metadata: &Metadata<'_>) -> bool {
         metadata.is_event()
             && match &self.chosen {

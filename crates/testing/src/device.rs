@@ -49,7 +49,7 @@ fn found(names: &[String], required: Option<&str>) -> Result<(), String> {
     }
 }
 
-/// What messages call an adapter.
+/// The name of an adapter in messages.
 pub fn name(info: &wgpu::AdapterInfo) -> String {
     format!("{} ({:?}, {} {})", info.name, info.backend, info.driver, info.driver_info)
 }

@@ -115,7 +115,7 @@ struct Walk<'a> {
     /// Number of followed links to each folder, by its real path.
     links: HashMap<PathBuf, u32>,
     found: Vec<Folder>,
-    /// True behind a link that leads out of the root.
+    /// True inside a folder that a link outside of the root leads to.
     outside: bool,
     noticed: &'a mut Noticed,
 }

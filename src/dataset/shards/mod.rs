@@ -102,7 +102,7 @@ pub(super) struct Shards<F> {
     listed: Files,
     counts: Option<SampleCounts>,
     checks: Option<Checks>,
-    /// Whether numbers in texts are labels, once it is decided.
+    /// True if numbers in texts are labels; `None` until that is decided.
     texts: OnceLock<bool>,
     /// True once a file that was opened late has been warned of.
     warned: AtomicBool,

@@ -21,6 +21,7 @@ pub(in crate::loader::assemble) struct PendingBatch<B> {
 }
 
 impl<B> PendingBatch<B> {
+    /// A batch without a finished sample.
     ///
     /// # Errors
     /// [`ErrorKind::NoHostMemory`].

@@ -25,7 +25,7 @@ pub(super) struct Summary {
     pub(super) verdicts: BTreeMap<Verdict, usize>,
     /// What the data set noticed when it was opened: its labels, and what is good to know.
     pub(super) data_notes: Vec<String>,
-    /// Of these what a loader warns of. With one the exit code is 3.
+    /// Those notices that are warnings of a loader. One of them makes the exit code 3.
     pub(super) data_warnings: Vec<String>,
     /// Problems. With one the exit code is 3.
     pub(super) findings: Vec<Count>,

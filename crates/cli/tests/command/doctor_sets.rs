@@ -94,7 +94,7 @@ fn rows_that_are_broken_are_named_by_file_and_number() {
     assert_eq!((code, &value["files_scanned"]), (0, &hub::TRAIN.into()), "{value:#}");
 }
 
-/// What a set does not read is said, and "Nothing is wrong" is not.
+/// `doctor` names what a set does not read, and does not print "Nothing is wrong".
 #[test]
 fn what_is_not_read_is_said() {
     let (a, b, c) = (picture(40, 24), picture(24, 40), picture(30, 30));

@@ -36,7 +36,7 @@ fn rust_log_chooses_what_is_printed() {
     for silent in ["off", "error", "wgpu_core=debug"] {
         assert!(!errors(&explained(Some(silent))).contains("link"), "{silent}");
     }
-    // What is not understood is said, and the warnings stay.
+    // A text that cannot be parsed is a warning, and the other warnings are printed as before.
     let text = errors(&explained(Some("gpufeed=loud")));
     assert!(text.contains("warning: RUST_LOG=gpufeed=loud") && text.contains("warning: link"), "{text}");
 }

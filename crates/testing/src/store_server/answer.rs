@@ -52,7 +52,7 @@ pub enum Fault {
     Trickle(u64, Duration),
 }
 
-/// What comes in an answer that does not end.
+/// The bytes that are repeated in an answer that does not end.
 static FILLING: [u8; 64 << 10] = [b'x'; 64 << 10];
 
 /// An answer: its head, then its body.
