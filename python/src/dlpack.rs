@@ -1,6 +1,6 @@
 //! Arrays in host memory that torch, NumPy and JAX take over by DLPack, without a copy.
 //!
-//! The only file with `unsafe`: DLPack passes pointers. An array owns its memory through an `Arc`, and so does every
+//! `unsafe`, as DLPack passes pointers. An array owns its memory through an `Arc`, and so does every
 //! tensor made of it; the last of them to go returns the memory, on whatever thread and without the interpreter's lock.
 
 #![allow(unsafe_code)]

@@ -1,5 +1,6 @@
 //! A data set in Python: an object with `__len__` and `__getitem__`, as the library reads it.
 
+use crate::interpreter_end::{attach, call, get_item};
 use crate::turns::{Inside, Refused, Turns};
 use gpufeed::{Error, ErrorKind, Label, PixelFormat, Pixels, Sample, SampleData};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
@@ -89,39 +90,6 @@ thread_local! {
     static JOB: RefCell<Vec<Ready>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Hangs the thread where the interpreter's end takes it away in mid-call. CPython before 3.14 then unwinds the thread's stack
-/// without its lock: what the frames above this one hold would be freed, and the process aborts. It is to stand close to
-/// a call, with nothing of Python's between them that would be freed.
-struct Hangs;
-
-impl Drop for Hangs {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            hang();
-        }
-    }
-}
-
-/// Runs a call that may not come back.
-fn hanging<T>(call: impl FnOnce() -> T) -> T {
-    let hangs = Hangs;
-    let done = call();
-    std::mem::forget(hangs);
-    done
-}
-
-/// Calls a function, with nothing to free while the call lasts.
-fn call<'py>(function: &Bound<'py, PyAny>, arguments: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-    hanging(|| function.call1(arguments))
-}
-
-/// For a thread after the interpreter's end, which nobody waits for.
-fn hang() -> ! {
-    loop {
-        std::thread::park();
-    }
-}
-
 impl PythonDataset {
     /// Its address, which tells it from others in a thread's memory.
     fn address(&self) -> usize {
@@ -136,8 +104,7 @@ impl PythonDataset {
             Refused::Interrupted(error) => Failed::Run(error).into(),
         };
         let _inside: Inside<'_> = self.turns.enter().map_err(refused)?;
-        let done = Python::try_attach(|py| hanging(|| work(py)));
-        Ok(done.unwrap_or_else(|| hang()))
+        Ok(attach(work))
     }
 
     /// An item of the object as a sample.
@@ -172,7 +139,7 @@ impl PythonDataset {
     fn single(&self, py: Python<'_>, index: usize) -> Result<Owned, Failed> {
         let read = || {
             let key = index.into_pyobject(py)?;
-            let item = hanging(|| self.object.bind(py).get_item(&key))?;
+            let item = get_item(self.object.bind(py), &key)?;
             self.sample(&item, index)
         };
         read().map_err(|error| Failed::raised(py, error))
@@ -199,7 +166,12 @@ impl PythonDataset {
             || found.is_instance_of::<PyMemoryView>()
             || found.is_instance_of::<PyRange>();
         let sequence = found.cast::<PySequence>().ok().filter(|_| !text);
-        let items = sequence.map(|sequence| sequence.try_iter()?.collect::<PyResult<Vec<_>>>()).transpose();
+        // A sequence of the user's own has Python code: `list` calls it.
+        let list = |sequence: &Bound<'py, PySequence>| {
+            let listed = call(py.get_type::<PyList>().as_any(), &(sequence,).into_pyobject(py)?)?;
+            Ok(listed.cast_into::<PyList>()?.iter().collect::<Vec<_>>())
+        };
+        let items = sequence.map(list).transpose();
         let items = items.map_err(|error| Failed::raised(py, error))?;
         if let Some(items) = &items
             && items.len() == asked

@@ -29,11 +29,6 @@ HOWS = {
 }
 
 
-# CPython before 3.14 ends a thread that comes back to Python code while the interpreter ends by unwinding its stack, and the
-# frames of Rust on it abort the process. The exit is bounded, but its status is that of the abort. Strict, so that a mend shows.
-ABORTS = pytest.mark.xfail(sys.version_info < (3, 14), reason="a thread that comes back during the exit aborts", strict=True)
-
-
 def ended(code: str, timeout: float = 60) -> tuple[int, str, str, float]:
     """Status, output, errors and seconds of a process."""
     began = time.monotonic()
@@ -41,7 +36,7 @@ def ended(code: str, timeout: float = 60) -> tuple[int, str, str, float]:
     return done.returncode, done.stdout, done.stderr, time.monotonic() - began
 
 
-@pytest.mark.parametrize("how", ["sleeps", "waits", pytest.param("spins", marks=ABORTS), pytest.param("polls", marks=ABORTS)])
+@pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("thread_safe", [False, True])
 def test_the_interpreters_exit_is_bounded(how: str, thread_safe: bool) -> None:
     status, out, error, seconds = ended(
@@ -66,7 +61,7 @@ builtins.late = Late()
     assert seconds < 20
 
 
-@ABORTS
+# Before CPython 3.14 such a thread is ended by unwinding its stack, which aborts a process whose stack has frames of Rust.
 def test_a_read_that_returns_while_the_interpreter_ends() -> None:
     status, out, error, _ = ended("""
 class Wakes(Numbered):

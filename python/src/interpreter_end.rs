@@ -1,0 +1,97 @@
+//! Calls into the interpreter from threads that the interpreter's end may take away.
+//!
+//! Before CPython 3.14, a thread that asks for the interpreter's lock while the interpreter ends is ended by `pthread_exit`, and glibc
+//! unwinds the thread's stack for that. Rust aborts the process where such an unwinding meets a call that is declared as
+//! `extern "C"`, and pyo3 declares every function of CPython so. The functions here are declared as `extern "C-unwind"`, and the
+//! thread waits for the process's end where the unwinding reaches their caller, which is what CPython 3.14 does by itself.
+//! <https://docs.python.org/3/c-api/init.html#c.PyThread_exit_thread>
+//! <https://doc.rust-lang.org/nomicon/ffi.html#ffi-and-unwinding>
+//!
+//! So whatever may run Python code on a worker's thread goes through `attach`, `call` and `get_item`. Their `unsafe` passes
+//! pointers of live objects to functions of CPython's stable ABI.
+
+#![allow(unsafe_code)]
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::ffi::c_int;
+
+unsafe extern "C-unwind" {
+    fn PyGILState_Ensure() -> c_int;
+    fn PyGILState_Release(state: c_int);
+    fn PyObject_Call(
+        callable: *mut ffi::PyObject,
+        arguments: *mut ffi::PyObject,
+        keywords: *mut ffi::PyObject,
+    ) -> *mut ffi::PyObject;
+    fn PyObject_GetItem(object: *mut ffi::PyObject, key: *mut ffi::PyObject) -> *mut ffi::PyObject;
+}
+
+/// Keeps a thread whose stack is unwound by `pthread_exit`: what the frames above hold is not to be freed without the
+/// interpreter's lock.
+struct Hangs;
+
+impl Drop for Hangs {
+    fn drop(&mut self) {
+        hang();
+    }
+}
+
+/// Waits for the process's end, on a thread for which nobody waits.
+pub(crate) fn hang() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Runs one call of CPython, which either returns or ends the thread. It does not panic.
+fn hanging<T>(call: impl FnOnce() -> T) -> T {
+    let hangs = Hangs;
+    let done = call();
+    std::mem::forget(hangs);
+    done
+}
+
+/// Gives the interpreter's lock back.
+struct Attached(c_int);
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        let state = self.0;
+        // SAFETY: the state is that of this thread's `PyGILState_Ensure`, and is released once.
+        hanging(|| unsafe { PyGILState_Release(state) });
+    }
+}
+
+/// Works under the interpreter's lock. Does not return where the interpreter has ended, or ends.
+pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
+    // SAFETY: may be called at any time.
+    if unsafe { ffi::Py_IsInitialized() } == 0 {
+        hang();
+    }
+    // SAFETY: the interpreter was there a moment ago; where it has begun to end since, CPython ends this thread.
+    let attached = Attached(hanging(|| unsafe { PyGILState_Ensure() }));
+    // pyo3 keeps count by itself; the lock is here already, so it waits for nothing.
+    let done = Python::attach(work);
+    drop(attached);
+    done
+}
+
+/// Calls a function.
+pub(crate) fn call<'py>(function: &Bound<'py, PyAny>, arguments: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+    let (function, arguments, py) = (function.as_ptr(), arguments.as_ptr(), function.py());
+    // SAFETY: both pointers are of objects that the caller holds, under the interpreter's lock. No keywords are a null pointer.
+    let made = hanging(|| unsafe { PyObject_Call(function, arguments, std::ptr::null_mut()) });
+    // SAFETY: CPython returns a new reference, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(py, made) }
+}
+
+/// `object[key]`.
+pub(crate) fn get_item<'py>(object: &Bound<'py, PyAny>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let (object, key, py) = (object.as_ptr(), key.as_ptr(), object.py());
+    // SAFETY: as in `call`.
+    let found = hanging(|| unsafe { PyObject_GetItem(object, key) });
+    // SAFETY: as in `call`.
+    unsafe { Bound::from_owned_ptr_or_err(py, found) }
+}
