@@ -2,7 +2,7 @@
 # Runs the tests of the GPU path on every driver that needs no GPU: Mesa's lavapipe and llvmpipe, a newer Mesa, SwiftShader.
 # Nothing is installed: what the system lacks is unpacked under target/unpacked, and what is not to be had is named.
 #
-#   scripts/test-drivers.sh [--quick] [--table]     --quick: SwiftShader and a part of the tests, as in .ci/run;
+#   scripts/test-drivers.sh [--quick] [--table]     --quick: SwiftShader and a part of the tests;
 #                                                   --table: writes the table of docs/guide/platforms.md
 set -euo pipefail
 cd "$(dirname "$0")/.."

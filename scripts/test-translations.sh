@@ -4,7 +4,7 @@
 # named. Needs no GPU.
 #
 #   scripts/test-translations.sh [--quick | --every=N] [--table]     one in N of the shaders: all 35,000 take two cores two hours;
-#                                                                    --quick: one in 16, and no compiler of Debian's unstable
+#                                                                    --quick: one in 64, and no compiler of Debian's unstable
 #                                                                    suite; --table: renews benches/results/translations.md
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ require_cargo
 arguments=()
 for argument in "$@"; do
     case $argument in
-        --quick) arguments+=(--every 16 --stable) ;;
+        --quick) arguments+=(--every 64 --stable) ;;
         --every=*) arguments+=(--every "${argument#--every=}") ;;
         --table) arguments+=(--table benches/results/translations.md) ;;
         *)

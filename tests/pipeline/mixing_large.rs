@@ -3,7 +3,7 @@
 use crate::mixing::difference;
 use gpufeed::transforms::{BatchTransform, CenterCrop, CutMix, MixUp, Partner, Resize};
 use gpufeed::{Backend, DType, DataLoader, Execute, Gpu, InMemory, Label, Layout, PixelFormat, wgpu};
-use gpufeed_testing::device::devices;
+use gpufeed_testing::device::loader_devices;
 use gpufeed_testing::pipeline::{places, seen, within};
 
 /// A device whose bindings have room for a part of the batch alone.
@@ -17,7 +17,7 @@ fn a_batch_beyond_a_binding_is_mixed_in_parts() {
             let bytes: Vec<u8> = (0..3 * 256 * 256).map(|i| ((i * (number + 3)) >> 5) as u8).collect();
             data.push_pixels(256, 256, PixelFormat::Rgb8, bytes, Label::Class(number)).unwrap();
         }
-        for device in devices() {
+        for device in loader_devices() {
             let limits = wgpu::Limits { max_storage_buffer_binding_size: LIMIT, ..wgpu::Limits::default() };
             let limits = limits.or_worse_values_from(&device.adapter.limits());
             let backend = Backend::Gpu(Gpu::open_with(&device.adapter, device.features(), limits).unwrap());

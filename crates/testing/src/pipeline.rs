@@ -1,7 +1,7 @@
 //! Code that the tests of the pipeline share: backends to run on, small data sets, batches as plain values, and a
 //! timeout against hangs.
 
-use crate::device::devices;
+use crate::device::loader_devices;
 use gpufeed::transforms::Params;
 use gpufeed::{Backend, Batch, DataLoader, DataLoaderBuilder, Epochs, Execute, InMemory, Label};
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
@@ -21,7 +21,7 @@ pub struct Place {
 
 static PLACES: LazyLock<Vec<Place>> = LazyLock::new(|| {
     let mut places = vec![Place { name: "CPU".to_owned(), backend: Backend::Cpu, execute: Execute::Auto }];
-    for device in devices() {
+    for device in loader_devices() {
         let gpu = device.open(device.features());
         // The CPU executor makes the batches, which are then copied to the GPU; software adapters do so under `Auto`.
         let execute = if gpu.is_software() { Execute::Auto } else { Execute::Cpu };
@@ -32,7 +32,7 @@ static PLACES: LazyLock<Vec<Place>> = LazyLock::new(|| {
     places
 });
 
-/// Returns the CPU backend, and two entries for every adapter: with the CPU executor, whose batches are copied to the
+/// Returns the CPU backend, and two entries for every [loader device](loader_devices): with the CPU executor, whose batches are copied to the
 /// GPU, and with the shaders.
 pub fn places() -> &'static [Place] {
     &PLACES

@@ -4,7 +4,7 @@ use super::{Line, lines, misbehaving};
 use gpufeed::internals::{Fault, Mock};
 use gpufeed::transforms::{ColorJitter, Key, RandomResizedCrop};
 use gpufeed::{DType, Error, ErrorKind, Execute, Gpu, Layout, Output, PixelFormat, Pixels, Plan, Processor};
-use gpufeed_testing::device::devices;
+use gpufeed_testing::device::loader_devices;
 use gpufeed_testing::pipeline::{assert_same, is_full};
 use gpufeed_testing::watch::{alone, gpu_buffers, left_over};
 use std::ops::Range;
@@ -60,7 +60,7 @@ fn each_fails(
 
 /// Runs the lines whose buffers differ most on the shaders, and one whose batches are copied up.
 fn each_line(test: impl Fn(&Line, (&Gpu, &Mock), Execute)) {
-    for device in devices() {
+    for device in loader_devices() {
         let (gpu, mock) = misbehaving(device, false, Mock::default());
         let chosen = ["means", "a device cache", "intermediates", "mixed"];
         for line in lines().iter().filter(|line| is_full() || chosen.iter().any(|name| line.name.starts_with(name))) {
@@ -96,7 +96,7 @@ fn a_mapping_that_fails_ends_the_run_with_its_stage_or_changes_nothing() {
 #[test]
 fn a_batch_that_could_not_be_read_is_read_later() {
     alone(60, "reading again", || {
-        for device in devices() {
+        for device in loader_devices() {
             let (gpu, mock) = misbehaving(device, false, Mock::default());
             for execute in [Execute::Gpu, Execute::Cpu] {
                 let loader = lines()[0].builder.clone().execute(execute).build(&gpu.clone().into()).unwrap();
@@ -120,7 +120,7 @@ fn a_processor_without_memory_or_mappings_names_the_same() {
         let params = plan.make_params(30, 20, &Key::default()).unwrap();
         let bytes: Vec<u8> = (0..30 * 20 * 3).map(|i| (i * 7 % 256) as u8).collect();
         let pixels = Pixels::new(30, 20, PixelFormat::Rgb8, &bytes).unwrap();
-        for device in devices() {
+        for device in loader_devices() {
             let (gpu, mock) = misbehaving(device, false, Mock::default());
             let processor = Processor::new(&plan, &gpu.clone().into()).unwrap();
             let expected = processor.run(&[(pixels, &params)]).unwrap();

@@ -6,7 +6,7 @@ use gpufeed::{
     Cache, DType, DataLoader, DataLoaderBuilder, ErrorKind, Execute, Gpu, InMemory, Label, Layout, Output, PixelFormat,
     Pixels, Plan, Processor, Semantics, wgpu,
 };
-use gpufeed_testing::device::{Device, devices};
+use gpufeed_testing::device::{Device, loader_devices};
 use gpufeed_testing::pipeline::{assert_same, small_files};
 use gpufeed_testing::watch::alone;
 
@@ -65,7 +65,7 @@ fn fewer_capabilities_change_no_batch() {
         ("all at once", none, all_at_once),
     ];
     alone(600, "fewer capabilities", move || {
-        for device in devices() {
+        for device in loader_devices() {
             let whole = device.open(device.features());
             let lines = lines();
             let expected: Vec<_> = lines.iter().map(|line| line.batches(&whole, Execute::Gpu).unwrap()).collect();
@@ -104,7 +104,7 @@ fn same_as_without_limits(device: &Device, builder: DataLoaderBuilder, change: i
 #[test]
 fn batches_beyond_bindings_and_dispatches_are_divided() {
     alone(300, "large batches", || {
-        for device in devices() {
+        for device in loader_devices() {
             // 96 MiB of f32, mixed and packed.
             let large = DataLoader::builder(square(64, 8)).transform(Resize::new((1024, 1024))).batch_size(8);
             let large = large.queue_depth(1).output(Layout::Nchw, DType::F16).batch_transform(MixUp::new(1.0));
@@ -133,7 +133,7 @@ fn a_batch_has_more_images_than_a_dispatch_has_workgroups() {
             expected.extend_from_slice(&bytes);
             data.push_pixels(1, 1, PixelFormat::Rgb8, bytes, Label::None).unwrap();
         }
-        for device in devices() {
+        for device in loader_devices() {
             let builder = DataLoader::builder(data.clone()).transform(CenterCrop::new(1)).batch_size(SAMPLES as usize);
             let builder = builder.output(Layout::Nhwc, DType::U8).cache(Cache::Device(8 << 20)).slot_bytes(16 << 20);
             let loader = builder.execute(Execute::Gpu).queue_depth(1).build(&device.open(device.features()).into());
@@ -196,7 +196,7 @@ fn work_beyond_a_limit_names_the_setting() {
         ),
     ];
     alone(120, "named limits", move || {
-        for device in devices() {
+        for device in loader_devices() {
             for (builder, change, setting) in &cases {
                 let gpu = open(device, device.features(), change);
                 let error = error_of(builder, &gpu);
@@ -211,7 +211,7 @@ fn work_beyond_a_limit_names_the_setting() {
 #[test]
 fn an_adopted_device_with_too_few_storage_buffers_is_refused_without_a_panic() {
     alone(60, "adopted", || {
-        for device in devices() {
+        for device in loader_devices() {
             let limits = wgpu::Limits { max_storage_buffers_per_shader_stage: 3, ..wgpu::Limits::default() };
             let required_limits = limits.or_worse_values_from(&device.adapter.limits());
             let descriptor = wgpu::DeviceDescriptor { required_limits, ..wgpu::DeviceDescriptor::default() };
@@ -235,7 +235,7 @@ fn a_processor_beyond_a_limit_names_what_to_lower() {
         let params = plan.make_params(32, 32, &Key::default()).unwrap();
         let bytes = vec![9; 32 * 32 * 3];
         let pixels = Pixels::new(32, 32, PixelFormat::Rgb8, &bytes).unwrap();
-        for device in devices() {
+        for device in loader_devices() {
             let gpu = open(device, device.features(), |limits| limits.max_storage_buffer_binding_size = 17 << 20);
             let processor = Processor::new(&plan, &gpu.into()).unwrap();
             processor.run(&[(pixels, &params)]).unwrap();

@@ -6,7 +6,7 @@ use gpufeed::transforms::CenterCrop;
 use gpufeed::{
     Batch, Cache, DataLoader, DataLoaderBuilder, Error, ErrorKind, Execute, Gpu, InMemory, Label, PixelFormat,
 };
-use gpufeed_testing::device::devices;
+use gpufeed_testing::device::loader_devices;
 use gpufeed_testing::pipeline::is_full;
 use gpufeed_testing::watch::{alone, gpu_buffers, left_over};
 use std::sync::LazyLock;
@@ -69,7 +69,7 @@ fn is_lost(what: &str, gpu: &Gpu, loader: DataLoader, expected: &[Vec<u8>], subm
 }
 
 fn lost_at_each(cases: &'static [(Execute, Cache)], step: u64) {
-    for device in devices() {
+    for device in loader_devices() {
         for &(execute, cache) in cases {
             let (gpu, mock) = misbehaving(device, false, Mock::default());
             let loader = builder(execute).cache(cache).build(&gpu.clone().into()).unwrap();
