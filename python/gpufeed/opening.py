@@ -23,6 +23,8 @@ def _texts(name: str, value: Any) -> list[str]:
 
 
 def _columns(name: str, value: Any) -> str | list[str]:
+    if isinstance(value, (list, tuple)) and not value:
+        raise ArgumentError(f"{name}: {value!r}, which names no column; leave it out for the one with a usual name")
     return value if isinstance(value, str) else _texts(name, value)
 
 

@@ -14,19 +14,24 @@ const WORDS: [(&str, &str); 5] = [
 
 /// Advice that only Rust code can follow, and what a script in Python does instead. Each is a whole phrase, so that no path or
 /// text of a user's has it by chance; `tests/test_advice.py` compares them with the library.
-const PHRASES: [(&str, &str); 45] = [
+const PHRASES: [(&str, &str); 47] = [
     ("; choose one with TarShardsBuilder::extensions", "; choose one with extensions="),
     (
         ", and that ending can be chosen with TarShardsBuilder::extensions",
         ", and that ending can be chosen with extensions=",
     ),
     ("; TarShardsBuilder::text_labels says whether they are", "; text_labels= says whether they are"),
+    ("; TarShardsBuilder::text_labels says which", "; text_labels= says which"),
     (
         "; ImageList::builder().label_columns([..]) names one, or all that make a vector",
         "; label_column= names one, or a list of all that make a vector",
     ),
     ("; ImageList::builder().delimiter(..) names it", "; delimiter= names it"),
     ("; ImageList::builder().header(true) takes that line for names", "; header=True takes that line for names"),
+    (
+        "; ImageList::builder().header(true) takes it for names, and header(false) for a sample",
+        "; header=True takes it for names, and header=False for a sample",
+    ),
     ("; TarShardsBuilder::allow_unlabelled accepts that", "; allow_unlabelled=True accepts that"),
     ("or accept that with ParquetBuilder::allow_unlabelled", "or accept that with allow_unlabelled=True"),
     ("; LmdbBuilder::allow_unlabelled ignores it", "; allow_unlabelled=True ignores it"),

@@ -326,11 +326,10 @@ impl Keywords {
     fn idx(&self, path: &Path) -> Result<Opened> {
         let split = self.split()?;
         let Some(part) = self.text("part") else {
-            // Without the training files, the test split opens by itself.
-            let alone = split.map(|split| Idx::open(path, split));
-            return match alone {
-                Some(Ok(data)) => Ok(whole(data)),
-                _ => choose(Format::Idx.open(path)?, split, path),
+            return match (Format::Idx.open(path), split) {
+                // Without the files of the other split, this one opens by itself.
+                (Err(error), Some(split)) if is_missing(&error) => Idx::open(path, split).map(whole).map_err(|_| error),
+                (opened, split) => choose(opened?, split, path),
             };
         };
         let parts =
@@ -407,11 +406,14 @@ fn boxed(data: Option<impl Dataset + 'static>) -> Option<Box<dyn Dataset>> {
 fn there<D>(opened: Result<D>) -> Result<Option<D>> {
     match opened {
         Ok(data) => Ok(Some(data)),
-        Err(error) => match error.kind() {
-            ErrorKind::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            _ => Err(error),
-        },
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(error),
     }
+}
+
+/// Returns true if a file is not there.
+fn is_missing(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
 }
 
 /// The split that was asked for, of both.

@@ -109,6 +109,9 @@ def test_lists(tmp_path: Path) -> None:
     assert labels(one) == [2, 4]
     two = gpufeed.open(tmp_path / "c.csv", **columns, label_column=["x", "y"])
     assert [list(label) for label in labels(two)] == [[1.0, 2.0], [3.0, 4.0]]
+    for nothing in ([], ()):
+        with pytest.raises(gpufeed.ArgumentError, match="^label_column: .*, which names no column"):
+            gpufeed.open(tmp_path / "c.csv", **columns, label_column=nothing)
     with pytest.raises(gpufeed.ArgumentError, match="^delimiter: "):
         gpufeed.open(tmp_path / "c.csv", delimiter="--")
     with pytest.raises(gpufeed.ArgumentError, match="^class_names: names, but a list of files has its own"):
@@ -150,6 +153,16 @@ def test_splits_of_mnist_and_parts_of_emnist(tmp_path: Path) -> None:
         idx(tmp_path, stem, images[:count])
         idx(tmp_path, stem, numpy.arange(count, dtype=numpy.uint8))
     assert len(same_by_loader(tmp_path, split="train")) == 5 and len(same_by_loader(tmp_path, split="test")) == 2
+    named = tmp_path / "root" / "MNIST" / "raw"
+    named.mkdir(parents=True)
+    for path in tmp_path.glob("t*-ubyte"):
+        (named / path.name).write_bytes(path.read_bytes())
+    for split in ("train", "test"):
+        for path in (named.parents[1], named.parent, named):
+            assert same_by_loader(path, split=split).classes[0] == "0 - zero"
+    for path in named.glob("train*"):
+        path.unlink()
+    assert len(gpufeed.open(named, split="test")) == 2
     for part in ("letters", "digits"):
         idx(tmp_path, f"emnist-{part}-train", images[:3])
         idx(tmp_path, f"emnist-{part}-train", numpy.arange(3, dtype=numpy.uint8) + 1)

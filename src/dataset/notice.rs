@@ -32,10 +32,15 @@ pub enum Notice {
         /// The description.
         what: String,
     },
-    /// Columns, or keys of a JSON line, beside those of paths and labels.
+    /// Columns beside those of paths and labels.
     ColumnsNotRead {
         /// Their names.
         columns: Vec<String>,
+    },
+    /// Keys of JSON lines beside those of paths and labels.
+    KeysNotRead {
+        /// Their names.
+        keys: Vec<String>,
     },
     /// Members of an archive, files, keys, arrays or images that are in the data and not in the set.
     NotRead {
@@ -85,7 +90,7 @@ pub enum Notice {
         /// Where it leads.
         target: PathBuf,
     },
-    /// A link that is not followed, because the folder to which it leads contains the root of the set.
+    /// A link that is not followed, because the folder to which it leads is the root of the set or contains it.
     LinkNotFollowed {
         /// Its path below the root.
         link: String,
@@ -111,7 +116,13 @@ impl Notice {
     /// assert!(!labels.is_warning());
     /// ```
     pub fn is_warning(&self) -> bool {
-        !matches!(self, Notice::Labels { .. } | Notice::ColumnsNotRead { .. } | Notice::DottedNames { .. })
+        !matches!(
+            self,
+            Notice::Labels { .. }
+                | Notice::ColumnsNotRead { .. }
+                | Notice::KeysNotRead { .. }
+                | Notice::DottedNames { .. }
+        )
     }
 
     /// Makes the notice of things that are not read; none if there are none.
@@ -128,12 +139,16 @@ impl fmt::Display for Notice {
                 let noun = if columns.len() == 1 { "the column" } else { "the columns" };
                 write!(f, "not read: {noun} {}", listed(columns))
             }
+            Notice::KeysNotRead { keys } => {
+                let noun = if keys.len() == 1 { "the key" } else { "the keys" };
+                write!(f, "not read: {noun} {}", listed(keys))
+            }
             Notice::NotRead { what, count: 1, first } => {
-                write!(f, "1 {} is not read: {}", Shown(singular(what)), Shown(short(first)))
+                write!(f, "1 {} is not read: {}", Shown(short(&singular(what))), Shown(short(first)))
             }
             Notice::NotRead { what, count, first } => {
                 let count = grouped(*count);
-                write!(f, "{count} {} are not read; the first is {}", Shown(what), Shown(short(first)))
+                write!(f, "{count} {} are not read; the first is {}", Shown(short(what)), Shown(short(first)))
             }
             Notice::DottedNames { samples, first } => {
                 let (count, first) = (grouped(*samples), Shown(short(first)));
@@ -172,7 +187,10 @@ impl fmt::Display for Notice {
             }
             Notice::LinkNotFollowed { link, target } => {
                 let (link, target) = (Shown(short(link)), Shown(target.display()));
-                write!(f, "the link {link} is not followed: it leads to {target}, which contains the data set's folder")
+                write!(
+                    f,
+                    "the link {link} is not followed: it leads to {target}, which is the data set's folder or contains it"
+                )
             }
             Notice::BrokenKey { file, reason } => write!(
                 f,
@@ -240,7 +258,11 @@ mod tests {
         assert_eq!(of(0), None);
         assert_eq!(of(1).unwrap(), "1 member in .txt is not read: 000.txt");
         assert_eq!(of(1000).unwrap(), "1,000 members in .txt are not read; the first is 000.txt");
+        let long = Notice::not_read("x".repeat(100_000), 2, "x".repeat(100_000)).unwrap().to_string();
+        assert!(long.len() < 300, "{} bytes", long.len());
         let columns = (0..10).map(|i| format!("c{i}")).collect();
+        let keys = vec!["x".to_owned()];
+        assert_eq!(Notice::KeysNotRead { keys }.to_string(), "not read: the key x");
         let text = Notice::ColumnsNotRead { columns }.to_string();
         assert_eq!(text, "not read: the columns c0, c1, c2, c3, c4, c5, c6, c7 and 2 more");
         assert_eq!([7, 999, 12_345_678].map(grouped), ["7", "999", "12,345,678"]);

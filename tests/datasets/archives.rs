@@ -56,7 +56,8 @@ fn archives_of_pythons_tarfile_are_read() {
         let path = golden(name);
         let refused = in_memory().extensions(["jpg", "png", "webp"]).open(&path).unwrap_err().to_string();
         assert!(refused.contains("photograph-000003 has a label but no image"), "{refused}");
-        let data = in_memory().open(&path).unwrap();
+        // One text is a caption, beside a class.
+        let data = in_memory().text_labels(true).open(&path).unwrap();
         assert_eq!((data.len(), data.shards()), (expected.len(), 1));
         assert_eq!(data.classes(), ["cat", "dog", "wug"]);
         for (index, (sample, expected)) in samples(&data).iter().zip(expected).enumerate() {
@@ -81,7 +82,7 @@ fn archives_of_pythons_tarfile_are_read() {
 fn lmdbs_of_py_lmdb_are_read() {
     use gpufeed::dataset::Lmdb;
 
-    let mut expected = samples(&in_memory().open(golden("pax.tar")).unwrap());
+    let mut expected = samples(&in_memory().text_labels(true).open(golden("pax.tar")).unwrap());
     expected.retain(|(_, label)| matches!(label, Label::Class(_)));
     for name in ["numbered.mdb", "class_and_image.mdb"] {
         // The test opens a copy, and checks that this adds no file to the folder.

@@ -18,3 +18,4 @@ mod store_faults;
 mod store_order;
 #[cfg(all(feature = "parquet", feature = "remote"))]
 mod stores;
+mod tar_members;

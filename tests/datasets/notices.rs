@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
 /// Writes shards of these members: names, and texts of those that are no images.
-fn shards(files: &[&[(&str, &str)]]) -> TempDir {
+pub(crate) fn shards(files: &[&[(&str, &str)]]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (number, members) in files.iter().enumerate() {
         let members: Vec<_> = members.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
@@ -22,20 +22,20 @@ fn shards(files: &[&[(&str, &str)]]) -> TempDir {
     folder
 }
 
-fn keys(data: &TarShards) -> Vec<String> {
+pub(crate) fn keys(data: &TarShards) -> Vec<String> {
     (0..data.len()).map(|index| data.key(index).unwrap().1).collect()
 }
 
-fn labels(data: &dyn Dataset) -> Vec<Label> {
+pub(crate) fn labels(data: &dyn Dataset) -> Vec<Label> {
     let mut buffer = Vec::new();
     (0..data.len()).map(|index| data.read(index, &mut buffer).unwrap().label).collect()
 }
 
-fn said(data: &dyn Dataset) -> Vec<String> {
+pub(crate) fn said(data: &dyn Dataset) -> Vec<String> {
     data.notices().iter().map(Notice::to_string).collect()
 }
 
-fn refused<D: Debug>(opened: gpufeed::Result<D>) -> String {
+pub(crate) fn refused<D: Debug>(opened: gpufeed::Result<D>) -> String {
     opened.unwrap_err().to_string()
 }
 

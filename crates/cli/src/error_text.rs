@@ -6,7 +6,7 @@ use gpufeed::{Error, ErrorKind};
 use std::borrow::Cow;
 
 /// Advice in the library's errors that only Rust code can follow. It is cut, because no option does the same.
-const FOR_RUST: [&str; 15] = [
+const FOR_RUST: [&str; 17] = [
     "; choose one with TarShardsBuilder::extensions",
     "; set the layout with LmdbBuilder::layout",
     " raise max_page_bytes, or",
@@ -20,7 +20,9 @@ const FOR_RUST: [&str; 15] = [
     "; ImageList::builder().label_columns([..]) names one, or all that make a vector",
     "; ImageList::builder().delimiter(..) names it",
     "; ImageList::builder().header(true) takes that line for names",
+    "; ImageList::builder().header(true) takes it for names, and header(false) for a sample",
     "; TarShardsBuilder::text_labels says whether they are",
+    "; TarShardsBuilder::text_labels says which",
     ", and that ending can be chosen with TarShardsBuilder::extensions",
 ];
 

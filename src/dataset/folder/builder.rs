@@ -7,7 +7,7 @@ use super::super::MAX_FILE_BYTES;
 use super::ImageFolder;
 use super::endings::has_extension;
 use super::noticed::{Noticed, below, count, note_hidden};
-use super::walk::{files_below, is_folder, python_order};
+use super::walk::{files_below, is_folder, is_hidden, python_order};
 #[cfg(test)]
 use crate::dataset::Notice;
 use crate::error::{Error, ErrorKind, Result};
@@ -128,7 +128,7 @@ impl ImageFolderBuilder {
             let name = folder.file_name().to_string_lossy().into_owned();
             let before = found.paths.len();
             files_below((&root, &folder.path()), &self.extensions, true, &mut found.paths, &mut noticed)?;
-            if name.starts_with('.') {
+            if is_hidden(&folder.path()) {
                 note_hidden(&mut noticed, || below(&root, &folder.path()), found.paths.len() - before);
             }
             if found.paths.len() == before {
@@ -245,6 +245,9 @@ mod tests {
         let expected = Notice::HiddenFolders { folders: 2, first: ".ipynb_checkpoints".into(), images: 3 };
         assert_eq!(notices, [expected]);
         assert!(ImageFolder::open(tree(&["cat/1.jpg"]).path()).unwrap().notices().is_empty());
+        let root = tree(&[".ipynb_checkpoints/1.jpg", ".ipynb_checkpoints/.sub/2.jpg", "cat/1.jpg"]);
+        let expected = Notice::HiddenFolders { folders: 1, first: ".ipynb_checkpoints".into(), images: 2 };
+        assert_eq!(ImageFolder::open(root.path()).unwrap().notices(), [expected]);
     }
 
     #[test]

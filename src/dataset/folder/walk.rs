@@ -30,7 +30,8 @@ struct Folder {
 /// Appends to `paths` the files at any depth below `start` whose name ends in one of `extensions`. Hidden folders are
 /// left out unless `hidden`. `root` is the data set's folder, which has `start` or is it.
 ///
-/// A link to a folder that contains `root` is not followed: such a walk, to `/` at worst, has no end that anybody waits for.
+/// A link to `root`, or to a folder that contains it, is not followed: it would give each image twice, and to `/` the walk has
+/// no end that anybody waits for.
 ///
 /// Python sorts the folders by their whole path, in which '/' is a character like others: "a-b" comes between "a" and
 /// "a/c". A depth-first walk would not find this order.
@@ -60,10 +61,13 @@ pub(super) fn files_below(
     };
     walk.folder(start.to_owned(), OsString::new())?;
     let mut folders = walk.found;
+    let in_hidden_class = is_hidden(start);
     let in_hidden = |folder: &Folder| folder.key.to_string_lossy().contains("/.");
     for folder in folders.iter().filter(|folder| in_hidden(folder)) {
         let name = || below(root, &folder.path);
-        if hidden {
+        if hidden && in_hidden_class {
+            // They are counted with their class.
+        } else if hidden {
             note_hidden(noticed, name, folder.files.len());
         } else {
             count(&mut noticed.hidden_images, name);
@@ -79,10 +83,15 @@ pub(super) fn files_below(
     Ok(())
 }
 
-/// Notes a folder that lies elsewhere than its path says. Returns false if it must not be walked, because it contains the
-/// data set's folder.
+/// Returns true if the name of a class folder begins with a dot.
+pub(super) fn is_hidden(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+/// Notes a folder that lies elsewhere than its path says. Returns false if it must not be walked, because it is the data set's
+/// folder or contains it.
 fn look_at_link((root, real_root): (&Path, &Path), path: &Path, real: &Path, noticed: &mut Noticed) -> bool {
-    if real != real_root && real_root.starts_with(real) {
+    if path != root && real_root.starts_with(real) {
         let link = (below(root, path), real.to_owned());
         if !noticed.not_followed.contains(&link) && noticed.not_followed.len() < 8 {
             noticed.not_followed.push(link);
@@ -153,7 +162,7 @@ impl Walk<'_> {
             } else {
                 self.inside[self.inside.len() - 1].join(&name)
             };
-            if self.inside.contains(&real) {
+            if self.inside.contains(&real) && !self.real_root.starts_with(&real) {
                 tracing::warn!(link = %Shown(below.display()), "link not followed: it leads back to a folder that \
                     contains it");
                 continue;
@@ -282,6 +291,26 @@ mod tests {
             assert_eq!(data.notices(), [out, not_followed("all", Path::new("/")), not_followed("cat/above", &real)]);
             let error = ImageFolder::open(at("data")).unwrap_err().to_string();
             assert!(error.contains("class folder all: no samples"), "{error}");
+        }
+
+        #[test]
+        fn a_link_to_the_root_is_not_followed() {
+            let root = tempfile::tempdir().unwrap();
+            let at = |path: &str| root.path().join(path);
+            for folder in ["cat", "dog"] {
+                fs::create_dir(at(folder)).unwrap();
+                fs::write(at(folder).join("1.jpg"), "").unwrap();
+            }
+            symlink("..", at("cat/up")).unwrap();
+            let data = ImageFolder::open(root.path()).unwrap();
+            assert_eq!(data.targets(), [0, 1]);
+            let said: Vec<_> = data.notices().iter().map(ToString::to_string).collect();
+            assert!(said.len() == 1 && said[0].starts_with("the link cat/up is not followed: "), "{said:?}");
+            symlink(".", at("all")).unwrap();
+            let error = ImageFolder::open(root.path()).unwrap_err().to_string();
+            assert!(error.contains("class folder all: no samples"), "{error}");
+            let flat = ImageFolder::flat(root.path()).unwrap();
+            assert_eq!((flat.len(), flat.notices().len()), (2, 2));
         }
 
         #[test]

@@ -299,11 +299,11 @@ mod tests {
         assert_eq!(Idx::kmnist(at("both"), Split::Test).unwrap().classes()[0], "o");
         assert_eq!(Idx::emnist(at("c"), Emnist::Digits, Split::Train).unwrap().len(), 3);
         assert!(Idx::mnist(at("both"), Split::Test).is_err());
-        // A folder of another set beside it is said.
+        // Which of two sets is meant is not guessed.
         fs::create_dir_all(at("a/cifar-10-batches-py")).unwrap();
         fs::write(at("a/cifar-10-batches-py/data_batch_1"), "").unwrap();
-        let notices = crate::dataset::open(at("a")).unwrap().train.notices();
-        assert!(notices.iter().any(|notice| notice.to_string().contains("CIFAR")), "{notices:?}");
+        let error = crate::dataset::open(at("a")).unwrap_err().to_string();
+        assert!(error.contains("holds several sets, MNIST, CIFAR: name the folder of one"), "{error}");
     }
 
     #[test]

@@ -17,15 +17,12 @@ impl Idx {
     /// Reads the training split, and the test split if any of its files exists.
     pub(in crate::dataset) fn parts(folder: &Path) -> Result<(Arrays, Option<Arrays>)> {
         if !is_directly_in(folder) {
-            let sets: Vec<_> = SETS.into_iter().filter(|set| is_directly_in(&folder.join(set))).collect();
+            let mut sets: Vec<_> = SETS.into_iter().filter(|set| is_directly_in(&folder.join(set))).collect();
+            if !sets.is_empty() && Cifar::is_in(folder) {
+                sets.push("CIFAR");
+            }
             return match sets[..] {
-                [set] => {
-                    let (mut train, test) = Self::parts(&folder.join(set))?;
-                    if Cifar::is_in(folder) {
-                        train.add_notices(Notice::not_read("sets beside it", 1, "CIFAR"));
-                    }
-                    Ok((train, test))
-                }
+                [set] => Self::parts(&folder.join(set)),
                 // The error names the files that are missing.
                 [] => open(folder, "train", Vec::new()).map(|train| (train, None)),
                 _ => {

@@ -43,15 +43,15 @@ impl ImageListBuilder {
     }
 
     /// States that the first line of a CSV file names the columns, or does not. Default: it does if one of its fields
-    /// is a usual name of paths or labels ([`ImageList`] lists them).
+    /// is a usual name of paths or labels ([`ImageList`] lists them) and none ends as the names of images do.
     #[must_use]
     pub fn header(mut self, header: bool) -> Self {
         self.settings.header = Some(header);
         self
     }
 
-    /// Reads labels of one column as names even if they look like numbers; classes are then sorted as texts. Default:
-    /// `false`.
+    /// Reads labels of one column, or of one JSON key, as names even if they look like numbers; classes are then sorted
+    /// as texts. Default: `false`.
     #[must_use]
     pub fn class_names(mut self, names: bool) -> Self {
         self.settings.names = names;
@@ -135,7 +135,10 @@ impl ImageListBuilder {
         let (labels, classes) = labels(&list.rows).map_err(failed)?;
         let mut notices = vec![Notice::Labels { what: list.describe(&labels, classes.len()) }];
         if !list.unread.is_empty() {
-            notices.push(Notice::ColumnsNotRead { columns: list.unread });
+            notices.push(match list.what {
+                "key" => Notice::KeysNotRead { keys: list.unread },
+                _ => Notice::ColumnsNotRead { columns: list.unread },
+            });
         }
         let root = match self.root {
             Some(root) => root,

@@ -6,6 +6,9 @@ use crate::quote::shortened;
 pub(super) const PATHS: [&str; 9] =
     ["path", "file_path", "filepath", "image_path", "file_name", "filename", "file", "image", "img"];
 pub(super) const LABELS: [&str; 5] = ["label", "labels", "class", "cls", "target"];
+/// The names of columns that are a label only if a setting says so: they count samples, divide or describe them.
+const NO_LABELS: [&str; 10] =
+    ["index", "idx", "id", "split", "subset", "fold", "text", "caption", "captions", "prompt"];
 
 /// The settings for lists in CSV and in JSON lines.
 #[derive(Clone, Debug, Default)]
@@ -23,14 +26,17 @@ pub(super) struct Settings {
 pub(super) struct Columns {
     pub(super) path: usize,
     pub(super) labels: Vec<usize>,
+    /// True if the label has no usual name, and is the only column that may be it.
+    pub(super) only_one: bool,
     /// The names of the columns that are not read.
     pub(super) unread: Vec<String>,
 }
 
 impl Columns {
-    /// Returns true if a first line names the columns: one of its fields is a usual name.
+    /// Returns true if a first line names the columns: one of its fields is a usual name, and none names an image.
     pub(super) fn are_named(fields: &[&str]) -> bool {
-        fields.iter().any(|field| is_usual(field, &PATHS) || is_usual(field, &LABELS))
+        let usual = fields.iter().any(|field| is_usual(field, &PATHS) || is_usual(field, &LABELS));
+        usual && !fields.iter().any(|field| is_image(field))
     }
 
     /// Chooses columns by the names in the first line.
@@ -58,11 +64,12 @@ impl Columns {
                 usual(&PATHS, None).or_else(first).unwrap_or(0)
             }
         };
-        let others = || (0..names.len()).filter(|at| *at != path && !nameless(*at));
-        let labels = match (named.is_empty(), usual(&LABELS, Some(path)), others().count()) {
-            (false, ..) => named,
-            (true, Some(label), _) => vec![label],
-            (true, None, 0 | 1) => others().collect(),
+        let others =
+            || (0..names.len()).filter(|at| *at != path && !nameless(*at) && !is_usual(names[*at], &NO_LABELS));
+        let (labels, only_one) = match (named.is_empty(), usual(&LABELS, Some(path)), others().count()) {
+            (false, ..) => (named, false),
+            (true, Some(label), _) => (vec![label], false),
+            (true, None, 0 | 1) => (others().collect(), true),
             (true, None, _) => {
                 let all: Vec<&str> = others().map(|at| names[at]).collect();
                 return Err(format!(
@@ -73,14 +80,18 @@ impl Columns {
             }
         };
         for at in [path].iter().chain(&labels) {
-            if names.iter().filter(|name| **name == names[*at]).count() > 1 {
-                return Err(format!("two columns are called {}; which is meant is not known", shortened(names[*at])));
+            // A setting says how the name is written.
+            let set = settings.path_column.iter().chain(&settings.label_columns).any(|name| name == names[*at]);
+            let same = |name: &&&str| **name == names[*at] || !set && name.eq_ignore_ascii_case(names[*at]);
+            let same: Vec<&str> = names.iter().filter(same).copied().collect();
+            if same.len() > 1 {
+                return Err(format!("two columns are called {}; which is meant is not known", list(&same)));
             }
         }
         let rest = (0..names.len()).filter(|at| *at != path && !labels.contains(at));
         let unread =
             rest.map(|at| if names[at].is_empty() { "(without a name)" } else { names[at] }.to_owned()).collect();
-        Ok(Columns { path, labels, unread })
+        Ok(Columns { path, labels, only_one, unread })
     }
 
     /// Chooses columns of a file whose first line is a sample: they have numbers from 0 on.
@@ -112,25 +123,34 @@ impl Columns {
             }
         };
         let unread = others().filter(|at| !labels.contains(at)).map(|at| at.to_string()).collect();
-        Ok(Columns { path, labels, unread })
+        Ok(Columns { path, labels, only_one: false, unread })
     }
 }
 
 /// Returns the error for a first line that holds one field because other characters separate its columns.
 pub(super) fn other_delimiter(fields: &[&str], delimiter: u8) -> Option<String> {
     let [line] = fields else { return None };
-    let (found, name) = [(b',', "commas"), (b';', "semicolons"), (b'\t', "tabs")].into_iter().find(|(other, _)| {
+    const DELIMITERS: [(u8, &str); 3] = [(b',', "commas"), (b';', "semicolons"), (b'\t', "tabs")];
+    let (found, name) = DELIMITERS.into_iter().find(|(other, _)| {
         let parts: Vec<&str> = line.split(char::from(*other)).map(|part| part.trim().trim_matches('"')).collect();
         let named = Columns::are_named(&parts);
-        let image = crate::ImageFolder::EXTENSIONS.iter().any(|end| parts[0].to_ascii_lowercase().ends_with(end));
-        *other != delimiter && parts.len() > 1 && (named || image)
+        *other != delimiter && parts.len() > 1 && (named || is_image(parts[0]))
     })?;
     let tsv = if found == b'\t' { ", or let the file's name end in .tsv" } else { "" };
+    let expected = match DELIMITERS.iter().find(|(known, _)| *known == delimiter) {
+        Some((_, name)) => (*name).to_owned(),
+        None => format!("characters {:?}", char::from(delimiter)),
+    };
     Some(format!(
-        "the columns are separated by {name}, but {} are expected: write these{tsv}; ImageList::builder().delimiter(..) \
-         names it",
-        if delimiter == b'\t' { "tabs" } else { "commas" }
+        "the columns are separated by {name}, but {expected} are expected: write these{tsv}; \
+         ImageList::builder().delimiter(..) names it"
     ))
+}
+
+/// Returns true if a field ends as the names of images do.
+pub(super) fn is_image(field: &str) -> bool {
+    let field = field.to_ascii_lowercase();
+    crate::dataset::TarShards::EXTENSIONS.iter().any(|ending| field.ends_with(ending))
 }
 
 pub(super) fn is_usual(name: &str, usual: &[&str]) -> bool {
@@ -143,7 +163,7 @@ pub(super) fn called(what: &str, names: &[String]) -> String {
     format!("the {what}{} {}", if names.len() == 1 { "" } else { "s" }, list(&names))
 }
 
-fn list(names: &[&str]) -> String {
+pub(super) fn list(names: &[&str]) -> String {
     let mut text = names.iter().take(20).map(|name| shortened(name)).collect::<Vec<_>>().join(", ");
     if names.len() > 20 {
         text.push_str(", ...");
@@ -172,6 +192,10 @@ mod tests {
             ("image,level", 0, &[1], &[]),
             (",path", 1, &[], &["(without a name)"]),
             ("path,class,label", 0, &[2], &["class"]),
+            ("index,path", 1, &[], &["index"]),
+            ("path,Split", 0, &[], &["Split"]),
+            ("id,path,breed", 1, &[2], &["id"]),
+            ("file_name,text", 0, &[], &["text"]),
         ] {
             let names: Vec<&str> = header.split(',').collect();
             let found = Columns::named(&names, &settings(&[])).unwrap();
@@ -192,8 +216,10 @@ mod tests {
         assert!(refused(&names[..3], &[]).contains("several columns could be the label: x, y; call one"));
         assert_eq!(refused(&names, &["z"]), "there is no column z; there are path, x, y, label");
         assert!(refused(&["path", "label", "label"], &[]).contains("two columns are called label"));
+        assert!(refused(&["path", "Label", "label"], &[]).contains("two columns are called Label, label; which"));
+        assert_eq!(Columns::named(&["path", "Label", "label"], &settings(&["label"])).unwrap().labels, [2]);
         let found = Columns::numbered(3, &settings(&["2"])).unwrap();
-        assert_eq!(found, Columns { path: 0, labels: vec![2], unread: vec!["1".to_owned()] });
+        assert_eq!((found.path, found.labels, found.unread), (0, vec![2], vec!["1".to_owned()]));
         assert!(Columns::numbered(3, &settings(&[])).unwrap_err().contains("2 columns could be the label"));
         assert!(Columns::numbered(2, &settings(&["x"])).unwrap_err().contains("the numbers 0 to 1"));
     }
@@ -212,6 +238,8 @@ mod tests {
                 Some("tabs, but commas are expected: write these, or let the file's name end in .tsv; Im"),
             ),
             ("path,label", b'\t', Some("commas, but tabs are expected")),
+            ("path,label", b';', Some("commas, but semicolons are expected")),
+            ("path,label", b'|', Some("commas, but characters '|' are expected")),
             ("\"a.jpg\";3", b',', Some("semicolons")),
             ("a;b.jpg", b',', None),
             ("a.jpg", b',', None),

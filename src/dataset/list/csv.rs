@@ -2,8 +2,9 @@
 
 use csv::{ReaderBuilder, StringRecord};
 
-use super::columns::{Columns, Settings, other_delimiter};
+use super::columns::{Columns, Settings, is_image, other_delimiter};
 use super::rows::{Failure, Parsed, Row, Rows};
+use crate::quote::shortened;
 
 /// Parses rows of CSV.
 pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<Rows, Failure> {
@@ -11,6 +12,9 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
         ReaderBuilder::new().delimiter(delimiter).has_headers(false).trim(csv::Trim::All).from_reader(bytes);
     let mut found = Rows { what: "column", ..Rows::default() };
     let (mut chosen, mut record) = (None, StringRecord::new());
+    // True until a first sample is read in a file whose first line is not known to be one.
+    let mut may_be_names = settings.header.is_none();
+    let mut doubtful: Option<Failure> = None;
     loop {
         let before = reader.position().line();
         let more = reader.read_record(&mut record).map_err(|error| {
@@ -38,6 +42,8 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
                 let name = |at: &usize| if named { fields[*at].to_owned() } else { at.to_string() };
                 found.labels = columns.labels.iter().map(name).collect();
                 found.unread.clone_from(&columns.unread);
+                found.only_one = columns.only_one;
+                may_be_names &= !named;
                 if named {
                     continue;
                 }
@@ -47,6 +53,20 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
         let path = record.get(columns.path).unwrap_or_default();
         if path.is_empty() {
             return Err(fail("no path".to_owned()));
+        }
+        if let Some(failure) = doubtful.take()
+            && is_image(path)
+        {
+            return Err(failure);
+        }
+        if std::mem::take(&mut may_be_names) && !is_image(path) {
+            let reason = format!(
+                "{} does not end as the names of images do, but the path in the next line does: if this line names the \
+                 columns, call one of them path; ImageList::builder().header(true) takes it for names, and header(false) \
+                 for a sample",
+                shortened(path)
+            );
+            doubtful = Some((line, reason));
         }
         let fields: Vec<&str> = columns.labels.iter().map(|at| record.get(*at).unwrap_or_default()).collect();
         let label = match fields[..] {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::columns::{LABELS, PATHS, Settings, is_usual};
+use super::columns::{LABELS, PATHS, Settings, list};
 use super::rows::{Failure, Parsed, Row, Rows};
 
 /// Most names of unread keys that are remembered: lines can have any keys.
@@ -32,7 +32,7 @@ pub(super) fn rows(text: &str, settings: &Settings) -> Result<Rows, Failure> {
             serde_json::from_str(text).map_err(|error| fail(format!("{error}; {LIKE}")))?;
         let key = match &settings.path_column {
             Some(name) => object.get_key_value(name),
-            None => usual(&object, &PATHS),
+            None => usual(&object, &PATHS).map_err(fail)?,
         };
         let Some((path_key, path)) = key else {
             let names = settings.path_column.clone().unwrap_or_else(|| PATHS.join(", "));
@@ -45,10 +45,14 @@ pub(super) fn rows(text: &str, settings: &Settings) -> Result<Rows, Failure> {
         let mut labels = Vec::new();
         for name in &settings.label_columns {
             let label = object.get_key_value(name).filter(|(_, value)| !value.is_null());
-            labels.push(label.ok_or_else(|| fail(format!("no {name}, which is part of the label")))?);
+            let part = if settings.label_columns.len() == 1 { "is the label" } else { "is part of the label" };
+            labels.push(label.ok_or_else(|| fail(format!("no {name}, which {part}")))?);
         }
-        if labels.is_empty() {
-            labels.extend(usual(&object, &LABELS));
+        if settings.label_columns.is_empty() {
+            // The first line that has a usual key chooses for the whole list, as the header of a CSV file does.
+            let chosen = found.labels.first().map(|key| [key.as_str()]);
+            let names = chosen.as_ref().map_or(&LABELS[..], |key| &key[..]);
+            labels.extend(usual(&object, names).map_err(fail)?);
         }
         let label = match labels[..] {
             [] => Parsed::None,
@@ -84,24 +88,37 @@ pub(super) fn rows(text: &str, settings: &Settings) -> Result<Rows, Failure> {
     Ok(found)
 }
 
-/// Returns the first of the usual keys that a line has with a value.
-fn usual<'a>(object: &'a Map<String, Value>, names: &[&str]) -> Option<(&'a String, &'a Value)> {
-    let there = |name: &&str| {
-        let exact = object.get_key_value(*name);
-        let found = exact.or_else(|| object.iter().find(|(key, _)| is_usual(key, &[*name])));
-        found.filter(|(_, value)| !value.is_null())
-    };
-    names.iter().find_map(there)
+/// Returns the first of the usual keys that a line has, whatever its value.
+///
+/// # Errors
+/// The reason if two keys have its name, in upper or lower case.
+fn usual<'a>(object: &'a Map<String, Value>, names: &[&str]) -> Result<Option<(&'a String, &'a Value)>, String> {
+    for name in names {
+        let same: Vec<_> = object.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name)).collect();
+        match same[..] {
+            [] => {}
+            [one] => return Ok(Some(one)),
+            _ => {
+                let keys: Vec<&str> = same.iter().map(|(key, _)| key.as_str()).collect();
+                return Err(format!("two keys are called {}; which is meant is not known", list(&keys)));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Parses the label of a line.
 fn label(key: &str, value: &Value, names: bool) -> Result<Parsed, String> {
+    if value.is_null() {
+        return Ok(Parsed::None);
+    }
     Ok(match Json::deserialize(value) {
         Ok(Json::Class(class)) if names => Parsed::Text(class.to_string()),
         Ok(Json::Number(number)) if names => Parsed::Text(number.to_string()),
         Ok(Json::Class(class)) => Parsed::Class(class),
         Ok(Json::Number(number)) => Parsed::Numbers(vec![number as f32]),
-        Ok(Json::Text(text)) => Parsed::Text(text),
+        Ok(Json::Text(text)) => Parsed::one(text.trim(), names)?,
+        Ok(Json::Numbers(numbers)) if numbers.is_empty() => return Err(format!("the {key} is a list without numbers")),
         Ok(Json::Numbers(numbers)) => Parsed::Numbers(numbers),
         Err(_) => {
             return Err(format!("the {key} is not a label: a class number, a name, a number or a list of numbers"));

@@ -25,20 +25,25 @@ pub use builder::ImageListBuilder;
 /// - the path is in the one called `path`, `file_path`, `filepath`, `image_path`, `file_name`, `filename`, `file`, `image`
 ///   or `img`, in upper or lower case; the first of this list that is there counts; or else in the first column with a name;
 /// - the label is in the one called `label`, `labels`, `class`, `cls` or `target`; or else, of a CSV file, in its only
-///   other column. A column without a name, as pandas writes its index, is none;
+///   other column, which a [notice](super::Dataset::notices) says. A column without a name, as pandas writes its index, is
+///   none, nor is one called `index`, `idx`, `id`, `split`, `subset`, `fold`, `text`, `caption`, `captions` or `prompt`. Of
+///   JSON lines the first one with such a key chooses the key of all lines, whatever its value there;
 /// - others are not read, and several never become one label, unless [`label_columns`](ImageListBuilder::label_columns)
 ///   names them. A CSV file in which several columns could be the label is an error.
 ///
-/// If a field of the first line has one of these names, that line names the columns and is not a sample.
+/// If a field of the first line has one of these names, and none ends as the names of images do, that line names the columns
+/// and is not a sample. Two columns or keys whose names differ in their case alone are an error. So is a first line whose
+/// path does not end as the names of images do, while that of the second does:
+/// [`header`](ImageListBuilder::header) says what it is.
 ///
 /// | label | becomes |
 /// |---|---|
-/// | one whole number from 0 to 2^32 - 1 | [`Label::Class`](crate::Label::Class), without class names |
+/// | one whole number from 0 to 2^32 - 1, also as a text in JSON | [`Label::Class`](crate::Label::Class), without class names |
 /// | one text | `Label::Class`: classes are the texts that occur, sorted |
 /// | one other number, several numbers (named columns, or a JSON list) | [`Label::Multi`](crate::Label::Multi) |
-/// | nothing | [`Label::None`](crate::Label::None) |
+/// | nothing, or JSON's `null` | [`Label::None`](crate::Label::None) |
 ///
-/// All lines have labels of one kind. Paths are relative to the folder of the list. Image files are opened when they
+/// All lines have labels of one kind, or none has one. A label that is empty is an error. Paths are relative to the folder of the list. Image files are opened when they
 /// are read.
 ///
 /// ```

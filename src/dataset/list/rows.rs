@@ -34,13 +34,15 @@ impl Parsed {
 
     /// Parses one number or text.
     pub(super) fn one(text: &str, names: bool) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("the label is empty".to_owned());
+        }
         if names {
             return Ok(Parsed::Text(text.to_owned()));
         }
         match (text.parse(), text.parse::<f32>()) {
             (Ok(class), _) => Ok(Parsed::Class(class)),
             (_, Ok(number)) if number.is_finite() => Ok(Parsed::Numbers(vec![number])),
-            _ if text.is_empty() => Err("the label is empty".to_owned()),
             _ => Ok(Parsed::Text(text.to_owned())),
         }
     }
@@ -58,6 +60,8 @@ pub(super) struct Rows {
     /// The columns or keys that labels come from, and those that are not read.
     pub(super) labels: Vec<String>,
     pub(super) unread: Vec<String>,
+    /// True if the label has no usual name, and is the only column that may be it.
+    pub(super) only_one: bool,
     /// "column" or "key".
     pub(super) what: &'static str,
 }
@@ -65,8 +69,10 @@ pub(super) struct Rows {
 impl Rows {
     /// Says what the labels are.
     pub(super) fn describe(&self, labels: &Labels, classes: usize) -> String {
-        let from = called(self.what, &self.labels);
+        let only_one = if self.only_one { ", the only one that may be the label" } else { "" };
+        let from = format!("{}{only_one}", called(self.what, &self.labels));
         match labels {
+            Labels::None if !self.labels.is_empty() => format!("none: no line has a value of {from}"),
             Labels::None => format!("none: no {} is called {}", self.what, LABELS.join(", ")),
             Labels::Classes(_) if classes > 0 => format!("{classes} classes by name from {from}"),
             Labels::Classes(_) => format!("class numbers from {from}"),
@@ -87,13 +93,11 @@ pub(super) fn labels(rows: &[Row]) -> Result<(Labels, Vec<String>), Failure> {
         Parsed::None | Parsed::Text(_) => None,
     };
     let unlike = |row: &Row| {
-        let reason = format!(
-            "{}, but line {} has {}; labels are of one kind (ImageList::builder().class_names(true) takes numbers as \
-            names)",
-            row.label.kind(),
-            first.line,
-            first.label.kind()
-        );
+        let hint = match [&row.label, &first.label].contains(&&Parsed::None) {
+            true => "; give each line a label under one name, or none",
+            false => "; labels are of one kind (ImageList::builder().class_names(true) takes numbers as names)",
+        };
+        let reason = format!("{}, but line {} has {}{hint}", row.label.kind(), first.line, first.label.kind());
         (row.line, reason)
     };
     match &first.label {

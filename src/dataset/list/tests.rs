@@ -26,16 +26,19 @@ fn labels_of_every_kind() {
         ("label,file\n7,a\n8,b", Labels::Classes(vec![7, 8])),
         (",PATH,label,y\n0,a,7,1\n1,b,8,2", Labels::Classes(vec![7, 8])),
         ("name,target\na,7\nb,8", Labels::Classes(vec![7, 8])),
-        ("{\"path\": \"a\", \"target\": 3, \"y\": 1}\n{\"File\": \"b\", \"Label\": 4}", Labels::Classes(vec![3, 4])),
+        ("{\"path\": \"a\", \"target\": 3, \"y\": 1}\n{\"File\": \"b\", \"Target\": 4}", Labels::Classes(vec![3, 4])),
         ("{\"path\": \"a\", \"x\": 3}\n{\"path\": \"b\", \"x\": 4}", Labels::None),
         (
             "{\"path\": \"a\", \"label\": 3}\n\n{\"label\": 4, \"image\": \"b\", \"more\": []}",
             Labels::Classes(vec![3, 4]),
         ),
         ("{\"path\": \"a\"}\n{\"path\": \"b\", \"label\": null}", Labels::None),
-        ("{\"path\": \"a\", \"class\": 3}\n{\"path\": \"b\", \"cls\": 4}", Labels::Classes(vec![3, 4])),
         (
-            "{\"path\": \"a\", \"label\": 3, \"class\": {}}\n{\"path\": \"b\", \"label\": 4, \"cls\": \"x\"}",
+            "{\"path\": \"a\", \"label\": null, \"cls\": 3}\n{\"path\": \"b\", \"label\": null, \"cls\": 4}",
+            Labels::None,
+        ),
+        (
+            "{\"path\": \"a\", \"label\": 3, \"class\": {}}\n{\"path\": \"b\", \"label\": 4, \"class\": \"x\"}",
             Labels::Classes(vec![3, 4]),
         ),
         (
@@ -89,6 +92,10 @@ fn errors_name_the_line() {
         ("{\"path\": \"a\"}\n\n[1]", 3, "write lines like"),
         ("{\"path\": \"a\", \"label\": 1e300}", 1, "outside the range of f32"),
         ("{\"path\": \"a\", \"class\": {}}", 1, "the class is not a label"),
+        ("{\"path\": \"a\", \"label\": []}", 1, "the label is a list without numbers"),
+        ("{\"path\": \"a\", \"label\": \" \"}", 1, "the label is empty"),
+        ("{\"path\": \"a\", \"label\": 1, \"Label\": 2}", 1, "two keys are called "),
+        ("path,Label,label\na,1,2\n", 1, "two columns are called Label, label"),
     ] {
         let (at, message) = read(text).unwrap_err();
         assert!(at == line && message.contains(reason), "{text}: line {at}: {message}");
@@ -114,4 +121,80 @@ fn vectors_come_from_the_columns_that_are_named() {
     let csv = |text: &str| csv(text.as_bytes(), b',', &settings).unwrap_err().1;
     assert!(csv("path,x,y\na,2,z\n").contains("\"z\" is not a number"));
     assert!(csv("path,x,y\na,2,inf\n").contains("\"inf\" is not a number"));
+}
+
+#[test]
+fn a_first_line_with_an_image_is_a_sample() {
+    for name in ["target", "class", "label", "cls"] {
+        let (paths, found, classes) = read(&format!("a.png,{name}\nb.png,cup\nc.png,{name}\n")).unwrap();
+        assert_eq!(paths, ["a.png", "b.png", "c.png"]);
+        assert!(classes.len() == 2 && classes.contains(&"cup".to_owned()) && classes.contains(&name.to_owned()));
+        assert_eq!(found.get(0), found.get(2));
+        assert_ne!(found.get(0), found.get(1));
+    }
+}
+
+#[test]
+fn a_first_line_that_may_name_the_columns_is_refused() {
+    let (line, reason) = read("id,breed\na.jpg,pug\nb.jpg,corgi\n").unwrap_err();
+    assert!(line == 1 && reason.starts_with("id does not end as the names of images do"), "{reason}");
+    let with = |header| Settings { header: Some(header), ..Settings::default() };
+    let rows = |header| csv(b"id,breed\na.jpg,pug\nb.jpg,corgi\n", b',', &with(header)).unwrap().rows.len();
+    assert_eq!((rows(true), rows(false)), (2, 3));
+    assert_eq!(read("a,pug\nb,corgi\nc.jpg,pug\n").unwrap().0.len(), 3);
+}
+
+#[test]
+fn one_key_is_the_label_of_the_whole_list() {
+    let first = r#"{"path": "a", "label": 3, "class": 30}"#;
+    for second in [r#"{"path": "b", "label": null, "class": 31}"#, r#"{"path": "b", "class": 31}"#] {
+        let (line, reason) = read(&format!("{first}\n{second}")).unwrap_err();
+        assert_eq!(line, 2);
+        assert_eq!(reason, "no label, but line 1 has a class number; give each line a label under one name, or none");
+    }
+    let second = r#"{"path": "b", "label": 4, "class": 31}"#;
+    let list = json(&format!("{first}\n{second}"), &Settings::default()).unwrap();
+    assert_eq!((list.labels, list.unread), (vec!["label".to_owned()], vec!["class".to_owned()]));
+}
+
+#[test]
+fn empty_labels_are_no_names_of_classes() {
+    let named = Settings { names: true, ..Settings::default() };
+    let of_json = json("\n{\"path\": \"b\", \"label\": \"\"}", &named);
+    for list in [csv(b"a,cat\nb,\n", b',', &named), of_json] {
+        assert_eq!(list.unwrap_err(), (2, "the label is empty".to_owned()));
+    }
+}
+
+#[test]
+fn texts_of_numbers_are_numbers_in_every_format() {
+    let lines = |line: fn(&str) -> String| ["2", "10", "1", "9"].map(line).join("\n");
+    let of_json = lines(|label| format!("{{\"path\": \"a\", \"label\": \"{label}\"}}"));
+    for text in [&of_json, &lines(|label| format!("a,{label}"))] {
+        let (_, found, classes) = read(text).unwrap();
+        assert_eq!((found, classes.len()), (Labels::Classes(vec![2, 10, 1, 9]), 0));
+    }
+    let named = Settings { names: true, ..Settings::default() };
+    assert_eq!(labels(&json(&of_json, &named).unwrap().rows).unwrap().1, ["1", "10", "2", "9"]);
+}
+
+#[test]
+fn the_only_column_that_may_be_the_label_is_said() {
+    let described = |text: &str| {
+        let list = csv(text.as_bytes(), b',', &Settings::default()).unwrap();
+        let (found, classes) = labels(&list.rows).unwrap();
+        (list.describe(&found, classes.len()), list.unread.join(","))
+    };
+    let (text, _) = described("image,breed\na.jpg,pug\nb.jpg,corgi\n");
+    assert_eq!(text, "2 classes by name from the column breed, the only one that may be the label");
+    let (text, unread) = described("index,path\n0,a.jpg\n1,b.jpg\n");
+    assert_eq!((&*text, &*unread), ("none: no column is called label, labels, class, cls, target", "index"));
+    assert_eq!(described("path,split\na.jpg,train\nb.jpg,test\n").1, "split");
+    assert!(described("path,label\na.jpg,pug\n").0.ends_with("from the column label"));
+}
+
+#[test]
+fn a_key_that_is_missing_is_named() {
+    let settings = Settings { label_columns: vec!["x".into()], ..Settings::default() };
+    assert_eq!(json("{\"path\": \"a\", \"y\": 7}", &settings).unwrap_err().1, "no x, which is the label");
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::layout::{CLASSES, COUNT, LmdbLayout, image_key, is_no_sample};
 use super::locations::Locations;
-use super::metadata;
+use super::metadata::{self, LabelsFound};
 use super::reader::{Reader, broken};
 use super::{FILE, Keys, Lmdb};
 use crate::atomic_file::folder_of;
@@ -87,9 +87,9 @@ impl LmdbBuilder {
             return Err(ErrorKind::EmptyDataset { what, hint }.into());
         }
         let classes = self.class_names(&reader, &file)?;
-        let words = match keys {
-            Keys::Numbered(count) if self.allow_unlabelled => metadata::has_words(&reader, count, self.max_file_bytes)?,
-            _ => false,
+        let found = match keys {
+            Keys::Numbered(count) if self.allow_unlabelled => metadata::labels(&reader, count, self.max_file_bytes)?,
+            _ => LabelsFound::default(),
         };
         let mut set = Lmdb {
             reader: Arc::new(reader),
@@ -97,7 +97,7 @@ impl LmdbBuilder {
             keys: Arc::new(keys),
             classes,
             allow_unlabelled: self.allow_unlabelled,
-            words,
+            words: found.words,
             notices: Vec::new(),
             max_file_bytes: self.max_file_bytes,
         };
@@ -105,7 +105,11 @@ impl LmdbBuilder {
         let mut buffer = Vec::new();
         let first = set.read(0, &mut buffer)?.label;
         set.read(set.len() - 1, &mut buffer)?;
-        notices.insert(0, Notice::Labels { what: set.labels(&first) });
+        let (samples, of) = (found.missing, set.len() as u64);
+        notices.insert(0, Notice::Labels { what: set.labels(&found.first.unwrap_or(first)) });
+        if samples > 0 && samples < of {
+            notices.push(Notice::Unlabelled { samples, of });
+        }
         set.notices = notices;
         Ok(set)
     }
@@ -123,10 +127,9 @@ impl LmdbBuilder {
                     format!("num-samples is {count}, but there are only {} other keys", entries.saturating_sub(1));
                 return Err(broken(path, reason));
             }
-            let more = image_key(count as u64 + 1);
-            let more = reader.find(more.as_bytes(), &mut buffer)?.map(|_| more);
-            let notice =
-                more.and_then(|key| Notice::not_read(format!("images beyond the {count} of num-samples"), 1, key));
+            let more = metadata::images_beyond(reader, count as u64)?;
+            let what = format!("images beyond the {count} of num-samples");
+            let notice = Notice::not_read(what, more, image_key(count as u64 + 1));
             return Ok((Keys::Numbered(count), notice.into_iter().collect()));
         }
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());

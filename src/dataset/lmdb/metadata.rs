@@ -1,42 +1,78 @@
 //! Keys that are not samples, and labels that are words: what is decided for a whole file.
 
-use super::layout::{LmdbLayout, is_no_sample, label_key, parse};
+use super::layout::{LmdbLayout, image_key, is_no_sample, label_key, parse};
 use super::reader::Reader;
+use crate::dataset::Label;
 use crate::error::Result;
 
-/// Returns the keys that are metadata: they have no digit, are few, and their values are no images.
+/// Keys that the writers of many sets add, whatever the other keys are.
+const USUAL: [&[u8]; 2] = [b"length", b"keys"];
+
+/// Returns the keys that are metadata: the usual ones, and words among other keys if they are few, where their values are
+/// no images.
 pub(super) fn keys(reader: &Reader, max_bytes: u64) -> Result<Vec<Vec<u8>>> {
     const FEW: usize = 32;
-    let (mut wordy, mut samples) = (Vec::new(), 0u64);
+    let is_usual = |key: &[u8]| USUAL.contains(&key);
+    let (mut wordy, mut words, mut samples) = (Vec::new(), 0, 0u64);
     reader.keys(|key| {
-        let word = !key.iter().any(u8::is_ascii_digit);
-        if word && wordy.len() <= FEW && !is_no_sample(key) {
+        // Binary numbers are no words, though most have no digit.
+        let word = key.iter().all(|byte| byte.is_ascii_alphabetic() || b"_-.".contains(byte));
+        if is_usual(key) {
             wordy.push(key.to_vec());
+        } else if word && words <= FEW && !is_no_sample(key) {
+            wordy.push(key.to_vec());
+            words += 1;
         }
         samples += u64::from(!word);
     })?;
-    if wordy.len() > FEW || samples == 0 {
-        return Ok(Vec::new());
+    if words > FEW || samples == 0 {
+        wordy.retain(|key| is_usual(key));
     }
     let (mut found, mut buffer) = (Vec::new(), Vec::new());
     for key in wordy {
-        // What is empty or cannot be read is a sample that fails.
+        // What is empty or cannot be read is a sample that fails, unless its key is a usual one.
         let value = reader.get(&key, max_bytes, &mut buffer).ok().flatten().unwrap_or_default();
-        if !value.is_empty() && LmdbLayout::of(value).is_err() {
+        if (!value.is_empty() || is_usual(&key)) && LmdbLayout::of(value).is_err() {
             found.push(key);
         }
     }
     Ok(found)
 }
 
-/// Returns true if a label is neither a class nor a list of numbers.
-pub(super) fn has_words(reader: &Reader, count: usize, max_bytes: u64) -> Result<bool> {
-    let mut buffer = Vec::new();
+/// The labels of a set of numbered samples.
+#[derive(Debug, Default)]
+pub(super) struct LabelsFound {
+    /// True if one is neither a class nor a list of numbers. Then nothing more is known.
+    pub(super) words: bool,
+    pub(super) first: Option<Label>,
+    /// The number of samples without one.
+    pub(super) missing: u64,
+}
+
+/// Reads the labels, up to the first word.
+pub(super) fn labels(reader: &Reader, count: usize, max_bytes: u64) -> Result<LabelsFound> {
+    let (mut found, mut buffer) = (LabelsFound::default(), Vec::new());
     for number in 1..=count as u64 {
-        let text = reader.get(label_key(number).as_bytes(), max_bytes, &mut buffer)?;
-        if text.is_some_and(|text| parse(text).is_err()) {
-            return Ok(true);
+        match reader.get(label_key(number).as_bytes(), max_bytes, &mut buffer)?.map(parse) {
+            None => found.missing += 1,
+            Some(Ok(label)) => found.first = found.first.or(Some(label)),
+            Some(Err(())) => return Ok(LabelsFound { words: true, ..LabelsFound::default() }),
         }
     }
-    Ok(false)
+    Ok(found)
+}
+
+/// Counts the images that follow those of `num-samples` without a gap, in some twenty searches.
+pub(super) fn images_beyond(reader: &Reader, count: u64) -> Result<u64> {
+    let mut buffer = Vec::new();
+    let (mut there, mut missing) = (count, reader.len() + 1);
+    while missing - there > 1 {
+        // The next one is asked first, as most sets have none.
+        let asked = if there == count { count + 1 } else { there.midpoint(missing) };
+        match reader.find(image_key(asked).as_bytes(), &mut buffer)? {
+            Some(_) => there = asked,
+            None => missing = asked,
+        }
+    }
+    Ok(there - count)
 }

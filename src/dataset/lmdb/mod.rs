@@ -41,8 +41,8 @@ const FILE: &str = "data.mdb";
 /// | `ClassAndImage` | any, in their order | the class, 4 bytes, little-endian, then the image file | in the value |
 /// | `Image` | any, in their order | the image file | none |
 ///
-/// Keys that begin with `__` are not samples, and neither are keys without a digit whose value is no image, such as `length`
-/// and `keys`, which the writers of many sets add; a [notice](super::Dataset::notices) counts these. Class names are a JSON list under the key `classes`, or a `classes.txt`
+/// Keys that begin with `__` are not samples, and neither are `length` and `keys`, which the writers of many sets add, nor a few
+/// keys of ASCII letters among others, if their value is no image; a [notice](super::Dataset::notices) counts these. Class names are a JSON list under the key `classes`, or a `classes.txt`
 /// or `classes.json` ([`TarShards`](super::TarShards) describes them) in the file's folder. Values that are Python
 /// pickles are refused.
 ///
@@ -143,7 +143,7 @@ impl Lmdb {
         self.reader.read(key, location, self.max_file_bytes, buffer)
     }
 
-    /// Says what the labels are, by the first one.
+    /// Says what the labels are, by the first one that there is.
     fn labels(&self, first: &Label) -> String {
         match (&*self.keys, first) {
             (Keys::Numbered(_), _) if self.words => "none: those under label-000000001 and so on are words".to_owned(),

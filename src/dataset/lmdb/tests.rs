@@ -209,8 +209,44 @@ fn keys_of_metadata_are_no_samples() {
     assert_eq!(data.len(), 3, "a key with a digit is a sample, whatever its value");
     let said: Vec<_> = data.notices().iter().map(Notice::to_string).collect();
     assert_eq!(said, ["labels are none", "2 keys whose value is no image are not read; the first is keys"]);
-    let folder = stored(&[(b"a", JPEG), (b"length", b"2")]);
+    let folder = stored(&[(b"a", JPEG), (b"about", b"2")]);
     assert_eq!(Lmdb::open(folder.path()).unwrap().len(), 2, "all keys are words");
+}
+
+#[test]
+fn length_and_keys_are_no_samples_whatever_the_other_keys_are() {
+    let numbers: Vec<[u8; 4]> = (0..100u32).map(u32::to_be_bytes).collect();
+    let words: Vec<String> = (b'a'..=b'z').flat_map(|a| [1, 2].map(|n| char::from(a).to_string().repeat(n))).collect();
+    let binary: Vec<&[u8]> = numbers.iter().map(|number| &number[..]).collect();
+    let named: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+    for keys in [&binary[..], &binary[..5], &named, &named[..1]] {
+        let mut pairs: Vec<(&[u8], &[u8])> = keys.iter().map(|key| (*key, JPEG)).collect();
+        pairs.extend([(&b"keys"[..], &b""[..]), (b"length", b"2")]);
+        let data = Lmdb::open(stored(&pairs).path()).unwrap();
+        assert_eq!(data.len(), keys.len());
+        assert_eq!(data.notices()[1].to_string(), "2 keys whose value is no image are not read; the first is keys");
+    }
+    // Words among binary numbers.
+    let pairs = [(&numbers[0][..], JPEG), (&numbers[1], JPEG), (b"about", b"a set"), (b"length", JPEG)];
+    assert_eq!(Lmdb::open(stored(&pairs).path()).unwrap().len(), 3);
+}
+
+#[test]
+fn labels_that_are_missing_and_images_beyond_are_counted() {
+    let images: Vec<String> = (1..=20).map(image_key).collect();
+    let mut pairs: Vec<(&[u8], &[u8])> = images.iter().map(|key| (key.as_bytes(), JPEG)).collect();
+    pairs.extend([(COUNT, &b"3"[..]), (b"label-000000002", b"7")]);
+    let folder = stored(&pairs);
+    let data = Lmdb::builder().allow_unlabelled(true).open(folder.path()).unwrap();
+    let said: Vec<_> = data.notices().iter().map(Notice::to_string).collect();
+    assert_eq!(
+        said,
+        [
+            "labels are class numbers from the keys label-000000001 and so on",
+            "17 images beyond the 3 of num-samples are not read; the first is image-000000004",
+            "2 of 3 samples have no label",
+        ]
+    );
 }
 
 #[test]

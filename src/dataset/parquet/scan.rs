@@ -109,7 +109,7 @@ impl ShardFormat for ParquetFormat {
     fn refuse(&self, sample: &Faulty<'_>) -> Error {
         let reason = match sample.fault {
             Fault::Class(class, named) => format!("it is of class {class}, but only {named} classes have names"),
-            Fault::Caption | Fault::Unlabelled => {
+            Fault::Caption | Fault::Number | Fault::Unlabelled => {
                 "it has no label: there is no column of labels, or it says -1 or nothing; choose one \
                 with label_column, or accept that with ParquetBuilder::allow_unlabelled"
                     .to_owned()

@@ -21,8 +21,10 @@ pub(in crate::dataset) struct Checks {
 pub(in crate::dataset) enum Fault {
     /// There is none.
     Unlabelled,
-    /// There is none, because the text beside the sample is a caption, while those of files opened before are labels.
+    /// There is none, because the text beside the sample is a caption, while those of the first file are not.
     Caption,
+    /// There is none, because the number in the text beside the sample is no label, as texts of the first file are captions.
+    Number,
     /// The class has no name, though this many have.
     Class(u32, usize),
 }
@@ -55,8 +57,8 @@ impl<F: ShardFormat> Shards<F> {
                 .any(|shard| shard.index.lock().as_ref().is_some_and(|index| index.facts.captions > 0));
             let _ = self.texts.set(self.settings.text_labels.unwrap_or(!captions));
         }
-        self.files.iter().try_for_each(|shard| match &*shard.index.lock() {
-            Some(index) => self.check_one(&shard.name, index),
+        self.files.iter().enumerate().try_for_each(|(number, shard)| match &*shard.index.lock() {
+            Some(index) => self.check_one(number, index),
             None => Ok(()),
         })
     }
@@ -66,16 +68,42 @@ impl<F: ShardFormat> Shards<F> {
         self.texts.get().copied().unwrap_or(true)
     }
 
-    pub(super) fn check_one(&self, file: &Path, index: &Index) -> Result<()> {
+    /// Decides whether numbers in texts are labels. Files that are opened late follow the first one, whichever of them is
+    /// opened first, if no setting decides.
+    ///
+    /// # Errors
+    /// The first file cannot be opened.
+    fn decide_texts(&self, number: usize, facts: &LabelFacts) -> Result<bool> {
+        if let Some(set) = self.settings.text_labels {
+            return Ok(*self.texts.get_or_init(|| set));
+        }
+        if number == 0 {
+            return Ok(*self.texts.get_or_init(|| facts.captions == 0));
+        }
+        if self.texts.get().is_none() {
+            // It may have been decided although the first file is refused for another reason.
+            let opened = self.opened(0);
+            if self.texts.get().is_none() {
+                opened?;
+            }
+        }
+        Ok(self.texts_are_labels())
+    }
+
+    pub(super) fn check_one(&self, file_number: usize, index: &Index) -> Result<()> {
         let Some(checks) = self.checks else { return Ok(()) };
-        let facts = index.facts;
+        let (file, facts) = (&*self.files[file_number].name, index.facts);
         let LabelFacts { mut unlabelled, mut first_unlabelled, mut classes, mut largest, .. } = facts;
-        let mut caption = false;
-        if facts.texts + facts.captions > 0 {
-            // Files that are opened late follow the first one with texts, if no setting decides.
-            let decided = self.settings.text_labels;
-            let texts = *self.texts.get_or_init(|| decided.unwrap_or(facts.captions == 0));
-            caption = texts && facts.captions > 0 && decided.is_none();
+        let mut unlike = None;
+        if file_number == 0 || facts.texts + facts.captions > 0 {
+            let texts = self.decide_texts(file_number, &facts)?;
+            if self.counts.is_some() && self.settings.text_labels.is_none() {
+                unlike = match (texts, facts.texts > 0, facts.captions > 0) {
+                    (true, _, true) => Some((facts.first_caption, Fault::Caption)),
+                    (false, true, false) => Some((facts.first_text, Fault::Number)),
+                    _ => None,
+                };
+            }
             if texts && facts.text_classes > classes {
                 (classes, largest) = (facts.text_classes, facts.largest_text);
             }
@@ -86,11 +114,11 @@ impl<F: ShardFormat> Shards<F> {
             }
         }
         let named = checks.classes == 0 || classes <= checks.classes as u64;
-        let (number, fault) = match (unlabelled > 0 && !checks.allow_unlabelled, named) {
-            _ if caption => (facts.first_caption, Fault::Caption),
-            (true, _) => (first_unlabelled, Fault::Unlabelled),
-            (false, false) => (largest, Fault::Class((classes - 1) as u32, checks.classes)),
-            (false, true) => return Ok(()),
+        let (number, fault) = match (unlike, unlabelled > 0 && !checks.allow_unlabelled, named) {
+            (Some(unlike), ..) => unlike,
+            (None, true, _) => (first_unlabelled, Fault::Unlabelled),
+            (None, false, false) => (largest, Fault::Class((classes - 1) as u32, checks.classes)),
+            (None, false, true) => return Ok(()),
         };
         let number = number as usize;
         let segment = index.segment(number / SEGMENT, |_, _| true).ok().flatten();

@@ -32,7 +32,7 @@ use crate::{atomic_file, read_at, regular_file};
 /// The first bytes of the file, as a number of this machine.
 const MAGIC: u64 = u64::from_ne_bytes(*b"gpufeed\x02");
 /// Changes with the layout, and with the way in which a scan reads a file.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 
 /// Kind of the error for a file that is not an index and must not be overwritten.
 pub(super) const FOREIGN: io::ErrorKind = io::ErrorKind::AlreadyExists;
@@ -83,19 +83,25 @@ pub(super) struct LabelFacts {
     pub(super) largest_text: u64,
     pub(super) texts: u64,
     pub(super) first_text: u64,
-    /// The number of texts that are no numbers, and the first of them. These samples have no label.
+    /// The number of texts that are no numbers, and the first of them. These samples have another label or none.
     pub(super) captions: u64,
     pub(super) first_caption: u64,
 }
 
 impl LabelFacts {
-    pub(super) fn add(&mut self, sample: u64, label: &Labelled) {
-        fn count(number: &mut u64, first: &mut u64, sample: u64) {
-            if *number == 0 {
-                *first = sample;
-            }
-            *number += 1;
+    fn count(number: &mut u64, first: &mut u64, sample: u64) {
+        if *number == 0 {
+            *first = sample;
         }
+        *number += 1;
+    }
+
+    pub(super) fn add_caption(&mut self, sample: u64) {
+        Self::count(&mut self.captions, &mut self.first_caption, sample);
+    }
+
+    pub(super) fn add(&mut self, sample: u64, label: &Labelled) {
+        let count = Self::count;
         match label {
             Labelled::As(Label::None) => count(&mut self.unlabelled, &mut self.first_unlabelled, sample),
             Labelled::As(Label::Class(class)) if u64::from(*class) >= self.classes => {
@@ -109,7 +115,7 @@ impl LabelFacts {
                 }
             }
             Labelled::Caption => {
-                count(&mut self.captions, &mut self.first_caption, sample);
+                self.add_caption(sample);
                 count(&mut self.unlabelled, &mut self.first_unlabelled, sample);
             }
         }

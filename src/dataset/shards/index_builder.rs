@@ -80,6 +80,11 @@ impl IndexBuilder {
         Ok(())
     }
 
+    /// Counts a text that is a caption beside the label of the next sample.
+    pub(in crate::dataset) fn caption(&mut self) {
+        self.facts.add_caption(self.samples);
+    }
+
     #[cfg(feature = "parquet")]
     pub(in crate::dataset) fn len(&self) -> usize {
         self.samples as usize

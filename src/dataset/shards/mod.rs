@@ -60,6 +60,7 @@ use in_use::InUse;
 use index::Index;
 pub(super) use index_builder::{IndexBuilder, Location};
 use noticed::Noticed;
+pub(super) use noticed::OTHER_KINDS;
 pub use place::ShardIndexes;
 pub(super) use settings::{Settings, setters};
 #[cfg(feature = "remote")]

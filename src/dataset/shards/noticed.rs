@@ -12,7 +12,7 @@ use crate::dataset::Notice;
 /// Most kinds of members that are counted each; further ones are counted together.
 const KINDS: usize = 32;
 /// What these are called.
-const OTHERS: &str = "members of other kinds";
+pub(in crate::dataset) const OTHER_KINDS: &str = "members of other kinds";
 /// Most bytes of a name that are kept.
 const NAME: usize = 200;
 
@@ -37,11 +37,15 @@ pub(in crate::dataset) struct Noticed {
 impl Noticed {
     /// Counts something that is not read.
     pub(in crate::dataset) fn unread(&mut self, what: &str, name: &[u8]) {
-        let what = if self.unread.contains_key(what) || self.unread.len() < KINDS { what } else { OTHERS };
+        self.count(what, 1, || text_of(name));
+    }
+
+    fn count(&mut self, what: &str, more: u64, name: impl FnOnce() -> String) {
+        let what = if self.unread.contains_key(what) || self.unread.len() < KINDS { what } else { OTHER_KINDS };
         if let Some((count, _)) = self.unread.get_mut(what) {
-            *count += 1;
+            *count += more;
         } else {
-            self.unread.insert(what.to_owned(), (1, text_of(name)));
+            self.unread.insert(what.to_owned(), (more, name()));
         }
     }
 
@@ -65,7 +69,7 @@ impl Noticed {
     /// Adds what a later file noticed.
     fn add(&mut self, other: &Noticed) {
         for (what, (count, first)) in &other.unread {
-            self.unread.entry(what.clone()).or_insert_with(|| (0, first.clone())).0 += count;
+            self.count(what, *count, || first.clone());
         }
         if let Some((count, first)) = &other.dotted {
             self.dotted.get_or_insert_with(|| (0, first.clone())).0 += count;
@@ -121,7 +125,7 @@ impl<F: ShardFormat> Shards<F> {
         let unread_texts = if texts_are_labels { captions } else { captions + texts };
         if unread_texts > 0 {
             let first = all.text.clone().unwrap_or_default();
-            all.unread.entry("members in .txt".to_owned()).or_insert((0, first)).0 += unread_texts;
+            all.count("members in .txt", unread_texts, || first);
         }
         let from = all.labels.iter().map(String::as_str).collect::<Vec<_>>().join(" and ");
         let what = match (from.is_empty(), classes) {

@@ -1,6 +1,6 @@
 //! Opens the files of a set: all at once, or each when one of its samples is read.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::thread::available_parallelism;
@@ -102,12 +102,12 @@ impl<F: ShardFormat> Shards<F> {
             return Ok((file, Arc::clone(index)));
         }
         if let Some(refused) = shard.refused.get() {
-            self.check_found(&shard.name, refused)?;
+            self.check_found(number, refused)?;
         }
         let (held, _) = open_files::share();
         let file = self.listed.open(number)?;
         let (file, mut found) = self.open_one(file, number < held)?;
-        if let Err(error) = self.check_found(&shard.name, &found) {
+        if let Err(error) = self.check_found(number, &found) {
             let _ = shard.refused.set(found);
             return Err(error);
         }
@@ -127,11 +127,11 @@ impl<F: ShardFormat> Shards<F> {
         Ok((shard.file.get_or_init(|| file), found))
     }
 
-    fn check_found(&self, file: &Path, found: &Index) -> Result<()> {
+    fn check_found(&self, number: usize, found: &Index) -> Result<()> {
         if let Some(counts) = &self.counts {
-            counts.check(file, found.samples)?;
+            counts.check(&self.files[number].name, found.samples)?;
         }
-        self.check_one(file, found)
+        self.check_one(number, found)
     }
 
     /// Opens the files of these samples that are not open, several at a time. An error belongs to the read of a sample.

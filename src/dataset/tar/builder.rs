@@ -54,8 +54,8 @@ impl TarShardsBuilder {
     }
 
     /// Says whether numbers in `.txt` members are labels: with `true` they are, and other texts are ignored; with `false`
-    /// all are captions. Default: they are if every such text of the set is a number. With
-    /// [`counts`](Self::counts) the first shard with texts decides, and one that differs is an error.
+    /// all are captions. Default: they are if every such text of the set is a number, also those beside a `.cls` or a
+    /// `.json`. With [`counts`](Self::counts) the texts of the first shard decide, and a shard that differs is an error.
     #[must_use]
     pub fn text_labels(mut self, labels: bool) -> Self {
         self.settings.text_labels = Some(labels);

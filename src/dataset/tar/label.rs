@@ -7,7 +7,9 @@ use crate::quote::shortened;
 
 /// Extensions of members that can hold a label; the first one that a sample has counts.
 pub(super) const KINDS: [&str; 3] = ["cls", "json", "txt"];
-/// The one that may be a caption.
+/// Their indices. A text may be a caption.
+pub(super) const CLS: usize = 0;
+pub(super) const JSON: usize = 1;
 pub(super) const TEXT: usize = 2;
 
 /// Parses the label in a member of this kind, an index into [`KINDS`]; returns `None` if it holds something else, like
@@ -61,9 +63,7 @@ fn from_json(value: &Value) -> Result<Option<Label>, String> {
 mod tests {
     use super::*;
 
-    const CLS: usize = 0;
-    const JSON: usize = 1;
-    const TXT: usize = 2;
+    const TXT: usize = TEXT;
 
     #[test]
     fn labels_of_each_kind() {

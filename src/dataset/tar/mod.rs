@@ -35,7 +35,9 @@ pub use builder::UNFINISHED;
 ///
 /// A stem may have dots: `photo 12.05.2021.png` is the image of the sample `photo 12.05.2021`, because no known ending
 /// begins at its first dot, unless `photo 12` has an image of its own, as `000.seg.png` beside `000.png`, or unless it
-/// alone has no label.
+/// alone has no label. Beside an image of `photo 12` it is a sample if it has a label of its own: a `.cls`, a `.json` with a
+/// label if `photo 12` has a `.json`, or a `.txt` if `photo 12` has only that. The members of samples with one name up to the
+/// first dot may be mixed.
 ///
 /// Other members are not read, folders and hidden files neither; how many of which kind is a
 /// [notice](super::Dataset::notices). Plain tar files of any flavour are read (ustar, GNU and pax

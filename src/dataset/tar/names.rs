@@ -1,6 +1,9 @@
 //! Names of members: which sample a member belongs to, and what it is there.
 
+use std::collections::HashMap;
+
 use super::label;
+use crate::dataset::shards::OTHER_KINDS;
 
 /// The members of a sample by WebDataset's rule, as they follow each other.
 pub(super) struct Group {
@@ -93,21 +96,16 @@ pub(super) struct Divided {
 
 pub(super) fn divide(members: Vec<Member>) -> Divided {
     let mut divided = Divided { whole: None, parts: Vec::new() };
+    let mut known: HashMap<Vec<u8>, usize> = HashMap::new();
     for member in members {
         match member.role {
             Role::Dotted(length, _) => {
-                // Members of a sample follow each other, so that the last part is the one, or is none of it.
-                let same = |(of, part): &&mut (usize, Part)| {
-                    *of == length && part.first.get(..length) == member.name.get(..length)
-                };
-                match divided.parts.last_mut().filter(same) {
-                    Some((_, part)) => part.add(member),
-                    None => {
-                        let mut part = Part::default();
-                        part.add(member);
-                        divided.parts.push((length, part));
-                    }
+                let key = member.name.get(..length).unwrap_or_default().to_vec();
+                let at = *known.entry(key).or_insert(divided.parts.len());
+                if at == divided.parts.len() {
+                    divided.parts.push((length, Part::default()));
                 }
+                divided.parts[at].1.add(member);
             }
             _ => divided.whole.get_or_insert_default().add(member),
         }
@@ -130,17 +128,21 @@ pub(super) fn longest_known(extension: &str, images: &[String]) -> Option<(usize
     dots.filter(|at| *at > 0).find_map(|at| Some((extension.len() - at, Kind::of(&extension[at + 1..], images)?)))
 }
 
-/// Says what kind a member is of that is not read, for people.
+/// Says what kind a member is of that is not read, for people. An ending that numbers its files (`.0001`) is no kind.
 pub(super) fn kind(name: &[u8]) -> String {
     /// A longer ending is that of a name with dots.
     const LONG: usize = 16;
+    let digits = |ending: &str| ending.bytes().filter(u8::is_ascii_digit).count();
     let Some((_, extension)) = split(name) else {
         let hidden = name.get(base_of(name)) == Some(&b'.');
         return if hidden { "hidden members" } else { "members without an ending" }.to_owned();
     };
     let last = extension.rsplit('.').next().unwrap_or_default();
     let words = extension.len() <= LONG && !extension.contains(|c: char| c == ' ' || c.is_ascii_digit());
-    format!("members in .{}", if words { &*extension } else { last })
+    let ending = if words { &*extension } else { last };
+    // `.mp4` and `.jp2` have a digit.
+    let is_kind = ending.len() <= LONG && !ending.starts_with(|c: char| c.is_ascii_digit()) && digits(ending) < 2;
+    if is_kind { format!("members in .{ending}") } else { OTHER_KINDS.to_owned() }
 }
 
 /// Returns true for members that WebDataset reserves for itself.
@@ -199,6 +201,10 @@ mod tests {
             ("000.txt", "members in .txt"),
             ("a/000.seg.png", "members in .seg.png"),
             ("photo 12.05.2021.XMP", "members in .xmp"),
+            ("a.mp4", "members in .mp4"),
+            ("shot.0001", "members of other kinds"),
+            ("shot.v17", "members of other kinds"),
+            ("a.ending of some length", "members of other kinds"),
             ("a/._1.jpg", "hidden members"),
             ("README", "members without an ending"),
         ] {

@@ -23,8 +23,9 @@ pub(super) struct Samples<'a> {
     pub(super) file: &'a DataFile,
     pub(super) extensions: &'a [String],
     pub(super) index: IndexBuilder,
-    /// Hashes of the keys so far.
+    /// Hashes of the keys so far, and of those with dots that have labels and no image.
     keys: HashSet<u128>,
+    alone: HashSet<u128>,
     /// True once a sample had a label, or a text.
     labelled: bool,
     /// Samples since the first image with dots in its name and nothing beside it: whether that is a sample is not known
@@ -46,6 +47,8 @@ struct FoundSample {
     dotted: Option<Vec<u8>>,
     /// True if a member could have its label.
     paired: bool,
+    /// True if it has a caption beside its label.
+    caption: bool,
 }
 
 impl<'a> Samples<'a> {
@@ -56,6 +59,7 @@ impl<'a> Samples<'a> {
             extensions,
             index: IndexBuilder::default(),
             keys: HashSet::new(),
+            alone: HashSet::new(),
             labelled: false,
             held: Vec::new(),
             buffer: Vec::new(),
@@ -69,22 +73,27 @@ impl<'a> Samples<'a> {
         if let Some(whole) = &divided.whole {
             self.new_key(&key, at, &whole.first)?;
         }
-        let mut has_image = false;
+        let (mut has_image, mut beside) = (false, [false; label::KINDS.len()]);
         if let Some(whole) = divided.whole {
+            beside = whole.labels.each_ref().map(Option::is_some);
             has_image = whole.image.is_some();
             let candidate = divided.parts.iter().find_map(|(_, part)| part.image.as_ref());
             self.whole(&key, at, whole, candidate.map(|image| &*image.name))?;
         }
         for (length, part) in divided.parts {
-            // Beside an image it is a further one (`000.seg.png`), unless it has a class of its own.
-            let is_sample = part.image.is_some() && (!has_image || part.labels[0].is_some());
+            let own_key = part.first[..length].to_vec();
+            // Beside an image it is a further one (`000.seg.png`), unless it has a label of its own.
+            let is_sample = part.image.is_some() && (!has_image || self.has_own_label(&part, beside));
             if !is_sample {
-                for member in part.image.into_iter().chain(part.labels.into_iter().flatten()) {
+                if part.image.is_none() {
+                    self.label_alone(&own_key, part.at, &part.first)?;
+                }
+                let labels = part.labels.into_iter().flatten();
+                for member in part.image.into_iter().chain(labels).chain(part.doubles) {
                     self.index.noticed.unread(&names::kind(&member.name), &member.name);
                 }
                 continue;
             }
-            let own_key = part.first[..length].to_vec();
             self.new_key(&own_key, part.at, &part.first)?;
             let image = part.image.as_ref().map(|image| image.name.clone());
             self.sample(&own_key, part.at, part, image)?;
@@ -98,9 +107,7 @@ impl<'a> Samples<'a> {
             return self.sample(key, at, whole, None);
         }
         // A text or JSON file alone is not a sample that lacks its image, but for example a README.
-        let json = whole.labels[1].as_ref().map(|json| (json.begin, json.size));
-        let json = json.map(|(begin, size)| self.small(begin, size).and_then(|bytes| label::parse(1, bytes)));
-        if whole.labels[0].is_none() && !matches!(json, Some(Ok(Some(_)))) {
+        if whole.labels[label::CLS].is_none() && !self.has_json_label(&whole) {
             for member in whole.labels.into_iter().flatten() {
                 self.index.noticed.unread(&names::kind(&member.name), &member.name);
             }
@@ -116,16 +123,43 @@ impl<'a> Samples<'a> {
         Err(self.at(at, format!("sample {named} has a label but no image (.{extensions}){choose}")))
     }
 
+    /// Returns true if the JSON of these members is a label.
+    fn has_json_label(&mut self, part: &Part) -> bool {
+        let Some((begin, size)) = part.labels[label::JSON].as_ref().map(|json| (json.begin, json.size)) else {
+            return false;
+        };
+        matches!(self.small(begin, size).and_then(|bytes| label::parse(label::JSON, bytes)), Ok(Some(_)))
+    }
+
+    /// Returns true if a further image has a class, or what the sample with this key up to the first dot has for a label.
+    /// `beside` are the kinds that this sample has.
+    fn has_own_label(&mut self, part: &Part, beside: [bool; label::KINDS.len()]) -> bool {
+        let text_alone = beside == [false, false, true];
+        part.labels[label::CLS].is_some()
+            || beside[label::JSON] && self.has_json_label(part)
+            || text_alone && part.labels[label::TEXT].is_some()
+    }
+
     /// Refuses a key that came before.
     fn new_key(&mut self, key: &[u8], at: u64, name: &[u8]) -> Result<()> {
-        if self.keys.insert(xxh3_128(key)) {
-            return Ok(());
-        }
+        let hash = xxh3_128(key);
+        let new = self.keys.insert(hash) && !self.alone.contains(&hash);
+        if new { Ok(()) } else { Err(self.came_before(at, name)) }
+    }
+
+    /// Refuses labels whose image came before, and notes that it must not come later.
+    fn label_alone(&mut self, key: &[u8], at: u64, name: &[u8]) -> Result<()> {
+        let hash = xxh3_128(key);
+        self.alone.insert(hash);
+        if self.keys.contains(&hash) { Err(self.came_before(at, name)) } else { Ok(()) }
+    }
+
+    fn came_before(&self, at: u64, name: &[u8]) -> Error {
         let reason = format!(
             "member {}: its key came before; members of a sample must follow each other (tar --sort=name), and keys be unique",
             shown(name)
         );
-        Err(self.at(at, reason))
+        self.at(at, reason)
     }
 
     /// Reads the label of a sample, and inserts it. `dotted` is the image's name if the key has dots.
@@ -146,10 +180,11 @@ impl<'a> Samples<'a> {
         let mut header = [0; BLOCK as usize];
         self.file.read_exact(&mut header, image.header).map_err(|source| Error::io(self.path, source))?;
         let paired = part.labels.iter().any(Option::is_some);
-        let (mut label, mut from) = (Labelled::As(Label::None), None);
+        let (mut label, mut from, mut caption) = (Labelled::As(Label::None), None, false);
         for (kind, member) in part.labels.into_iter().enumerate() {
             let Some(member) = member else { continue };
-            if from.is_some() {
+            // A text beside a label is read, as it may show that the set's texts are captions.
+            if from.is_some() && kind != label::TEXT {
                 self.index.noticed.unread(&names::kind(&member.name), &member.name);
                 continue;
             }
@@ -163,20 +198,24 @@ impl<'a> Samples<'a> {
                 self.at(member.header, format!("label of sample {named}, .{kind}: {reason}"))
             })?;
             match (kind, parsed) {
-                (label::TEXT, parsed) => {
+                (label::TEXT, None) if from.is_some() => {
+                    self.index.noticed.text(&member.name);
+                    caption = true;
+                }
+                (label::TEXT, parsed) if from.is_none() => {
                     self.index.noticed.text(&member.name);
                     label = match parsed {
                         Some(Label::Class(class)) => Labelled::Text(class),
                         _ => Labelled::Caption,
                     };
                 }
-                (_, Some(parsed)) => (label, from) = (Labelled::As(parsed), Some(kind)),
-                (_, None) => self.index.noticed.unread(&names::kind(&member.name), &member.name),
+                (_, Some(parsed)) if from.is_none() => (label, from) = (Labelled::As(parsed), Some(kind)),
+                _ => self.index.noticed.unread(&names::kind(&member.name), &member.name),
             }
         }
         let location = Location { offset: image.begin, length, check: header_hash(&header), page: None };
         let key = String::from_utf8_lossy(key).into_owned();
-        let found = FoundSample { key, at, location, label, from, dotted, paired };
+        let found = FoundSample { key, at, location, label, from, dotted, paired, caption };
         if found.paired && !self.labelled {
             self.labelled = true;
             for held in std::mem::take(&mut self.held) {
@@ -200,6 +239,9 @@ impl<'a> Samples<'a> {
                 return Ok(());
             }
             self.index.noticed.dotted(&found.key);
+        }
+        if found.caption {
+            self.index.caption();
         }
         if let Some(from) = found.from {
             self.index.noticed.label(&format!("members in .{}", label::KINDS[from]));

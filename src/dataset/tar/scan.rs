@@ -48,8 +48,12 @@ impl ShardFormat for TarFormat {
                 format!("sample {key} is of class {class}, but only {named} classes have names")
             }
             Fault::Caption => format!(
-                "the .txt of sample {key} is no number, but those of shards that were opened before are and were taken as \
-                 labels; TarShardsBuilder::text_labels says whether they are"
+                "the .txt of sample {key} is no number, but in the first shard no .txt is a caption, so that those of numbers \
+                 are labels; TarShardsBuilder::text_labels says whether they are"
+            ),
+            Fault::Number => format!(
+                "the .txt of sample {key} is a number, as all in this shard, but those of the first shard are captions; \
+                 TarShardsBuilder::text_labels says which"
             ),
             Fault::Unlabelled => format!(
                 "sample {key} has no label (.cls, .json, or a .txt if all of them are numbers); TarShardsBuilder::allow_unlabelled \

@@ -16,6 +16,9 @@ use super::entry::{Entry, below};
 use super::finding::Finding;
 use crate::dataset::NamedDataset;
 
+/// Most folders that are listed behind links that lead out of the folder, as in `ImageFolder`.
+const BEHIND_LINKS: usize = 100_000;
+
 /// A folder or link with a finding.
 #[derive(Debug, Serialize)]
 pub(super) struct Place {
@@ -57,25 +60,42 @@ pub(super) fn of_samples(source: &NamedDataset) -> Listing {
 
 /// Lists every file below `root`, through links, as `ImageFolder` does.
 pub(super) fn of_files(root: &Path) -> Result<Listing, Box<dyn std::error::Error>> {
+    list_files(root, BEHIND_LINKS)
+}
+
+/// `most` bounds the folders behind links that lead out of `root`.
+fn list_files(root: &Path, most: usize) -> Result<Listing, Box<dyn std::error::Error>> {
     fs::read_dir(root).map_err(|error| format!("{}: {error}; name a folder that can be listed", root.display()))?;
     let spinner = ProgressBar::new_spinner().with_message("listing");
     spinner.enable_steady_tick(Duration::from_millis(100));
 
     let (mut entries, mut places, mut classes) = (Vec::new(), Vec::new(), Vec::new());
     let real = fs::canonicalize(root)?;
-    // A link to a folder that contains this one has no end that anybody waits for; `ImageFolder` does not follow it either.
-    let leads_above = |entry: &walkdir::DirEntry| {
-        let target = || fs::canonicalize(entry.path()).unwrap_or_default();
-        entry.depth() > 0 && entry.path_is_symlink() && entry.file_type().is_dir() && {
-            let target = target();
-            target != real && real.starts_with(&target)
-        }
+    let linked = |entry: &walkdir::DirEntry| {
+        let link = entry.depth() > 0 && entry.path_is_symlink() && entry.file_type().is_dir();
+        link.then(|| fs::canonicalize(entry.path()).unwrap_or_default())
     };
+    // A link to a folder that contains this one has no end that anybody waits for; `ImageFolder` does not follow it either.
+    let leads_above =
+        |entry: &walkdir::DirEntry| linked(entry).is_some_and(|target| target != real && real.starts_with(&target));
+    // The last link that leads out, and how many folders lie behind such links.
+    let (mut out, mut behind): (Option<PathBuf>, usize) = (None, 0);
     let walk = WalkDir::new(root).follow_links(true).sort_by_file_name().into_iter();
     for found in walk.filter_entry(|entry| !leads_above(entry)) {
         spinner.inc(1);
         match found {
             Ok(entry) if entry.file_type().is_dir() => {
+                if out.as_ref().is_none_or(|link| !entry.path().starts_with(link)) {
+                    out = linked(&entry).filter(|target| !target.starts_with(&real)).map(|_| entry.path().to_owned());
+                }
+                behind += usize::from(out.is_some());
+                if behind > most {
+                    let reason = "do they lead to a whole disk? Remove such links, or name the folder itself";
+                    let folder = root.display();
+                    return Err(
+                        format!("{folder}: more than {most} folders lie behind links that lead out: {reason}").into()
+                    );
+                }
                 if entry.depth() == 1 {
                     classes.push(entry.file_name().to_string_lossy().into_owned());
                 }
@@ -124,8 +144,7 @@ fn classify(
             for entry in entries.iter_mut() {
                 entry.class = samples.remove(entry.path.as_path()).map(class);
             }
-            // At a class folder that links to the folder itself, walkdir stops, and `ImageFolder` follows the link
-            // once.
+            // What walkdir did not list.
             let mut missed: Vec<usize> = samples.into_values().collect();
             missed.sort_unstable();
             entries.extend(missed.into_iter().filter_map(|index| {
@@ -152,4 +171,23 @@ fn classify(
 /// Returns only the system's reason, because walkdir's text repeats the path.
 fn system_reason(error: &walkdir::Error) -> String {
     error.io_error().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_behind_links_have_a_bound() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        for folder in ["data/cat/deep/deeper", "out/1", "out/2/3"] {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        fs::write(at("out/2/3/1.jpg"), "").unwrap();
+        std::os::unix::fs::symlink(at("out"), at("data/dog")).unwrap();
+        assert_eq!(list_files(&at("data"), 4).unwrap().entries.len(), 1);
+        let error = list_files(&at("data"), 3).err().unwrap().to_string();
+        assert!(error.contains("more than 3 folders lie behind links that lead out"), "{error}");
+    }
 }

@@ -2,13 +2,13 @@
 
 use std::process::{Command, Output};
 
-/// Explains a recipe with this `RUST_LOG`, on a data set that gives a warning: a link that leads back.
+/// Explains a recipe with this `RUST_LOG`, on a data set that gives a warning: a link that leads back to its own folder.
 fn explained(log: Option<&str>) -> Output {
     let root = tempfile::tempdir().unwrap();
     let class = root.path().join("cat");
     std::fs::create_dir(&class).unwrap();
     image::RgbImage::new(300, 300).save(class.join("a.png")).unwrap();
-    std::os::unix::fs::symlink(root.path(), class.join("back")).unwrap();
+    std::os::unix::fs::symlink(&class, class.join("back")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
     command.args(["explain", "--backend", "cpu", "--data"]).arg(root.path()).env_remove("RUST_LOG");
     command.env("NO_COLOR", "1");
