@@ -135,6 +135,8 @@ def png(dice):
 
 
 def webp(dice):
+    if dice.random() < 0.4:
+        return Made("webp", webp_animation(dice))
     width, height = size(dice)
     lossless = dice.random() < 0.8
     made = image(dice, dice.choice(["RGB", "RGBA"]), width, height)
@@ -150,14 +152,43 @@ def webp(dice):
     return Made("webp", data)
 
 
-def with_webp_exif(data, wanted):
-    out, at = data[:12], 12
+def webp_chunks(data):
+    at = 12
     while at < len(data):
         name, length = data[at : at + 4], struct.unpack("<I", data[at + 4 : at + 8])[0]
-        content = wanted if name == b"EXIF" else data[at + 8 : at + 8 + length]
-        out += name + struct.pack("<I", len(content)) + content + bytes(len(content) % 2)
+        yield name, data[at + 8 : at + 8 + length]
         at += 8 + length + length % 2
-    return out[:4] + struct.pack("<I", len(out) - 8) + out[8:]
+
+
+def webp_file(chunks):
+    out = b"WEBP"
+    for name, content in chunks:
+        out += name + struct.pack("<I", len(content)) + content + bytes(len(content) % 2)
+    return b"RIFF" + struct.pack("<I", len(out)) + out
+
+
+def with_webp_exif(data, wanted):
+    return webp_file((name, wanted if name == b"EXIF" else content) for name, content in webp_chunks(data))
+
+
+def webp_animation(dice):
+    """One to three frames, the first of which may be smaller than the image, blended or not. Pillow writes none that is smaller."""
+    columns, rows = (max(2, side) for side in size(dice))
+    three = lambda number: struct.pack("<I", number)[:3]
+    alpha, frames = dice.random() < 0.7, []
+    for _ in range(dice.randint(1, 3)):
+        width, height = columns, rows
+        if dice.random() < 0.7:
+            width, height = dice.randint(1, columns), dice.randint(1, rows)
+        left, top = dice.randint(0, (columns - width) // 2), dice.randint(0, (rows - height) // 2)
+        made = image(dice, "RGBA" if alpha else "RGB", width, height)
+        still = webp_chunks(save(made, "WEBP", lossless=dice.random() < 0.7, exact=True))
+        pixels = webp_file((name, content) for name, content in still if name in (b"ALPH", b"VP8 ", b"VP8L"))[12:]
+        place = [left, top, width - 1, height - 1, 100]
+        frames.append((b"ANMF", b"".join(three(number) for number in place) + bytes([dice.randrange(4)]) + pixels))
+    head = bytes([0x12 if alpha else 0x02, 0, 0, 0]) + three(columns - 1) + three(rows - 1)
+    background = bytes(dice.randrange(256) for _ in range(4))
+    return webp_file([(b"VP8X", head), (b"ANIM", background + bytes(2))] + frames)
 
 
 def jpeg(dice):

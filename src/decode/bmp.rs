@@ -159,19 +159,21 @@ fn color_of(palette: &[u8], index: u8) -> [u8; PIXEL] {
     }
 }
 
-/// Unpacks indices, the lowest row first, in the order and with the clipping of Pillow. Returns false if the data end before
-/// the image and before the code for its end.
+/// Unpacks indices, the lowest row first, in the order and with the clipping of Pillow, which refuses files with a row without
+/// pixels. Returns false if the data end before the image and before the code for its end.
 fn run_lengths(mut data: &[u8], bits: u32, width: usize, indices: &mut [u8]) -> bool {
     indices.fill(0);
     let (mut done, mut x) = (0, 0);
+    // True before the first pixel of a row. The code for a row's end also comes after its last pixel, and ends no other row.
+    let mut at_start = true;
     let start = data.len();
     while done < indices.len() {
         let &[count, value, ref rest @ ..] = data else { return false };
         data = rest;
         match (count, value) {
             (0, 0) => {
-                done = done.next_multiple_of(width);
-                x = 0;
+                done = if at_start { done + width } else { done.next_multiple_of(width) }.min(indices.len());
+                (x, at_start) = (0, true);
             }
             (0, 1) => return true,
             (0, 2) => {
@@ -179,6 +181,7 @@ fn run_lengths(mut data: &[u8], bits: u32, width: usize, indices: &mut [u8]) -> 
                 data = rest;
                 done = (done + usize::from(right) + usize::from(up) * width).min(indices.len());
                 x = done % width;
+                at_start &= right == 0;
             }
             (0, count) => {
                 let pixels = usize::from(count).min(indices.len() - done);
@@ -196,6 +199,7 @@ fn run_lengths(mut data: &[u8], bits: u32, width: usize, indices: &mut [u8]) -> 
                 data = &data[stored..];
                 done += pixels;
                 x += usize::from(count);
+                at_start = false;
                 // Codes begin at even places.
                 if (start - data.len()) % 2 == 1 {
                     data = data.get(1..).unwrap_or_default();
@@ -212,6 +216,7 @@ fn run_lengths(mut data: &[u8], bits: u32, width: usize, indices: &mut [u8]) -> 
                 }
                 done += pixels;
                 x += pixels;
+                at_start = false;
             }
         }
     }

@@ -81,8 +81,8 @@ pub(super) fn decode(
     options: &DecodeOptions,
     scratch: &mut Scratch,
 ) -> Result<Placed> {
-    let still = if format == ImageFormat::WebP { webp::still(bytes) } else { None };
-    let bytes = still.as_deref().unwrap_or(bytes);
+    let first_frame = if format == ImageFormat::WebP { webp::first_frame(bytes) } else { None };
+    let bytes = first_frame.as_deref().unwrap_or(bytes);
     let pixels = u64::from(size.0) * u64::from(size.1);
     let decoder = open(bytes, format, pixels.saturating_mul(WIDEST).saturating_add(METADATA as u64))?;
     if decoder.dimensions() != size {

@@ -7,8 +7,9 @@
 //! | WebP | the chunk EXIF | the chunk XMP |
 //! | TIFF | the file's first directory | its tag 700 |
 //!
-//! Not read, as Pillow does not: the PNG text "Raw profile type APP1", XMP in GIF. Broken metadata are ignored, since the
-//! image can still be decoded.
+//! Not read, as Pillow does not: the PNG text "Raw profile type APP1", XMP in GIF. Broken metadata are no error, since the
+//! image can still be decoded. EXIF data without the header of a TIFF mean that the image is not turned, whatever XMP says:
+//! so it is in Pillow for JPEG, while PNG and WebP with such data are errors there.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -22,6 +23,8 @@ use super::directory::Tiff;
 /// The number of the orientation tag.
 pub(super) const TAG: u16 = 274;
 const PREFIX: &[u8] = b"Exif\0\0";
+/// Bytes before a TIFF's first directory.
+const TIFF_HEADER: usize = 8;
 /// The most bytes that a compressed text of a PNG is unpacked to, as in Pillow.
 const MOST_TEXT: u64 = 1 << 20;
 
@@ -38,8 +41,17 @@ pub(super) fn valid(tag: Option<i64>) -> u8 {
 
 /// Returns the orientation tag of EXIF data with its prefix once, twice, or without.
 fn in_exif(exif: &[u8]) -> Option<i64> {
-    let once = exif.strip_prefix(PREFIX).unwrap_or(exif);
-    let tiff = Tiff::open(once.strip_prefix(PREFIX).unwrap_or(once))?;
+    after_prefix(exif.strip_prefix(PREFIX).unwrap_or(exif))
+}
+
+/// Returns the orientation tag of EXIF data whose first prefix was taken off, and which may have another one. It is 0, which is
+/// no orientation, if the data are there and none of EXIF.
+fn after_prefix(exif: &[u8]) -> Option<i64> {
+    let exif = exif.strip_prefix(PREFIX).unwrap_or(exif);
+    if exif.is_empty() {
+        return None;
+    }
+    let Some(tiff) = Tiff::open(exif).filter(|_| exif.len() >= TIFF_HEADER) else { return Some(0) };
     // The last one counts where there are several.
     tiff.first()?.filter(|entry| entry.tag == TAG).filter_map(|entry| entry.orientation()).last()
 }
@@ -60,20 +72,17 @@ pub(super) fn in_xmp(xmp: &[u8]) -> Option<i64> {
 
 /// The orientation of a JPEG, whose first EXIF segment the header has.
 pub(super) fn of_jpeg(bytes: &[u8], header: &gpufeed_jpeg::Header<'_>) -> u8 {
-    if let Some(tag) = header.exif.and_then(in_exif) {
+    // Nothing else has to be looked at where the first segment has a valid one.
+    if let Some(tag @ 1..=8) = header.exif.and_then(after_prefix) {
         return valid(Some(tag));
     }
     let before_scan = || {
         let end = |marker| matches!(marker, Segments::SOS | Segments::EOI);
         Segments::new(bytes).take_while(move |&(marker, _)| !end(marker)).filter(|&(marker, _)| marker == 0xE1)
     };
-    let segments = before_scan().filter_map(|(_, payload)| payload.strip_prefix(PREFIX));
-    let exif = match segments.clone().count() {
-        0 | 1 => None,
-        _ => Some(segments.collect::<Vec<_>>().concat()),
-    };
+    let exif: Vec<_> = before_scan().filter_map(|(_, payload)| payload.strip_prefix(PREFIX)).collect();
     let xmp = before_scan().filter_map(|(_, payload)| payload.strip_prefix(b"http://ns.adobe.com/xap/1.0/\0")).last();
-    orientation(exif.as_deref(), xmp)
+    valid(after_prefix(&exif.concat()).or_else(|| in_xmp(xmp?)))
 }
 
 /// The orientation of a WebP file.

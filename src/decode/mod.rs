@@ -137,8 +137,8 @@ struct Placed {
 /// [`ErrorKind::Argument`] if the region is empty or reaches outside the image; [`ErrorKind::TooManyPixels`];
 /// [`ErrorKind::TooMuchMemory`]; [`ErrorKind::NoMemory`] if the system has less memory (for the decoder's own memory a
 /// trial allocation checks this); [`ErrorKind::TruncatedImage`] and [`ErrorKind::Decode`] for damaged bytes. A
-/// decoder's panic is an [`ErrorKind::Decode`] too, and still runs the process's panic hook. `scratch` stays usable
-/// after every error.
+/// decoder's panic is an [`ErrorKind::Decode`] with the panic's message, and is not printed. `scratch` stays usable after
+/// every error.
 pub fn decode<'a>(
     bytes: &[u8],
     probe: &Probe,

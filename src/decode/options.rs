@@ -39,8 +39,9 @@ pub enum Truncated {
     /// Refuses the truncated file with [`ErrorKind::TruncatedImage`].
     #[default]
     Error,
-    /// Uses the pixels that can be decoded. The rest is gray (128) in a JPEG and black in other formats. A file with an
-    /// incomplete header is still refused, and so is a JPEG of more than 2,048 pixels for each of its bytes.
+    /// Uses the pixels that can be decoded. The rest is gray (128) in a JPEG, the palette's colour 0 in a BMP of run
+    /// lengths, and black in other files. A file with an incomplete header is still refused, and so is a JPEG of more
+    /// than 2,048 pixels for each of its bytes.
     ///
     /// An 8-bit sequential JPEG of one or three components has libjpeg-turbo's pixels, bit for bit: after an
     /// undecodable code, reading continues as far as it can. Progressive and four-component JPEGs have the pixels

@@ -1,6 +1,7 @@
 //! What a plan needs between its stages: whatever the image, when a loader is built, and for a sample, before it is
 //! decoded.
 
+use super::scratch::Intermediates;
 use crate::cpu::needed::{Needed, by_route};
 use crate::error::{ErrorKind, Result};
 use crate::plan::route::{Origin, Route};
@@ -20,7 +21,7 @@ pub(super) struct LargeImages {
 
 /// The room of a large image. Dropping it returns the room.
 #[derive(Debug)]
-pub(super) struct Room<'a> {
+struct Room<'a> {
     images: &'a LargeImages,
     bytes: u64,
 }
@@ -31,9 +32,25 @@ impl LargeImages {
         LargeImages { share, left: Mutex::new(most), freed: Condvar::new() }
     }
 
-    /// Waits for the room of an image of `bytes`, at most those of all; `None` for an image that needs no room. Whoever
-    /// has room computes and waits for nobody, so that the wait ends.
-    pub(super) fn enter(&self, bytes: u64) -> Option<Room<'_>> {
+    /// Does `work` for an image that takes `bytes` of a worker's memory, at most those of all. A large image waits for room,
+    /// and its memory is freed before others have the room, also where the work has failed. `work` waits for nobody, so
+    /// that the wait ends.
+    pub(super) fn within<T>(
+        &self,
+        bytes: u64,
+        memory: &mut Intermediates,
+        work: impl FnOnce(&mut Intermediates) -> T,
+    ) -> T {
+        let room = self.enter(bytes);
+        let done = work(memory);
+        if room.is_some() {
+            *memory = Intermediates::default();
+        }
+        done
+    }
+
+    /// Waits for the room of an image; `None` for an image that needs no room.
+    fn enter(&self, bytes: u64) -> Option<Room<'_>> {
         if bytes <= self.share {
             return None;
         }
@@ -121,4 +138,23 @@ fn check(split: &CacheSplit, needed: Needed, size: (u32, u32), most: u64) -> Res
         memory_budget: most,
     }
     .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_a_large_image_is_freed_also_where_it_has_failed() {
+        let images = LargeImages::new(100, 1000);
+        let mut memory = Intermediates::default();
+        let fail = |memory: &mut Intermediates| {
+            memory.fallback = vec![1.0; 50];
+            Err::<(), _>("failed")
+        };
+        assert!(images.within(500, &mut memory, fail).is_err());
+        assert_eq!((memory.fallback.capacity(), *images.left.lock()), (0, 1000));
+        assert!(images.within(100, &mut memory, fail).is_err());
+        assert_eq!(memory.fallback.len(), 50, "a worker keeps its share");
+    }
 }

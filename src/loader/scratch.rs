@@ -19,6 +19,12 @@ pub(super) struct PixelScratch {
     pub(super) decoder: DecoderScratch,
     /// Pixels that the data set holds in memory, converted for the executors.
     pub(super) gathered: Gathered,
+    pub(super) between: Intermediates,
+}
+
+/// What is taken between the stages of the plan.
+#[derive(Debug, Default)]
+pub(super) struct Intermediates {
     /// The result of a prefix at which the views begin.
     pub(super) prefix: PrefixBuffers,
     /// The result of a prefix that only the cache needs.
@@ -35,35 +41,29 @@ pub(super) struct Gathered {
     pub(super) floats: Vec<f32>,
 }
 
-impl PixelScratch {
-    /// Frees what was taken between the stages of the plan.
-    pub(super) fn free_intermediates(&mut self) {
-        (self.prefix, self.insertion, self.fallback) = Default::default();
-        self.cpu = cpu::CpuScratch::default();
-    }
-}
-
 impl WorkerScratch {
     /// Makes the memory of every worker as large as that of the largest one.
     pub(super) fn level(all: &mut [WorkerScratch]) {
         let Some((largest, others)) = all.split_first_mut() else { return };
         // With a single worker, this makes its two alternating buffers equally large.
-        largest.pixels.cpu.reserve_like(&cpu::CpuScratch::default());
+        largest.pixels.between.cpu.reserve_like(&cpu::CpuScratch::default());
         others.iter().for_each(|other| largest.reserve_like(other));
         others.iter_mut().for_each(|other| other.reserve_like(largest));
     }
 
     fn reserve_like(&mut self, other: &WorkerScratch) {
         let WorkerScratch { file, pixels } = self;
-        let PixelScratch { decoder, gathered, prefix, insertion, fallback, cpu } = pixels;
+        let PixelScratch { decoder, gathered, between } = pixels;
+        let Intermediates { prefix, insertion, fallback, cpu } = between;
         reserve_like(file, &other.file);
         decoder.reserve_like(&other.pixels.decoder);
         reserve_like(&mut gathered.bytes, &other.pixels.gathered.bytes);
         reserve_like(&mut gathered.floats, &other.pixels.gathered.floats);
-        prefix.reserve_like(&other.pixels.prefix);
-        insertion.reserve_like(&other.pixels.insertion);
-        reserve_like(fallback, &other.pixels.fallback);
-        cpu.reserve_like(&other.pixels.cpu);
+        let other = &other.pixels.between;
+        prefix.reserve_like(&other.prefix);
+        insertion.reserve_like(&other.insertion);
+        reserve_like(fallback, &other.fallback);
+        cpu.reserve_like(&other.cpu);
     }
 }
 

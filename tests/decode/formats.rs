@@ -99,6 +99,54 @@ fn orientation_turns_jpeg_png_and_only_on_request() {
     let expected = image::imageops::rotate90(&picture(5, 3)).into_raw();
     assert_eq!(all_of(&png, &DecodeOptions::default()).unwrap(), expected);
 }
+
+/// A BMP of run lengths whose palette has the colour (n, 2n, 3n) at index n.
+fn run_lengths((width, height): (u32, u32), bits: u16, data: &[u8]) -> Vec<u8> {
+    let palette: Vec<u8> = (0..1_u32 << bits).flat_map(|n| [3 * n, 2 * n, n, 0].map(|level| level as u8)).collect();
+    let offset = 54 + palette.len() as u32;
+    let compression: u32 = if bits == 8 { 1 } else { 2 };
+    let longs = |longs: &[u32]| longs.iter().flat_map(|long| long.to_le_bytes()).collect::<Vec<u8>>();
+    let (file, image) = (longs(&[offset + data.len() as u32, 0, offset]), longs(&[40, width, height]));
+    let form = [1_u16.to_le_bytes(), bits.to_le_bytes()].concat();
+    let rest = longs(&[compression, data.len() as u32, 0, 0, 0, 0]);
+    [&b"BM"[..], &file, &image, &form, &rest, &palette, data].concat()
+}
+
+/// Pillow refuses files with a row of which no pixel is stored; such a row has colour 0. The lowest row is the first.
+#[test]
+fn rows_of_run_lengths_lie_where_they_are_stored() {
+    type Case<'a> = (u16, &'a [u8], [[u8; 3]; 3]);
+    let cases: [Case<'_>; 8] = [
+        (8, &[3, 5, 0, 0, 0, 0, 3, 6, 0, 1], [[5; 3], [0; 3], [6; 3]]),
+        (4, &[3, 0x55, 0, 0, 0, 0, 3, 0x66, 0, 1], [[5; 3], [0; 3], [6; 3]]),
+        (8, &[0, 0, 0, 0, 3, 6, 0, 1], [[0; 3], [0; 3], [6; 3]]),
+        // Without codes for the ends of whole rows, and with them.
+        (8, &[3, 5, 3, 6, 3, 7, 0, 1], [[5; 3], [6; 3], [7; 3]]),
+        (8, &[3, 5, 0, 0, 1, 6, 0, 0, 0, 3, 7, 8, 9, 0, 0, 0, 0, 1], [[5; 3], [6, 0, 0], [7, 8, 9]]),
+        // A jump to the begin of a row, whose end comes next; one within a row; one to the end of a row.
+        (8, &[0, 2, 0, 1, 0, 0, 3, 7, 0, 1], [[0; 3], [0; 3], [7; 3]]),
+        (8, &[0, 2, 1, 0, 1, 5, 0, 0, 0, 0, 1, 7, 0, 1], [[0, 5, 0], [0; 3], [7, 0, 0]]),
+        (8, &[1, 4, 0, 2, 2, 0, 0, 0, 3, 6, 0, 0, 3, 7, 0, 1], [[4, 0, 0], [6; 3], [7; 3]]),
+    ];
+    for (bits, data, rows) in cases {
+        let colors = rows.iter().rev().flatten().flat_map(|&n| [n, 2 * n, 3 * n]);
+        let found = all_of(&run_lengths((3, 3), bits, data), &DecodeOptions::default());
+        assert_eq!(found.unwrap(), colors.collect::<Vec<u8>>(), "{data:?}");
+    }
+}
+
+#[test]
+fn missing_pixels_of_run_lengths_have_colour_0() {
+    let mut cut = run_lengths((2, 2), 8, &[2, 5, 0, 0]);
+    cut[54..57].copy_from_slice(&[30, 20, 10]);
+    assert!(matches!(
+        all_of(&cut, &DecodeOptions::default()).unwrap_err().kind(),
+        ErrorKind::TruncatedImage { format: "BMP", .. }
+    ));
+    let filled = all_of(&cut, &options(|options| options.truncated = Truncated::Fill)).unwrap();
+    assert_eq!(filled, [10, 20, 30, 10, 20, 30, 5, 10, 15, 5, 10, 15]);
+}
+
 #[test]
 fn a_region_outside_the_image_is_an_argument_error() {
     let bytes = encode(picture(20, 10), Codec::Jpeg);

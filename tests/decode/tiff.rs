@@ -6,6 +6,8 @@ use gpufeed_testing::encoded::{all_of, encode, options, picture};
 
 const SHORT: u16 = 3;
 const LONG: u16 = 4;
+/// Two values each.
+const RATIONAL: u16 = 5;
 
 /// A little-endian TIFF of `chunks`, with these tags: number, type, values.
 fn tiff(tags: &[(u16, u16, &[u32])], chunks: &[&[u8]]) -> Vec<u8> {
@@ -28,15 +30,14 @@ fn tiff(tags: &[(u16, u16, &[u32])], chunks: &[&[u8]]) -> Vec<u8> {
     let mut entries = Vec::new();
     for (tag, kind, values) in &tags {
         let size = if *kind == SHORT { 2 } else { 4 };
+        let count = if *kind == RATIONAL { values.len() / 2 } else { values.len() };
         let mut packed: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()[..size].to_vec()).collect();
         if packed.len() > 4 {
             let at = directory + 2 + 12 * tags.len() + 4 + later.len();
             later.extend(std::mem::replace(&mut packed, (at as u32).to_le_bytes().to_vec()));
         }
         packed.resize(4, 0);
-        entries.extend(
-            [&tag.to_le_bytes()[..], &kind.to_le_bytes(), &(values.len() as u32).to_le_bytes(), &packed].concat(),
-        );
+        entries.extend([&tag.to_le_bytes()[..], &kind.to_le_bytes(), &(count as u32).to_le_bytes(), &packed].concat());
     }
     let count = (tags.len() as u16).to_le_bytes();
     let head = [&b"II*\0"[..], &(directory as u32).to_le_bytes()].concat();
@@ -127,6 +128,17 @@ fn headers_that_lie_cost_nothing() {
     overlapping.extend([(266, SHORT, &[2][..]), (278, LONG, &[1][..])]);
     overlapping.extend([(273, LONG, &offsets[..]), (279, LONG, &lengths[..])]);
     assert!(reason(&tiff(&overlapping, &[&vec![128; 1 << 20]])).contains("overlap"));
+    // Tiles of which one column is in the image, and whose data are the same, without compression.
+    let (size, how, offsets) = ([1, 3000], [1, 1], vec![8; 3000]);
+    let mut wide = tags(&size, &how, &[8], &[1]);
+    wide.extend([(322, LONG, &[1 << 20][..]), (323, LONG, &[1][..]), (324, LONG, &offsets[..])]);
+    assert!(reason(&tiff(&wide, &[&vec![7; 1 << 20]])).contains("far larger than the image"));
+    // A tile that is much larger than its image is none of these.
+    let (size, edge) = ([3, 2], [1 << 13]);
+    let mut one = tags(&size, &how, &[8], &[1]);
+    one.extend([(322, LONG, &edge[..]), (323, LONG, &edge[..])]);
+    let file = tiff(&one, &[&vec![7; 1 << 26]]);
+    assert_eq!(all_of(&file, &DecodeOptions::default()).unwrap(), [7; 18]);
 }
 
 #[test]
@@ -156,6 +168,50 @@ fn premultiplied_gray_is_divided() {
     tags.push((338, SHORT, &[1]));
     let file = tiff(&tags, &[&[50, 100, 20, 0, 90, 255]]);
     assert_eq!(all_of(&file, &DecodeOptions::default()).unwrap(), [[127; 3], [0; 3], [90; 3]].concat());
+}
+
+/// Where dividing by alpha would give other colours than the file's.
+#[test]
+fn colours_multiplied_by_alpha_are_divided_or_refused() {
+    // Colour space, kind of number, bits, meanings of the samples after the colours, samples, a part of the sentence.
+    type Case<'a> = (u32, u32, u32, &'a [u32], usize, &'a str);
+    let cases: [Case<'_>; 7] = [
+        (1, 3, 32, &[1], 2, "gray of 32-bit floats that were multiplied by alpha"),
+        (1, 1, 32, &[1], 2, "gray of 32-bit integers that were multiplied by alpha"),
+        (1, 2, 16, &[1], 2, "gray of 16-bit signed integers that were multiplied by alpha"),
+        (5, 1, 8, &[1], 5, "CMYK of 8-bit integers that were multiplied by alpha"),
+        (3, 1, 8, &[1], 2, "palettes of 8-bit integers that were multiplied by alpha"),
+        (2, 1, 8, &[0, 1], 5, "not as the first sample after them"),
+        (2, 1, 8, &[2, 0, 1], 6, "not as the first sample after them"),
+    ];
+    let palette = vec![0; 768];
+    for (color, kind, bits, extra, samples, sentence) in cases {
+        let (size, how, count) = ([1, 1], [1, color], [samples as u32]);
+        let (bits, kinds) = (vec![bits; samples], vec![kind; samples]);
+        let mut tags = tags(&size, &how, &bits, &count);
+        tags.extend([(338, SHORT, extra), (339, SHORT, &kinds[..]), (320, SHORT, &palette[..])]);
+        let reason = reason(&tiff(&tags, &[&[100; 24]]));
+        assert!(reason.contains(sentence), "{reason}, not {sentence}");
+    }
+    // Code 1 counts for the sample that it stands for, and no further than samples go.
+    for (extra, first) in [(&[1, 0][..], 127), (&[0, 0, 1][..], 50)] {
+        let mut tags = tags(&[1, 1], &[1, 2], &[8; 5], &[5]);
+        tags.push((338, SHORT, extra));
+        let file = tiff(&tags, &[&[50, 100, 20, 100, 1]]);
+        assert_eq!(all_of(&file, &DecodeOptions::default()).unwrap()[0], first, "{extra:?}");
+    }
+}
+
+/// Levels of black that are far outside of the samples are levels, not a panic.
+#[test]
+fn levels_of_black_and_white_may_be_any_numbers() {
+    const FAR: u32 = u32::MAX;
+    for black_and_white in [[FAR, 1, 255, 1], [FAR, 1, FAR, 1], [0, 1, FAR, 1], [FAR, FAR, 0, 0], [0, 0, 0, 0]] {
+        let mut tags = tags(&[2, 2], &[1, 6], &[8; 3], &[3]);
+        let all = black_and_white.repeat(3);
+        tags.extend([(530, SHORT, &[2, 2][..]), (532, RATIONAL, &all[..])]);
+        all_of(&tiff(&tags, &[&[16, 90, 160, 235, 100, 200]]), &DecodeOptions::default()).unwrap();
+    }
 }
 
 /// A depth that Pillow does not read: 10 bits, of which the highest 8 count.

@@ -5,6 +5,9 @@ use crate::dataset::address::{check, without_credentials};
 use crate::error::{Error, Result};
 use url::Url;
 
+/// Most bytes of a key. Stores have keys of up to 1 KiB, and an address of 64 KiB fits no request.
+pub(super) const LONGEST_KEY: usize = 8 << 10;
+
 /// An address: where its store is, and the key of the object or the prefix in it.
 #[derive(Clone)]
 pub(super) struct Address {
@@ -48,6 +51,11 @@ impl Address {
         let key = base.path().trim_matches('/').to_owned();
         let key = if web { percent_decoded(&key) } else { raw_key(text) };
         let key = key.ok_or_else(|| refused("the path is not UTF-8".to_owned()))?;
+        if key.len() > LONGEST_KEY {
+            let begin: String = without_credentials(text).chars().take(100).collect();
+            let reason = format!("{begin}...: the key has {} bytes, of which a request takes {LONGEST_KEY}", key.len());
+            return Err(Error::argument("address", reason));
+        }
         base.set_path("");
         base.set_fragment(None);
         Ok(Address { base, key })

@@ -155,6 +155,19 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_stands_for_a_metadata_address_is_none_to_be_sent_on_to() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let resolved = |name: &str, reach| {
+            let found = runtime.block_on(Names { shuffled: false, reach }.resolve(name.parse().unwrap()));
+            found.map(|addresses| addresses.count()).map_err(|error| error.to_string())
+        };
+        let error = resolved("169.254.169.254", Reach::Redirects).unwrap_err();
+        assert!(error.contains("sends requests on to 169.254.169.254, which stands for a metadata"), "{error}");
+        assert_eq!(resolved("169.254.169.254", Reach::Settings), Ok(1));
+        assert_eq!(resolved("127.0.0.1", Reach::Redirects), Ok(1));
+    }
+
+    #[test]
     fn settings_of_the_stores_library_are_taken_or_named() {
         made(&[]).unwrap();
         made(&[

@@ -1,16 +1,20 @@
-//! Listings, page by page: a server may send the same page again and again, or pages without an end.
+//! Listings, page by page: a server may send the same page again and again, pages without an end, or keys of any length.
 
+use super::address::LONGEST_KEY;
 use super::failure::{RequestFailure, Retry};
 use super::request::{Requests, Retries};
 use super::store::Store;
+use crate::quote::Shown;
 use object_store::ObjectMeta as Meta;
 use object_store::list::{PaginatedListOptions, PaginatedListResult, PaginatedListStore};
 use object_store::path::Path;
 use std::collections::HashSet;
 use std::io;
 
-/// Most objects of a listing: their descriptions take a GiB.
+/// Most objects of a listing: their descriptions take a GiB besides their texts.
 const OBJECTS: usize = 4 << 20;
+/// Most bytes of all keys, ETags and tokens of a listing.
+const TEXTS: usize = 1 << 30;
 /// Most pages without an object, one after the other: stores send a few where many objects were removed.
 const EMPTY: usize = 1000;
 
@@ -18,6 +22,32 @@ fn endless(what: &str) -> io::Error {
     let reason =
         format!("the folder cannot be listed: {what}; write the files as a brace list, as in part-{{000..041}}.tar");
     RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, reason).into_error(None, 0)
+}
+
+/// The bytes of the texts that a listing keeps.
+#[derive(Default)]
+struct Texts(usize);
+
+impl Texts {
+    /// Counts a text, which is called `what` in errors.
+    fn add(&mut self, what: &str, text: &str) -> io::Result<()> {
+        if text.len() > LONGEST_KEY {
+            let begin: String = text.chars().take(60).collect();
+            let length = text.len();
+            return Err(endless(&format!("{what} has {length} bytes, above {LONGEST_KEY} ({}...)", Shown(begin))));
+        }
+        self.0 += text.len();
+        if self.0 > TEXTS {
+            return Err(endless("its keys have more than 1 GiB together"));
+        }
+        Ok(())
+    }
+
+    fn add_object(&mut self, object: &Meta) -> io::Result<()> {
+        self.add("a key", object.location.as_ref())?;
+        let more = [("an ETag", &object.e_tag), ("a version", &object.version)];
+        more.into_iter().try_for_each(|(what, text)| self.add(what, text.as_deref().unwrap_or_default()))
+    }
 }
 
 impl Requests {
@@ -32,12 +62,15 @@ impl Requests {
         let prefix: &str = prefix.as_ref();
         let prefix = (!prefix.is_empty()).then(|| format!("{prefix}/"));
         let (mut found, mut passed, mut empty, mut token) = (Vec::new(), HashSet::new(), 0, None);
+        let mut texts = Texts::default();
         loop {
             let page = self.page(store, &**pages, prefix.as_deref(), token).await?;
             empty = if page.result.objects.is_empty() { empty + 1 } else { 0 };
+            page.result.objects.iter().try_for_each(|object| texts.add_object(object))?;
             found.extend(page.result.objects);
             let next = page.page_token.filter(|token| !token.is_empty());
             let Some(next) = next else { return Ok(found) };
+            texts.add("the token of the next page", &next)?;
             if !passed.insert(next.clone()) {
                 return Err(endless("the server sends the same page again"));
             }
@@ -66,5 +99,22 @@ impl Requests {
                 Err(error) => retries.again(store.failure(&error), None).await?,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_texts_of_a_listing_have_a_bound_together_and_each() {
+        let mut texts = Texts::default();
+        let error = texts.add("a key", &"k".repeat(LONGEST_KEY + 1)).unwrap_err().to_string();
+        assert!(error.contains("a key has 8193 bytes") && error.len() < 300, "{error}");
+        let longest = "k".repeat(LONGEST_KEY);
+        for _ in 0..TEXTS / LONGEST_KEY {
+            texts.add("a key", &longest).unwrap();
+        }
+        assert!(texts.add("a key", "k").unwrap_err().to_string().contains("1 GiB"));
     }
 }

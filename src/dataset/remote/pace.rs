@@ -26,6 +26,11 @@ impl Pace {
         Pace { timeout, least, window, waited: Duration::ZERO, came: 0 }
     }
 
+    /// No least rate, and this time in which a server may send nothing.
+    pub(super) fn of_any_rate(timeout: Duration) -> Pace {
+        Pace { timeout, least: 0, window: Duration::MAX, waited: Duration::ZERO, came: 0 }
+    }
+
     /// Waits for the next part of an answer.
     ///
     /// # Errors

@@ -32,6 +32,11 @@ const ERROR: usize = 64 << 10;
 /// Bytes of any other body but an object's. The longest pages of listings, Azure's with 5000 long keys, have half of that.
 const PAGE: usize = 64 << 20;
 
+tokio::task_local! {
+    /// The bytes of the object that the task's requests make of parts that the store has.
+    pub(super) static COMPLETED: u64;
+}
+
 /// Marks a request whose answer describes an object, or has its bytes: these are not read here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OfObject;
@@ -105,6 +110,7 @@ impl HttpService for Bounded {
                 request.headers_mut().insert("authorization", value);
             }
             let of_object = request.extensions().get::<OfObject>().is_some();
+            let (reads, limit) = (request.method() == "GET", self.limit(&request));
             let mut answer = self.follow(request).await?;
             if !answer.status().is_success() {
                 return Ok(self.cut(answer).await);
@@ -113,7 +119,13 @@ impl HttpService for Bounded {
                 headers::check(&mut answer).map_err(failed)?;
                 return Ok(answer);
             }
-            self.whole(answer).await
+            if reads {
+                return self.whole(answer, Pace::new(&self.connector.settings)).await;
+            }
+            // A store that makes an object of its parts sends a space now and then until it is there: the answer has a
+            // time limit, and no least rate.
+            let late = |_| failed(RequestFailure::timed_out(limit.as_secs_f64(), "no end of the answer came"));
+            timeout(limit, self.whole(answer, Pace::of_any_rate(limit))).await.map_err(late)?
         })
     }
 }
@@ -132,7 +144,9 @@ impl Bounded {
                 return Ok(answer);
             }
             let from = passed.last().unwrap_or(&first);
-            let target = redirect::target(from, location.to_str().ok()).map_err(failed)?;
+            // Servers write other characters than ASCII as they are.
+            let location = std::str::from_utf8(location.as_bytes()).ok();
+            let target = redirect::target(from, location).map_err(failed)?;
             if passed.contains(&target) {
                 return Err(failed(redirect::refused("in a circle")));
             }
@@ -151,12 +165,18 @@ impl Bounded {
     /// Makes one request, and waits for the beginning of its answer.
     async fn answer(&self, request: HttpRequest, elsewhere: bool) -> Result<HttpResponse, HttpError> {
         count(&self.connector.counters.requests);
-        // A store says nothing while it is written to: it has a second for each MB besides.
-        let written = Duration::from_secs(request.body().content_length() as u64 / 1_000_000);
-        let limit = self.connector.settings.timeout + written;
+        let limit = self.limit(&request);
         let client = if elsewhere { self.elsewhere()? } else { &self.first };
         let late = |_| failed(RequestFailure::timed_out(limit.as_secs_f64(), "no answer came"));
         timeout(limit, client.execute(request)).await.map_err(late)?
+    }
+
+    /// The time in which an answer has to begin, and one to a request that writes has to end. A store says nothing while it
+    /// is written to: it has a second for each MB besides.
+    fn limit(&self, request: &HttpRequest) -> Duration {
+        let completed = COMPLETED.try_with(|bytes| *bytes).unwrap_or(0);
+        let written = request.body().content_length() as u64 + completed;
+        self.connector.settings.timeout + Duration::from_secs(written / 1_000_000)
     }
 
     fn elsewhere(&self) -> Result<&HttpClient, HttpError> {
@@ -186,10 +206,9 @@ impl Bounded {
     }
 
     /// An answer with its whole body: a page of a listing, what a store says of an upload, credentials.
-    async fn whole(&self, answer: HttpResponse) -> Result<HttpResponse, HttpError> {
+    async fn whole(&self, answer: HttpResponse, mut pace: Pace) -> Result<HttpResponse, HttpError> {
         let (head, body) = answer.into_parts();
         let mut bytes = Vec::new();
-        let mut pace = Pace::new(&self.connector.settings);
         let mut parts = body.bytes_stream();
         while let Some(part) = pace.next(parts.next()).await.map_err(failed)? {
             let part = part?;

@@ -3,6 +3,7 @@
 use super::Remote;
 use super::failure::RequestFailure;
 use super::request::{Requests, Retries};
+use super::service::COMPLETED;
 use super::store::Store;
 use crate::error::{Error, Result};
 use crate::regular_file;
@@ -143,7 +144,7 @@ impl Upload {
         let mut retries = Retries::new(&self.requests);
         loop {
             let complete = parts_of(&self.store)?.complete_multipart(&self.key, &self.id, parts.clone());
-            let failure = match complete.await {
+            let failure = match COMPLETED.scope(length, complete).await {
                 Ok(_) => return Ok(()),
                 Err(error) => self.store.failure_to_write(&error),
             };

@@ -114,6 +114,12 @@ impl Layout<'_> {
         if self.predictor == Predictor::Float { self.row_bytes(1) } else { 0 }
     }
 
+    /// Bytes of all samples of the image.
+    pub(super) fn image_bytes(&self) -> u64 {
+        let samples = (u64::from(self.size.0) * u64::from(self.size.1)).saturating_mul(self.samples as u64);
+        samples.saturating_mul(u64::from(self.bits)).div_ceil(8)
+    }
+
     pub(super) fn chunk_bytes(&self) -> u64 {
         self.row_bytes(self.chunk.1.into())
     }
@@ -206,6 +212,16 @@ impl Layout<'_> {
         };
         if !depth_is_read {
             return Err(refused(format!("{color} of {bits}-bit {} is not supported", kinds(kind))));
+        }
+        let divided = match (self.color, kind) {
+            (Color::Rgb, _) => true,
+            (Color::Gray { .. }, Kind::Unsigned) => bits <= 16,
+            _ => false,
+        };
+        if self.premultiplied && !divided {
+            let reason =
+                format!("{color} of {bits}-bit {} that were multiplied by alpha is not supported", kinds(kind));
+            return Err(refused(reason));
         }
         if let (Color::Gray { .. } | Color::Palette(_), 3..) = (self.color, self.samples) {
             return Err(refused(format!("{color} with {} samples a pixel is not supported", self.samples)));

@@ -149,7 +149,13 @@ impl<'a> Tags<'a> {
         };
         layout.color = self.color(&layout, ycbcr)?;
         let extra = samples - layout.color.samples();
-        layout.premultiplied = extra > 0 && first(self.extra, 0) == 1;
+        let multiplied = |value: i64| value == 1;
+        layout.premultiplied = extra > 0 && multiplied(first(self.extra, 0));
+        if self.extra.is_some_and(|values| values.iter().take(extra).skip(1).any(multiplied)) {
+            return Err(refused(
+                "alpha that colours were multiplied by, but not as the first sample after them, is not supported",
+            ));
+        }
         layout.check()?;
         Ok(layout)
     }

@@ -17,13 +17,19 @@ pub(super) struct Unpacker<'a> {
     /// Truncated pixels are filled instead of refused.
     fill: bool,
     jpeg: &'a mut gpufeed_jpeg::Decoder,
-    /// Bytes of the file that may still be read: chunks that overlap again and again would take for ever.
-    budget: usize,
+    /// Bytes that may still be read and unpacked: chunks that overlap again and again, or of which hardly anything is in
+    /// the image, would take for ever.
+    budget: u64,
 }
 
 impl<'a> Unpacker<'a> {
     pub(super) fn new(layout: &'a Layout<'a>, fill: bool, jpeg: &'a mut gpufeed_jpeg::Decoder) -> Self {
-        let budget = layout.tiff.bytes().len().saturating_mul(64).saturating_add(64 << 20);
+        let file = layout.tiff.bytes().len() as u64;
+        let chunk = layout.chunk_bytes().saturating_mul(layout.planes_needed() as u64);
+        // Much more than chunks have that do not overlap: an image of uncompressed ones is in the file.
+        let most =
+            [file.saturating_mul(64), layout.image_bytes().saturating_mul(16), chunk.saturating_mul(2), 64 << 20];
+        let budget = most.into_iter().fold(0, u64::saturating_add);
         Unpacker { layout, fill, jpeg, budget }
     }
 
@@ -33,6 +39,7 @@ impl<'a> Unpacker<'a> {
         let file = layout.tiff.bytes();
         let offset = layout.offsets.get(index).and_then(|offset| usize::try_from(offset).ok());
         let data = offset.and_then(|offset| file.get(offset..)).unwrap_or_default();
+        self.charge(target.len())?;
         if layout.compression == Compression::None {
             // The length of the pixels is known, and the one in the file often wrong.
             let length = data.len().min(target.len());
@@ -44,7 +51,7 @@ impl<'a> Unpacker<'a> {
         }
         let length = layout.lengths.and_then(|lengths| usize::try_from(lengths.get(index)?).ok());
         let data = &data[..length.unwrap_or(data.len()).min(data.len())];
-        self.budget = self.budget.checked_sub(data.len()).ok_or_else(|| refused("its strips or tiles overlap"))?;
+        self.charge(data.len())?;
         let reversed: Vec<u8>;
         let data = if layout.reversed {
             reversed = data.iter().map(|byte| byte.reverse_bits()).collect();
@@ -74,6 +81,12 @@ impl<'a> Unpacker<'a> {
             Compression::WebP => webp(layout, data, rows, target),
             Compression::Jpeg => jpeg::unpack(layout, data, rows, self.fill, self.jpeg, target),
         }
+    }
+
+    fn charge(&mut self, bytes: usize) -> Result<()> {
+        let over = || refused("its strips or tiles overlap, or are far larger than the image");
+        self.budget = self.budget.checked_sub(bytes as u64).ok_or_else(over)?;
+        Ok(())
     }
 }
 

@@ -91,7 +91,8 @@ impl Tables {
         let (d1, d2, d3, d4) = (fixed(red), -fixed(r * red / g), fixed(blue), -fixed(b * blue / g));
         let code = |c: i32, black: f32, white: f32, range: f32| {
             let span = if white - black != 0.0 { white - black } else { 1.0 };
-            ((c - black as i32) as f32 * range / span).clamp(-4096.0, 4096.0) as i32
+            // libtiff subtracts whole numbers, which overflow where a file says that black is far away.
+            ((c as f32 - black.trunc()) * range / span).clamp(-4096.0, 4096.0) as i32
         };
         let [y0, y1, cb0, cb1, cr0, cr1] = ycbcr.black_and_white;
         let chroma = |x: i32, black: f32, white: f32| code(x, black - 128.0, white - 128.0, 127.0);

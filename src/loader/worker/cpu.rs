@@ -6,8 +6,9 @@ use super::{SampleWriter, Stopped, Unfinished, Worker};
 use crate::cpu;
 use crate::loader::cache::Reservation;
 use crate::loader::messages::{ChunkJob, CpuMessage};
-use crate::loader::scratch::{PixelScratch, WorkerScratch};
+use crate::loader::scratch::{Intermediates, PixelScratch, WorkerScratch};
 use crate::loader::stats::Stage;
+use crate::pixels::PixelsRef;
 
 /// Augments a sample into its part of a chunk.
 struct ImageWriter<'a> {
@@ -43,9 +44,26 @@ impl SampleWriter<CpuMessage> for ImageWriter<'_> {
         reservation: Option<Reservation<'_>>,
         scratch: &mut PixelScratch,
     ) -> Result<(), Unfinished> {
-        let PixelScratch { decoder, gathered, prefix, insertion, cpu: executor, .. } = scratch;
+        let PixelScratch { decoder, gathered, between } = scratch;
         let decoded = worker.decode(job, decoder, gathered)?;
-        let room = worker.pipeline.large_images.enter(job.intermediate);
+        let images = &worker.pipeline.large_images;
+        let augmented = images
+            .within(job.intermediate, between, |between| self.augment(worker, job, decoded, reservation, between));
+        Ok(augmented?)
+    }
+}
+
+impl ImageWriter<'_> {
+    /// Runs the stages of the plan on decoded pixels.
+    fn augment(
+        &mut self,
+        worker: &Worker<'_, CpuMessage>,
+        job: &SampleJob<'_>,
+        decoded: PixelsRef<'_>,
+        reservation: Option<Reservation<'_>>,
+        between: &mut Intermediates,
+    ) -> crate::error::Result<()> {
+        let Intermediates { prefix, insertion, cpu: executor, .. } = between;
         let pixels = worker.run_prefix(&job.route, decoded, prefix, executor)?;
         if let Some(Reservation::Host(reservation)) = reservation {
             worker.insert(reservation, &job.route, pixels, insertion, executor);
@@ -53,15 +71,11 @@ impl SampleWriter<CpuMessage> for ImageWriter<'_> {
         let (pipeline, clock) = (worker.pipeline, &worker.clock);
         let (plan, (begin, _)) = (pipeline.plan(), job.route.views_begin());
         clock.bytes(Stage::Augment, self.out.len() as u64);
-        let augmented = clock.work(Stage::Augment, pipeline.outputs, || {
+        clock.work(Stage::Augment, pipeline.outputs, || {
             let mut images = job.route.views.iter().zip(self.out.chunks_exact_mut(plan.image_bytes(pipeline.size)));
             images.try_for_each(|(view, image)| {
                 cpu::run(plan, &view.program, pixels.region(begin, view.region), view.region, image, executor)
             })
-        });
-        if room.is_some() {
-            scratch.free_intermediates();
-        }
-        Ok(augmented?)
+        })
     }
 }

@@ -8,7 +8,7 @@ use crate::gpu::staging::{MappedRange, OpenRange};
 use crate::loader::cache::Reservation;
 use crate::loader::executor_buffers::GpuBuffers;
 use crate::loader::messages::{GpuMessage, Grant, InSlot, SlotJob, SlotRequest};
-use crate::loader::scratch::{PixelScratch, WorkerScratch};
+use crate::loader::scratch::{Intermediates, PixelScratch, WorkerScratch};
 use crate::loader::stats::Stage;
 use crate::pixels::PixelsRef;
 use crate::plan::cpu_fallback::pixel_bytes;
@@ -53,7 +53,7 @@ impl SampleWriter<GpuMessage> for SlotWriter<'_> {
         reservation: Option<Reservation<'_>>,
         scratch: &mut PixelScratch,
     ) -> Result<InSlot, Unfinished> {
-        let PixelScratch { decoder, gathered, prefix, insertion, fallback, cpu: executor } = scratch;
+        let PixelScratch { decoder, gathered, between } = scratch;
         let clock = &worker.clock;
         let (begin, float) = job.route.views_begin();
         let bytes = match &reservation {
@@ -65,19 +65,34 @@ impl SampleWriter<GpuMessage> for SlotWriter<'_> {
         worker.send(GpuMessage::Request(SlotRequest { order: self.order.take(), batch: self.batch, bytes, reply }))?;
         let decoded = worker.decode(job, decoder, gathered);
         let grant = clock.blocked(|| grant.recv()).map_err(|_| Stopped)?;
-        let room = worker.pipeline.large_images.enter(job.intermediate);
-        let pixels = match decoded {
-            Ok(decoded) => worker.run_prefix(&job.route, decoded, prefix, executor),
-            Err(error) => Err(error),
+        let slot = grant.slot;
+        let copied = match decoded {
+            Ok(decoded) => worker.pipeline.large_images.within(job.intermediate, between, |between| {
+                self.copy(worker, job, (decoded, grant, bytes), reservation, between)
+            }),
+            Err(error) => Err(error.into()),
         };
-        let pixels = match pixels {
-            Ok(pixels) => pixels,
-            Err(error) => {
-                worker.send(GpuMessage::GiveBack { slot: grant.slot })?;
-                return Err(error.into());
-            }
-        };
-        clock.bytes(Stage::Copy, bytes);
+        if let Err(Unfinished::Failed(_)) = copied {
+            worker.send(GpuMessage::GiveBack { slot })?;
+        }
+        copied
+    }
+}
+
+impl SlotWriter<'_> {
+    /// Runs the prefix on decoded pixels, and copies what the views need of its result into the granted bytes.
+    fn copy(
+        &self,
+        worker: &Worker<'_, GpuMessage>,
+        job: &SampleJob<'_>,
+        (decoded, grant, bytes): (PixelsRef<'_>, Grant, u64),
+        reservation: Option<Reservation<'_>>,
+        between: &mut Intermediates,
+    ) -> Result<InSlot, Unfinished> {
+        let Intermediates { prefix, insertion, fallback, cpu: executor } = between;
+        let (begin, _) = job.route.views_begin();
+        let pixels = worker.run_prefix(&job.route, decoded, prefix, executor)?;
+        worker.clock.bytes(Stage::Copy, bytes);
         let mut copy = SlotCopy { worker, grant, used: 0, views: Vec::with_capacity(job.route.views.len()) };
         let reservation = match reservation {
             Some(Reservation::Device(reservation)) => {
@@ -95,18 +110,9 @@ impl SampleWriter<GpuMessage> for SlotWriter<'_> {
                 let mut copied = None;
                 for view in crops {
                     let pixels = pixels.region(begin, view.region);
-                    match copy.view(view, pixels, self.gpu, &mut copied, (fallback, executor)) {
-                        Err(Unfinished::Failed(error)) => {
-                            worker.send(GpuMessage::GiveBack { slot: copy.grant.slot })?;
-                            return Err(error.into());
-                        }
-                        result => result?,
-                    }
+                    copy.view(view, pixels, self.gpu, &mut copied, (fallback, executor))?;
                 }
             }
-        }
-        if room.is_some() {
-            scratch.free_intermediates();
         }
         Ok(InSlot { slot: copy.grant.slot, views: copy.views, reservation })
     }

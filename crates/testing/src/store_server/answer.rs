@@ -44,6 +44,9 @@ pub enum Fault {
     Header(&'static str, &'static str),
     /// These bytes come instead of the answer, and then the connection ends.
     Raw(&'static [u8]),
+    /// These bytes come instead of the answer, so many at once and the others one by one, with a pause before each. Then the
+    /// connection ends.
+    RawSlowly(&'static [u8], u64, Duration),
     /// These bytes come instead of the answer, and then others for as long as somebody reads them.
     Endless(&'static [u8]),
     /// The answer, its head too, comes byte by byte, with a pause before each.
@@ -178,6 +181,10 @@ impl Answer {
                     sent = stream.write_all(&FILLING);
                     state.sent.fetch_add(FILLING.len() as u64, Ordering::Relaxed);
                 }
+                return false;
+            }
+            Fault::RawSlowly(bytes, at_once, pause) => {
+                trickle(stream, state, bytes, &[], at_once as usize, pause);
                 return false;
             }
             Fault::TrickleAll(pause) => return trickle(stream, state, self.head.as_bytes(), &self.body, 0, pause),

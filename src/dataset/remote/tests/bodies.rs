@@ -110,6 +110,30 @@ fn a_listing_that_comes_to_the_same_page_again_ends() {
 }
 
 #[test]
+fn keys_and_tokens_that_fit_no_request_are_an_error() {
+    let key = format!(
+        "<Contents><Key>f/{}</Key><LastModified>2026-11-24T00:00:00.000Z</LastModified><Size>1</Size></Contents>",
+        "k".repeat(9000)
+    );
+    watched(move || {
+        for (fault, says) in [
+            (page("next", &key), "a key has 9002 bytes, above 8192 (f/kkk"),
+            (page(&"t".repeat(9000), ""), "the token of the next page has 9000 bytes"),
+        ] {
+            let server = StoreServer::start();
+            server.script(move |_| fault);
+            let remote = Remote::new(&options(&server)).unwrap();
+            let error = remote.list("s3://bucket/f").unwrap_err().to_string();
+            assert!(error.contains(says) && error.contains("brace list") && error.len() < 500, "{error}");
+            assert_eq!(server.requests(), 1);
+            let address = format!("s3://bucket/{}", "k".repeat(9000));
+            let error = remote.head(&address).unwrap_err().to_string();
+            assert!(error.contains("the key has 9000 bytes") && error.len() < 500, "{error}");
+        }
+    });
+}
+
+#[test]
 fn a_listing_of_empty_pages_without_end_ends() {
     watched(|| {
         let server = StoreServer::start();

@@ -67,6 +67,21 @@ fn a_redirect_within_a_server_keeps_credentials() {
 }
 
 #[test]
+fn a_redirect_may_have_other_characters_than_ascii() {
+    watched(|| {
+        let server = StoreServer::start();
+        server.put("bucket/ü.tar", content(100, 1));
+        let fault = to("/bucket/ü.tar");
+        server.script(move |request| if request.key == "bucket/a" { fault } else { Fault::None });
+        for address in both(&server, "bucket/a") {
+            let mut buffer = [0; 10];
+            open(&address, options(&server)).read_exact(&mut buffer, 5).unwrap();
+            assert!(buffer == content(100, 1)[5..15]);
+        }
+    });
+}
+
+#[test]
 fn a_redirect_to_a_metadata_address_or_another_scheme_is_refused_at_once() {
     watched(|| {
         let server = StoreServer::start();

@@ -115,3 +115,54 @@ fn an_upload_whose_answer_does_not_come_ends() {
         }
     });
 }
+
+/// Answers of S3 to an upload in parts, the last of which comes slowly: so many bytes of its body, all of its head, at once.
+fn parts_that_complete_slowly(server: &StoreServer, spaces: usize, head_too: bool) {
+    let answer =
+        |body: &str| format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let begun = answer("<InitiateMultipartUploadResult><UploadId>7</UploadId></InitiateMultipartUploadResult>");
+    let spaces = " ".repeat(spaces);
+    let done = answer(&format!(
+        "<?xml version=\"1.0\"?>{spaces}<CompleteMultipartUploadResult><ETag>\"a\"</ETag></CompleteMultipartUploadResult>"
+    ));
+    let at_once = if head_too { 0 } else { done.find("<Comp").unwrap() - spaces.len() };
+    let (begun, done) = (Fault::Raw(leaked(begun)), Fault::RawSlowly(leaked(done), at_once as u64, PAUSE / 5));
+    server.script(move |request| match (&*request.method, request.query.contains_key("uploads")) {
+        ("POST", true) => begun,
+        ("POST", false) => done,
+        _ => Fault::None,
+    });
+}
+
+#[test]
+fn a_store_that_makes_an_object_of_parts_has_a_second_for_each_mb() {
+    watched(|| {
+        let server = StoreServer::start();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), content((16 << 20) + 1, 1)).unwrap();
+        // Spaces now and then; nothing for longer than the time limit of other answers.
+        for (options, head_too) in [(slow(&server), false), (options(&server), true)] {
+            parts_that_complete_slowly(&server, if head_too { 1 } else { 100 }, head_too);
+            let remote = Remote::new(&options.retries(0)).unwrap();
+            remote.put_file(&server.s3("bucket/a"), file.path()).unwrap();
+        }
+    });
+}
+
+#[test]
+fn an_answer_to_a_write_that_does_not_end_is_an_error() {
+    watched(|| {
+        let server = StoreServer::start();
+        let head = "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 1000\r\n\r\n";
+        let fault = Fault::RawSlowly(leaked(format!("{head}{}", " ".repeat(1000))), head.len() as u64, PAUSE);
+        server.script(move |_| fault);
+        let remote = Remote::new(&options(&server).retries(0)).unwrap();
+        for address in both(&server, "bucket/a") {
+            let clock = Instant::now();
+            let error = remote.put(&address, vec![1]).unwrap_err().to_string();
+            assert!(error.contains("no end of the answer came for 0.3 s"), "{error}");
+            assert!(error.contains("GPUFEED_REMOTE_TIMEOUT"), "{error}");
+            assert!(clock.elapsed() < Duration::from_secs(5), "{:?}", clock.elapsed());
+        }
+    });
+}
