@@ -3,8 +3,7 @@
 use crate::mixing::difference;
 use gpufeed::transforms::{BatchTransform, CenterCrop, CutMix, MixUp, Partner, Resize};
 use gpufeed::{Backend, DType, DataLoader, Execute, Gpu, InMemory, Label, Layout, PixelFormat, wgpu};
-use gpufeed_testing::device::loader_devices;
-use gpufeed_testing::pipeline::{places, seen, within};
+use gpufeed_testing::pipeline::{loader_devices, places, seen, within};
 
 /// A device whose bindings have room for a part of the batch alone.
 #[test]

@@ -1,7 +1,6 @@
 //! The one place where tests open GPUs: with exactly WebGPU's default limits, which every WebGPU device has, so that no
 //! test passes because this machine's adapter has more.
 
-use crate::pipeline::is_full;
 use gpufeed::{Gpu, wgpu};
 use std::sync::LazyLock;
 
@@ -21,19 +20,6 @@ static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
 /// Returns the machine's adapters, of which there are those that `GPUFEED_REQUIRE_GPU` [requires](require).
 pub fn devices() -> &'static [Device] {
     &DEVICES
-}
-
-/// Returns the adapters at which whole loaders are tried: those of hardware, and one in software; with
-/// [`is_full`] all of them. Mesa's two (Vulkan and OpenGL) are the same rasterizer, and the tests of
-/// single operators run on both.
-pub fn loader_devices() -> &'static [Device] {
-    static TRIED: LazyLock<Vec<Device>> = LazyLock::new(|| {
-        let in_software = |device: &Device| device.adapter.get_info().device_type == wgpu::DeviceType::Cpu;
-        let mut found = false;
-        let first = |device: &&Device| !in_software(device) || !std::mem::replace(&mut found, true);
-        devices().iter().filter(first).cloned().collect()
-    });
-    if is_full() { devices() } else { &TRIED }
 }
 
 /// Checks the names of a machine's adapters by `GPUFEED_REQUIRE_GPU`: with 1 there has to be one, with a name or a part

@@ -1,7 +1,7 @@
 //! Code that the tests of the pipeline share: backends to run on, small data sets, batches as plain values, and a
 //! timeout against hangs.
 
-use crate::device::loader_devices;
+use crate::device::{Device, devices};
 use gpufeed::transforms::Params;
 use gpufeed::{Backend, Batch, DataLoader, DataLoaderBuilder, Epochs, Execute, InMemory, Label};
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
@@ -31,6 +31,19 @@ static PLACES: LazyLock<Vec<Place>> = LazyLock::new(|| {
     }
     places
 });
+
+/// Returns the adapters at which whole loaders are tried: those of hardware, and one in software; with
+/// [`is_full`] all of them. Mesa's two (Vulkan and OpenGL) are the same rasterizer, and the tests of
+/// single operators run on both.
+pub fn loader_devices() -> &'static [Device] {
+    static TRIED: LazyLock<Vec<Device>> = LazyLock::new(|| {
+        let in_software = |device: &Device| device.adapter.get_info().device_type == gpufeed::wgpu::DeviceType::Cpu;
+        let mut found = false;
+        let first = |device: &&Device| !in_software(device) || !std::mem::replace(&mut found, true);
+        devices().iter().filter(first).cloned().collect()
+    });
+    if is_full() { devices() } else { &TRIED }
+}
 
 /// Returns the CPU backend, and two entries for every [loader device](loader_devices): with the CPU executor, whose batches are copied to the
 /// GPU, and with the shaders.

@@ -4,8 +4,7 @@ use super::{Line, lines, misbehaving};
 use gpufeed::internals::{Fault, Mock};
 use gpufeed::transforms::{ColorJitter, Key, RandomResizedCrop};
 use gpufeed::{DType, Error, ErrorKind, Execute, Gpu, Layout, Output, PixelFormat, Pixels, Plan, Processor};
-use gpufeed_testing::device::loader_devices;
-use gpufeed_testing::pipeline::{assert_same, is_full};
+use gpufeed_testing::pipeline::{assert_same, is_full, loader_devices};
 use gpufeed_testing::watch::{alone, gpu_buffers, left_over};
 use std::ops::Range;
 

@@ -6,8 +6,8 @@ use gpufeed::{
     Cache, DType, DataLoader, DataLoaderBuilder, ErrorKind, Execute, Gpu, InMemory, Label, Layout, Output, PixelFormat,
     Pixels, Plan, Processor, Semantics, wgpu,
 };
-use gpufeed_testing::device::{Device, loader_devices};
-use gpufeed_testing::pipeline::{assert_same, small_files};
+use gpufeed_testing::device::Device;
+use gpufeed_testing::pipeline::{assert_same, loader_devices, small_files};
 use gpufeed_testing::watch::alone;
 
 /// Opens a device with WebGPU's default limits but those that `change` lowers, with these features of its own.

@@ -6,8 +6,7 @@ use gpufeed::transforms::CenterCrop;
 use gpufeed::{
     Batch, Cache, DataLoader, DataLoaderBuilder, Error, ErrorKind, Execute, Gpu, InMemory, Label, PixelFormat,
 };
-use gpufeed_testing::device::loader_devices;
-use gpufeed_testing::pipeline::is_full;
+use gpufeed_testing::pipeline::{is_full, loader_devices};
 use gpufeed_testing::watch::{alone, gpu_buffers, left_over};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
