@@ -10,11 +10,13 @@ state:
   itself;
 - it is torch's ``Subset``, ``ConcatDataset`` or ``StackDataset``, and what it wraps is safe.
 
-Turns belong to the objects at the bottom: two loaders over two ``Subset`` of one data set share its turn.
+Turns belong to the objects at the bottom, as far as attributes lead to them: two loaders over two ``Subset`` of one data set
+share its turn, and so do two copies of an object that have one open file.
 """
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Any
 
@@ -64,6 +66,9 @@ _WRAPPERS = {
 # What torchvision's data sets call for each sample.
 _CALLED = ("loader", "_loader", "transform", "target_transform", "transforms")
 _LOADERS = ("default_loader", "pil_loader", "accimage_loader")
+
+# Their objects have items, too, but no state that a read changes.
+_ARRAYS = ("builtins", "collections", "numpy", "pandas", "polars", "pyarrow", "torch")
 
 Parts = list[tuple[Any, bool]]
 
@@ -116,14 +121,28 @@ def _claim(data: Any) -> bool | None:
 
 
 def _inner(data: Any) -> list[Any]:
-    """The data sets that an object wraps: those of torch's classes, and for any other those among its attributes."""
-    torch_data = sys.modules.get("torch.utils.data")
-    if torch_data is None or _name(data) in _SAFE:
+    """The data sets that an object wraps: those of torch's classes, and for any other what its attributes read from."""
+    if _name(data) in _SAFE:
         return []
     held = getattr(data, "__dict__", {})
     if (attribute := _WRAPPERS.get(_name(data))) is not None:
         return _listed(held.get(attribute))
-    return [part for value in held.values() for part in _listed(value) if isinstance(part, torch_data.Dataset)]
+    return [part for value in held.values() for part in _listed(value) if _is_read(part)]
+
+
+def _is_read(part: Any) -> bool:
+    """True for a data set and for an open file, which a copy of its owner shares. Not for arrays and their like."""
+    if isinstance(part, io.IOBase):
+        return True
+    kind = type(part)
+    if kind.__module__.split(".")[0] in _ARRAYS and not _is_torch_data(part):
+        return False
+    return _is_torch_data(part) or (hasattr(kind, "__getitem__") and hasattr(kind, "__len__"))
+
+
+def _is_torch_data(part: Any) -> bool:
+    torch_data = sys.modules.get("torch.utils.data")
+    return torch_data is not None and isinstance(part, torch_data.Dataset)
 
 
 def _listed(value: Any) -> list[Any]:

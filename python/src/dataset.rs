@@ -134,9 +134,10 @@ impl Dataset {
         let several = of.hasattr("__getitems__")? && of.getattr("__getitems__")?.is_truthy()?;
         let has = Reads { single: of.hasattr("__getitem__")?, several };
         let turns = Arc::new(Turns::new(&parts));
-        let (of_data, warned) = (Arc::clone(&turns), AtomicBool::new(false));
+        let of_data = Arc::clone(&turns);
+        let (warned, usable) = (AtomicBool::new(false), AtomicBool::new(false));
         let data =
-            PythonDataset { object, item, len, has, channels, classes, parts, thread_safe, turns: of_data, warned };
+            PythonDataset { object, item, len, has, channels, classes, parts, thread_safe, turns: of_data, warned, usable };
         let data = Mutex::new(Some(Data::Python(Arc::new(data))));
         Ok(Dataset { data, test: None, source: Source::Wrapped, turns: Some(turns), description })
     }

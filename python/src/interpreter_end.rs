@@ -7,8 +7,9 @@
 //! <https://docs.python.org/3/c-api/init.html#c.PyThread_exit_thread>
 //! <https://doc.rust-lang.org/nomicon/ffi.html#ffi-and-unwinding>
 //!
-//! So whatever may run Python code on a worker's thread goes through `attach`, `call` and `get_item`. Their `unsafe` passes
-//! pointers of live objects to functions of CPython's stable ABI.
+//! So a worker's thread takes the lock, and calls a data set's methods, by `attach`, `call` and `get_item`. What it does besides
+//! (attributes, warnings, the end of objects) rarely runs Python code, and still aborts where it does so at that moment. The
+//! `unsafe` passes pointers of live objects to functions of CPython's stable ABI.
 
 #![allow(unsafe_code)]
 

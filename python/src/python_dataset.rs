@@ -29,6 +29,8 @@ pub(crate) struct PythonDataset {
     pub(crate) turns: Arc<Turns>,
     /// True once it was said that samples can be read one by one, but not together.
     pub(crate) warned: AtomicBool,
+    /// True once `__getitems__` has returned something that is a sample.
+    pub(crate) usable: AtomicBool,
 }
 
 /// The ways in which the object gives samples.
@@ -196,7 +198,7 @@ impl PythonDataset {
     /// The samples of a job by `__getitems__`. Where the call fails, each is asked for by itself, which finds those that fail.
     fn several(&self, py: Python<'_>, indices: &[usize]) -> Vec<Result<Owned, Failed>> {
         let failed = match self.call(py, indices) {
-            Ok(samples) => return samples,
+            Ok(samples) => return self.checked(py, samples),
             Err(failed) => failed,
         };
         let Failed::Sample(together) = failed else {
@@ -222,6 +224,27 @@ impl PythonDataset {
             return indices.iter().map(|_| Err(Failed::Run(error.clone_ref(py)))).collect();
         }
         each
+    }
+
+    /// Ends the run where the first items that `__getitems__` returns are no samples at all, as those of a collated batch:
+    /// `__getitem__` would read others in their place, and nobody would see it.
+    fn checked(&self, py: Python<'_>, samples: Vec<Result<Owned, Failed>>) -> Vec<Result<Owned, Failed>> {
+        if samples.iter().any(Result::is_ok) {
+            self.usable.store(true, Ordering::Relaxed);
+        }
+        let first = match samples.first() {
+            Some(Err(Failed::Sample(first))) if samples.len() > 1 && !self.usable.load(Ordering::Relaxed) => first,
+            _ => return samples,
+        };
+        let name = self.object.bind(py).get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
+        let text = format!(
+            "no item that __getitems__ of {name} returned for {} indices is a sample: {first}; it returns a list with one (image, \
+             label) for each index, in their order",
+            samples.len()
+        );
+        let error = PyTypeError::new_err(text);
+        error.set_cause(py, Some(first.clone_ref(py)));
+        samples.iter().map(|_| Err(Failed::Run(error.clone_ref(py)))).collect()
     }
 
     fn warn_of(&self, py: Python<'_>, error: &PyErr, indices: usize) -> PyResult<()> {

@@ -175,9 +175,10 @@ impl Run {
     fn wait_for(&self, py: Python<'_>, ending: Ending) -> PyResult<()> {
         while !py.detach(|| ending.wait(ROUND)) {
             if ending.is_late() {
+                let inside = if self.run.turns.is_some() { "its __getitem__ returns" } else { "their read returns" };
                 let text = format!(
                     "gpufeed: {} s after their run was closed, threads are still inside the data set; they are left, and end once \
-                     its __getitem__ returns (exit_timeout= says how long to wait for them)",
+                     {inside} (exit_timeout= says how long to wait for them)",
                     self.run.exit_timeout.as_secs_f64()
                 );
                 process::leave(ending);
@@ -192,7 +193,7 @@ impl Run {
     }
 }
 
-/// Warns the code that called the package.
+/// Warns; the warning shows the line of Python that called the native module.
 pub(crate) fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(text)?, 2)
 }

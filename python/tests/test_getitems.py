@@ -136,3 +136,31 @@ def test_a_call_that_fails_for_several_alone_is_said() -> None:
     # Where warnings are errors, as in these tests.
     with pytest.raises(gpufeed.DataError, match="RuntimeWarning"):
         list(loader(Shy(64)).batches())
+
+
+UNUSABLE = {
+    "dictionaries": lambda found: [{"image": image, "label": label} for image, label in found],
+    "a collated batch of as many parts as indices": lambda found: [numpy.stack([image for image, _ in found[:2]]) for _ in found],
+}
+
+
+@pytest.mark.parametrize("on_error", ["skip", "fail", 1.0])
+@pytest.mark.parametrize("answer", UNUSABLE)
+def test_items_that_are_no_samples_end_the_run(answer: str, on_error: Any) -> None:
+    data = Several(32, UNUSABLE[answer])
+    with pytest.raises(gpufeed.DataError, match="no item that __getitems__ of Several returned for 2 indices is a sample"):
+        list(loader(data, on_error=on_error, batch_size=2, workers=2, shuffle=True).batches())
+    assert data.singles == 0
+
+
+def test_items_that_fail_later_are_failures_of_their_samples() -> None:
+    class Fails(Several):
+        def __getitems__(self, indices: list[int]) -> Any:
+            found = super().__getitems__(indices)
+            return [None if label >= 16 else (image, label) for image, label in found]
+
+    made = loader(Fails(40), on_error=1.0, batch_size=4, workers=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        failed = {failure.id for batch in made.batches() for failure in batch.failures}
+    assert failed == set(range(16, 40))

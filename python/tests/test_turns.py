@@ -146,6 +146,41 @@ def test_two_loaders_over_parts_of_one_object_share_its_turn() -> None:
     assert data.most == 1
 
 
+class View:
+    """A data set around another one, neither of which is torch's."""
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.of[index]
+
+
+@pytest.mark.parametrize("share", [copy.copy, View])
+def test_what_reads_from_one_file_shares_its_turn(share: Any, tmp_path: Path) -> None:
+    def read(data: Any) -> None:
+        try:
+            run(data)
+        except AssertionError as error:
+            wrong.append(error)
+
+    wrong: list[AssertionError] = []
+    with Seeks(write(tmp_path / "numbers", 1200), 1200) as data:
+        threads = [threading.Thread(target=read, args=(part,)) for part in (share(data), share(data))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong
+    # Arrays and lists are no data sets.
+    data = Marks()
+    data.of = [numpy.zeros(4), [1, 2], {"a": 1}, "text"]  # type: ignore[attr-defined]
+    assert [part for part, _ in turns.parts(data, None)] == [data]
+
+
 def test_the_word_lets_all_workers_in() -> None:
     torch_data = pytest.importorskip("torch.utils.data")
 
