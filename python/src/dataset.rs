@@ -136,8 +136,19 @@ impl Dataset {
         let turns = Arc::new(Turns::new(&parts));
         let of_data = Arc::clone(&turns);
         let (warned, usable) = (AtomicBool::new(false), AtomicBool::new(false));
-        let data =
-            PythonDataset { object, item, len, has, channels, classes, parts, thread_safe, turns: of_data, warned, usable };
+        let data = PythonDataset {
+            object,
+            item,
+            len,
+            has,
+            channels,
+            classes,
+            parts,
+            thread_safe,
+            turns: of_data,
+            warned,
+            usable,
+        };
         let data = Mutex::new(Some(Data::Python(Arc::new(data))));
         Ok(Dataset { data, test: None, source: Source::Wrapped, turns: Some(turns), description })
     }
