@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import operator
 import os
 import re
@@ -63,7 +64,7 @@ def size(name: str, value: Any) -> int:
 
 def seconds(name: str, value: Any) -> float:
     """A time of at least 0 seconds."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not float(value) >= 0:
         raise ArgumentError(f"{name}: {value!r}; a number of seconds from 0 on works")
     return float(value)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import numbers
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -262,7 +263,7 @@ def _open(
 def _channels(data: Any) -> int:
     """The attribute ``channels`` of an object: those of its images."""
     channels = getattr(data, "channels", 3)
-    if isinstance(channels, bool) or channels not in (1, 3):
+    if isinstance(channels, bool) or not isinstance(channels, numbers.Integral) or channels not in (1, 3):
         raise ArgumentError(
             f"data: the attribute channels of this {type(data).__name__} is {channels!r}; 1, which promises gray images, and 3 "
             "work, and 3 is the default"

@@ -229,7 +229,7 @@ def test_attributes_of_an_object() -> None:
     assert batch.images.shape == (4, 3, 16, 16)
     error = refused("the attribute channels of a data set in Python", gpufeed.DataError, data=Attributed(channels=1))
     assert "::" not in str(error)
-    for channels in (2, True, "3", None):
+    for channels in (2, True, "3", None, numpy.zeros(2)):
         refused("^data: the attribute channels of this Attributed is .*; 1, which promises", data=Attributed(channels=channels))
     assert gpufeed.DataLoader(Attributed(classes=("a", 5)), recipe=CROP)._native_data.classes == ["a", "5"]
     for classes in (10, "cat"):

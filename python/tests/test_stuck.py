@@ -7,6 +7,7 @@ import sys
 import time
 from typing import Any
 
+import numpy
 import pytest
 
 import gpufeed
@@ -275,5 +276,6 @@ def test_seconds_are_checked() -> None:
     for wrong in (-1, "5", None, True, float("nan")):
         with pytest.raises(gpufeed.ArgumentError, match="^exit_timeout: .*a number of seconds from 0 on works"):
             gpufeed.DataLoader(Numbered(4), recipe=NUMBERED, exit_timeout=wrong)
-    made = gpufeed.DataLoader(Numbered(4), recipe=NUMBERED, exit_timeout=float("inf"))
-    assert len([*made.batches()]) == 4
+    for right in (float("inf"), numpy.int64(3), numpy.float32(2)):
+        made = gpufeed.DataLoader(Numbered(4), recipe=NUMBERED, exit_timeout=right)
+        assert len([*made.batches()]) == 4
