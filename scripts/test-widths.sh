@@ -3,8 +3,7 @@
 # invocations run side by side, which hides or shows what is wrong at the edges of workgroups. Other adapters have no such
 # setting.
 #
-#   scripts/test-widths.sh [all | --quick]     the shaders' own tests; with `all`, whatever opens a GPU; with --quick, each op
-#                                              alone and in lists, as in .ci/run
+#   scripts/test-widths.sh [all]     the shaders' own tests; with `all`, whatever opens a GPU
 #
 # Run scripts/test.sh first, which installs drivers.
 set -euo pipefail
@@ -15,14 +14,12 @@ require_cargo
 # test.sh has checked the golden data of the machine; here the widths are what is new.
 export NODEVICE_SELECT=1 GPUFEED_REQUIRE_GPU=1 GPUFEED_REQUIRE_GOLDEN=0
 
-only=()
 case ${1-} in
-    --quick) tests=(--test pixels) only=(functional:: golden:: sequences::sequences_equal) ;;
     # Every op, alone and in lists, at sizes that no workgroup divides. Everything else runs the same shaders.
     '') tests=(--test pixels) ;;
     all) tests=(--test pixels --test draws --test pipeline --test cache --test faults --test out_of_memory --test steady_state) ;;
     *)
-        echo 'usage: scripts/test-widths.sh [all | --quick]' >&2
+        echo 'usage: scripts/test-widths.sh [all]' >&2
         exit 2
         ;;
 esac
@@ -44,5 +41,5 @@ for width in 128 512; do
         echo "LP_NATIVE_VECTOR_WIDTH=$width has no effect on this Mesa" >&2
         exit 1
     fi
-    cargo test --no-fail-fast "${selected[@]}" "${tests[@]}" -- "${only[@]}"
+    cargo test --no-fail-fast "${selected[@]}" "${tests[@]}"
 done
