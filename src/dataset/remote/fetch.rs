@@ -272,8 +272,9 @@ impl UnderWay {
     fn arrived(&mut self, bytes: Vec<u8>, claim: Option<Claim>) {
         let bytes = Arc::new(bytes);
         let key = BlockKey { object: self.source.number, block: self.blocks.start };
-        self.fetcher.blocks().arrived(key, bytes.clone());
+        // Counted first: whoever gets the block may ask for the counters.
         count(&self.fetcher.0.requests.counters.blocks);
+        self.fetcher.blocks().arrived(key, bytes.clone());
         if let Some(claim) = claim {
             claim.insert(Bytes::from_owner(SharedBlock(bytes)));
         }
