@@ -120,8 +120,8 @@ fn rows_of_run_lengths_lie_where_they_are_stored() {
         (8, &[3, 5, 0, 0, 0, 0, 3, 6, 0, 1], [[5; 3], [0; 3], [6; 3]]),
         (4, &[3, 0x55, 0, 0, 0, 0, 3, 0x66, 0, 1], [[5; 3], [0; 3], [6; 3]]),
         (8, &[0, 0, 0, 0, 3, 6, 0, 1], [[0; 3], [0; 3], [6; 3]]),
-        // Without codes for the ends of whole rows, and with them.
-        (8, &[3, 5, 3, 6, 3, 7, 0, 1], [[5; 3], [6; 3], [7; 3]]),
+        // Without codes for the ends of rows, whose pixels beyond the first row are cut off, and with them.
+        (8, &[3, 5, 3, 6, 3, 7, 0, 1], [[5; 3], [0; 3], [0; 3]]),
         (8, &[3, 5, 0, 0, 1, 6, 0, 0, 0, 3, 7, 8, 9, 0, 0, 0, 0, 1], [[5; 3], [6, 0, 0], [7, 8, 9]]),
         // A jump to the begin of a row, whose end comes next; one within a row; one to the end of a row.
         (8, &[0, 2, 0, 1, 0, 0, 3, 7, 0, 1], [[0; 3], [0; 3], [7; 3]]),
