@@ -49,16 +49,18 @@ fn timestamps_that_cannot_be_read_change_no_batch() {
             let expected = line.batches(&gpu, Execute::Gpu).unwrap();
             let maps = mock.maps.calls();
             // Slots, timestamps and batches are mapped. Where the first mapping of timestamps fails, batches go on.
-            let right = (0..maps).filter(|&map| {
+            let goes_on = |map: u64| {
                 mock.maps.at(map..map + 1);
                 line.batches(&gpu, Execute::Gpu).is_ok_and(|batches| {
                     assert_same(&expected, &batches, &format!("{gpu}: mapping {map}"));
                     true
                 })
-            });
+            };
             let has_clock = device.features().contains(wgpu::Features::TIMESTAMP_QUERY);
-            // Without a clock the last slots alone may fail unnoticed.
-            assert!(right.count() > 0 || !has_clock, "{gpu}: {maps} mappings");
+            // Without a clock the last slots alone may fail unnoticed. With one, timestamps are mapped once the device is done with
+            // them, which on a slow machine may be after a run of few batches.
+            let right = (0..5).any(|_| (0..maps).filter(|&map| goes_on(map)).count() > 0);
+            assert!(right || !has_clock, "{gpu}: {maps} mappings");
         }
     });
 }
