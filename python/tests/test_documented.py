@@ -33,7 +33,8 @@ def public() -> list[tuple[str, Any]]:
     found = [(name, each) for name, each in found if not isinstance(each, (str, int, tuple))]
     # Members of built-in bases, such as exceptions, are documented by Python.
     found += [member for name, each in list(found) if inspect.isclass(each) for member in members(each, name)]
-    return list(dict(found).items())
+    # In one order, for processes that share the tests out among them.
+    return sorted(dict(found).items(), key=lambda item: item[0])
 
 
 @pytest.mark.parametrize(("name", "each"), public(), ids=[name for name, _ in public()])
