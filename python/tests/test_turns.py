@@ -8,6 +8,7 @@ import struct
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,12 @@ def run(data: Any, **settings: Any) -> gpufeed.DataLoader:
     return made
 
 
+def run_together(*parts: Any) -> None:
+    """Reads an epoch of each at the same time."""
+    with ThreadPoolExecutor(len(parts)) as pool:
+        list(pool.map(run, parts))
+
+
 def test_a_file_handle_is_read_by_one_call_at_a_time(tmp_path: Path) -> None:
     path = write(tmp_path / "numbers", 2000)
     with Seeks(path, 2000) as data:
@@ -138,11 +145,7 @@ def test_two_loaders_over_parts_of_one_object_share_its_turn() -> None:
         def __getitem__(self, index: int) -> Any:
             return self.of[index]
 
-    threads = [threading.Thread(target=run, args=(part,)) for part in (train, valid, Own(valid))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_together(train, valid, Own(valid))
     assert data.most == 1
 
 
@@ -161,20 +164,8 @@ class View:
 
 @pytest.mark.parametrize("share", [copy.copy, View])
 def test_what_reads_from_one_file_shares_its_turn(share: Any, tmp_path: Path) -> None:
-    def read(data: Any) -> None:
-        try:
-            run(data)
-        except AssertionError as error:
-            wrong.append(error)
-
-    wrong: list[AssertionError] = []
     with Seeks(write(tmp_path / "numbers", 1200), 1200) as data:
-        threads = [threading.Thread(target=read, args=(part,)) for part in (share(data), share(data))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert not wrong
+        run_together(share(data), share(data))
     # Arrays and lists are no data sets.
     data = Marks()
     data.of = [numpy.zeros(4), [1, 2], {"a": 1}, "text"]  # type: ignore[attr-defined]

@@ -22,7 +22,7 @@ pub(super) struct PixelScratch {
     pub(super) between: Intermediates,
 }
 
-/// What is taken between the stages of the plan.
+/// The images between the stages of the plan.
 #[derive(Debug, Default)]
 pub(super) struct Intermediates {
     /// The result of a prefix at which the views begin.

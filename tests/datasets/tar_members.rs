@@ -63,7 +63,7 @@ fn any_label_makes_a_dotted_name_a_sample() {
     assert_eq!((keys(&data), labels(&data)), (vec!["img 1".into(), "img 1.5".into()], vec![Label::Class(4); 2]));
     let text = [("img 1.png", ""), ("img 1.txt", "3"), ("img 1.5.png", ""), ("img 1.5.txt", "4")];
     assert_eq!(labels(&open(&[&text], false).unwrap()), [3, 4].map(Label::Class));
-    // What describes a mask is no label of it.
+    // A JSON or a text beside a mask describes the mask, and is not a label.
     let mask = [("1.png", ""), ("1.json", label), ("1.seg.png", ""), ("1.seg.json", "{\"size\": 4}")];
     assert_eq!(keys(&open(&[&mask], false).unwrap()), ["1"]);
     let mask = [("1.png", ""), ("1.cls", "0"), ("1.seg.png", ""), ("1.seg.txt", "a mask"), ("1.seg.png", "")];

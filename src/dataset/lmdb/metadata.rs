@@ -30,7 +30,7 @@ pub(super) fn keys(reader: &Reader, max_bytes: u64) -> Result<Vec<Vec<u8>>> {
     }
     let (mut found, mut buffer) = (Vec::new(), Vec::new());
     for key in wordy {
-        // What is empty or cannot be read is a sample that fails, unless its key is a usual one.
+        // A key with an empty value is a sample that fails, unless it is one of the usual keys of metadata.
         let value = reader.get(&key, max_bytes, &mut buffer).ok().flatten().unwrap_or_default();
         if (!value.is_empty() || is_usual(&key)) && LmdbLayout::of(value).is_err() {
             found.push(key);

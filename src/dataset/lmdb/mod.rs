@@ -41,8 +41,9 @@ const FILE: &str = "data.mdb";
 /// | `ClassAndImage` | any, in their order | the class, 4 bytes, little-endian, then the image file | in the value |
 /// | `Image` | any, in their order | the image file | none |
 ///
-/// Keys that begin with `__` are not samples, and neither are `length` and `keys`, which the writers of many sets add, nor a few
-/// keys of ASCII letters among others, if their value is no image; a [notice](super::Dataset::notices) counts these. Class names are a JSON list under the key `classes`, or a `classes.txt`
+/// Keys that begin with `__` are not samples. The keys `length` and `keys`, which the writers of many sets add, are none if their
+/// value is not an image, and neither are up to 32 keys of ASCII letters among other keys; a
+/// [notice](super::Dataset::notices) counts them. Class names are a JSON list under the key `classes`, or a `classes.txt`
 /// or `classes.json` ([`TarShards`](super::TarShards) describes them) in the file's folder. Values that are Python
 /// pickles are refused.
 ///

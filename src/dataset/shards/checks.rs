@@ -23,7 +23,7 @@ pub(in crate::dataset) enum Fault {
     Unlabelled,
     /// There is none, because the text beside the sample is a caption, while those of the first file are not.
     Caption,
-    /// There is none, because the number in the text beside the sample is no label, as texts of the first file are captions.
+    /// There is none: the text beside the sample is a number, but the texts of the first file are captions.
     Number,
     /// The class has no name, though this many have.
     Class(u32, usize),

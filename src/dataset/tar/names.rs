@@ -128,7 +128,7 @@ pub(super) fn longest_known(extension: &str, images: &[String]) -> Option<(usize
     dots.filter(|at| *at > 0).find_map(|at| Some((extension.len() - at, Kind::of(&extension[at + 1..], images)?)))
 }
 
-/// Says what kind a member is of that is not read, for people. An ending that numbers its files (`.0001`) is no kind.
+/// Names the kind of a member that is not read, for messages. Endings that number files (`.0001`) are counted together.
 pub(super) fn kind(name: &[u8]) -> String {
     /// A longer ending is that of a name with dots.
     const LONG: usize = 16;

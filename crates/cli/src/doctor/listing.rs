@@ -16,7 +16,7 @@ use super::entry::{Entry, below};
 use super::finding::Finding;
 use crate::dataset::NamedDataset;
 
-/// Most folders that are listed behind links that lead out of the folder, as in `ImageFolder`.
+/// Most folders that are listed through links to places outside of the data set's folder. `ImageFolder` has the same bound.
 const BEHIND_LINKS: usize = 100_000;
 
 /// A folder or link with a finding.
@@ -63,7 +63,7 @@ pub(super) fn of_files(root: &Path) -> Result<Listing, Box<dyn std::error::Error
     list_files(root, BEHIND_LINKS)
 }
 
-/// `most` bounds the folders behind links that lead out of `root`.
+/// Lists at most `most` folders through links to places outside of `root`; more are an error.
 fn list_files(root: &Path, most: usize) -> Result<Listing, Box<dyn std::error::Error>> {
     fs::read_dir(root).map_err(|error| format!("{}: {error}; name a folder that can be listed", root.display()))?;
     let spinner = ProgressBar::new_spinner().with_message("listing");
@@ -78,7 +78,7 @@ fn list_files(root: &Path, most: usize) -> Result<Listing, Box<dyn std::error::E
     // A link to a folder that contains this one has no end that anybody waits for; `ImageFolder` does not follow it either.
     let leads_above =
         |entry: &walkdir::DirEntry| linked(entry).is_some_and(|target| target != real && real.starts_with(&target));
-    // The last link that leads out, and how many folders lie behind such links.
+    // The last link to a place outside, and how many folders were listed through such links.
     let (mut out, mut behind): (Option<PathBuf>, usize) = (None, 0);
     let walk = WalkDir::new(root).follow_links(true).sort_by_file_name().into_iter();
     for found in walk.filter_entry(|entry| !leads_above(entry)) {
@@ -144,7 +144,7 @@ fn classify(
             for entry in entries.iter_mut() {
                 entry.class = samples.remove(entry.path.as_path()).map(class);
             }
-            // What walkdir did not list.
+            // A folder that walkdir refused to list.
             let mut missed: Vec<usize> = samples.into_values().collect();
             missed.sort_unstable();
             entries.extend(missed.into_iter().filter_map(|index| {
