@@ -16,12 +16,10 @@ const SIZE: (u32, u32) = (1200, 900);
 fn files() -> Vec<(&'static str, Vec<u8>)> {
     let image = DynamicImage::from(picture(SIZE.0, SIZE.1));
     let jpeg = encode(image.clone(), Codec::Jpeg);
-    let mut progressive = Vec::new();
-    let mut encoder = jpeg_encoder::Encoder::new(&mut progressive, 80);
-    encoder.set_progressive(true);
-    encoder.encode(image.as_bytes(), SIZE.0 as u16, SIZE.1 as u16, jpeg_encoder::ColorType::Rgb).unwrap();
     vec![
-        ("progressive JPEG", progressive),
+        ("progressive JPEG", in_scans(&image, true, false)),
+        ("progressive JPEG of four components", in_scans(&image, true, true)),
+        ("JPEG in several scans", in_scans(&image, false, false)),
         ("turned JPEG", with_exif(&jpeg, 6)),
         ("JPEG", jpeg),
         ("gray JPEG", encode(image.to_luma8(), Codec::Jpeg)),
@@ -37,6 +35,26 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
         ("gray TIFF of 16 bits", encode(image.to_luma16(), Codec::Tiff)),
         ("PNM", encode(image, Codec::Pnm)),
     ]
+}
+
+/// Encodes the picture as a JPEG in several scans; as one of four components with the red samples as the fourth.
+fn in_scans(image: &DynamicImage, progressive: bool, four_components: bool) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = jpeg_encoder::Encoder::new(&mut bytes, 80);
+    encoder.set_progressive(progressive);
+    // With tables for the image, each component of a sequential file has a scan of its own.
+    encoder.set_optimized_huffman_tables(true);
+    let (samples, kind) = match four_components {
+        true => {
+            let samples = image.as_bytes().chunks(3).flat_map(|pixel| [pixel, &pixel[..1]].concat()).collect();
+            (samples, jpeg_encoder::ColorType::Cmyk)
+        }
+        false => (image.as_bytes().to_vec(), jpeg_encoder::ColorType::Rgb),
+    };
+    encoder.encode(&samples, SIZE.0 as u16, SIZE.1 as u16, kind).unwrap();
+    let scans = bytes.windows(2).filter(|pair| *pair == [0xFF, 0xDA]).count();
+    assert!(scans >= 3, "{scans} scans");
+    bytes
 }
 
 /// This file has one test only, because the allocator counts for all threads.
@@ -56,6 +74,9 @@ fn a_header_says_how_many_bytes_decoding_takes() {
             let said = found.decode_bytes();
             assert!(peak as u64 <= said + small as u64, "{name}: {peak} bytes, {said} by the header");
             assert!(2 * peak as u64 > said, "{name}: {peak} bytes, {said} by the header");
+            // A JPEG's header says it to a hundredth.
+            let jpeg = name.contains("JPEG");
+            assert!(!jpeg || 100 * peak as u64 > 99 * said, "{name}: {peak} bytes, {said} by the header");
         }
         // A limit that is one byte too low is refused before the pixels are allocated.
         let less = options(|options| options.max_decode_bytes = found.decode_bytes() - 1);
@@ -72,9 +93,34 @@ fn a_header_says_how_many_bytes_decoding_takes() {
         let exactly = options(|options| options.max_decode_bytes = found.decode_bytes());
         assert!(probe(&bytes, &exactly).is_ok(), "{name}");
     }
+    a_large_progressive_jpeg_is_refused_before_anything_is_allocated();
     a_large_png_of_16_bits_is_read_by_rows();
     an_image_beyond_the_bound_is_a_bad_sample();
     a_damaged_header_allocates_no_more_than_the_bound();
+}
+
+/// The bound lies between what the image takes in one scan and what it takes with its coefficients.
+fn a_large_progressive_jpeg_is_refused_before_anything_is_allocated() {
+    let side = 4000_u16;
+    let [high, low] = side.to_be_bytes();
+    let header =
+        |marker| [0xFF, 0xD8, 0xFF, marker, 0, 17, 8, high, low, high, low, 3, 1, 0x22, 0, 2, 0x11, 0, 3, 0x11, 0];
+    let pixels = u64::from(side) * u64::from(side);
+    let bound = options(|options| options.max_decode_bytes = 6 * pixels);
+    assert!(probe(&header(0xC0), &bound).is_ok());
+    let file = [&header(0xC2)[..], &[0; 60_000], &[0xFF, 0xD9]].concat();
+    let found = probe(&file, &DecodeOptions::default()).unwrap();
+    // Six samples of four pixels: each is one byte in its plane, and has a coefficient of two bytes and an eighth.
+    assert_eq!(found.decode_bytes(), pixels * 4 + pixels * 3 / 2 * 25 / 8);
+    let (corner, mut scratch) = (Rect { left: 0, top: 0, width: 8, height: 8 }, Scratch::default());
+    let probed = peak_of(|| probe(&file, &bound).map(drop));
+    let decoded = peak_of(|| decode(&file, &found, corner, &bound, &mut scratch).map(drop));
+    for (done, peak) in [probed, decoded] {
+        let error = done.unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::TooMuchMemory { format: "JPEG", .. }), "{error}");
+        // The error's own memory.
+        assert!(peak < 1 << 10, "{peak} bytes for a refusal");
+    }
 }
 
 /// Decoding this PNG at once would take 192 MiB; by rows it takes the 64 MiB of the RGBA result.

@@ -1,4 +1,4 @@
-//! A few thousand JPEGs with one mistake each, the same in every run, keep the rules of
+//! Several thousand JPEGs with one mistake each, the same in every run, keep the rules of
 //! `crates/testing/src/jpeg_engine.rs`. The fuzz targets try more inputs.
 //!
 //! With GPUFEED_FUZZED set to a folder (crates/jpeg/fuzz/corpus/jpeg or fuzz/corpus/decode, as scripts/fuzz.sh leaves
@@ -8,11 +8,11 @@
 #![allow(clippy::ptr_arg)] // all mutations have one type, including those that keep a file's length
 
 use gpufeed_testing::counting;
-use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
+use gpufeed_testing::damaged::{other_files, whole_files};
 use gpufeed_testing::dice::Dice;
 use gpufeed_testing::jpeg_decode::check;
 use gpufeed_testing::jpeg_engine::Verdict;
@@ -103,7 +103,7 @@ fn stretch(bytes: &mut Vec<u8>, dice: &mut Dice) {
 /// Changes the image's size, a component's sampling factors or tables, or the restart interval.
 fn frame(bytes: &mut Vec<u8>, dice: &mut Dice) {
     let find = |bytes: &[u8], marker| bytes.windows(2).position(|pair| pair == [0xFF, marker]);
-    let sof = find(bytes, 0xC0).or(find(bytes, 0xC1)).unwrap();
+    let sof = find(bytes, 0xC0).or(find(bytes, 0xC1)).or(find(bytes, 0xC2)).unwrap();
     let component = sof + 10 + 3 * dice.below(bytes[sof + 9].into());
     match dice.below(5) {
         0 => bytes[sof + 5 + dice.below(4)] = dice.byte(),
@@ -127,18 +127,11 @@ fn timed(input: &[u8]) -> (Verdict, Duration) {
 #[test]
 fn mutants_are_pixels_or_errors() {
     let _alone = ALONE.lock().unwrap();
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let packed = std::fs::read(golden.join("jpeg_files.bin")).unwrap();
-    let list = std::fs::read_to_string(golden.join("jpeg_files.txt")).unwrap();
-    let mut rest = packed.as_slice();
     let (mut dice, mut verdicts) = (Dice(6), Vec::new());
-    for line in list.lines() {
-        let (size, _) = line.split_once(' ').unwrap();
-        let file;
-        (file, rest) = rest.split_at(size.parse().unwrap());
+    for file in whole_files().into_iter().chain(other_files().into_iter().map(|file| file.jpeg)) {
         for number in 0..MUTANTS {
             let (kind, mutate) = KINDS[number % KINDS.len()];
-            let mut input = file.to_vec();
+            let mut input = file.clone();
             mutate(&mut input, &mut dice);
             let mut control = [0; 24];
             control.fill_with(|| dice.byte());

@@ -47,11 +47,26 @@ fn pixels(format: PixelFormat, bytes: usize) -> Arc<dyn Dataset> {
 }
 
 fn files(format: ImageFormat) -> (TempDir, Arc<dyn Dataset>) {
+    folder(|picture| encoded(picture, format))
+}
+
+fn progressive_files() -> (TempDir, Arc<dyn Dataset>) {
+    folder(|picture| {
+        let mut bytes = Vec::new();
+        let mut encoder = jpeg_encoder::Encoder::new(&mut bytes, 80);
+        encoder.set_progressive(true);
+        let (width, height) = (picture.width() as u16, picture.height() as u16);
+        encoder.encode(picture.as_raw(), width, height, jpeg_encoder::ColorType::Rgb).unwrap();
+        bytes
+    })
+}
+
+fn folder(encode: impl Fn(image::RgbImage) -> Vec<u8>) -> (TempDir, Arc<dyn Dataset>) {
     let root = tempfile::tempdir().unwrap();
     std::fs::create_dir(root.path().join("ape")).unwrap();
     for number in 0..IMAGES {
         let (width, height) = size(number);
-        let bytes = encoded(picture(number, width, height), format);
+        let bytes = encode(picture(number, width, height));
         std::fs::write(root.path().join(format!("ape/{number:02}.jpg")), bytes).unwrap();
     }
     let data = ImageFolder::open(root.path()).unwrap();
@@ -107,11 +122,12 @@ fn after_the_first_epoch_nothing_of_an_images_size_is_made() {
     alone(300, "allocations", || {
         let (_jpegs, jpeg) = files(ImageFormat::Jpeg);
         let (_pngs, png) = files(ImageFormat::Png);
-        // The number is how many large allocations a decoder may make per image: zune-jpeg allocates some rows, below
-        // the threshold here; the png crate two windows and three row buffers, because it reads the header twice.
+        let (_progressive, progressive) = progressive_files();
+        // The number is how many large allocations a decoder may make per image: none for a JPEG; the png crate makes
+        // two windows and three row buffers, because it reads the header twice.
         let rgb = pixels(PixelFormat::Rgb8, 3);
         type Builder = fn(Arc<dyn Dataset>) -> DataLoaderBuilder;
-        let cases: [(_, _, _, Builder); 8] = [
+        let cases: [(_, _, _, Builder); 9] = [
             ("RGB pixels", Arc::clone(&rgb), 0, builder),
             ("RGB pixels, mixed", Arc::clone(&rgb), 0, mixed),
             ("RGB pixels, two stages", Arc::clone(&rgb), 0, two_stages),
@@ -119,6 +135,7 @@ fn after_the_first_epoch_nothing_of_an_images_size_is_made() {
             ("RGB pixels, RandAugment in 8 bits", rgb, 0, rand_augment),
             ("float pixels", pixels(PixelFormat::F32 { channels: 3 }, 12), 0, builder),
             ("JPEG files", jpeg, 0, builder),
+            ("progressive JPEG files", progressive, 0, builder),
             ("PNG files", png, 5, builder),
         ];
         for place in places() {

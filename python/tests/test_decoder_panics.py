@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,15 +19,8 @@ for failure in [failure for batch in made.batches() for failure in batch.failure
 """
 
 
-def panicking_file() -> bytes:
-    """A progressive JPEG whose third component has more samples than the others. zune-jpeg 0.5 panics at it."""
-    image = pytest.importorskip("PIL.Image")
-    data = io.BytesIO()
-    image.new("RGB", (1, 17), (9, 99, 199)).save(data, "JPEG", progressive=True, subsampling=1)
-    made = bytearray(data.getvalue())
-    frame = made.index(b"\xff\xc2")
-    made[frame + 11], made[frame + 14], made[frame + 17] = 0x11, 0x11, 0x22
-    return bytes(made)
+# An animated WebP whose first frame is larger than it says. image-webp 0.2 panics at it.
+PANICKING = Path(__file__).parents[2] / "tests" / "data" / "larger-frame.webp"
 
 
 def test_a_panic_of_a_decoder_is_a_failure_and_prints_nothing(tmp_path: Path) -> None:
@@ -35,11 +28,10 @@ def test_a_panic_of_a_decoder_is_a_failure_and_prints_nothing(tmp_path: Path) ->
     (tmp_path / "a").mkdir()
     for number in range(7):
         image.new("RGB", (8, 8), (9 * number, 99, 199)).save(tmp_path / "a" / f"{number}.jpg")
-    (tmp_path / "a" / "panics.jpg").write_bytes(panicking_file())
+    shutil.copy(PANICKING, tmp_path / "a" / "panics.webp")
     command = [sys.executable, "-W", "ignore", "-c", CODE, str(tmp_path)]
     done = subprocess.run(command, timeout=60, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "panicked at" not in done.stderr and ".rs:" not in done.stderr, done.stderr
-    if "panicked" not in done.stdout:
-        pytest.skip(f"this file no longer makes a decoder panic: {done.stdout}")
-    assert "the decoder panicked: assertion failed: " in done.stdout
+    # Where a newer decoder refuses the file, another such file is needed here.
+    assert "the decoder panicked: " in done.stdout and "out of range" in done.stdout, done.stdout

@@ -1,7 +1,7 @@
 //! The decoder of a loader: its settings and its seek indexes.
 
 use super::seek::{self, Saver, SeekStore};
-use super::{DecodeOptions, DecodePath, Decoded, Probe, SeekIndexes, can_scale, decode_indexed};
+use super::{DecodeOptions, DecodePath, Decoded, Probe, SeekIndexes, decode_indexed};
 use crate::error::Result;
 use crate::geometry::{Rect, Scale};
 use crate::quote::Shown;
@@ -49,16 +49,11 @@ impl Decoder {
         super::probe(file, &self.options)
     }
 
-    /// Returns true if [`decode`](Self::decode) can decode the file at another scale than [`Scale::Full`].
-    pub(crate) fn can_scale(&self, file: &[u8], probe: &Probe) -> bool {
-        can_scale(file, probe, &self.options)
-    }
-
     /// Decodes a region, in the coordinates of the image at `scale`. Returns its pixels, and how they were decoded.
     ///
     /// # Errors
-    /// The errors of [`decode`](super::decode), and one for each file that cannot be decoded at another scale than
-    /// [`Scale::Full`].
+    /// The errors of [`decode`](super::decode), and one at another scale than [`Scale::Full`] for a file that
+    /// [`Probe::can_scale`] excludes.
     pub(crate) fn decode<'a>(
         &self,
         file: &[u8],

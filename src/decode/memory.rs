@@ -5,13 +5,13 @@
 //!
 //! | format | in addition |
 //! |---|---|
-//! | JPEG, sequential | 1.5 (4:2:0) to 3 (4:4:4): its planes |
-//! | JPEG, progressive | 3 to 6: its coefficients; 4 more for CMYK |
+//! | JPEG, in one scan | 1 (gray), 1.5 (4:2:0), 3 (4:4:4), 4 (CMYK): its planes |
+//! | JPEG, progressive or in several scans | 3.1 times as much: its coefficients, and its planes |
 //! | PNG | a few rows; interlaced 1 to 8: the whole image as stored |
 //! | WebP | 5 (lossy) to 8; with alpha up to 11, animated up to 19; and the file once more |
 //! | GIF | 1: the indices of its frame |
 //! | BMP, PNM | 1 to 8: the image as stored |
-//! | TIFF | a strip or tile as stored; with JPEG inside 7 more for each of its pixels, with WebP 15, and the file once more |
+//! | TIFF | a strip or tile as stored; with JPEG inside 14 more for each of its pixels, with WebP 15, and the file once more |
 //!
 //! Metadata has no limit in the header; it may take 64 MiB more ([`METADATA`]).
 
@@ -83,11 +83,9 @@ impl Cost {
 
 /// Returns the memory that decoding a JPEG takes.
 pub(super) fn jpeg(header: &gpufeed_jpeg::Header<'_>) -> Cost {
-    let inks = if header.components == 4 { 4 * u64::from(header.width) * u64::from(header.height) } else { 0 };
-    match header.progressive {
-        true => Cost { resident: inks, transient: 2 * header.samples },
-        false => Cost { resident: inks.max(header.samples), transient: 0 },
-    }
+    // A coefficient has two bytes, and a block eight more.
+    let coefficients = if header.several_scans { 2 * header.samples + header.samples / 8 } else { 0 };
+    Cost { resident: header.samples + coefficients, transient: 0 }
 }
 
 /// Makes `buffer` at least `length` bytes long. Frees the old memory first, and takes zeroed memory from the system: a
@@ -117,13 +115,14 @@ mod tests {
             let frame = [0xFF, 0xD8, 0xFF, marker, 0, length, 8, 0, 50, 0, 100, factors.len() as u8];
             let file = [&frame[..], &components].concat();
             let Cost { resident, transient } = jpeg(&gpufeed_jpeg::Header::read(&file).unwrap());
-            (resident / 64, transient / 64)
+            assert_eq!(transient, 0);
+            resident
         };
         // 4:2:0: 7 x 4 MCUs of 6 blocks; 4:4:4: 13 x 7 of 3.
-        assert_eq!(cost(&[0x22, 0x11, 0x11], false), (7 * 4 * 6, 0));
-        assert_eq!(cost(&[0x11, 0x11, 0x11], false), (13 * 7 * 3, 0));
-        assert_eq!(cost(&[0x22, 0x11, 0x11], true), (0, 2 * 7 * 4 * 6));
-        assert_eq!(cost(&[0x11; 4], true), (4 * 5000 / 64, 2 * 13 * 7 * 4));
+        assert_eq!(cost(&[0x22, 0x11, 0x11], false), 64 * 7 * 4 * 6);
+        assert_eq!(cost(&[0x11, 0x11, 0x11], false), 64 * 13 * 7 * 3);
+        assert_eq!(cost(&[0x22, 0x11, 0x11], true), (3 * 64 + 8) * 7 * 4 * 6);
+        assert_eq!(cost(&[0x11; 4], true), (3 * 64 + 8) * 13 * 7 * 4);
         assert_eq!(Cost { resident: 7, transient: 8 }.all(size, true), 8 * 5000 + 15);
     }
 

@@ -2,9 +2,8 @@
 //!
 //! Formats are detected by content, never by a file's name. Decoded pixels are RGBA8 with 255 as alpha, so that each is
 //! a whole word: the pixels of Pillow's `Image.convert("RGB")`, torchvision's default loader (the guide's chapter on data
-//! sets lists the exceptions). The crate `gpufeed-jpeg` decodes JPEG, and `zune-jpeg` the kinds of JPEG that it does not
-//! support (`zune.rs`); the `png` crate decodes PNG (`png.rs`), `gif.rs` and `tiff/` read GIF and TIFF, `bmp.rs` some kinds of
-//! BMP, and the `image` crate what is left (`image_crate.rs`).
+//! sets lists the exceptions). The crate `gpufeed-jpeg` decodes JPEG; the `png` crate decodes PNG (`png.rs`), `gif.rs` and
+//! `tiff/` read GIF and TIFF, `bmp.rs` some kinds of BMP, and the `image` crate what is left (`image_crate.rs`).
 
 mod bmp;
 mod decoder;
@@ -20,13 +19,11 @@ mod orientation;
 pub(crate) mod panics;
 mod png;
 mod probe;
-mod scans;
 pub(crate) mod seek;
 pub(crate) mod tiff;
 mod webp;
-mod zune;
 
-use gpufeed_jpeg::Error::{Damaged, NoMemory, Unsupported};
+use gpufeed_jpeg::Error::{Damaged, NoMemory};
 use gpufeed_jpeg::Request;
 
 use crate::{Error, ErrorKind, Result};
@@ -45,8 +42,7 @@ pub use seek::{IndexSummary, SeekIndex, SeekIndexes};
 const PIXEL: usize = 4;
 
 /// One worker's reusable memory. It grows to the largest image and stays allocated, so that decoding JPEGs allocates
-/// nothing of an image's size. For JPEGs that `zune-jpeg` decodes, that crate allocates a few rows per image, and the
-/// coefficients of progressive files.
+/// nothing of an image's size.
 ///
 /// ```
 /// let scratch = gpufeed::decode::Scratch::default(); // one per thread, passed to every `decode`
@@ -71,10 +67,7 @@ impl Scratch {
     /// assert_eq!(gpufeed::decode::Scratch::default().bytes(), 0);
     /// ```
     pub fn bytes(&self) -> u64 {
-        let [file, planes, columns] = self.jpeg.sizes();
-        let images = self.raw.len() + self.stored.len() + self.oriented.len();
-        // Three rows of bytes and one of 16 bits.
-        (images + file + planes + 5 * columns) as u64
+        (self.raw.len() + self.stored.len() + self.oriented.len() + self.jpeg.sizes().bytes()) as u64
     }
 
     /// Grows to the size of `other`.
@@ -190,16 +183,8 @@ pub(crate) enum DecodePath {
     Indexed,
     /// The file was decoded from its start, by the JPEG engine.
     FromStart,
-    /// The file was decoded by another decoder: it is a JPEG of a kind that the engine does not support, or has another
-    /// format.
+    /// The file has another format.
     Other,
-}
-
-/// Returns true if [`decode_indexed`] can decode an image at another scale than [`Scale::Full`], judged by its headers:
-/// it has to be a JPEG that our own engine supports.
-pub(crate) fn can_scale(bytes: &[u8], probe: &Probe, options: &DecodeOptions) -> bool {
-    let request = Request::new(probe.stored).fill(options.truncated == Truncated::Fill);
-    probe.format == ImageFormat::Jpeg && gpufeed_jpeg::check(bytes, &request).is_ok()
 }
 
 /// Decodes a region at a scale, in that scale's coordinates, with the seek indexes of `store`. Adds a missing index to
@@ -207,8 +192,7 @@ pub(crate) fn can_scale(bytes: &[u8], probe: &Probe, options: &DecodeOptions) ->
 ///
 /// # Errors
 ///
-/// The errors of [`decode`]; at another scale than [`Scale::Full`] also one for every file that our own JPEG engine
-/// does not support.
+/// The errors of [`decode`]; at another scale than [`Scale::Full`] the image has to be a JPEG.
 pub(crate) fn decode_indexed<'a>(
     bytes: &[u8],
     probe: &Probe,
@@ -271,11 +255,6 @@ fn seeking<'a>(
                     let placed = Placed { offset: 0, stride: stored.width as usize * PIXEL };
                     Ok((placed, (path, outcome.index)))
                 }
-                Err(Unsupported(reason)) if scale.is_full() => {
-                    probe.cost.try_transient()?;
-                    zune::decode(bytes, reason, probe.stored, stored, options, scratch)
-                        .map(|placed| (placed, (DecodePath::Other, None)))
-                }
                 Err(Damaged(reason)) => Err(truncated(probe.format, reason)),
                 Err(NoMemory { bytes }) => Err(ErrorKind::NoMemory { bytes: bytes as u64 }.into()),
                 Err(error) => Err(broken(probe.format, error.reason())),
@@ -311,7 +290,7 @@ fn seeking<'a>(
     Ok((Decoded { pixels: &scratch.oriented[..length], stride: row }, index))
 }
 
-/// Runs a third-party decoder. Its panic becomes an error and is not printed, so that a hostile file cannot end a run.
+/// Runs a decoder. Its panic becomes an error and is not printed, so that a hostile file cannot end a run.
 ///
 /// Unwind safety: `work` can leave only scratch memory half-written, and every decode overwrites the scratch memory
 /// that it returns.

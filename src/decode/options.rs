@@ -43,9 +43,8 @@ pub enum Truncated {
     /// lengths, and black in other files. A file with an incomplete header is still refused, and so is a JPEG of more
     /// than 2,048 pixels for each of its bytes.
     ///
-    /// An 8-bit sequential JPEG of one or three components has libjpeg-turbo's pixels, bit for bit: after an
-    /// undecodable code, reading continues as far as it can. Progressive and four-component JPEGs have the pixels
-    /// decoded before the damage.
+    /// A JPEG has libjpeg-turbo's pixels, bit for bit: after an undecodable code, reading continues as far as it can, and
+    /// what a progressive file lacks is smoothed.
     Fill,
 }
 
@@ -65,9 +64,9 @@ pub struct DecodeOptions {
     /// Most pixels (width × height) that a header may declare. Default: 2²⁸, which take 1 GiB when decoded.
     pub max_pixels: u64,
     /// Most bytes of memory for decoding one image: its pixels in RGBA and the decoder's own memory. Default: 3 GiB, 12
-    /// bytes for each of the default `max_pixels`, which suffices for images of 8 bits a sample.
-    /// [`Probe::decode_bytes`](super::Probe::decode_bytes) returns an image's number. Each worker decodes one image at
-    /// a time.
+    /// bytes for each of the default `max_pixels`, which suffices for most images of 8 bits a sample; a progressive JPEG
+    /// takes 7 to 17. [`Probe::decode_bytes`](super::Probe::decode_bytes) returns an image's number. Each worker decodes
+    /// one image at a time.
     pub max_decode_bytes: u64,
     /// Use of the EXIF orientation. Default: [`Orientation::Apply`].
     pub exif: Orientation,

@@ -1,4 +1,4 @@
-//! Runs other crates' decoders: a panic inside one becomes an error of its file, and nothing is printed.
+//! Runs decoders, most of them other crates': a panic inside one becomes an error of its file, and nothing is printed.
 //!
 //! Rust prints a panic before it unwinds, through the process's panic hook. The first decoder that runs puts a hook before
 //! the one that is there. It calls that one for every panic, except those of a thread that is inside a decoder, so a

@@ -69,6 +69,11 @@ impl Probe {
         self.cost.check(self.format, self.stored, self.orientation != 1, options)
     }
 
+    /// Returns true if the image can be decoded at another scale than [`Scale::Full`]: if it is a JPEG.
+    pub(crate) fn can_scale(&self) -> bool {
+        self.format == ImageFormat::Jpeg
+    }
+
     /// Returns the image's size when decoded at `scale`.
     pub(crate) fn scaled(&self, scale: Scale) -> Scaled {
         Scaled::new((self.width, self.height), orientation::backwards(self.orientation), scale)

@@ -6,5 +6,6 @@ mod hostile;
 mod orientation;
 mod pillow;
 mod png_rows;
+mod scans;
 mod seek_index;
 mod tiff;

@@ -14,7 +14,7 @@ The tests are in crates/jpeg/tests/files/main.rs.
 jpeg_damaged.txt: of a thousand of these files with a bit flipped or cut in their data (`damaged` says how; crates/testing/src/damaged.rs does the same) what
 djpeg makes of them, FNV-1a 64 of the RGB, - where it refuses. The test is in tests/decode/golden.rs.
 
-jpeg_others.bin and .txt: progressive and four-component files, which another decoder is asked for, each with its pixels as a PNG behind it. Each line of
+jpeg_others.bin and .txt: progressive and four-component files, each with its pixels as a PNG behind it. Each line of
 the .txt: the lengths of both, what it is. The test is in tests/decode/golden.rs.
 """
 import io

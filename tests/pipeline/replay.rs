@@ -4,12 +4,17 @@
 use gpufeed::decode::{SeekIndexes, Truncated};
 use gpufeed::transforms::{RandomHorizontalFlip, RandomResizedCrop};
 use gpufeed::{Backend, DataLoader, InMemory, Label, OnError};
-use gpufeed_testing::damaged::{damaged_files, whole_files};
+use gpufeed_testing::damaged::{damaged_files, damaged_other_files, whole_files};
 
-/// Returns a thousand damaged files, and as many undamaged ones, which replace those that are refused.
+/// Number of damaged files.
+const DAMAGED: usize = 1500;
+
+/// Returns damaged files, and as many undamaged ones, which replace those that are refused.
 fn files() -> InMemory {
-    let whole = whole_files();
-    damaged_files().into_iter().chain(whole.into_iter().cycle().take(1000)).map(|bytes| (bytes, Label::None)).collect()
+    let damaged = [damaged_files(), damaged_other_files()].concat();
+    assert_eq!(damaged.len(), DAMAGED);
+    let files = damaged.into_iter().chain(whole_files().into_iter().cycle().take(DAMAGED));
+    files.map(|bytes| (bytes, Label::None)).collect()
 }
 
 #[test]
@@ -41,13 +46,13 @@ fn a_replay_of_a_damaged_file_is_the_batch() {
                     let again = loader.replay(*id as usize, params).unwrap();
                     assert!(again == host[at * image..][..image], "{truncated:?} {indexes:?} {scaled} {id} {params:?}");
                     replayed += 1;
-                    damaged += usize::from(*id < 1000);
+                    damaged += usize::from(*id < DAMAGED as u64);
                 }
             }
-            assert!(replayed == 4000 && damaged > 500, "{replayed} {damaged}");
+            assert!(replayed == 4 * DAMAGED && damaged > DAMAGED / 2, "{replayed} {damaged}");
             println!("{truncated:?} {indexes:?} {scaled}: {damaged} of {replayed} images of damaged files");
             if truncated == Truncated::Fill {
-                assert!(damaged > 1900, "{damaged}");
+                assert!(damaged > 19 * DAMAGED / 10, "{damaged}");
             }
         }
     }

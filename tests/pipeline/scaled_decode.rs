@@ -206,22 +206,24 @@ fn small_reductions_other_formats_and_other_stages_stay_as_they_are() {
     assert!(full.explain().contains("scaled decode: off"));
 }
 
+/// The picture of 403 x 301 pixels as a progressive file.
+fn progressive() -> Vec<u8> {
+    let (mut bytes, picture) = (Vec::new(), gradients(403, 301));
+    let mut encoder = jpeg_encoder::Encoder::new(&mut bytes, 90);
+    encoder.set_progressive(true);
+    encoder.encode(picture.as_raw(), 403, 301, jpeg_encoder::ColorType::Rgb).unwrap();
+    bytes
+}
+
 #[test]
-fn what_the_engine_declines_stays_at_full_size_and_what_is_cut_does_not() {
+fn cut_and_progressive_files_are_decoded_scaled_too() {
     let transforms = [RandomResizedCrop::new(24).scale(0.5, 1.0).into(), RandomHorizontalFlip::new(0.5).into()];
     let whole = || jpeg(&gradients(403, 301));
-    // The engine declines this file for its headers: JPG0 is a marker that nobody uses.
-    let unusual = move || {
-        let file = whole();
-        let files = (0..4).map(|_| ([&file[..2], b"\xFF\xF0\0\x04\0\0", &file[2..]].concat(), Label::None));
-        files.collect()
-    };
-    unchanged(unusual, &transforms);
-    // These files are cut; the missing part is gray at every size.
+    // Some files are cut; the missing part is gray at every size. One is progressive.
     let cut = move || {
         let file = whole();
         let files = [2, 3, 4, 5].map(|part| ([&file[..part * file.len() / 6], b"\xFF\xD9"].concat(), Label::None));
-        files.into_iter().chain([(file.clone(), Label::None)]).collect::<InMemory>()
+        files.into_iter().chain([(file.clone(), Label::None), (progressive(), Label::None)]).collect::<InMemory>()
     };
     for place in places() {
         let of = |on| {

@@ -49,8 +49,10 @@ pub(crate) struct BitReader<'a> {
 }
 
 /// The state of a [`BitReader`] while it reads one block. Its array of fixed length spares bounds checks.
-struct BlockReader<'a> {
+pub(crate) struct BlockReader<'a> {
     bytes: &'a [u8; BLOCK_BYTES],
+    /// Offset of `bytes` in the data.
+    base: usize,
     next_byte: usize,
     bit_buffer: u64,
     bits_left: u32,
@@ -69,7 +71,7 @@ fn last_index(k: usize) -> Option<usize> {
 impl BlockReader<'_> {
     /// Refills the bit buffer to at least 56 bits.
     #[inline(always)]
-    fn refill(&mut self) {
+    pub(crate) fn refill(&mut self) {
         let bits_left = self.bits_left & 63;
         let next_byte = self.next_byte % 512; // always below 512; the remainder proves it to the compiler
         let mut next = [0; 8];
@@ -81,14 +83,20 @@ impl BlockReader<'_> {
 
     /// Skips the number of bits in the lowest 6 bits of `entry`.
     #[inline(always)]
-    fn skip(&mut self, entry: u32) {
+    pub(crate) fn skip(&mut self, entry: u32) {
         self.bit_buffer <<= entry & 63;
         self.bits_left = self.bits_left.wrapping_sub(entry); // `refill` masks the effect of the higher bits away
     }
 
     #[inline(always)]
-    fn peek(&self) -> usize {
+    pub(crate) fn peek(&self) -> usize {
         (self.bit_buffer >> (64 - AC_PEEK_BITS)) as usize
+    }
+
+    /// The next bits, highest first.
+    #[inline(always)]
+    pub(crate) fn bits(&self) -> u64 {
+        self.bit_buffer
     }
 
     /// Decodes one symbol of any length. Returns its advance and its value. Refills the bit buffer before and after.
@@ -126,7 +134,7 @@ impl BlockReader<'_> {
     }
 
     #[inline(always)]
-    fn dc_difference(&mut self, dc: &DcTable) -> Option<i32> {
+    pub(crate) fn dc_difference(&mut self, dc: &DcTable) -> Option<i32> {
         let entry = u32::from(dc.lookup[(self.bit_buffer >> (64 - DC_PEEK_BITS)) as usize]);
         if entry == 0 {
             return self.canonical_symbol(&dc.canonical).map(|(_, value)| value);
@@ -274,40 +282,39 @@ impl<'a> BitReader<'a> {
         ac: &AcTable,
         block: &mut Block,
     ) -> Option<(i32, usize)> {
-        // The bit buffer holds bits of the last eight bytes, and `rewind` may go back to them.
-        let base = self.next_byte.saturating_sub(8);
-        let bytes = self.bytes.get(base..)?.first_chunk()?;
-        let mut reader = BlockReader {
-            bytes,
-            next_byte: self.next_byte - base,
-            bit_buffer: self.bit_buffer,
-            bits_left: self.bits_left,
-        };
+        let mut reader = self.open()?;
         reader.refill();
         let difference = reader.dc_difference(dc)?;
         // A closure in place of this `if` would be compiled without the caller's target features.
         let last = if SKIP { reader.skip_ac_coefficients(ac) } else { reader.ac_coefficients(ac, block) }?;
-        (self.bit_buffer, self.bits_left) = (reader.bit_buffer, reader.bits_left);
-        self.next_byte = base + reader.next_byte;
+        self.close(reader);
         Some((difference, last))
     }
 
     /// Skips at most 7 bits: those of the first byte that precede an entry of a seek index.
     pub(crate) fn skip_bits(&mut self, bits: u32) -> Option<()> {
+        let mut reader = self.open()?;
+        reader.refill();
+        reader.skip(bits);
+        self.close(reader);
+        Some(())
+    }
+
+    /// Begins a block, or an MCU without AC coefficients. Returns `None` beyond the end of the data.
+    #[inline(always)]
+    pub(crate) fn open(&self) -> Option<BlockReader<'a>> {
         // The bit buffer holds bits of the last eight bytes, and `rewind` may go back to them.
         let base = self.next_byte.saturating_sub(8);
         let bytes = self.bytes.get(base..)?.first_chunk()?;
-        let mut reader = BlockReader {
-            bytes,
-            next_byte: self.next_byte - base,
-            bit_buffer: self.bit_buffer,
-            bits_left: self.bits_left,
-        };
-        reader.refill();
-        reader.skip(bits);
+        let next_byte = self.next_byte - base;
+        Some(BlockReader { bytes, base, next_byte, bit_buffer: self.bit_buffer, bits_left: self.bits_left })
+    }
+
+    /// Continues where `reader` has ended.
+    #[inline(always)]
+    pub(crate) fn close(&mut self, reader: BlockReader<'a>) {
         (self.bit_buffer, self.bits_left) = (reader.bit_buffer, reader.bits_left);
-        self.next_byte = base + reader.next_byte;
-        Some(())
+        self.next_byte = reader.base + reader.next_byte;
     }
 }
 

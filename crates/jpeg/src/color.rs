@@ -9,17 +9,24 @@ pub enum ColorTransform {
     YCbCr,
     /// Red, green and blue.
     Rgb,
+    /// Cyan, magenta, yellow and black.
+    Cmyk,
+    /// Inverted cyan, magenta and yellow in YCbCr, and black.
+    Ycck,
 }
 
 impl ColorTransform {
     /// Detects the colour space by libjpeg's rules: a JFIF marker means YCbCr; else an Adobe marker's transform
-    /// decides; else the components' identifiers. Returns `None` for numbers of components other than 1 and 3.
+    /// decides; else the components' identifiers. Of four components only an Adobe marker's transform decides. Returns `None`
+    /// for other numbers of components.
     pub fn detect(jfif: bool, adobe: Option<u8>, identifiers: &[u8]) -> Option<ColorTransform> {
         match (identifiers.len(), jfif, adobe) {
             (1, ..) => Some(ColorTransform::Gray),
             (3, false, Some(0)) => Some(ColorTransform::Rgb),
             (3, false, None) if identifiers == b"RGB" => Some(ColorTransform::Rgb),
             (3, ..) => Some(ColorTransform::YCbCr),
+            (4, _, None | Some(0)) => Some(ColorTransform::Cmyk),
+            (4, ..) => Some(ColorTransform::Ycck),
             _ => None,
         }
     }
@@ -39,6 +46,34 @@ pub(crate) fn rgb_row([red, green, blue]: [&[u8]; 3], target: &mut [u8]) {
     for (((target, red), green), blue) in target.iter_mut().zip(red).zip(green).zip(blue) {
         *target = [*red, *green, *blue, 255];
     }
+}
+
+/// Converts a row of inks to the pixels of Pillow's `convert("RGB")`. Pillow assumes that a JPEG has inverted inks, as Adobe
+/// writes them, with or without Adobe's marker.
+#[inline(always)]
+pub(crate) fn cmyk_row(inks: [&[u8]; 3], black: &[u8], target: &mut [u8]) {
+    rgb_row(inks, target);
+    for (pixel, &black) in target.as_chunks_mut::<4>().0.iter_mut().zip(black) {
+        *pixel = pixel.map(|ink| product(ink, black));
+        pixel[3] = 255;
+    }
+}
+
+/// Converts a row in YCCK. libjpeg makes CMYK of it, which is 255 less the red, green and blue of the YCbCr.
+#[inline(always)]
+pub(crate) fn ycck_row(row: [&[u8]; 3], black: &[u8], target: &mut [u8]) {
+    ycbcr_row(row, target);
+    for (pixel, &black) in target.as_chunks_mut::<4>().0.iter_mut().zip(black) {
+        *pixel = pixel.map(|light| product(255 - light, black));
+        pixel[3] = 255;
+    }
+}
+
+/// round(ink · black / 255), the light that two inverted inks leave.
+#[inline(always)]
+fn product(ink: u8, black: u8) -> u8 {
+    let product = u32::from(ink) * u32::from(black) + 128;
+    ((product + (product >> 8)) >> 8) as u8
 }
 
 /// Number of pixels that are converted together. The compiler vectorizes loops of this length best.
@@ -119,6 +154,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn inks_are_rounded_products() {
+        let inks: [u8; 256] = std::array::from_fn(|i| i as u8);
+        for black in 0..=255_u8 {
+            let mut target = [0; 4 * 256];
+            cmyk_row([&inks, &[0; 256], &[255; 256]], &[black; 256], &mut target);
+            for (pixel, ink) in target.chunks(4).zip(inks) {
+                let exact = f64::from(black) - (f64::from(255 - ink) * f64::from(black) / 255.0).round();
+                assert_eq!(pixel, [exact as u8, 0, black, 255], "{ink} {black}");
+            }
+        }
+        // In YCCK, the ink is 255 less what YCbCr gives.
+        let mut target = [0; 4];
+        ycck_row([&[128], &[128], &[128]], &[200], &mut target);
+        let mut same = [0; 4];
+        cmyk_row([&[127]; 3], &[200], &mut same);
+        assert_eq!(target, same);
     }
 
     #[test]

@@ -1,42 +1,40 @@
-//! Decodes a damaged or truncated scan exactly as libjpeg-turbo does: bits that begin no code count as the symbol 0;
-//! after a marker within the data, zeros are read up to the end of the MCU, and the MCUs from there to the next restart
-//! marker are gray.
+//! Decodes damaged or truncated scans exactly as libjpeg-turbo does: bits that begin no code count as the symbol 0;
+//! after a marker within the data, zeros are read up to the end of the MCU. The MCUs from there to the next restart marker are gray;
+//! in a file of several scans they keep what earlier scans gave them.
 //!
-//! [`Request::fill`](crate::Request::fill) uses this for scans that `scan.rs` cannot read up to the region's end. It
-//! reads every block from the scan's start, so that a pixel does not depend on the region.
+//! [`Request::fill`](crate::Request::fill) uses this for files that cannot be read up to the region's end, and for those whose
+//! missing coefficients are estimated. It reads every block from the start of each scan, so that a pixel does not depend on
+//! the region.
 
+use crate::Error;
+use crate::band::{Band, corrected, signed_bit};
 use crate::bits::{Block, NATURAL_ORDER};
-use crate::huffman::{CanonicalCode, EOB_ADVANCE, extend};
-use crate::scan::{BlockCursor, McuRange, PendingBlock, ScanDecoder, block_cursors, inverse_dct};
+use crate::coefficients::{CoefficientWindow, in_scan_order, overlay};
+use crate::error::Result;
+use crate::frame::{Frame, MAX_COMPONENTS, Scan};
+use crate::huffman::{CanonicalCode, EOB_ADVANCE};
+use crate::huffman_tables::HuffmanTables;
+use crate::markers::Headers;
+use crate::mcu_reader::McuRange;
+use crate::mcus::block_cursors;
+use crate::plane_window::{PendingBlock, inverse_dct};
+use crate::scan::ScanDecoder;
+use crate::several_scans::Work;
+use crate::smoothing::KnownBits;
+use crate::tolerant::TolerantReader;
 
-/// Bits that libjpeg consumes for bits that begin no code.
-const INVALID_CODE_BITS: u32 = 17;
-
-/// Decodes the needed blocks. Returns `None` if a block lies outside its plane window.
+/// Decodes the needed blocks of a single scan. Returns `None` if a block lies outside its plane window.
 pub(crate) fn decode(decoder: &mut ScanDecoder<'_, '_>) -> Option<()> {
     let (_, rows) = decoder.needed_mcus();
     let scan = decoder.scan;
-    let mut reader = TolerantReader {
-        bytes: decoder.bytes.get(scan.data_offset..)?,
-        next_byte: 0,
-        bit_buffer: 0,
-        bits_left: 0,
-        unread_marker: None,
-        insufficient_data: false,
-    };
-    let mut predictors = [0_i16; 3];
-    let (mut mcus_to_restart, mut next_restart) = (scan.restart_interval, 0);
+    let mut reader = TolerantReader::new(decoder.bytes.get(scan.data_offset..)?, scan.restart_interval);
+    let mut predictors = [0_i16; MAX_COMPONENTS];
     for row in 0..rows.1 {
         let range = McuRange { row, start: 0, end: scan.mcus.0 };
         let (mut cursors, count) = block_cursors(decoder.components, decoder.windows, range)?;
         for _ in 0..scan.mcus.0 {
-            if scan.restart_interval > 0 {
-                if mcus_to_restart == 0 {
-                    reader.resync_to_restart(next_restart);
-                    predictors = [0; 3];
-                    (mcus_to_restart, next_restart) = (scan.restart_interval, (next_restart + 1) % 8);
-                }
-                mcus_to_restart -= 1;
+            if reader.begin_mcu() {
+                predictors = [0; MAX_COMPONENTS];
             }
             let gray = reader.insufficient_data;
             for cursor in &mut cursors[..count] {
@@ -46,7 +44,7 @@ pub(crate) fn decode(decoder: &mut ScanDecoder<'_, '_>) -> Option<()> {
                 let component = cursor.component;
                 if let Some(offset) = cursor.advance() {
                     let pending = PendingBlock { component, offset, last };
-                    inverse_dct(&[block], &[pending], decoder.components, decoder.windows)?;
+                    inverse_dct(&[block], &[pending], decoder.windows)?;
                 }
             }
         }
@@ -54,138 +52,186 @@ pub(crate) fn decode(decoder: &mut ScanDecoder<'_, '_>) -> Option<()> {
     Some(())
 }
 
-/// Reads the bits of a scan and zeros after its end.
-struct TolerantReader<'a> {
+/// Reads all scans of a file from `first` on into `windows`, which must have all blocks. It ends where the headers behind a
+/// scan are invalid. Returns what [`several_scans::read`](crate::several_scans::read) returns.
+///
+/// # Errors
+/// Those of the first scan's tables, and [`Error::Unsupported`] beyond the limits of [`Work`].
+pub(crate) fn read<'a>(
     bytes: &'a [u8],
-    next_byte: usize,
-    /// The next bits, highest first, then zeros.
-    bit_buffer: u64,
-    bits_left: u32,
-    /// The marker that ended the data (libjpeg's name).
-    unread_marker: Option<u8>,
-    /// True after more bits were read than the data have (libjpeg's name).
-    insufficient_data: bool,
+    mut headers: Headers<'a>,
+    first: Scan<'a>,
+    tables: &mut HuffmanTables,
+    windows: &mut [CoefficientWindow<'_>; MAX_COMPONENTS],
+) -> Result<(Frame, KnownBits)> {
+    let (mut work, mut known) = (Work::default(), KnownBits::new());
+    let mut frame = headers.frame().cloned().ok_or(OUTSIDE)?;
+    let mut next = Some(first);
+    while let Some(scan) = next {
+        work.add(&frame, &scan, bytes.len())?;
+        match tables.build(&scan, false) {
+            Err(error) if work.scans == 1 => return Err(error),
+            Err(_) => break,
+            Ok(()) => {}
+        }
+        known.add(&scan);
+        let end = read_scan(bytes, &frame, &scan, tables, windows, &mut known).ok_or(OUTSIDE)?;
+        headers.continue_at(end);
+        next = headers.next_scan().unwrap_or(None);
+        if let (Some(_), Some(with_tables)) = (&next, headers.frame()) {
+            frame = with_tables.clone();
+        }
+    }
+    Ok((frame, known))
 }
 
-impl TolerantReader<'_> {
-    /// Returns the next byte. After the last one it returns end-of-image markers (EOI) endlessly.
-    fn byte(&mut self) -> u8 {
-        let byte = match self.bytes.get(self.next_byte) {
-            Some(&byte) => byte,
-            None => [0xFF, crate::Segments::EOI][(self.next_byte - self.bytes.len()) % 2],
-        };
-        self.next_byte += 1;
-        byte
-    }
+/// The error for a block outside of the memory of coefficients.
+const OUTSIDE: Error = Error::Invalid("blocks beyond the coefficients");
 
-    /// Returns the byte after one or more 0xFF: a marker, or 0 for a stuffed byte.
-    fn byte_after_ff(&mut self) -> u8 {
-        loop {
-            let byte = self.byte();
-            if byte != 0xFF {
-                return byte;
+/// Reads a scan. Returns the offset at which to search for the next marker.
+fn read_scan(
+    bytes: &[u8],
+    frame: &Frame,
+    scan: &Scan<'_>,
+    tables: &HuffmanTables,
+    windows: &mut [CoefficientWindow<'_>; MAX_COMPONENTS],
+    known: &mut KnownBits,
+) -> Option<usize> {
+    let mut reader = TolerantReader::new(bytes.get(scan.data_offset..)?, scan.restart_interval);
+    in_scan_order(windows, scan, |windows| read_mcus(&mut reader, frame, scan, tables, windows, known))?;
+    Some(scan.data_offset + reader.end())
+}
+
+/// Reads the MCUs of a scan.
+fn read_mcus(
+    reader: &mut TolerantReader<'_>,
+    frame: &Frame,
+    scan: &Scan<'_>,
+    tables: &HuffmanTables,
+    windows: &mut [CoefficientWindow<'_>],
+    known: &mut KnownBits,
+) -> Option<()> {
+    let components = tables.component_decoders(frame, scan);
+    let components = &components[..windows.len()];
+    let (mut predictors, mut end_of_band) = ([0_i16; MAX_COMPONENTS], 0);
+    // Rows of this scan in a row of MCUs of a scan of all components.
+    let rows_together = match scan.component_indices() {
+        [component] => frame.components()[*component].declared_vertical,
+        _ => 1,
+    };
+    for row in 0..scan.mcus.1 {
+        let range = McuRange { row, start: 0, end: scan.mcus.0 };
+        let (mut cursors, count) = block_cursors(components, windows, range)?;
+        for _ in 0..scan.mcus.0 {
+            if !reader.insufficient_data {
+                known.last_good_row = row / rows_together;
             }
-        }
-    }
-
-    /// Refills the bit buffer to at least 49 bits, or with all bits up to the next marker.
-    fn refill(&mut self) {
-        while self.bits_left <= 48 && self.unread_marker.is_none() {
-            let mut byte = self.byte();
-            if byte == 0xFF {
-                match self.byte_after_ff() {
-                    0 => byte = 0xFF,
-                    marker => {
-                        self.unread_marker = Some(marker);
-                        return;
+            if reader.begin_mcu() {
+                (predictors, end_of_band) = ([0; MAX_COMPONENTS], 0);
+            }
+            let is_behind_data = reader.insufficient_data;
+            for cursor in &mut cursors[..count] {
+                let (component, predictor) = (cursor.component, predictors.get_mut(cursor.component)?);
+                let block = windows[component].blocks.get_mut(cursor.advance()?)?;
+                let Band { first, high, low, .. } = scan.band;
+                match (frame.progressive, first, high) {
+                    // Behind the data only zeros are read, which change nothing.
+                    (true, 0, 1..) => block[0] |= (reader.bit() << low) as i16,
+                    _ if is_behind_data => {}
+                    (false, ..) => {
+                        let mut read = [0; 64];
+                        reader.read_block(cursor, predictor, &mut read);
+                        overlay(block, &read);
                     }
+                    (true, 0, 0) => {
+                        let (_, extra_bits) = reader.symbol(&cursor.dc.canonical);
+                        *predictor = predictor.wrapping_add(reader.value(extra_bits));
+                        block[0] = predictor.wrapping_shl(low);
+                    }
+                    (true, _, 0) => read_first(reader, &tables.band.canonical, scan.band, &mut end_of_band, block),
+                    (true, ..) => read_refinement(reader, &tables.band.canonical, scan.band, &mut end_of_band, block),
                 }
             }
-            self.bit_buffer |= u64::from(byte) << (56 - self.bits_left);
-            self.bits_left += 8;
         }
     }
+    Some(())
+}
 
-    fn skip(&mut self, bits: u32) {
-        if bits > self.bits_left {
-            // All further bits are zeros.
-            (self.bit_buffer, self.bits_left, self.insufficient_data) = (0, 0, true);
-        } else {
-            self.bit_buffer <<= bits;
-            self.bits_left -= bits;
-        }
+/// Returns the place of a coefficient. Those beyond the end of the block are stored as the last one.
+fn place(k: usize) -> usize {
+    usize::from(NATURAL_ORDER[k.min(63)])
+}
+
+/// Reads the upper bits of a band.
+fn read_first(
+    reader: &mut TolerantReader<'_>,
+    canonical: &CanonicalCode,
+    band: Band,
+    end_of_band: &mut u32,
+    block: &mut Block,
+) {
+    if *end_of_band > 0 {
+        *end_of_band -= 1;
+        return;
     }
-
-    /// Decodes a symbol. Returns its advance in zigzag order and its number of extra bits.
-    fn symbol(&mut self, canonical: &CanonicalCode) -> (usize, u32) {
-        self.refill();
-        let (advance, extra_bits, length) =
-            canonical.decode(self.bit_buffer).unwrap_or((EOB_ADVANCE, 0, INVALID_CODE_BITS));
-        self.skip(length);
-        (advance, extra_bits)
-    }
-
-    fn value(&mut self, extra_bits: u32) -> i16 {
-        self.refill();
-        let raw = (self.bit_buffer >> 1 >> (63 - extra_bits)) as u32;
-        let value = extend(raw, extra_bits, self.bit_buffer);
-        self.skip(extra_bits);
-        value as i16
-    }
-
-    /// Reads a block. Returns the zigzag index of its last coefficient.
-    fn read_block(&mut self, cursor: &BlockCursor<'_>, predictor: &mut i16, block: &mut Block) -> usize {
-        let (_, extra_bits) = self.symbol(&cursor.dc.canonical);
-        *predictor = predictor.wrapping_add(self.value(extra_bits));
-        block[0] = *predictor;
-        let (mut k, mut last) = (0, 0);
-        while k < 63 {
-            let (advance, extra_bits) = self.symbol(&cursor.ac.canonical);
-            if advance == EOB_ADVANCE {
-                break;
-            }
-            k += advance;
-            if extra_bits > 0 {
-                // A coefficient beyond the end of the block is stored as the last one.
-                last = k.min(63);
-                block[usize::from(NATURAL_ORDER[last])] = self.value(extra_bits);
-            }
-        }
-        last
-    }
-
-    /// Continues after the restart marker with the number `desired` (modulo 8), by the rules of libjpeg's
-    /// `jpeg_resync_to_restart`. If another marker comes instead, it is either kept for a later interval, which leaves
-    /// this interval empty, or skipped because it comes too late.
-    fn resync_to_restart(&mut self, desired: u8) {
-        (self.bit_buffer, self.bits_left) = (0, 0);
-        loop {
-            let marker = self.unread_marker.take().unwrap_or_else(|| self.next_marker());
-            let is_early = match marker {
-                0xD0..=0xD7 => match (marker - 0xD0).wrapping_sub(desired) % 8 {
-                    1 | 2 => true,
-                    6 | 7 => continue,
-                    _ => false,
-                },
-                0xC0..=0xFF => true,
-                _ => continue,
-            };
-            if is_early {
-                self.unread_marker = Some(marker);
-            } else {
-                self.insufficient_data = false;
-            }
+    let mut k = band.first - 1;
+    while k < band.last {
+        let (advance, extra_bits) = reader.symbol(canonical);
+        if advance == EOB_ADVANCE {
+            *end_of_band = (1 << extra_bits) + reader.number(extra_bits) - 1;
             return;
         }
+        k += advance;
+        if extra_bits > 0 {
+            block[place(k)] = (i32::from(reader.value(extra_bits)) << band.low) as i16;
+        }
     }
+}
 
-    fn next_marker(&mut self) -> u8 {
-        loop {
-            while self.byte() != 0xFF {}
-            match self.byte_after_ff() {
-                0 => {}
-                marker => return marker,
+/// Reads one more bit of a band.
+fn read_refinement(
+    reader: &mut TolerantReader<'_>,
+    canonical: &CanonicalCode,
+    band: Band,
+    end_of_band: &mut u32,
+    block: &mut Block,
+) {
+    let mut k = band.first;
+    if *end_of_band == 0 {
+        while k <= band.last {
+            let (advance, extra_bits) = reader.symbol(canonical);
+            if advance == EOB_ADVANCE {
+                *end_of_band = (1 << extra_bits) + reader.number(extra_bits);
+                break;
+            }
+            // libjpeg reads one bit, however many the symbol says.
+            let value = if extra_bits > 0 { signed_bit(reader.bit(), band.low) } else { 0 };
+            let mut zeros = advance;
+            while k <= band.last {
+                let coefficient = &mut block[place(k)];
+                if *coefficient == 0 {
+                    zeros -= 1;
+                    if zeros == 0 {
+                        break;
+                    }
+                } else {
+                    *coefficient = corrected(*coefficient, reader.bit(), band.low);
+                }
+                k += 1;
+            }
+            if value != 0 {
+                block[place(k)] = value;
+            }
+            k += 1;
+        }
+    }
+    if *end_of_band > 0 {
+        for k in k..=band.last {
+            let coefficient = &mut block[place(k)];
+            if *coefficient != 0 {
+                *coefficient = corrected(*coefficient, reader.bit(), band.low);
             }
         }
+        *end_of_band -= 1;
     }
 }

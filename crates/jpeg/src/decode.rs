@@ -1,98 +1,28 @@
 //! Decodes a region of a file: headers, scans, upsampling.
 
-use crate::huffman::{AcTable, DcTable};
+use crate::coefficients::Coefficients;
+use crate::error::Result;
+use crate::frame::{Frame, MAX_COMPONENTS, Scan};
+use crate::huffman_tables::HuffmanTables;
 use crate::idct::IdctSize;
 use crate::index::SeekIndex;
 use crate::layout::Layout;
-use crate::markers::{Frame, FrameComponent, MAX_COMPONENTS, Scan};
+use crate::markers::Headers;
+use crate::mcus::ComponentDecoder;
 use crate::memory::try_grow;
-use crate::scan::{ComponentDecoder, PlaneWindow, ScanDecoder};
+use crate::plane_window::{NaturalOrder, OUTSIDE_PLANES, PlaneWindow, plane_windows};
+use crate::scan::ScanDecoder;
 use crate::stuffing::UnstuffedData;
 use crate::upsample::{Plane, RowBuffers};
-use crate::{Error, Rect, Scale, damaged, has_end, scan, upsample};
+use crate::{Error, Rect, Request, Scale, damaged, has_end, several_scans, upsample};
 
 /// Bytes of a decoded pixel: red, green, blue and 255.
 const PIXEL_BYTES: usize = 4;
 
-/// An upper bound of the pixels that a byte of a Huffman-coded JPEG can hold. An MCU covers at most 64 × 16 pixels and
-/// its blocks take at least 8 bits together, which makes 1024 pixels a byte; the bound is twice that. A file beyond it
-/// is truncated or forged, and is rejected before memory is allocated for it.
+/// An upper bound of the pixels that a byte of a Huffman-coded JPEG can hold. An MCU covers at most 32 × 32 pixels, and its blocks
+/// take at least a bit each: nine with factors of 4×1, 1×4 and 1×1, which makes 910 pixels a byte. A file beyond the bound is truncated or
+/// forged, or lacks its large components, and is rejected before memory is allocated for it.
 const MAX_PIXELS_PER_BYTE: u64 = 2048;
-
-/// The error for plane windows outside the memory for the planes.
-const OUTSIDE_PLANES: Error = Error::Unsupported("a region beyond its planes");
-
-/// The region to decode, and the options.
-///
-/// ```
-/// use gpufeed_jpeg::{Decoder, Header, Rect, Request};
-///
-/// # let picture = image::RgbImage::from_fn(320, 240, |x, y| image::Rgb([x as u8, y as u8, 90]));
-/// # let mut jpeg = std::io::Cursor::new(Vec::new());
-/// # picture.write_to(&mut jpeg, image::ImageFormat::Jpeg).unwrap();
-/// # let jpeg = jpeg.into_inner();
-/// let header = Header::read(&jpeg)?;
-/// let corner = Rect { left: 250, top: 200, width: 70, height: 40 };
-/// let request = Request::new(header.size()).region(corner);
-/// assert_eq!(Decoder::default().decode(&jpeg, &request)?.pixels.len(), 4 * 70 * 40);
-/// # Ok::<(), gpufeed_jpeg::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    size: (u32, u32),
-    region: Rect,
-    scale: Scale,
-    fill: bool,
-    index: Option<&'a SeekIndex>,
-    build_index: bool,
-}
-
-impl<'a> Request<'a> {
-    /// Requests a whole image at full size. `size` = (columns, rows) is [`Header::size`](crate::Header::size). A file
-    /// of another size is [`Error::Unsupported`].
-    pub fn new(size: (u32, u32)) -> Self {
-        Request { size, region: Rect::whole(size), scale: Scale::Full, fill: false, index: None, build_index: false }
-    }
-
-    /// Requests the whole image at a scale, as libjpeg's draft mode. This replaces an earlier region: call
-    /// [`region`](Self::region) after it, with pixels of the scaled image.
-    pub fn scale(mut self, scale: Scale) -> Self {
-        (self.scale, self.region) = (scale, Rect::whole(scale.size(self.size)));
-        self
-    }
-
-    /// Requests a region. It is in pixels of the scaled image, before any EXIF orientation is applied.
-    pub fn region(mut self, region: Rect) -> Self {
-        self.region = region;
-        self
-    }
-
-    /// With true, a damaged or truncated file is decoded to the same pixels as by libjpeg-turbo; missing parts are gray
-    /// (128). By default such a file is [`Error::Damaged`].
-    ///
-    /// By default a file is damaged if its end-of-image marker is missing, or if data that the region needs cannot be
-    /// decoded. Damage after the region is not detected.
-    pub fn fill(mut self, fill: bool) -> Self {
-        self.fill = fill;
-        self
-    }
-
-    /// Starts decoding inside the file with the help of a seek index. The pixels are the same as without it.
-    ///
-    /// The index must belong to exactly this file. An index of another file is ignored if the decoder detects the
-    /// mismatch, and leads to wrong pixels otherwise. It never causes a panic.
-    pub fn index(mut self, index: Option<&'a SeekIndex>) -> Self {
-        self.index = index;
-        self
-    }
-
-    /// With true, the decoder reads the scan to its end and builds the file's seek index, unless it used the index of
-    /// the request.
-    pub fn build_index(mut self, build_index: bool) -> Self {
-        self.build_index = build_index;
-        self
-    }
-}
 
 /// The pixels of a decoded region.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,36 +72,31 @@ pub struct Outcome {
 pub struct Decoder {
     tables: Box<HuffmanTables>,
     data: UnstuffedData,
+    coefficients: Coefficients,
     planes: Vec<u8>,
     row_buffers: RowBuffers,
     pixels: Vec<u8>,
 }
 
-/// The Huffman tables of each component. They are kept from file to file, because many files have the same tables.
-#[derive(Debug, Default)]
-struct HuffmanTables {
-    dc: [DcTable; MAX_COMPONENTS],
-    ac: [AcTable; MAX_COMPONENTS],
+/// Sizes that the memory of a [`Decoder`] has grown to.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sizes {
+    /// The length of the largest file in bytes.
+    pub file: usize,
+    /// Blocks whose coefficients fit into the memory.
+    pub blocks: usize,
+    /// Bytes of the planes of samples.
+    pub planes: usize,
+    /// Columns of the widest image.
+    pub columns: usize,
 }
 
-impl HuffmanTables {
-    /// Builds the tables of all components. Returns for each component the index of its tables.
-    fn build(
-        &mut self,
-        components: &[FrameComponent<'_>],
-        with_skip_lookup: bool,
-    ) -> Result<[usize; MAX_COMPONENTS], Error> {
-        let mut slots = [0; MAX_COMPONENTS];
-        for (i, component) in components.iter().enumerate() {
-            // Both chroma components have the same tables in nearly all files.
-            let shares_tables = i == 2 && component.ac == components[1].ac && component.dc == components[1].dc;
-            slots[i] = if shares_tables { 1 } else { i };
-            if !shares_tables {
-                self.dc[i].build(component.dc).map_err(Error::Unsupported)?;
-                self.ac[i].build(component.ac, with_skip_lookup).map_err(Error::Unsupported)?;
-            }
-        }
-        Ok(slots)
+impl Sizes {
+    /// The bytes of memory that these sizes take.
+    pub fn bytes(self) -> usize {
+        // A block of `Coefficients` takes 128 bytes and 8 for its bit set, `RowBuffers` four rows of bytes and one of `u16`.
+        self.file + 136 * self.blocks + self.planes + 6 * self.columns
     }
 }
 
@@ -180,7 +105,7 @@ impl Decoder {
     ///
     /// # Errors
     /// [`Error`] has the reason. The decoder can be used again.
-    pub fn decode(&mut self, bytes: &[u8], request: &Request<'_>) -> Result<Decoded<'_>, Error> {
+    pub fn decode(&mut self, bytes: &[u8], request: &Request<'_>) -> Result<Decoded<'_>> {
         let mut pixels = std::mem::take(&mut self.pixels);
         let outcome = self.decode_into(bytes, request, &mut pixels);
         self.pixels = pixels;
@@ -194,136 +119,150 @@ impl Decoder {
     ///
     /// # Errors
     /// [`Error`] has the reason. The content of `target` is then undefined. The decoder can be used again.
-    pub fn decode_into(&mut self, bytes: &[u8], request: &Request<'_>, target: &mut Vec<u8>) -> Result<Outcome, Error> {
+    pub fn decode_into(&mut self, bytes: &[u8], request: &Request<'_>, target: &mut Vec<u8>) -> Result<Outcome> {
         let &Request { region, scale, size, .. } = request;
         let (width, height) = scale.size(size);
         if !region.is_inside((width, height)) {
             return Err(Error::Region { region, width, height });
         }
-        let (frame, layout) = read_headers(bytes, request)?;
-        self.reserve_for(bytes, &frame, target)?;
+        check_bytes(bytes, request)?;
+        let mut headers = Headers::new(bytes);
+        let (frame, scan) = headers.first_scan()?;
+        let layout = layout(&frame, request)?;
+        let is_one_scan = frame.is_one_scan(&scan);
+        self.reserve_for(bytes, &frame, is_one_scan, target)?;
         let mut windows = plane_windows(&mut self.planes, &layout, region)?;
-        // Blocks outside the region are skipped with lookup tables of their own. Building these takes as long as
-        // reading some hundred blocks, so they are built only if many blocks may be skipped.
-        let is_whole = (layout.width, layout.height) == (region.width as usize, region.height as usize);
-        let table_slots = self.tables.build(frame.components(), request.index.is_none() && !is_whole)?;
-
-        let mut outcome = Outcome::default();
-        for scan in frame.scans() {
-            let components = component_decoders(&self.tables, table_slots, &frame, scan);
-            outcome = decode_scan(bytes, request, &mut self.data, &frame, scan, &components, &mut windows)?;
-        }
-        for (i, window) in windows.iter_mut().enumerate() {
-            if !frame.scans().iter().any(|scan| scan.component_indices().contains(&i)) {
-                window.samples.fill(128); // the file was truncated before the component's scan
-            }
-        }
+        let outcome = if is_one_scan {
+            // Blocks outside the region are skipped with lookup tables of their own. Building these takes as long as
+            // reading some hundred blocks, so they are built only if many blocks may be skipped.
+            let is_whole = (layout.width, layout.height) == (region.width as usize, region.height as usize);
+            self.tables.build(&scan, request.index.is_none() && !is_whole)?;
+            set_quantization(&mut windows, &frame);
+            let components = self.tables.component_decoders(&frame, &scan);
+            decode_scan(bytes, request, &mut self.data, &scan, &components, &mut windows)?
+        } else {
+            self.tables.build(&scan, false)?;
+            let Decoder { tables, data, coefficients, .. } = self;
+            decode_several(bytes, request, headers, scan, tables, data, coefficients, &mut windows)?;
+            Outcome::default()
+        };
         write_pixels(&frame, &layout, region, &windows, &mut self.row_buffers, target);
         Ok(outcome)
     }
 
-    /// Sizes that the memory has grown to: file length, bytes of planes, image width.
+    /// Sizes that the memory has grown to.
     #[doc(hidden)]
-    pub fn sizes(&self) -> [usize; 3] {
-        [self.data.capacity(), self.planes.len(), self.row_buffers.columns()]
+    pub fn sizes(&self) -> Sizes {
+        Sizes {
+            file: self.data.capacity(),
+            blocks: self.coefficients.blocks(),
+            planes: self.planes.len(),
+            columns: self.row_buffers.columns(),
+        }
     }
 
     /// Grows the memory to the [`sizes`](Self::sizes) of another decoder.
     #[doc(hidden)]
-    pub fn reserve(&mut self, [file, planes, columns]: [usize; 3]) {
+    pub fn reserve(&mut self, sizes: Sizes) {
         // If one of these allocations fails, decoding requests it again and reports the error.
-        let _ = self.data.try_reserve(file);
-        let _ = try_grow(&mut self.planes, planes);
-        let _ = self.row_buffers.try_reserve(columns);
+        let _ = self.data.try_reserve(sizes.file);
+        let _ = self.coefficients.try_reserve(sizes.blocks);
+        let _ = try_grow(&mut self.planes, sizes.planes);
+        let _ = self.row_buffers.try_reserve(sizes.columns);
     }
 
     /// Grows the memory for the whole image, because the next region of this image may be larger.
-    fn reserve_for(&mut self, bytes: &[u8], frame: &Frame<'_>, target: &mut Vec<u8>) -> Result<(), Error> {
+    fn reserve_for(&mut self, bytes: &[u8], frame: &Frame, is_one_scan: bool, target: &mut Vec<u8>) -> Result<()> {
         let (mcus_per_row, mcu_rows) = frame.mcus();
         let blocks: usize = frame.components().iter().map(|component| component.horizontal * component.vertical).sum();
         try_grow(&mut self.planes, buffer_length(&[mcus_per_row, mcu_rows, blocks, 64])?)?;
+        if !is_one_scan {
+            self.coefficients.try_reserve(buffer_length(&[mcus_per_row, mcu_rows, blocks])?)?;
+        }
         try_grow(target, buffer_length(&[PIXEL_BYTES, frame.size.0, frame.size.1])?)?;
         self.data.try_reserve(bytes.len())?;
         self.row_buffers.try_reserve(frame.size.0)
     }
 }
 
-/// Splits `planes` into the plane windows of the components for a region.
-fn plane_windows<'a>(
-    planes: &'a mut [u8],
-    layout: &Layout,
-    region: Rect,
-) -> Result<[PlaneWindow<'a>; MAX_COMPONENTS], Error> {
-    let mut rest = planes;
-    let mut windows: [PlaneWindow<'_>; MAX_COMPONENTS] = Default::default();
-    for (window, component) in windows.iter_mut().zip(&layout.components) {
-        let samples = component.window(region);
-        let side = component.idct_size.samples();
-        window.idct_size = component.idct_size;
-        window.columns = (samples.left / side, (samples.left + samples.width).div_ceil(side));
-        window.rows = (samples.top / side, (samples.top + samples.height).div_ceil(side));
-        let length = window.stride() * side * (window.rows.1 - window.rows.0);
-        (window.samples, rest) = rest.split_at_mut_checked(length).ok_or(OUTSIDE_PLANES)?;
+/// Sets the quantization tables. A component without one had no scan: all of its samples are 128.
+fn set_quantization(windows: &mut [PlaneWindow<'_>; MAX_COMPONENTS], frame: &Frame) {
+    for (window, component) in windows.iter_mut().zip(frame.components()) {
+        window.quantization = component.quantization.as_ref().map(NaturalOrder::new).unwrap_or_default();
     }
-    Ok(windows)
 }
 
-/// Returns the tables for each component of a scan, in the order of the scan. Unused elements repeat component 0.
-fn component_decoders<'a>(
-    HuffmanTables { dc, ac }: &'a HuffmanTables,
-    table_slots: [usize; MAX_COMPONENTS],
-    frame: &Frame<'_>,
-    scan: &Scan,
-) -> [ComponentDecoder<'a>; MAX_COMPONENTS] {
-    std::array::from_fn(|position| {
-        let i = scan.component_indices().get(position).copied().unwrap_or(0);
-        let (mcu_width, mcu_height) = frame.mcu_blocks(i, scan);
-        let quantization = scan::to_natural_order(&frame.components()[i].quantization);
-        let (dc, ac) = (&dc[table_slots[i]], &ac[table_slots[i]]);
-        ComponentDecoder { mcu_width, mcu_height, dc, ac, quantization }
-    })
-}
-
-/// Decodes a scan into the plane windows of its components: by the index, else from the start, else as a damaged scan.
-fn decode_scan<'a>(
+/// Decodes a scan of all components into the plane windows: by the index, else from the start, else as a damaged scan.
+fn decode_scan(
     bytes: &[u8],
     request: &Request<'_>,
     data: &mut UnstuffedData,
-    frame: &Frame<'_>,
-    scan: &Scan,
-    components: &[ComponentDecoder<'_>],
-    windows: &mut [PlaneWindow<'a>; MAX_COMPONENTS],
-) -> Result<Outcome, Error> {
-    let indices = scan.component_indices();
-    let mut scan_windows: [PlaneWindow<'a>; MAX_COMPONENTS] = Default::default();
-    for (scan_window, &i) in scan_windows.iter_mut().zip(indices) {
-        *scan_window = std::mem::take(&mut windows[i]);
-    }
-    let count = indices.len();
-    let mut decoder =
-        ScanDecoder { bytes, scan, components: &components[..count], windows: &mut scan_windows[..count] };
-    // An index holds places of a single scan.
-    let index = request.index.filter(|_| frame.has_single_scan());
-    let build_index = request.build_index && frame.has_single_scan();
-    let outcome = if index.and_then(|index| decoder.decode_by_index(data, index)).is_some() {
-        Outcome { by_index: true, index: None }
-    } else if let Some(index) = decoder.decode_from_start(data, build_index) {
-        Outcome { by_index: false, index }
+    scan: &Scan<'_>,
+    components: &[ComponentDecoder<'_>; MAX_COMPONENTS],
+    windows: &mut [PlaneWindow<'_>; MAX_COMPONENTS],
+) -> Result<Outcome> {
+    let count = scan.component_indices().len();
+    let mut decoder = ScanDecoder { bytes, scan, components: &components[..count], windows: &mut windows[..count] };
+    if request.index.and_then(|index| decoder.decode_by_index(data, index)).is_some() {
+        Ok(Outcome { by_index: true, index: None })
+    } else if let Some(index) = decoder.decode_from_start(data, request.build_index) {
+        Ok(Outcome { by_index: false, index })
     } else if request.fill {
         damaged::decode(&mut decoder).ok_or(OUTSIDE_PLANES)?;
-        Outcome::default()
+        Ok(Outcome::default())
     } else {
-        return Err(Error::Damaged("the scan is damaged or cut"));
-    };
-    for (scan_window, &i) in scan_windows.into_iter().zip(indices) {
-        windows[i] = scan_window;
+        Err(Error::Damaged("the scan is damaged or cut"))
     }
-    Ok(outcome)
+}
+
+/// Decodes several scans into the plane windows: reads what the region needs of each scan. Of a file that lacks bits all blocks are
+/// read: strictly, or with `fill` as libjpeg reads damaged data. With `fill`, damage is read that way, too.
+#[allow(clippy::too_many_arguments)] // the decoder's memory, which is borrowed apart from its planes
+fn decode_several<'a>(
+    bytes: &'a [u8],
+    request: &Request<'_>,
+    headers: Headers<'a>,
+    first: Scan<'a>,
+    tables: &mut HuffmanTables,
+    data: &mut UnstuffedData,
+    coefficients: &mut Coefficients,
+    windows: &mut [PlaneWindow<'_>; MAX_COMPONENTS],
+) -> Result<()> {
+    let frame = headers.frame().cloned().ok_or(OUTSIDE_PLANES)?;
+    let needed = std::array::from_fn(|i| (windows[i].columns, windows[i].rows));
+    let all = std::array::from_fn(|i| {
+        let (columns, rows) = if i < frame.components().len() { frame.grid(i) } else { (0, 0) };
+        ((0, columns), (0, rows))
+    });
+    let mut stored = coefficients.windows(&frame, needed)?;
+    let mut read = several_scans::read(bytes, headers.clone(), first, tables, data, &mut stored);
+    // A file that lacks scans may be cut, and only reading all of its data shows that.
+    let lacks_bits = read.as_ref().is_ok_and(|(frame, known)| known.lacks_bits(frame));
+    if lacks_bits && !request.fill {
+        stored = coefficients.windows(&frame, all)?;
+        read = several_scans::read(bytes, headers.clone(), first, tables, data, &mut stored);
+    }
+    // Missing coefficients are estimated from blocks around the region.
+    let is_estimated = read.as_ref().is_ok_and(|(frame, known)| known.smoothing(frame).is_some());
+    let is_tolerant = request.fill && (is_estimated || matches!(read, Err(Error::Damaged(_))));
+    if is_tolerant {
+        stored = coefficients.windows(&frame, all)?;
+        read = damaged::read(bytes, headers, first, tables, &mut stored);
+    }
+    let (frame, known) = read?;
+    set_quantization(windows, &frame);
+    let smoothing = known.smoothing(&frame);
+    let in_bands = frame.progressive && !is_tolerant;
+    for (i, (window, stored)) in windows.iter_mut().zip(&stored).enumerate().take(frame.components().len()) {
+        let smoothing = smoothing.as_ref().map(|all| &all[i]);
+        stored.write_samples(window, in_bands, smoothing).ok_or(OUTSIDE_PLANES)?;
+    }
+    Ok(())
 }
 
 /// Upsamples the plane windows and writes the region's pixels to `target`.
 fn write_pixels(
-    frame: &Frame<'_>,
+    frame: &Frame,
     layout: &Layout,
     region: Rect,
     windows: &[PlaneWindow<'_>; MAX_COMPONENTS],
@@ -341,34 +280,39 @@ fn write_pixels(
     let transform = frame.color_transform;
     match layout.components.len() {
         1 => upsample::planes_to_rgba(&[plane(0)], transform, region, row_buffers, target),
-        _ => upsample::planes_to_rgba(&[plane(0), plane(1), plane(2)], transform, region, row_buffers, target),
+        3 => upsample::planes_to_rgba(&[plane(0), plane(1), plane(2)], transform, region, row_buffers, target),
+        _ => upsample::planes_to_rgba(&[0, 1, 2, 3].map(plane), transform, region, row_buffers, target),
     }
 }
 
 /// Returns the product of `factors`, or [`Error::NoMemory`] if it overflows, as it can on 32-bit systems.
-fn buffer_length(factors: &[usize]) -> Result<usize, Error> {
+fn buffer_length(factors: &[usize]) -> Result<usize> {
     let product = factors.iter().try_fold(1_usize, |product, &factor| product.checked_mul(factor));
     product.ok_or(Error::NoMemory { bytes: usize::MAX })
 }
 
-/// Reads the headers of a supported file, and computes its layout at the request's scale.
-fn read_headers<'a>(bytes: &'a [u8], request: &Request<'_>) -> Result<(Frame<'a>, Layout), Error> {
-    let (size, fill) = (request.size, request.fill);
+/// Checks the bytes before any header is read.
+fn check_bytes(bytes: &[u8], request: &Request<'_>) -> Result<()> {
     if !bytes.starts_with(&[0xFF, 0xD8]) {
         return Err(Error::Invalid("no start-of-image marker (SOI)"));
     }
-    if !fill && !has_end(bytes) {
+    if !request.fill && !has_end(bytes) {
         return Err(Error::Damaged("no end-of-image marker"));
     }
-    if u64::from(size.0) * u64::from(size.1) > bytes.len() as u64 * MAX_PIXELS_PER_BYTE {
+    let (width, height) = request.size;
+    if u64::from(width) * u64::from(height) > bytes.len() as u64 * MAX_PIXELS_PER_BYTE {
         return Err(Error::Damaged("too few bytes for its size"));
     }
-    let frame = Frame::read(bytes, fill).map_err(Error::Unsupported)?;
-    if frame.size != (size.0 as usize, size.1 as usize) {
-        return Err(Error::Unsupported("the frame header (SOF) and Request::new differ in the image size"));
+    Ok(())
+}
+
+/// Computes the layout of a frame at the request's scale.
+fn layout(frame: &Frame, request: &Request<'_>) -> Result<Layout> {
+    if frame.size != (request.size.0 as usize, request.size.1 as usize) {
+        return Err(Error::Invalid("the frame header (SOF) and Request::new differ in the image size"));
     }
     let components = frame.components();
-    let factors = [0, 1, 2].map(|i| match components.get(i) {
+    let factors: [_; MAX_COMPONENTS] = std::array::from_fn(|i| match components.get(i) {
         Some(component) => (component.horizontal as u8, component.vertical as u8),
         None => (1, 1),
     });
@@ -378,17 +322,8 @@ fn read_headers<'a>(bytes: &'a [u8], request: &Request<'_>) -> Result<(Frame<'a>
         Scale::Quarter => IdctSize::Two,
         Scale::Eighth => IdctSize::One,
     };
-    let layout = Layout::new(size, &factors[..components.len()], idct_size)
-        .ok_or(Error::Unsupported("sampling factors whose ratio is not an integer"))?;
-    Ok((frame, layout))
-}
-
-/// Checks by a file's headers whether this crate supports it. The data may still be damaged.
-///
-/// # Errors
-/// The errors of [`Decoder::decode`]. The region and the index are not checked.
-pub fn check(bytes: &[u8], request: &Request<'_>) -> Result<(), Error> {
-    read_headers(bytes, request).map(drop)
+    Layout::new(request.size, &factors[..components.len()], idct_size)
+        .ok_or(Error::Unsupported("sampling factors whose ratio is not an integer are not supported"))
 }
 
 #[cfg(test)]

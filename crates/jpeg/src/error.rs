@@ -12,8 +12,9 @@ use crate::Rect;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file is of a kind that this crate leaves to other decoders: progressive, with four components, with 12-bit
-    /// samples, or with unusual headers.
+    /// The file is of a kind that this crate does not decode: lossless, hierarchical or coded arithmetically; with samples of other than
+    /// 8 bits, with two or more than four components, with sampling factors whose ratio is not an integer, or without its height in the
+    /// frame header. Or its scans ask for more work than a file of its length may.
     #[error("unsupported JPEG: {0}")]
     Unsupported(&'static str),
     /// The bytes are not a JPEG, or its headers are invalid.
@@ -40,15 +41,23 @@ pub enum Error {
     },
 }
 
-/// The reason of an [`Error::Unsupported`].
-pub(crate) type Unsupported = &'static str;
+/// A result with the crate's error.
+pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
+    /// What is invalid behind the first scan is damage: the image can be shown without it.
+    pub(crate) fn as_damage(self) -> Self {
+        match self {
+            Error::Invalid(reason) => Error::Damaged(reason),
+            other => other,
+        }
+    }
+
     /// The reason without the kind of the error. It is empty for [`Region`](Self::Region) and
     /// [`NoMemory`](Self::NoMemory).
     ///
     /// ```
-    /// assert_eq!(gpufeed_jpeg::Error::Unsupported("progressive").reason(), "progressive");
+    /// assert_eq!(gpufeed_jpeg::Error::Damaged("a scan is cut").reason(), "a scan is cut");
     /// ```
     pub fn reason(self) -> &'static str {
         match self {

@@ -27,8 +27,11 @@ pub struct Header<'a> {
     pub components: u8,
     /// True for progressive files (SOF2, SOF6, SOF10 and SOF14).
     pub progressive: bool,
-    /// Number of samples of all components in whole MCUs. A decoder that keeps all coefficients needs two bytes for
-    /// each.
+    /// True for progressive files, and for those whose first scan lacks components: the decoder keeps all coefficients of these
+    /// files.
+    pub several_scans: bool,
+    /// Samples of all components in whole MCUs. Decoding takes a byte for each, and 2.125 more in a file with `several_scans`, which
+    /// has as many coefficients.
     pub samples: u64,
     /// The TIFF structure of the first EXIF segment. It contains the orientation.
     pub exif: Option<&'a [u8]>,
@@ -38,7 +41,7 @@ impl<'a> Header<'a> {
     /// Reads the segments before the first scan. It allocates no memory.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the bytes do not begin with a start-of-image marker or have no frame header;
+    /// [`Error::Invalid`] if the bytes do not begin with a start-of-image marker, or have no frame header or one that is too short;
     /// [`Error::Damaged`] if the bytes end before the frame header.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Error> {
         if !bytes.starts_with(&[0xFF, 0xD8]) {
@@ -46,6 +49,7 @@ impl<'a> Header<'a> {
         }
         let mut frame = None;
         let mut exif = None;
+        let mut scanned = None;
         for (marker, payload) in Segments::new(bytes) {
             match marker {
                 // SOF0..15. C4, C8 and CC among them are DHT, JPG and DAC.
@@ -57,12 +61,17 @@ impl<'a> Header<'a> {
                 Segments::SOS | Segments::EOI if frame.is_none() => {
                     return Err(Error::Invalid("no frame header (SOF) before the first scan"));
                 }
-                Segments::SOS | Segments::EOI => break,
+                Segments::SOS => {
+                    scanned = payload.first().copied();
+                    break;
+                }
+                Segments::EOI => break,
                 _ => {}
             }
         }
         let header = frame.ok_or(Error::Damaged("the bytes end before the frame header (SOF)"))?;
-        Ok(Header { exif, ..header })
+        let several_scans = header.progressive || scanned.is_some_and(|count| count < header.components);
+        Ok(Header { exif, several_scans, ..header })
     }
 
     /// Columns and rows of the stored image.
@@ -81,7 +90,8 @@ impl<'a> Header<'a> {
         let mcus = u64::from(width).div_ceil(8 * max_h) * u64::from(height).div_ceil(8 * max_v);
         let samples = 64 * mcus * factors().map(|(h, v)| h * v).sum::<u64>();
         let progressive = marker & 3 == 2;
-        Some(Header { width, height, components: components.len() as u8, progressive, samples, exif: None })
+        let components = components.len() as u8;
+        Some(Header { width, height, components, progressive, several_scans: progressive, samples, exif: None })
     }
 }
 
@@ -97,7 +107,10 @@ mod tests {
     fn fill_bytes_stray_bytes_and_tables_are_skipped() {
         let file = [b"\xFF\xD8\xFF\xFF\xFF\xE0\0\x04ab", b"stray".as_slice(), b"\xFF\xC4\0\x03x", &SOF, &SCAN].concat();
         let header = Header::read(&file).unwrap();
-        assert_eq!((header.size(), header.exif, header.progressive), ((30, 20), None, true));
+        assert_eq!(
+            (header.size(), header.exif, header.progressive, header.several_scans),
+            ((30, 20), None, true, true)
+        );
     }
 
     #[test]

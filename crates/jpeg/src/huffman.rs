@@ -5,12 +5,12 @@
 //! take six bits on average, so nearly half of the lookups decode two symbols. Entries with one and with two symbols
 //! are decoded by the same instructions, without a branch.
 
-use crate::error::Unsupported;
+use crate::Error;
 
 /// Bits that one AC lookup peeks at. With fewer bits, entries with two symbols become rare; with more, the tables no
 /// longer fit into the first-level cache.
 pub(crate) const AC_PEEK_BITS: u32 = 11;
-const AC_ENTRIES: usize = 1 << AC_PEEK_BITS;
+pub(crate) const AC_ENTRIES: usize = 1 << AC_PEEK_BITS;
 /// Bits that one DC lookup peeks at.
 pub(crate) const DC_PEEK_BITS: u32 = 8;
 const DC_ENTRIES: usize = 1 << DC_PEEK_BITS;
@@ -28,17 +28,29 @@ pub(crate) struct HuffmanSpec<'a> {
     pub(crate) symbols: &'a [u8],
 }
 
+/// What the symbols of a table mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Symbols {
+    /// Sizes of DC differences.
+    #[default]
+    Dc,
+    /// Runs and sizes of AC coefficients in a sequential scan.
+    Ac,
+    /// Runs and sizes of AC coefficients in a progressive scan, whose end-of-band symbols may cover several blocks.
+    Band,
+}
+
 /// Splits a symbol into its advance in zigzag order (the run of zeros plus 1) and the number of extra bits that follow
 /// its code.
-fn classify(dc: bool, symbol: u8) -> (usize, u32) {
+fn classify(symbols: Symbols, symbol: u8) -> (usize, u32) {
     let (run, extra_bits) = (usize::from(symbol >> 4), u32::from(symbol & 15));
-    match (dc, run, extra_bits) {
-        (true, _, _) => (0, extra_bits),
-        (false, 15, 0) => (16, 0),
-        // Runs of 1 to 14 without extra bits are end-of-band runs in progressive files. libjpeg's sequential decoder
-        // treats them as EOB.
-        (false, _, 0) => (EOB_ADVANCE, 0),
-        (false, _, _) => (run + 1, extra_bits),
+    match (symbols, run, extra_bits) {
+        (Symbols::Dc, _, _) => (0, extra_bits),
+        (_, 15, 0) => (16, 0),
+        (Symbols::Band, _, 0) => (EOB_ADVANCE, run as u32),
+        // libjpeg's sequential decoder treats a progressive file's end-of-band symbols as EOB.
+        (Symbols::Ac, _, 0) => (EOB_ADVANCE, 0),
+        (_, _, _) => (run + 1, extra_bits),
     }
 }
 
@@ -60,19 +72,15 @@ pub(crate) struct CanonicalCode {
     symbol_offsets: [u32; 16],
     counts: [u8; 16],
     symbols: Vec<u8>,
-    /// True for DC symbols, which have extra bits and no run of zeros.
-    dc: bool,
+    meaning: Symbols,
 }
 
 impl CanonicalCode {
-    fn build(&mut self, spec: HuffmanSpec<'_>, dc: bool) -> Result<(), Unsupported> {
-        if spec.symbols.len() > 256 {
-            return Err("a Huffman table of more than 256 symbols");
+    pub(crate) fn build(&mut self, spec: HuffmanSpec<'_>, meaning: Symbols) -> Result<(), Error> {
+        if meaning == Symbols::Dc && spec.symbols.iter().any(|&symbol| symbol > 15) {
+            return Err(Error::Invalid("a DC difference of more than 15 bits"));
         }
-        if dc && spec.symbols.iter().any(|&symbol| symbol > 15) {
-            return Err("a DC difference of more than 15 bits");
-        }
-        self.dc = dc;
+        self.meaning = meaning;
         // Stays empty if the specification is rejected below, so that `was_built_from` returns false.
         self.counts = [0; 16];
         self.symbols.clear();
@@ -87,7 +95,7 @@ impl CanonicalCode {
             symbol_index += count;
             // T.81 reserves the code of all ones, and libjpeg rejects a table that uses it.
             if count > 0 && next_code >= 1 << length {
-                return Err("a Huffman table with more codes than their lengths allow");
+                return Err(Error::Invalid("a Huffman table with more codes than their lengths allow"));
             }
             *code_end = next_code << (16 - length);
             next_code <<= 1;
@@ -96,7 +104,7 @@ impl CanonicalCode {
         Ok(())
     }
 
-    fn was_built_from(&self, spec: HuffmanSpec<'_>) -> bool {
+    pub(crate) fn was_built_from(&self, spec: HuffmanSpec<'_>) -> bool {
         self.counts == *spec.counts && self.symbols == spec.symbols && self.counts != [0; 16]
     }
 
@@ -106,10 +114,20 @@ impl CanonicalCode {
         let mut symbols = self.symbols.iter();
         for (length, &count) in (1..=max_length).zip(&self.counts) {
             for &symbol in symbols.by_ref().take(usize::from(count)) {
-                let (advance, extra_bits) = classify(self.dc, symbol);
+                let (advance, extra_bits) = classify(self.meaning, symbol);
                 visit(length, advance, extra_bits);
             }
         }
+    }
+
+    /// Returns the value of the extra bits `raw`: a coefficient, or the blocks that an end-of-band symbol covers.
+    /// `bit_buffer` begins with the extra bits.
+    #[inline(always)]
+    pub(crate) fn value(&self, advance: usize, raw: u32, extra_bits: u32, bit_buffer: u64) -> i32 {
+        if self.meaning == Symbols::Band && advance == EOB_ADVANCE {
+            return (1 << extra_bits) + raw as i32;
+        }
+        extend(raw, extra_bits, bit_buffer)
     }
 
     /// Decodes the code at the start of `bit_buffer`. Returns its advance, its number of extra bits and its length.
@@ -120,7 +138,7 @@ impl CanonicalCode {
         let slot = self.code_ends.iter().position(|&code_end| peeked < code_end)?;
         let length = 1 + slot as u32;
         let symbol_index = (peeked >> (16 - length)).wrapping_add(self.symbol_offsets[slot]);
-        let (advance, extra_bits) = classify(self.dc, *self.symbols.get(symbol_index as usize)?);
+        let (advance, extra_bits) = classify(self.meaning, *self.symbols.get(symbol_index as usize)?);
         Some((advance, extra_bits, length))
     }
 }
@@ -168,7 +186,7 @@ pub(crate) struct AcTable {
 ///
 /// If the extra bits do not fit into a lookup, `INCOMPLETE` is set, the bits consumed are the code's, and the number of
 /// extra bits replaces the value. If the code does not fit either, the bits consumed are 0.
-fn fill_single_symbols(lookup: &mut [u32; AC_ENTRIES], canonical: &CanonicalCode) {
+pub(crate) fn fill_single_symbols(lookup: &mut [u32; AC_ENTRIES], canonical: &CanonicalCode) {
     let mut filled = 0;
     canonical.for_each_short_code(AC_PEEK_BITS, |length, advance, extra_bits| {
         let entries = &mut lookup[filled..filled + (1 << (AC_PEEK_BITS - length))];
@@ -179,7 +197,7 @@ fn fill_single_symbols(lookup: &mut [u32; AC_ENTRIES], canonical: &CanonicalCode
             return;
         }
         for (raw, entries) in (0..).zip(entries.chunks_exact_mut(1 << (AC_PEEK_BITS - length - extra_bits))) {
-            let value = extend(raw, extra_bits, u64::from(raw) << 1 << (63 - extra_bits));
+            let value = canonical.value(advance, raw, extra_bits, u64::from(raw) << 1 << (63 - extra_bits));
             entries.fill((value as u32) << 16 | common | (length + extra_bits));
         }
     });
@@ -194,9 +212,9 @@ impl Default for DcTable {
 
 impl DcTable {
     /// Rebuilds the table unless it was built from `spec` already.
-    pub(crate) fn build(&mut self, spec: HuffmanSpec<'_>) -> Result<(), Unsupported> {
+    pub(crate) fn build(&mut self, spec: HuffmanSpec<'_>) -> Result<(), Error> {
         if !self.canonical.was_built_from(spec) {
-            self.canonical.build(spec, true)?;
+            self.canonical.build(spec, Symbols::Dc)?;
             let mut filled = 0;
             self.canonical.for_each_short_code(DC_PEEK_BITS, |length, _, extra_bits| {
                 let entries = &mut self.lookup[filled..filled + (1 << (DC_PEEK_BITS - length))];
@@ -223,12 +241,12 @@ impl Default for AcTable {
 impl AcTable {
     /// Rebuilds the table unless it was built from `spec` already. `with_skip_lookup` asks for
     /// [`skip_lookup`](Self::skip_lookup), too.
-    pub(crate) fn build(&mut self, spec: HuffmanSpec<'_>, with_skip_lookup: bool) -> Result<(), Unsupported> {
+    pub(crate) fn build(&mut self, spec: HuffmanSpec<'_>, with_skip_lookup: bool) -> Result<(), Error> {
         let is_current = self.canonical.was_built_from(spec);
         if is_current && (self.has_skip_lookup || !with_skip_lookup) {
             return Ok(());
         }
-        self.canonical.build(spec, false)?;
+        self.canonical.build(spec, Symbols::Ac)?;
         let mut single = [0; AC_ENTRIES];
         fill_single_symbols(&mut single, &self.canonical);
         if !is_current {

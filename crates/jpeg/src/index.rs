@@ -10,7 +10,7 @@ pub struct IndexEntry {
     /// Offset of the MCU in the file, in bits.
     pub bit_offset: u64,
     /// The DC predictors of the components.
-    pub predictors: [i16; 3],
+    pub predictors: [i16; 4],
 }
 
 /// The places at which decoding of one JPEG's scan can start.
@@ -58,7 +58,7 @@ impl SeekIndex {
     /// Returns true if the index has the image's MCUs and components, and if its first entry is the scan's start.
     pub(crate) fn matches(&self, mcus: (usize, usize), components: usize, data_offset: usize) -> bool {
         (self.mcus.0 as usize, self.mcus.1 as usize, self.components) == (mcus.0, mcus.1, components)
-            && self.entries.first() == Some(&IndexEntry { bit_offset: 8 * data_offset as u64, predictors: [0; 3] })
+            && self.entries.first() == Some(&IndexEntry { bit_offset: 8 * data_offset as u64, predictors: [0; 4] })
     }
 
     fn entries_per_row(&self) -> usize {
@@ -96,7 +96,7 @@ impl SeekIndex {
         let first = self.entries.first().map_or(0, |entry| entry.bit_offset);
         let header = [u64::from(self.mcus.0), u64::from(self.mcus.1), self.components as u64, first, self.scan_end];
         header.into_iter().for_each(|number| write_varint(&mut bytes, number));
-        let mut last = IndexEntry { bit_offset: first, predictors: [0; 3] };
+        let mut last = IndexEntry { bit_offset: first, predictors: [0; 4] };
         for entry in &self.entries {
             write_varint(&mut bytes, entry.bit_offset - last.bit_offset);
             for component in 0..self.components {
@@ -119,7 +119,7 @@ impl SeekIndex {
             *number = read_varint(&mut bytes)?;
         }
         let [columns, rows, components, first, scan_end] = header;
-        if !(1..=MAX_MCUS).contains(&columns) || !(1..=MAX_MCUS).contains(&rows) || !matches!(components, 1 | 3) {
+        if !(1..=MAX_MCUS).contains(&columns) || !(1..=MAX_MCUS).contains(&rows) || !matches!(components, 1 | 3 | 4) {
             return None;
         }
         let components = components as usize;
@@ -128,7 +128,7 @@ impl SeekIndex {
         if count.checked_mul(1 + components)? > bytes.len() || scan_end > u64::MAX / 8 || first > 8 * scan_end {
             return None;
         }
-        let mut last = IndexEntry { bit_offset: first, predictors: [0; 3] };
+        let mut last = IndexEntry { bit_offset: first, predictors: [0; 4] };
         self.entries.clear();
         self.entries.reserve_exact(count);
         for _ in 0..count {

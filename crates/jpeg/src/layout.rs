@@ -9,7 +9,7 @@ pub struct Layout {
     /// Columns and rows of the decoded image.
     pub width: usize,
     pub height: usize,
-    /// The image's components, one or three.
+    /// The image's components: one, three or four.
     pub components: Vec<ComponentLayout>,
 }
 

@@ -5,43 +5,59 @@
 //! | step | file |
 //! |---|---|
 //! | size and kind of any JPEG | `header.rs`, `segments.rs` |
-//! | marker segments up to the scan data | `markers.rs` |
-//! | scan data without stuffed bytes and restart markers | `stuffing.rs` |
-//! | Huffman codes to coefficients | `huffman.rs`, `bits.rs` |
-//! | blocks to decode and to skip, seek index | `scan.rs`, `index.rs` |
-//! | damaged scans | `damaged.rs` |
-//! | coefficients to samples | `idct.rs` |
+//! | marker segments from scan to scan, with frame, scans and tables | `markers.rs`, `frame.rs`, `tables.rs` |
+//! | scan data without stuffed bytes and restart markers | `stuffing.rs`, `mcu_reader.rs` |
+//! | Huffman codes to coefficients | `huffman.rs`, `huffman_tables.rs`, `bits.rs` |
+//! | one scan: blocks to decode and to skip, seek index | `scan.rs`, `mcus.rs`, `index.rs` |
+//! | several scans, progressive ones among them: bands of coefficients, kept for the blocks that are needed | `several_scans.rs`, `band.rs`, `band_table.rs`, `coefficients.rs` |
+//! | estimates of coefficients that a progressive file has not | `smoothing.rs` |
+//! | damaged scans | `damaged.rs`, `tolerant.rs` |
+//! | coefficients to samples | `plane_window.rs`, `idct.rs` |
 //! | samples to pixels | `layout.rs`, `upsample.rs`, `color.rs` |
-//! | the whole sequence | `decode.rs` |
+//! | the whole sequence | `decode.rs`, `request.rs` |
 
+mod band;
+mod band_table;
 mod bits;
+mod coefficients;
 mod color;
 mod damaged;
 mod decode;
 mod error;
+mod frame;
 mod geometry;
 mod header;
 mod huffman;
+mod huffman_tables;
 #[doc(hidden)]
 pub mod idct;
 mod index;
 #[allow(missing_docs)] // public only through `internals`
 mod layout;
 mod markers;
+mod mcu_reader;
+mod mcus;
 mod memory;
+mod plane_window;
+mod request;
 mod scan;
 mod segments;
+mod several_scans;
+mod smoothing;
 mod stuffing;
+mod tables;
+mod tolerant;
 #[cfg(feature = "trace")]
 mod trace;
 #[doc(hidden)]
 pub mod upsample;
 
-pub use decode::{Decoded, Decoder, Outcome, Request, check};
+pub use decode::{Decoded, Decoder, Outcome, Sizes};
 pub use error::Error;
 pub use geometry::{Rect, Scale};
 pub use header::Header;
 pub use index::SeekIndex;
+pub use request::Request;
 pub use segments::{Segments, has_end};
 
 /// Items for the tests of this workspace and for gpufeed, without any promise of stability.
@@ -67,8 +83,8 @@ pub mod internals {
 
     /// Returns the first scan of a supported file.
     pub fn first_scan(bytes: &[u8]) -> Option<FirstScan> {
-        let frame = crate::markers::Frame::read(bytes, false).ok()?;
-        let data_offset = frame.scans().first()?.data_offset;
-        Some(FirstScan { mcus: frame.mcus(), has_all_components: frame.has_single_scan(), data_offset })
+        let (frame, scan) = crate::markers::Headers::new(bytes).first_scan().ok()?;
+        let has_all_components = scan.component_indices().len() == frame.components().len();
+        Some(FirstScan { mcus: frame.mcus(), has_all_components, data_offset: scan.data_offset })
     }
 }

@@ -1,417 +1,212 @@
-//! Reads the marker segments of a JPEG (ITU-T T.81 annex B): the frame header, the scan headers and the tables that
-//! each scan uses.
+//! Reads the marker segments of a JPEG (ITU-T T.81 annex B) from scan to scan, by libjpeg's rules for unusual ones.
 //!
-//! It allocates no memory. Unsupported kinds of files and headers that violate the standard are rejected with a reason.
+//! It allocates no memory. Files of unsupported kinds and headers that violate the standard are rejected with a reason.
 
+use crate::Error;
 use crate::color::ColorTransform;
-use crate::error::Unsupported;
-use crate::huffman::HuffmanSpec;
+use crate::error::Result;
+use crate::frame::{Frame, Scan};
+use crate::tables::{TableSlots, check_dac};
 
-/// The largest number of blocks in an MCU, of all components together (T.81 B.2.3).
-pub(crate) const MAX_MCU_BLOCKS: usize = 10;
-
-/// The largest supported number of components.
-pub(crate) const MAX_COMPONENTS: usize = 3;
-
-/// A component of the frame with the tables of its scan. Before its scan header is read, the tables are empty.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FrameComponent<'a> {
-    /// Horizontal and vertical sampling factor, 1..=4. Both are 1 if the frame has only this component.
-    pub(crate) horizontal: usize,
-    pub(crate) vertical: usize,
-    /// Quantization table in zigzag order.
-    pub(crate) quantization: [u16; 64],
-    pub(crate) dc: HuffmanSpec<'a>,
-    pub(crate) ac: HuffmanSpec<'a>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Scan {
-    component_indices: [usize; MAX_COMPONENTS],
-    component_count: usize,
-    /// MCUs in a row, and rows of MCUs. In a scan of one component each MCU is one block, and blocks that hold no part
-    /// of the image are left out (T.81 A.2.2).
-    pub(crate) mcus: (usize, usize),
-    /// MCUs between restart markers; 0 if there are no restart markers.
-    pub(crate) restart_interval: usize,
-    /// Offset of the entropy-coded data in the file.
-    pub(crate) data_offset: usize,
-}
-
-impl Scan {
-    /// Indices of the scan's components in [`Frame::components`].
-    pub(crate) fn component_indices(&self) -> &[usize] {
-        &self.component_indices[..self.component_count]
-    }
-}
-
-/// A supported frame: 8-bit, Huffman-coded, sequential, each component in one scan.
+/// Reads a file's headers up to its next scan, again and again.
 #[derive(Clone, Debug)]
-pub(crate) struct Frame<'a> {
-    /// Columns and rows.
-    pub(crate) size: (usize, usize),
-    components: [FrameComponent<'a>; MAX_COMPONENTS],
-    component_count: usize,
-    pub(crate) color_transform: ColorTransform,
-    scans: [Scan; MAX_COMPONENTS],
-    scan_count: usize,
-}
-
-impl<'a> Frame<'a> {
-    /// The scans in the order of the file.
-    pub(crate) fn scans(&self) -> &[Scan] {
-        &self.scans[..self.scan_count]
-    }
-
-    /// One or three components.
-    pub(crate) fn components(&self) -> &[FrameComponent<'a>] {
-        &self.components[..self.component_count]
-    }
-
-    /// The largest horizontal and the largest vertical sampling factor. An MCU has this size in blocks of 8×8 pixels.
-    pub(crate) fn max_factors(&self) -> (usize, usize) {
-        let components = self.components();
-        let max = |factor: fn(&FrameComponent<'_>) -> usize| components.iter().map(factor).max().unwrap_or(1);
-        (max(|component| component.horizontal), max(|component| component.vertical))
-    }
-
-    /// MCUs in a row, and rows of MCUs.
-    pub(crate) fn mcus(&self) -> (usize, usize) {
-        let (max_h, max_v) = self.max_factors();
-        (self.size.0.div_ceil(8 * max_h), self.size.1.div_ceil(8 * max_v))
-    }
-
-    /// Columns and rows of the component's blocks in an MCU of `scan`.
-    pub(crate) fn mcu_blocks(&self, component: usize, scan: &Scan) -> (usize, usize) {
-        match (scan.component_indices(), &self.components[component]) {
-            ([_], _) => (1, 1),
-            (_, component) => (component.horizontal, component.vertical),
-        }
-    }
-
-    /// Reads the segments up to the first scan header, or up to the end of the image if its components are in several
-    /// scans. With `fill` the file may end before every component has its scan.
-    pub(crate) fn read(bytes: &'a [u8], fill: bool) -> Result<Self, Unsupported> {
-        let mut headers = Headers::default();
-        let mut at = 2;
-        loop {
-            let has_scan = headers.has_scan();
-            let (marker, payload, end) = match next_segment(bytes, at) {
-                Ok(Some(segment)) => segment,
-                Ok(None) if has_scan => break,
-                Ok(None) => return Err("an end-of-image marker (EOI) before the first scan"),
-                Err(_) if has_scan && fill => break,
-                Err(reason) => return Err(reason),
-            };
-            at = match headers.read_segment(bytes, marker, payload, end) {
-                Ok(next) => next,
-                Err(_) if has_scan && fill => break,
-                Err(reason) => return Err(reason),
-            };
-            // A scan of all components completes the image. The segments after it are not part of the image.
-            if headers.frame.as_ref().is_some_and(|(_, frame)| frame.has_single_scan()) {
-                break;
-            }
-        }
-        headers.finish(fill)
-    }
-
-    /// Returns true if the first scan has all components.
-    pub(crate) fn has_single_scan(&self) -> bool {
-        self.scan_count > 0 && self.scans[0].component_count == self.component_count
-    }
-
-    /// Adds the scan with the header `payload`.
-    fn add_scan(
-        &mut self,
-        header: &FrameHeader,
-        payload: &[u8],
-        tables: &TableSlots<'a>,
-        restart_interval: usize,
-        data_offset: usize,
-    ) -> Result<(), Unsupported> {
-        let (&count, rest) = payload.split_first().ok_or("the scan header (SOS) is too short")?;
-        let count = usize::from(count);
-        if !(1..=self.component_count).contains(&count) {
-            return Err("a scan of no component, or of more than the frame has");
-        }
-        let (selectors, rest) = rest.split_at_checked(2 * count).ok_or("the scan header (SOS) is too short")?;
-        // The last three bytes are spectral selection and successive approximation, which a sequential frame does not
-        // use. libjpeg warns about unusual values and continues.
-        if rest.len() != 3 {
-            return Err("a scan header (SOS) of the wrong length");
-        }
-        let mcus = self.mcus();
-        let mut scan = Scan {
-            component_indices: [0; MAX_COMPONENTS],
-            component_count: count,
-            mcus,
-            restart_interval,
-            data_offset,
-        };
-        let mut first = 0;
-        for (index, &[id, selector]) in scan.component_indices.iter_mut().zip(selectors.as_chunks::<2>().0) {
-            let ids = header.components[..self.component_count].iter().map(|component| component.id);
-            let Some(found) = ids.enumerate().skip(first).find(|&(_, other)| other == id).map(|(i, _)| i) else {
-                return Err("the scan's components are not in the frame's order");
-            };
-            if self.scans().iter().any(|earlier| earlier.component_indices().contains(&found)) {
-                return Err("a component in two scans");
-            }
-            (*index, first) = (found, found + 1);
-            const MISSING: Unsupported = "a quantization or Huffman table of the scan is missing";
-            let component = &mut self.components[found];
-            let quantization_slot = header.components[found].quantization_slot;
-            component.quantization = tables.quantization.get(quantization_slot).copied().flatten().ok_or(MISSING)?;
-            component.dc = tables.dc.get(usize::from(selector >> 4)).copied().flatten().ok_or(MISSING)?;
-            component.ac = tables.ac.get(usize::from(selector & 15)).copied().flatten().ok_or(MISSING)?;
-        }
-        let components = scan.component_indices().iter().map(|&index| &self.components[index]);
-        let blocks: usize = components.map(|component| component.horizontal * component.vertical).sum();
-        if count > 1 && blocks > MAX_MCU_BLOCKS {
-            return Err("an MCU of more than ten blocks");
-        }
-        if count == 1 {
-            let (component, (max_h, max_v)) = (&self.components[scan.component_indices[0]], self.max_factors());
-            scan.mcus.0 = (self.size.0 * component.horizontal).div_ceil(8 * max_h);
-            scan.mcus.1 = (self.size.1 * component.vertical).div_ceil(8 * max_v);
-        }
-        self.scans[self.scan_count] = scan;
-        self.scan_count += 1;
-        Ok(())
-    }
-}
-
-/// The content of the segments that were read so far.
-#[derive(Default)]
-struct Headers<'a> {
-    frame: Option<(FrameHeader, Frame<'a>)>,
+pub(crate) struct Headers<'a> {
+    bytes: &'a [u8],
+    /// Where to search for the next marker.
+    at: usize,
+    frame: Option<Frame>,
     tables: TableSlots<'a>,
     restart_interval: usize,
+    scan_count: usize,
     has_jfif: bool,
     /// The colour transform that an Adobe segment declares.
     adobe_transform: Option<u8>,
 }
 
 impl<'a> Headers<'a> {
-    fn has_scan(&self) -> bool {
-        self.frame.as_ref().is_some_and(|(_, frame)| frame.scan_count > 0)
+    /// Starts after the start-of-image marker.
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Headers {
+            bytes,
+            at: 2,
+            frame: None,
+            tables: TableSlots::default(),
+            restart_interval: 0,
+            scan_count: 0,
+            has_jfif: false,
+            adobe_transform: None,
+        }
     }
 
-    /// Reads a segment that ends at offset `end`. Returns the offset at which to search for the next one.
-    fn read_segment(&mut self, bytes: &[u8], marker: u8, payload: &'a [u8], end: usize) -> Result<usize, Unsupported> {
-        let has_scan = self.has_scan();
-        match marker {
-            0xC0 | 0xC1 if self.frame.is_none() => {
-                let header = FrameHeader::read(payload)?;
-                self.frame = Some((header, header.frame()?));
+    /// Reads the headers up to the first scan. Returns the frame and the scan.
+    pub(crate) fn first_scan(&mut self) -> Result<(Frame, Scan<'a>)> {
+        let scan = self.next_scan()?.ok_or(Error::Invalid("an end-of-image marker (EOI) before the first scan"))?;
+        match &self.frame {
+            Some(frame) => Ok((frame.clone(), scan)),
+            None => Err(NO_FRAME),
+        }
+    }
+
+    /// Reads the segments up to the next scan header. Returns `None` at the end of the image.
+    pub(crate) fn next_scan(&mut self) -> Result<Option<Scan<'a>>> {
+        while let Some(segment) = next_segment(self.bytes, self.at)? {
+            self.at = segment.end;
+            if segment.marker == crate::Segments::SOS {
+                return self.read_scan(segment.payload).map(Some);
             }
-            0xC0 | 0xC1 => return Err("several frames"),
-            0xC2 => return Err("progressive"),
+            self.read_segment(&segment)?;
+        }
+        Ok(None)
+    }
+
+    /// The components, with the quantization tables of those that had a scan.
+    pub(crate) fn frame(&self) -> Option<&Frame> {
+        self.frame.as_ref()
+    }
+
+    /// Continues at offset `at`, where the data of a scan have ended.
+    pub(crate) fn continue_at(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    fn read_scan(&mut self, payload: &[u8]) -> Result<Scan<'a>> {
+        let Some(frame) = &mut self.frame else { return Err(NO_FRAME) };
+        if self.scan_count == 0 {
+            let (ids, count) = frame.identifiers();
+            let transform = ColorTransform::detect(self.has_jfif, self.adobe_transform, &ids[..count]);
+            frame.color_transform = transform.ok_or(Error::Unsupported("an unknown colour space"))?;
+            if !frame.progressive {
+                self.tables.add_standard();
+            }
+        }
+        let scan = frame.read_scan(payload, &self.tables, self.restart_interval, self.at)?;
+        self.scan_count += 1;
+        Ok(scan)
+    }
+
+    fn read_segment(&mut self, segment: &Segment<'a>) -> Result<()> {
+        let payload = segment.payload;
+        match segment.marker {
             0xC4 => self.tables.read_dht(payload)?,
-            0xC3 | 0xC5..=0xCF => return Err("lossless, hierarchical or arithmetic coding"),
+            0xCC => check_dac(payload)?,
+            0xC0..=0xCF if self.frame.is_some() => return Err(Error::Invalid("several frames")),
+            marker @ 0xC0..=0xCF => self.frame = Some(Frame::read(marker, payload)?),
             0xDB => self.tables.read_dqt(payload)?,
             0xDD => match payload {
                 &[high, low] => self.restart_interval = usize::from(u16::from_be_bytes([high, low])),
-                _ => return Err("a DRI segment of the wrong length"),
+                _ => return Err(Error::Invalid("a DRI segment of the wrong length")),
             },
-            0xDA => {
-                let Some((header, frame)) = &mut self.frame else { return Err("a scan without a frame") };
-                frame.add_scan(header, payload, &self.tables, self.restart_interval, end)?;
-                return Ok(skip_scan_data(bytes, end, frame));
-            }
             // libjpeg evaluates these two segments before the first scan only.
-            0xE0 if !has_scan => self.has_jfif |= payload.len() >= 14 && payload.starts_with(b"JFIF\0"),
-            0xEE if !has_scan && payload.len() >= 12 && payload.starts_with(b"Adobe") => {
+            0xE0 if self.scan_count == 0 => self.has_jfif |= payload.len() >= 14 && payload.starts_with(b"JFIF\0"),
+            0xEE if self.scan_count == 0 && payload.len() >= 12 && payload.starts_with(b"Adobe") => {
                 self.adobe_transform = Some(payload[11]);
             }
-            0xE0..=0xEF | 0xFE => {}
-            _ => return Err("an unusual marker before the scan"),
+            // Application data, comments, and DNL, which repeats the height of the frame header.
+            0xE0..=0xEF | 0xFE | 0xDC => {}
+            _ => return Err(Error::Invalid("a reserved or hierarchical marker")),
         }
-        Ok(end)
-    }
-
-    /// Returns the frame. Without `fill` every component must have its scan.
-    fn finish(self, fill: bool) -> Result<Frame<'a>, Unsupported> {
-        let Some((header, mut frame)) = self.frame else { return Err("a scan without a frame") };
-        let scanned: usize = frame.scans().iter().map(|scan| scan.component_count).sum();
-        if !fill && scanned < frame.component_count {
-            return Err("a component without a scan");
-        }
-        let ids = header.components.map(|component| component.id);
-        let transform = ColorTransform::detect(self.has_jfif, self.adobe_transform, &ids[..frame.component_count]);
-        frame.color_transform = transform.ok_or("an unknown colour space")?;
-        Ok(frame)
+        Ok(())
     }
 }
 
-/// Returns the offset at which to search for the segment after the scan data at `at`. The data of a scan of all
-/// components are not searched, because no segment after them is read.
-fn skip_scan_data(bytes: &[u8], mut at: usize, frame: &Frame<'_>) -> usize {
-    if frame.has_single_scan() {
-        return at;
-    }
-    while let Some(before_ff) = bytes[at..].iter().position(|&byte| byte == 0xFF) {
-        at += before_ff;
-        let Some(fill_bytes) = bytes[at..].iter().position(|&byte| byte != 0xFF) else { return at };
-        match bytes[at + fill_bytes] {
-            // Stuffing and restart markers are part of the data.
-            0 | 0xD0..=0xD7 => at += fill_bytes + 1,
-            _ => return at,
-        }
-    }
-    bytes.len()
-}
+const NO_FRAME: Error = Error::Invalid("a scan without a frame");
 
-/// A marker, its payload and the offset after the payload.
-type Segment<'a> = (u8, &'a [u8], usize);
+/// A marker segment.
+#[derive(Debug, PartialEq, Eq)]
+struct Segment<'a> {
+    marker: u8,
+    payload: &'a [u8],
+    /// The offset after the payload.
+    end: usize,
+}
 
 /// Returns the first segment from offset `at` on; `None` at the end-of-image marker.
-fn next_segment(bytes: &[u8], mut at: usize) -> Result<Option<Segment<'_>>, Unsupported> {
-    const TRUNCATED: Unsupported = "the bytes end before the scan";
-    let rest = bytes.get(at..).ok_or(TRUNCATED)?;
-    // Stray bytes and fill bytes (0xFF) between segments are common.
-    at += rest.iter().position(|&byte| byte == 0xFF).ok_or(TRUNCATED)?;
-    at += bytes[at..].iter().position(|&byte| byte != 0xFF).ok_or(TRUNCATED)?;
-    if bytes[at] == 0xD9 {
-        return Ok(None);
-    }
-    let &[marker, high, low, ..] = &bytes[at..] else { return Err(TRUNCATED) };
-    if matches!(marker, 0x00..=0xBF | 0xD0..=0xD9) {
-        return Err("an unusual marker before the scan");
-    }
-    let length = usize::from(u16::from_be_bytes([high, low]));
-    if length < 2 {
-        return Err("a segment length below 2");
-    }
-    let payload = bytes.get(at + 3..at + 1 + length).ok_or(TRUNCATED)?;
-    Ok(Some((marker, payload, at + 1 + length)))
-}
-
-/// The tables that DQT and DHT segments have defined so far. A later definition replaces an earlier one.
-#[derive(Default)]
-struct TableSlots<'a> {
-    quantization: [Option<[u16; 64]>; 4],
-    dc: [Option<HuffmanSpec<'a>>; 4],
-    ac: [Option<HuffmanSpec<'a>>; 4],
-}
-
-impl<'a> TableSlots<'a> {
-    fn read_dqt(&mut self, mut payload: &[u8]) -> Result<(), Unsupported> {
-        const LENGTH: Unsupported = "a DQT segment of the wrong length";
-        while let Some((&precision_and_slot, rest)) = payload.split_first() {
-            let slot = self.quantization.get_mut(usize::from(precision_and_slot & 15));
-            let slot = slot.ok_or("a quantization table number above 3")?;
-            let mut table = [0; 64];
-            payload = match precision_and_slot >> 4 {
-                0 => {
-                    let (values, rest) = rest.split_first_chunk::<64>().ok_or(LENGTH)?;
-                    table.iter_mut().zip(values).for_each(|(entry, &value)| *entry = u16::from(value));
-                    rest
-                }
-                1 => {
-                    let (values, rest) = rest.split_first_chunk::<128>().ok_or(LENGTH)?;
-                    let (values, _) = values.as_chunks::<2>();
-                    table.iter_mut().zip(values).for_each(|(entry, &value)| *entry = u16::from_be_bytes(value));
-                    rest
-                }
-                _ => return Err("a quantization table of an unknown precision"),
-            };
-            *slot = Some(table);
+fn next_segment(bytes: &[u8], mut at: usize) -> Result<Option<Segment<'_>>> {
+    const TRUNCATED: Error = Error::Damaged("the bytes end before the end of the headers");
+    loop {
+        // Stray bytes and fill bytes (0xFF) between segments are common. After a scan, its data are among them.
+        at += find_ff(bytes.get(at..).ok_or(TRUNCATED)?).ok_or(TRUNCATED)?;
+        at += bytes[at..].iter().position(|&byte| byte != 0xFF).ok_or(TRUNCATED)?;
+        let marker = bytes[at];
+        at += 1;
+        match marker {
+            // Stuffing, TEM and restart markers have no payload.
+            0x00 | 0x01 | 0xD0..=0xD7 => continue,
+            0xD8 => return Err(Error::Invalid("a second start-of-image marker (SOI)")),
+            0xD9 => return Ok(None),
+            0x02..=0xBF => return Err(Error::Invalid("a reserved marker")),
+            _ => {}
         }
-        Ok(())
-    }
-
-    fn read_dht(&mut self, mut payload: &'a [u8]) -> Result<(), Unsupported> {
-        const LENGTH: Unsupported = "a DHT segment of the wrong length";
-        while let Some((&class_and_slot, rest)) = payload.split_first() {
-            let (counts, rest) = rest.split_first_chunk::<16>().ok_or(LENGTH)?;
-            let symbols = counts.iter().map(|&count| usize::from(count)).sum();
-            let (symbols, rest) = rest.split_at_checked(symbols).ok_or(LENGTH)?;
-            let slots = match class_and_slot >> 4 {
-                0 => &mut self.dc,
-                1 => &mut self.ac,
-                _ => return Err("a Huffman table of an unknown class"),
-            };
-            let slot = slots.get_mut(usize::from(class_and_slot & 15)).ok_or("a Huffman table number above 3")?;
-            *slot = Some(HuffmanSpec { counts, symbols });
-            payload = rest;
+        let &[high, low, ..] = &bytes[at..] else { return Err(TRUNCATED) };
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        // libjpeg skips the two bytes of the length where it skips the segment.
+        if length < 2 && !matches!(marker, 0xE0..=0xEF | 0xFE | 0xDC) {
+            return Err(Error::Invalid("a segment length below 2"));
         }
-        Ok(())
+        let end = at + length.max(2);
+        let payload = bytes.get(at + 2..end).ok_or(TRUNCATED)?;
+        return Ok(Some(Segment { marker, payload, end }));
     }
 }
 
-/// A component as the frame header declares it.
-#[derive(Clone, Copy)]
-struct ComponentHeader {
-    id: u8,
-    /// Sampling factors.
-    horizontal: usize,
-    vertical: usize,
-    /// Number of the quantization table, as declared: it may be above 3.
-    quantization_slot: usize,
+/// Returns the offset of the first 0xFF.
+fn find_ff(bytes: &[u8]) -> Option<usize> {
+    let words = bytes.as_chunks::<8>().0;
+    // Most words of a scan have none, and eight bytes are compared as fast as one.
+    let skipped = words.iter().take_while(|word| !word.contains(&0xFF)).count() * 8;
+    bytes[skipped..].iter().position(|&byte| byte == 0xFF).map(|offset| skipped + offset)
 }
 
-/// The frame header (SOF).
-#[derive(Clone, Copy)]
-struct FrameHeader {
-    size: (usize, usize),
-    components: [ComponentHeader; MAX_COMPONENTS],
-    component_count: usize,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl FrameHeader {
-    fn read(payload: &[u8]) -> Result<Self, Unsupported> {
-        let &[precision, h1, h0, w1, w0, count, ref rest @ ..] = payload else {
-            return Err("the frame header (SOF) is too short");
-        };
-        if precision != 8 {
-            return Err("a sample precision other than 8 bits");
+    #[test]
+    fn what_libjpeg_skips_between_segments_is_skipped() {
+        let stray = b"\xFF\xD8ab\xFF\0c\xFF\x01\xFF\xD3d\xFF\xFF\xFF\xFE\0\x03z";
+        let segment = next_segment(stray, 2).unwrap().unwrap();
+        assert_eq!(segment, Segment { marker: 0xFE, payload: b"z", end: stray.len() });
+        // A comment whose length is too small.
+        assert_eq!(next_segment(b"\xFF\xFE\0\0\xFF\xD9", 0).unwrap().unwrap().end, 4);
+        assert_eq!(next_segment(b"\xFF\xD9", 0), Ok(None));
+        for invalid in [&b"\xFF\xD8"[..], b"\xFF\x05", b"\xFF\xDB\0\x01"] {
+            assert!(matches!(next_segment(invalid, 0), Err(Error::Invalid(_))), "{invalid:x?}");
         }
-        let component_count = usize::from(count);
-        if !matches!(component_count, 1 | 3) {
-            return Err("neither one nor three components");
+        for cut in [&b""[..], b"abc", b"\xFF", b"\xFF\xFF", b"\xFF\xFE", b"\xFF\xFE\0\x09abc"] {
+            assert!(matches!(next_segment(cut, 0), Err(Error::Damaged(_))), "{cut:x?}");
         }
-        if rest.len() != 3 * component_count {
-            return Err("a frame header (SOF) of the wrong length");
-        }
-        let unused = ComponentHeader { id: 0, horizontal: 1, vertical: 1, quantization_slot: 0 };
-        let mut components = [unused; MAX_COMPONENTS];
-        for (component, &[id, factors, table]) in components.iter_mut().zip(rest.as_chunks::<3>().0) {
-            let (horizontal, vertical) = (usize::from(factors >> 4), usize::from(factors & 15));
-            if !(1..=4).contains(&horizontal) || !(1..=4).contains(&vertical) {
-                return Err("sampling factors outside 1 to 4");
+    }
+
+    #[test]
+    fn the_first_ff_is_found_at_every_offset() {
+        for length in 0..40 {
+            assert_eq!(find_ff(&vec![0xFE; length]), None);
+            for at in 0..length {
+                let mut bytes = vec![7; length];
+                bytes[at..].fill(0xFF);
+                assert_eq!(find_ff(&bytes), Some(at));
             }
-            *component = ComponentHeader { id, horizontal, vertical, quantization_slot: usize::from(table) };
         }
-        let size = (usize::from(u16::from_be_bytes([w1, w0])), usize::from(u16::from_be_bytes([h1, h0])));
-        Ok(FrameHeader { size, components, component_count })
     }
 
-    /// The frame without its scans.
-    fn frame<'a>(&self) -> Result<Frame<'a>, Unsupported> {
-        let component = |header: ComponentHeader| {
-            // The MCUs of a single component are one block each, whatever its sampling factors.
-            let (horizontal, vertical) =
-                if self.component_count == 1 { (1, 1) } else { (header.horizontal, header.vertical) };
-            let empty = HuffmanSpec { counts: &[0; 16], symbols: &[] };
-            FrameComponent { horizontal, vertical, quantization: [0; 64], dc: empty, ac: empty }
+    #[test]
+    fn other_kinds_of_files_have_a_sentence_of_their_own() {
+        let reason = |marker: u8, precision: u8, height: u8, components: u8| {
+            let payload =
+                [&[precision, 0, height, 0, 8, components][..], &[1, 0x11, 0].repeat(components.into())].concat();
+            let length = payload.len() as u8 + 2;
+            let file = [&[0xFF, 0xD8, 0xFF, marker, 0, length][..], &payload].concat();
+            match Headers::new(&file).first_scan() {
+                Err(Error::Unsupported(reason)) => reason,
+                other => panic!("{other:?}"),
+            }
         };
-        let frame = Frame {
-            size: self.size,
-            components: self.components.map(component),
-            component_count: self.component_count,
-            color_transform: ColorTransform::Gray,
-            scans: [Scan::default(); MAX_COMPONENTS],
-            scan_count: 0,
-        };
-        let (max_h, max_v) = frame.max_factors();
-        let is_integral = |component: &FrameComponent<'_>| {
-            max_h.is_multiple_of(component.horizontal) && max_v.is_multiple_of(component.vertical)
-        };
-        if !frame.components().iter().all(is_integral) {
-            return Err("sampling factors whose ratio is not an integer");
+        for (marker, word) in [(0xC3, "lossless"), (0xC5, "hierarchical"), (0xC9, "arithmetic"), (0xCF, "arithmetic")] {
+            assert!(reason(marker, 8, 8, 3).contains(word), "{marker:x}");
         }
-        Ok(frame)
+        assert!(reason(0xC1, 12, 8, 3).contains("12 bits"));
+        assert!(reason(0xC1, 16, 8, 3).contains("8 bits"));
+        assert!(reason(0xC2, 8, 8, 2).contains("components"));
+        assert!(reason(0xC0, 8, 0, 1).contains("height"));
     }
 }

@@ -27,8 +27,14 @@ pub(crate) struct UnstuffOptions {
     /// Number of the restart interval in which the data begin, counted from the scan's start; `None` if the scan has no
     /// restart markers.
     pub(crate) first_interval: Option<usize>,
+    /// Restart intervals of the scan. A marker behind the last one ends the data.
+    pub(crate) intervals: usize,
     /// Records removals, which [`UnstuffedData::source_offsets`] needs.
     pub(crate) record_removals: bool,
+    /// Accepts fill bytes (0xFF) before a stuffed zero, as libjpeg does. In sequential scans without restart markers libjpeg-turbo
+    /// first tries a faster way, which takes them for a marker and leaves the coefficients of its attempt behind: such
+    /// data are damaged, as no pixels are theirs.
+    pub(crate) fill_before_zero: bool,
 }
 
 /// Sets the highest bit of each byte that is 0xFF. The lowest such byte is exact; bytes above it may be set wrongly.
@@ -69,8 +75,9 @@ impl UnstuffedData {
         Some((start, self.interval_starts.get(number + 1).copied().unwrap_or(self.length)))
     }
 
-    /// Reads `source` up to its end or to the first marker other than the next restart marker.
-    pub(crate) fn read(&mut self, source: &[u8], options: UnstuffOptions) {
+    /// Reads `source` up to its end or to the first marker other than the next restart marker. Returns the offset of that
+    /// place.
+    pub(crate) fn read(&mut self, source: &[u8], options: UnstuffOptions) -> usize {
         self.reserve(source.len());
         self.interval_starts.clear();
         self.interval_starts.push(0);
@@ -93,17 +100,19 @@ impl UnstuffedData {
                 at += 1;
                 out += 1;
             }
-            // `at` is at 0xFF or at the end. Fill bytes (0xFF) may precede a marker; libjpeg accepts them before a
-            // stuffed zero, too.
+            // `at` is at 0xFF or at the end. Fill bytes (0xFF) may precede a marker.
             let Some(fill_bytes) = source[at..].iter().position(|&byte| byte != 0xFF) else { break };
             match source[at + fill_bytes] {
+                0 if fill_bytes > 1 && !options.fill_before_zero => break,
                 0 => {
                     self.bytes[out] = 0xFF;
                     out += 1;
                     at += fill_bytes + 1;
                 }
                 marker @ 0xD0..=0xD7 => match &mut expected {
-                    Some(interval) if *interval % 8 == usize::from(marker - 0xD0) => {
+                    Some(interval)
+                        if *interval % 8 == usize::from(marker - 0xD0) && *interval + 1 < options.intervals =>
+                    {
                         *interval += 1;
                         at += fill_bytes + 1;
                         self.interval_starts.push(out);
@@ -118,6 +127,7 @@ impl UnstuffedData {
         }
         self.length = out;
         self.bytes[out..out + DATA_PADDING].fill(0);
+        at
     }
 
     /// Returns a function that maps offsets in the unstuffed data to offsets in `source`. It must be called with
@@ -140,7 +150,10 @@ mod tests {
 
     fn read(source: &[u8], first_interval: Option<usize>) -> (Vec<u8>, Vec<usize>) {
         let mut data = UnstuffedData::default();
-        data.read(source, UnstuffOptions { first_interval, record_removals: true });
+        data.read(
+            source,
+            UnstuffOptions { first_interval, intervals: 12, record_removals: true, fill_before_zero: true },
+        );
         let length = data.length;
         let mut source_offset = data.source_offsets();
         for offset in 0..length {
@@ -159,6 +172,13 @@ mod tests {
         assert_eq!(read(b"ab\xFF\xD0cd", None), (b"ab".to_vec(), vec![0]));
         assert_eq!(read(b"", None), (vec![], vec![0]));
         assert_eq!(read(b"abc\xFF", None), (b"abc".to_vec(), vec![0]));
+        assert_eq!(read(b"ab\xFF\xFF\0cd", None), (b"ab\xFFcd".to_vec(), vec![0]));
+        // The scan has twelve intervals, and the tenth is the first one here.
+        assert_eq!(read(b"a\xFF\xD1b\xFF\xD2c\xFF\xD3d", Some(9)), (b"abc".to_vec(), vec![0, 1, 2]));
+        let mut data = UnstuffedData::default();
+        let options =
+            UnstuffOptions { first_interval: None, intervals: 1, record_removals: false, fill_before_zero: false };
+        assert_eq!(data.read(b"ab\xFF\0c\xFF\xFF\0d", options), 5);
     }
 
     #[test]

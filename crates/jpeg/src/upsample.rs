@@ -23,7 +23,7 @@ pub struct Plane<'a> {
 #[derive(Debug, Default)]
 pub struct RowBuffers {
     /// One row of pixels for each component.
-    pixels: [Vec<u8>; 3],
+    pixels: [Vec<u8>; 4],
     /// One row of samples, each summed with its vertical neighbour (libjpeg's column sums).
     column_sums: Vec<u16>,
 }
@@ -49,12 +49,7 @@ impl RowBuffers {
     pub fn try_reserve(&mut self, width: usize) -> Result<(), Error> {
         let length = width.saturating_add(ROW_PADDING);
         self.pixels.iter_mut().try_for_each(|row| try_grow(row, length))?;
-        if self.column_sums.len() < length {
-            self.column_sums = Vec::new();
-            let sums = bytemuck::allocation::try_zeroed_vec(length);
-            self.column_sums = sums.map_err(|()| Error::NoMemory { bytes: 2 * length })?;
-        }
-        Ok(())
+        try_grow(&mut self.column_sums, length)
     }
 
     /// The largest image width that fits into the buffers.
@@ -99,7 +94,7 @@ pub fn rows_to_rgba(
     buffers: &mut RowBuffers,
     target: &mut [u8],
 ) {
-    let RowBuffers { pixels: [first, second, third], column_sums } = buffers;
+    let RowBuffers { pixels: [first, second, third, fourth], column_sums } = buffers;
     let rows = (region.top as usize..).zip(target.chunks_exact_mut(4 * region.width as usize));
     let rows = rows.take(region.height as usize);
     match (transform, planes) {
@@ -118,6 +113,20 @@ pub fn rows_to_rgba(
                     color::rgb_row(row, target);
                 } else {
                     color::ycbcr_row(row, target);
+                }
+            }
+        }
+        (ColorTransform::Cmyk | ColorTransform::Ycck, [one, two, three, black]) => {
+            let planes = [one, two, three, black].map(|plane| PlaneColumns::new(plane, region));
+            let [one, two, three, black] = planes;
+            for (y, target) in rows {
+                let row =
+                    [one.row(y, first, column_sums), two.row(y, second, column_sums), three.row(y, third, column_sums)];
+                let black = black.row(y, fourth, column_sums);
+                if transform == ColorTransform::Cmyk {
+                    color::cmyk_row(row, black, target);
+                } else {
+                    color::ycck_row(row, black, target);
                 }
             }
         }

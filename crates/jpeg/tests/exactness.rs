@@ -203,14 +203,18 @@ fn a_zero_factor_and_a_fractional_ratio_have_no_layout() {
 
 #[test]
 fn colours_follow_libjpegs_rules() {
-    use ColorTransform::{Gray, Rgb, YCbCr};
+    use ColorTransform::{Cmyk, Gray, Rgb, YCbCr, Ycck};
     assert_eq!(ColorTransform::detect(true, Some(0), b"RGB"), Some(YCbCr));
     assert_eq!(ColorTransform::detect(false, Some(0), &[1, 2, 3]), Some(Rgb));
     assert_eq!(ColorTransform::detect(false, Some(1), b"RGB"), Some(YCbCr));
     assert_eq!(ColorTransform::detect(false, None, b"RGB"), Some(Rgb));
     assert_eq!(ColorTransform::detect(false, None, &[0, 1, 2]), Some(YCbCr));
     assert_eq!(ColorTransform::detect(false, None, &[1]), Some(Gray));
-    assert_eq!(ColorTransform::detect(true, None, &[1, 2, 3, 4]), None);
+    assert_eq!(ColorTransform::detect(true, None, &[1, 2, 3, 4]), Some(Cmyk));
+    assert_eq!(ColorTransform::detect(false, Some(0), &[1, 1, 1, 1]), Some(Cmyk));
+    assert_eq!(ColorTransform::detect(true, Some(1), &[1, 2, 3, 4]), Some(Ycck));
+    assert_eq!(ColorTransform::detect(false, Some(2), b"CMYK"), Some(Ycck));
+    assert_eq!(ColorTransform::detect(true, None, &[1, 2]), None);
 }
 
 proptest! {

@@ -95,17 +95,21 @@ fn limited<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Returns the number of pixels when both sides are rounded up to multiples of 32, the largest side of an MCU.
-pub(crate) fn covered((width, height): (u32, u32)) -> usize {
-    width.next_multiple_of(32) as usize * height.next_multiple_of(32) as usize
+/// Returns how many bytes the engine may take for a file of `length` bytes besides what its header declares: for a few rows,
+/// the scan with its list of positions, the seek index and the tables.
+pub(crate) fn besides((width, height): (u32, u32), length: usize) -> usize {
+    // Both sides are rounded up to multiples of 32, the largest side of an MCU.
+    let index = width.next_multiple_of(32) as usize * height.next_multiple_of(32) as usize / 16;
+    64 * width as usize + 64 * length + index + (256 << 10)
 }
 
-/// Returns how many bytes the engine may take for a file of `length` bytes: for the pixels, the planes, a few rows, the
-/// scan with its list of positions, the seek index and the tables.
-pub(crate) fn engines((width, height): (u32, u32), length: usize) -> usize {
-    let pixels = 4 * width as usize * height as usize;
-    let index = covered((width, height)) / 16;
-    pixels + 3 * covered((width, height)) + 64 * width as usize + 64 * length + index + (256 << 10)
+/// Returns how many bytes the engine may take for a file of `length` bytes: those that the header declares, for the pixels, the
+/// planes and the coefficients, and those [`besides`].
+fn engines(header: &Header<'_>, length: usize) -> usize {
+    let samples = header.samples as usize;
+    // A coefficient has two bytes, and a block of 64 eight more.
+    let coefficients = if header.several_scans { 2 * samples + samples / 8 } else { 0 };
+    4 * header.width as usize * header.height as usize + samples + coefficients + besides(header.size(), length)
 }
 
 /// How a decode uses a seek index.
@@ -123,6 +127,8 @@ enum Seek<'a> {
 pub(crate) struct File<'a> {
     bytes: &'a [u8],
     size: (u32, u32),
+    /// Most bytes of memory for decoding it.
+    memory: usize,
     fill: bool,
 }
 
@@ -131,9 +137,11 @@ type Answer = Result<(Vec<u8>, Option<SeekIndex>), &'static str>;
 impl<'a> File<'a> {
     /// Returns `None` if the header cannot be read, or if it declares no pixels or more than [`MAX_PIXELS`].
     fn new(bytes: &'a [u8], fill: bool) -> Option<File<'a>> {
-        let size = limited(0, || Header::read(bytes)).ok()?.size();
+        let header = limited(0, || Header::read(bytes)).ok()?;
+        let size = header.size();
         let pixels = u64::from(size.0) * u64::from(size.1);
-        (1..=MAX_PIXELS).contains(&pixels).then_some(File { bytes, size, fill })
+        let memory = engines(&header, bytes.len());
+        (1..=MAX_PIXELS).contains(&pixels).then_some(File { bytes, size, memory, fill })
     }
 
     fn decode(&self, decoder: &mut Decoder, region: Rect, seek: Seek<'_>) -> Answer {
@@ -148,7 +156,7 @@ impl<'a> File<'a> {
             Seek::By(index) => request.index(Some(index)),
         };
         let length = 4 * region.width as usize * region.height as usize;
-        let answer = limited(engines(self.size, self.bytes.len()), || decoder.decode(self.bytes, &request));
+        let answer = limited(self.memory, || decoder.decode(self.bytes, &request));
         let decoded = answer.map_err(|error| error.reason())?;
         assert_eq!(decoded.pixels.len(), length);
         Ok((decoded.pixels.to_vec(), decoded.outcome.index))

@@ -39,7 +39,8 @@ pub struct IndexSummary {
     pub built: usize,
     /// Number of samples whose index existed already.
     pub present: usize,
-    /// Number of samples that cannot have one: other formats, progressive and damaged JPEGs, pixels.
+    /// Number of samples that cannot have one: other formats, JPEGs in several scans, such as
+    /// progressive ones, and damaged ones, pixels.
     pub without: usize,
     /// True if `progress` ended the work before the last sample.
     pub stopped: bool,

@@ -9,7 +9,7 @@
 //! | samples to RGBA | `pixels.rs`, `ycbcr.rs` |
 //!
 //! The crate `tiff` reads fewer files: it has no palettes, no gray with alpha, no bits in reversed order, no planes in tiles,
-//! and JPEG inside only by zune-jpeg, whose pixels are not libjpeg's.
+//! and JPEG inside only by another decoder, whose pixels are not libjpeg's.
 
 mod fax;
 mod jpeg;
@@ -82,7 +82,8 @@ fn cost(layout: &Layout<'_>) -> Cost {
     let pixels = u64::from(layout.chunk.0).saturating_mul(layout.chunk.1.into());
     let file = layout.tiff.bytes().len() as u64;
     let transient = match layout.compression {
-        Compression::Jpeg => pixels.saturating_mul(PIXEL as u64 + 3).saturating_add(file),
+        // RGBA, and the planes of three components with their coefficients.
+        Compression::Jpeg => pixels.saturating_mul(PIXEL as u64 + 10).saturating_add(file),
         Compression::WebP => pixels.saturating_mul(PIXEL as u64 + 11).saturating_add(file),
         _ => TABLES.saturating_add(if layout.reversed { file } else { 0 }).saturating_add(layout.predictor_bytes()),
     };

@@ -54,7 +54,7 @@ pub struct Stats {
     /// Files of which only a region was decoded, by their seek index. After the first epoch, the other files were read
     /// whole, or are not JPEGs.
     pub index_hits: u64,
-    /// Files decoded by another decoder than the JPEG engine: other formats, and progressive or CMYK JPEGs.
+    /// Files decoded by another decoder than the JPEG engine: those of other formats.
     pub other_decoders: u64,
     /// Samples that came from the [cache](crate::Cache), without reading or decoding.
     pub cache_hits: u64,

@@ -154,7 +154,7 @@ impl<'a> SampleJob<'a> {
             && pipeline.scaled_decode
         {
             let scale = route.scale();
-            if !scale.is_full() && pipeline.decoder.can_scale(bytes, &probe) {
+            if !scale.is_full() && probe.can_scale() {
                 params.iter_mut().for_each(|params| params.scale = scale);
                 let (content, route) = (
                     Content::File { bytes, probe, scale },

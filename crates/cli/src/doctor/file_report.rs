@@ -77,7 +77,6 @@ impl FileReport {
 
     /// Sets the verdict for an error of the decoder.
     pub(super) fn refuse_with(&mut self, error: &Error, bytes: &[u8]) {
-        let unsupported = self.jpeg.as_ref().and_then(jpeg::Frame::unsupported);
         let (verdict, reason) = match error.kind() {
             ErrorKind::TooManyPixels { width, height, max_pixels } => {
                 (self.width, self.height) = (Some(*width), Some(*height));
@@ -88,9 +87,6 @@ impl FileReport {
                 (Verdict::TooLarge, error.to_string())
             }
             ErrorKind::NoMemory { .. } => (Verdict::TooLarge, error.to_string()),
-            ErrorKind::Decode { .. } | ErrorKind::TruncatedImage { .. } if unsupported.is_some() => {
-                (Verdict::Unsupported, unsupported.unwrap_or_default())
-            }
             // The end marker is present, so the data before it are damaged, not cut.
             ErrorKind::TruncatedImage { reason, .. } if self.jpeg.is_some() && jpeg_has_end(bytes) => {
                 (Verdict::Corrupt, reason.clone())
@@ -99,7 +95,7 @@ impl FileReport {
             ErrorKind::Decode { reason, .. } if reason.starts_with("the decoder panicked") => {
                 (Verdict::Panicked, reason.clone())
             }
-            // These are the `image` crate's words for unsupported features.
+            // These are the words of the JPEG engine and of the `image` crate for unsupported features.
             ErrorKind::Decode { reason, .. }
                 if ["does not support", "not supported"].iter().any(|text| reason.contains(text)) =>
             {

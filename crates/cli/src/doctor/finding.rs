@@ -50,7 +50,6 @@ pub(super) enum Finding {
     NotAnImageFolder,
     Truncated,
     Corrupt,
-    GrayRest,
     TooLarge,
     Unsupported,
     Unreadable,
@@ -85,7 +84,6 @@ impl Finding {
             Finding::NotAnImageFolder => "no ImageFolder",
             Finding::Truncated => "truncated",
             Finding::Corrupt => "corrupt",
-            Finding::GrayRest => "data missing",
             Finding::TooLarge => "too large",
             Finding::Unsupported => "unsupported",
             Finding::Unreadable => "unreadable",
@@ -121,11 +119,8 @@ impl Finding {
             Finding::Corrupt => {
                 "OnError::Skip, the default, replaces and counts them; Truncated::Fill keeps those marked so, with damaged pixels; better fetch them again or delete them"
             }
-            Finding::GrayRest => {
-                "their data end before the image does, and an end marker hides it: the rest is gray. Neither gpufeed nor Pillow refuses them, so delete them or fetch them again"
-            }
             Finding::TooLarge => {
-                "raise max_pixels (DecodeOptions, --max-pixels here) if they are real, and max_decode_bytes to what is said of them: each worker takes 4 bytes a pixel for a PNG, 5.5 to 11 for a JPEG, up to 12 for other formats of 8 bits a sample and more for deeper ones; otherwise delete them: a header can declare any size"
+                "raise max_pixels (DecodeOptions, --max-pixels here) if they are real, and max_decode_bytes to what is said of them: each worker takes 4 bytes a pixel for a PNG, 5 to 8 for a JPEG in one scan, 7 to 17 for a progressive one, 4 more for a turned one, up to 12 for other formats of 8 bits a sample and more for deeper ones; otherwise delete them: a header can declare any size"
             }
             Finding::Unsupported => "OnError::Skip passes them over; convert them to baseline JPEG, PNG or WebP",
             Finding::Unreadable => "mend permissions or links; a loader counts them as failures",
@@ -162,7 +157,7 @@ impl Finding {
             Finding::Alpha => "alpha is dropped, not blended: what is transparent shows the colour that lies under it",
             Finding::Animated => "the first frame is taken",
             Finding::Progressive => {
-                "all of their coefficients are held before the first pixel, so they take more time and memory than baseline ones; jpegtran converts them without loss if decoding limits"
+                "they have no seek index, and decoding holds all of their coefficients, 7 to 17 bytes a pixel; jpegtran converts them without loss if decoding or memory limits"
             }
         }
     }

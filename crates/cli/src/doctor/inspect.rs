@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::entry::Entry;
 use super::file_report::FileReport;
-use super::finding::{Finding, Verdict};
+use super::finding::Verdict;
 use super::listing::Listing;
 use super::progress::progress;
 use super::unknown_file::identify;
@@ -129,17 +129,7 @@ impl Inspector {
         // Ignoring the orientation saves memory, and turning pixels cannot fail.
         let mut options = self.options;
         options.exif = Orientation::Ignore;
-        let stopped = report.jpeg.as_ref().and_then(|frame| jpeg::with_stop(frame, bytes));
-        if let Some(stopped) = &stopped
-            && self.decode_whole(stopped, &found, &options, &mut worker.scratch).is_ok()
-        {
-            return;
-        }
-        let decoded = self.decode_whole(bytes, &found, &options, &mut worker.scratch);
-        if decoded.is_ok() && stopped.is_some() {
-            report.findings.push(Finding::GrayRest);
-        }
-        if let Err(error) = decoded {
+        if let Err(error) = self.decode_whole(bytes, &found, &options, &mut worker.scratch) {
             report.refuse_with(&error, bytes);
             if pixels(&found) > LARGE_PIXELS {
                 return;

@@ -39,19 +39,6 @@ impl Coding {
     }
 }
 
-impl Frame {
-    /// Returns the reason if none of gpufeed's decoders supports this kind of JPEG.
-    pub(super) fn unsupported(&self) -> Option<String> {
-        if self.arithmetic {
-            return Some("arithmetic coding".to_owned());
-        }
-        if matches!(self.coding, Coding::Lossless | Coding::Hierarchical) {
-            return Some(format!("{} coding", self.coding.name()));
-        }
-        (self.precision != 8).then(|| format!("{} bits a sample", self.precision))
-    }
-}
-
 /// Reads the markers before the first scan; `None` without a whole frame header. The first frame header and the first
 /// table count, as they do for libjpeg.
 pub(super) fn frame(bytes: &[u8]) -> Option<Frame> {
@@ -87,19 +74,6 @@ pub(super) fn frame(bytes: &[u8]) -> Option<Frame> {
     let mut frame = frame?;
     frame.quality = tables.get(first_table).copied().flatten().map(quality);
     Some(frame)
-}
-
-/// Returns the file with 128 one bits inserted before its last end-of-image marker; `None` if that would prove nothing.
-///
-/// If a scan's data end early and an end marker follows, decoders fill the rest with gray and report no error. No
-/// Huffman table has a code of ones alone (ITU-T T.81, annex C). So if the data are complete, nobody reads these bits;
-/// if not, decoding fails on them. In a progressive file this would test only one of many scans.
-pub(super) fn with_stop(frame: &Frame, bytes: &[u8]) -> Option<Vec<u8>> {
-    if !matches!(frame.coding, Coding::Baseline | Coding::Extended) || frame.arithmetic {
-        return None;
-    }
-    let end = bytes.windows(2).rposition(|pair| pair == [0xFF, 0xD9])?;
-    Some([&bytes[..end], &[0xFF, 0].repeat(16), &bytes[end..]].concat())
 }
 
 /// Reads a SOF segment, and the number of its first component's quantisation table.
@@ -226,17 +200,19 @@ mod tests {
     }
 
     #[test]
-    fn tells_what_cannot_be_decoded() {
-        let of = |sof, precision| frame(&jpeg(sof, precision, &[0x11], 1)).unwrap();
-        for sof in [0xC0, 0xC1, 0xC2] {
-            assert_eq!(of(sof, 8).unsupported(), None);
+    fn names_the_coding() {
+        let of = |sof| frame(&jpeg(sof, 8, &[0x11], 1)).unwrap();
+        for (sof, coding, name) in [
+            (0xC0, Coding::Baseline, "baseline"),
+            (0xC1, Coding::Extended, "extended sequential"),
+            (0xC2, Coding::Progressive, "progressive"),
+            (0xC3, Coding::Lossless, "lossless"),
+            (0xC5, Coding::Hierarchical, "hierarchical"),
+        ] {
+            assert_eq!((of(sof).coding, of(sof).coding.name(), of(sof).arithmetic), (coding, name, false));
         }
-        assert_eq!(of(0xC1, 12).unsupported().unwrap(), "12 bits a sample");
-        assert_eq!(of(0xC3, 8).unsupported().unwrap(), "lossless coding");
-        assert_eq!(of(0xC5, 8).unsupported().unwrap(), "hierarchical coding");
         for (sof, coding) in [(0xC9, Coding::Extended), (0xCA, Coding::Progressive), (0xCB, Coding::Lossless)] {
-            assert_eq!(of(sof, 8).coding, coding);
-            assert_eq!(of(sof, 8).unsupported().unwrap(), "arithmetic coding");
+            assert_eq!((of(sof).coding, of(sof).arithmetic), (coding, true));
         }
     }
 

@@ -7,6 +7,7 @@ pub(crate) const REFUSED_HERE: [(&str, &str); 73] = [
     ("pillow/Tests/images/hopper_bad_exif.jpg", "corrupt"),
     ("zune-image/fuzz-corpus/jpeg/03cc51e24227d1437c3c60e0c40ae60f1495e847", "corrupt"),
     ("zune-image/fuzz-corpus/jpeg/0affac5c57b08ec6c560f899ab251065d35f075b", "corrupt"),
+    ("zune-image/fuzz-corpus/jpeg/10cb2d32138629cece3e062a8aea2f52518f21ef", "corrupt"),
     ("zune-image/fuzz-corpus/jpeg/1157417c9d2d155c430ea79d087eb6e2a9b1f34b", "corrupt"),
     ("zune-image/fuzz-corpus/jpeg/175840ea312c7e46f619e779bcb62c5502fb5283", "corrupt"),
     ("zune-image/fuzz-corpus/jpeg/18776583b3ea649c5df8ec9199538e59c86f7d41", "corrupt"),
@@ -74,8 +75,5 @@ pub(crate) const REFUSED_HERE: [(&str, &str); 73] = [
     ("zune-image/fuzz-corpus/jpeg/f583c1b7adfba00d4d089a10474dfbfde4b65979", "truncated"),
     ("zune-image/fuzz-corpus/jpeg/fdf676d4d9167477345d11feaa7bd3a3bc7852ac", "corrupt"),
     ("zune-image/fuzz-corpus/jpeg/fefcf0fab7309967a94bb295274c166b67547e72", "corrupt"),
-    ("zune-image/fuzz-corpus/jpeg/re.jpg", "corrupt"),
     ("zune-image/fuzz-corpus/jpeg/small-img.jpg", "corrupt"),
 ];
-/// JPEGs of the corpus that gpufeed decodes and Pillow refuses.
-pub(crate) const ACCEPTED_HERE: [&str; 1] = ["zune-image/fuzz-corpus/jpeg/fe77c46a990440445e278a005e47959b7d257437"];
