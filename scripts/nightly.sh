@@ -5,7 +5,8 @@
 #
 #   scripts/nightly.sh [--continue] [SUMMARY.md]     by default benches/results/nightly.md; about two and a half hours on two
 #                                                    cores. --continue: leaves out the steps that passed before an earlier run
-#                                                    was stopped; the summary says on which commit each step passed
+#                                                    was stopped, those of .ci/run one by one, too; the summary says on which
+#                                                    commit each step passed
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/timed.sh
@@ -33,6 +34,7 @@ if [ -n "$(git status --porcelain -- . ':!benches/results' ':!docs/guide/platfor
 
 # At the end, or where the run is stopped: with the steps so far.
 summarise() {
+    take_steps 0
     local verdict='all passed'
     if [ "$done" -eq 0 ]; then verdict='stopped before its last step'; fi
     if [ "$failed" -ne 0 ]; then verdict=FAILED; fi
@@ -49,7 +51,7 @@ trap summarise EXIT
 
 # Tests that try some of many combinations try all of them.
 export GPUFEED_FULL=1
-timed .ci/run || failed=1
+timed_each .ci/run || failed=1
 timed cargo clippy --workspace --all-targets --all-features -- -D warnings || failed=1
 timed env RUSTDOCFLAGS='-D warnings' cargo doc -p gpufeed -p gpufeed-cli -p gpufeed-jpeg -p gpufeed-burn --no-deps --all-features || failed=1
 # The features that applications choose, each set as they build it. `.ci/run` has all of them at once.

@@ -2,8 +2,15 @@
 times=()
 
 # The table of an earlier run whose steps are kept, those that passed; empty for none. `commit` is the one that is checked.
-kept=
-commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
+# `timed_each` hands both to a script that it runs, and the file to which that script writes its own steps.
+kept=${GPUFEED_KEPT-}
+commit=${GPUFEED_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}
+
+# Adds a step: its seconds, its exit status or -1 where it was left out, its commit, its command.
+add_step() {
+    times+=("$*")
+    if [ -n "${GPUFEED_STEPS-}" ]; then printf '%s\n' "$*" >>"$GPUFEED_STEPS"; fi
+}
 
 # timed COMMAND...: runs it, and gives its exit status. A step that is kept is not run again.
 timed() {
@@ -12,12 +19,12 @@ timed() {
     step=${step% }
     if [ -n "$kept" ] && row=$(grep -F "| \`$step\` |" "$kept" | grep '| passed |$'); then
         IFS='|' read -r _ _ minutes at _ <<<"$row"
-        times+=("$(awk -v minutes="$minutes" 'BEGIN { print int(minutes * 60 + 0.5) }') 0 ${at//[[:space:]]/} $step")
+        add_step "$(awk -v minutes="$minutes" 'BEGIN { print int(minutes * 60 + 0.5) }') 0 ${at//[[:space:]]/} $step"
         return 0
     fi
     printf '\n#### %s\n' "$step"
     "$@" || status=$?
-    times+=("$((SECONDS - began)) $status $commit $step")
+    add_step "$((SECONDS - began)) $status $commit $step"
     return "$status"
 }
 
@@ -28,8 +35,34 @@ timed_before() {
     if [ "$SECONDS" -lt $((limit * 60)) ]; then
         timed "$@"
     else
-        times+=("0 -1 $commit $*")
+        add_step "0 -1 $commit $*"
     fi
+}
+
+# timed_each SCRIPT...: runs a script that has steps of this file itself: they become steps here, one by one, and those that
+# are kept are not run again.
+each_steps=
+each_script=
+timed_each() {
+    local status=0
+    each_steps=$(mktemp)
+    each_script=$*
+    printf '\n#### %s\n' "$*"
+    GPUFEED_KEPT=$kept GPUFEED_COMMIT=$commit GPUFEED_STEPS=$each_steps "$@" || status=$?
+    take_steps "$status"
+    return "$status"
+}
+
+# Takes the steps of the script that `timed_each` runs or has run, also where it was stopped. STATUS is that of the script.
+take_steps() {
+    local row failing
+    [ -n "$each_steps" ] || return 0
+    while read -r row; do times+=("$row"); done <"$each_steps"
+    # It may fail by more than its steps.
+    failing=$(awk '$2 > 0' "$each_steps")
+    if [ "$1" -ne 0 ] && [ -z "$failing" ]; then times+=("0 $1 $commit $each_script"); fi
+    rm "$each_steps"
+    each_steps=
 }
 
 # The steps so far as a table in Markdown.

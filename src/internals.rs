@@ -4,6 +4,8 @@
 pub use crate::address::{is_remote_path, shown_path};
 pub use crate::atomic_file::{folder_of, replace};
 pub use crate::cpu::measure::{Native, mix};
+pub use crate::dataset::folder::endings::NOT_DECODED;
+pub use crate::dataset::folder::walk::{BEHIND_LINKS, LINKS_TO_A_FOLDER};
 pub use crate::dataset::in_order::InOrder;
 pub use crate::dataset::remote_error::is_remote as is_network_failure;
 #[cfg(feature = "remote")]
@@ -15,7 +17,7 @@ pub use crate::gpu::measure::{Dispatch, Rig, StagingRing, draw, draw_many};
 pub use crate::gpu::{Attached, Clock, Fault, Mock, attached, mocked, run_checked};
 pub use crate::launcher::BY_HAND as SHARD_BY_HAND;
 pub use crate::loader::mixed::soft_labels;
-pub use crate::loader::run::stops;
+pub use crate::loader::run::{RunStop, stops, stops_with};
 pub use crate::loader::stats::measure::{recording, sections};
 pub use crate::plan::normalized_twice;
 pub use crate::plan::work::{TAP_OPERATIONS, Work, work};

@@ -30,6 +30,9 @@ class Watched(Run):
     def __init__(self, run: Run) -> None:
         self._run = run
         self._warned: int | None = None
+        # The epoch of the last batch, and the index of the first one of it that this run has.
+        self._epoch: int | None = None
+        self._first = 0
         # A batch whose warning was made an error: it comes with the next call.
         self._held: Any = None
 
@@ -39,12 +42,15 @@ class Watched(Run):
             batch, self._held = self._held, None
             return batch
         batch = self._run.next()
+        if batch is not None and batch.epoch != self._epoch:
+            self._epoch, self._first = batch.epoch, batch.index
         if batch is not None and batch.epoch != self._warned and (failures := batch.failures):
             self._warned, self._held = batch.epoch, batch
             first = failures[0]
+            since = f", from its batch {self._first} on" if self._first else ""
             warn_once_outside(
                 f"gpufeed: {first.name} cannot be used, and another sample stands in for it: {first.error}; {len(failures)} failed "
-                f'so far in epoch {batch.epoch}; on_error="fail" makes that an error, and stats()["failed"] counts them'
+                f'so far in epoch {batch.epoch}{since}; on_error="fail" makes that an error, and stats()["failed"] counts them'
             )
             self._held = None
         return batch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import numbers
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpufeed import _gpufeed, arguments, opening, samples, turns
@@ -21,8 +21,8 @@ class DataLoader(Positioned):
 
     ``data`` is a path in any of gpufeed's formats, a data set of :func:`gpufeed.open`, or an object with ``__len__`` and
     ``__getitem__`` (or ``__getitems__``) that returns ``(image, label)``: bytes of an image file, an array or a PIL image;
-    a class number, a vector or None. Of its attributes, ``classes`` has the classes' names, and ``channels`` (3) those of its
-    images: 1 promises gray ones, which then stay in one channel. ``transforms`` takes torchvision's transforms; ``recipe`` the name of a built-in
+    a class number, a vector or None. Of its attributes, ``classes`` has the classes' names, in the order of their numbers or as a
+    dictionary of each name's number, and ``channels`` (3) those of its images: 1 promises gray ones, which then stay in one channel. ``transforms`` takes torchvision's transforms; ``recipe`` the name of a built-in
     recipe, a TOML file, or a dictionary of its content instead.
 
     All other arguments are those of gpufeed's ``DataLoaderBuilder`` by their own names, and may be left out:
@@ -51,7 +51,9 @@ class DataLoader(Positioned):
       this is True. Lists, torch's ``TensorDataset``, torchvision's data sets that read without sharing, such as
       ``ImageFolder``, ``CIFAR10`` and ``MNIST``, and torch's ``Subset`` and ``ConcatDataset`` of them are known to be safe. An
       attribute ``thread_safe`` of the object says the same.
-    - ``exit_timeout`` (5): seconds that closing an iteration, and the interpreter's exit, wait for threads inside such an object
+    - ``exit_timeout`` (5): seconds that closing an iteration, and the interpreter's exit, wait for threads inside such an object.
+      Where a read of an iteration that was closed has the object's turn and does not return, a later one ends with an error after
+      as long, and at least a second.
     - ``workers``, ``queue_depth``, ``slot_bytes``, ``memory_budget``, ``cache`` (``"host:16G"``, ``"device:8G"``),
       ``cache_in_bytes``, ``seek_indexes``, ``seek_memory``, ``exif``, ``truncated``, ``max_pixels``, ``max_decode_bytes``, ``scaled_decode``, ``semantics``, ``execute``
 
@@ -276,11 +278,27 @@ def _classes(data: Any) -> list[str]:
     classes = getattr(data, "classes", None)
     if classes is None:
         return []
+    what = f"data: the attribute classes of this {type(data).__name__}"
+    if isinstance(classes, Mapping):
+        return _classes_by_name(classes, what)
+    if isinstance(classes, (set, frozenset)):
+        raise ArgumentError(f"{what} is a {type(classes).__name__}, which has no order; a list of the classes' names works")
     if isinstance(classes, (str, bytes)) or not hasattr(classes, "__iter__"):
-        raise ArgumentError(
-            f"data: the attribute classes of this {type(data).__name__} is {classes!r}; a list of the classes' names works"
-        )
+        raise ArgumentError(f"{what} is {classes!r}; a list of the classes' names works")
     return [str(name) for name in classes]
+
+
+def _classes_by_name(classes: Mapping[Any, Any], what: str) -> list[str]:
+    """The names of a dictionary such as torchvision's ``class_to_idx``: of each name its number."""
+    plain = all(isinstance(name, str) for name in classes) and all(
+        isinstance(number, numbers.Integral) and not isinstance(number, bool) for number in classes.values()
+    )
+    if not plain or sorted(classes.values()) != list(range(len(classes))):
+        raise ArgumentError(
+            f"{what} is a {type(classes).__name__}, and not one of each name and its number, from 0 to {len(classes) - 1} "
+            "once each; a list of the classes' names works, too"
+        )
+    return sorted(classes, key=lambda name: classes[name])
 
 
 def check_device(device: str) -> None:

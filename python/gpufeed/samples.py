@@ -7,7 +7,9 @@ channels first, or a PIL image.
 
 from __future__ import annotations
 
+import numbers
 import operator
+import struct
 from typing import Any
 
 Item = tuple[bytes, "tuple[int, int, str] | None", "int | list[float] | None"]
@@ -80,6 +82,8 @@ def _array(image: Any, index: int) -> tuple[bytes, tuple[int, int, str]]:
             f"the image of sample {index} is an array of {array.dtype.name} with the shape {tuple(array.shape)}; uint8 with "
             "1, 3 or 4 channels and float32 (0 is black, 1 white) with 1 or 3 work"
         )
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     rows, columns, _ = array.shape
     return array.tobytes(), (columns, rows, format)
 
@@ -114,8 +118,29 @@ def _label(label: Any, index: int) -> int | list[float] | None:
         values = values if isinstance(values, list) else [values]
         if any(isinstance(value, (str, bytes)) for value in values):
             raise TypeError
-        return [float(value) for value in values]
-    except (TypeError, ValueError):
+        floats = [float(value) for value in values]
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(
             f"the label of sample {index} is {_kind(label)}; labels are class numbers, vectors of floats or None"
         ) from None
+    if floats and not max(map(abs, floats)) <= 2**24:
+        _check_numbers(values, index)
+    return floats
+
+
+def _check_numbers(values: list[Any], index: int) -> None:
+    """Refuses numbers that float32, which vectors have, does not hold: those outside of its range, and whole ones that would be
+    rounded to others, such as ids."""
+    for value in values:
+        number = int(value) if isinstance(value, numbers.Integral) else float(value)
+        try:
+            near = struct.unpack("<f", struct.pack("<f", number))[0]
+        except OverflowError:
+            near = None
+        is_id = isinstance(number, int) or (number.is_integer() and abs(number) < 2**64)
+        if near is None or (is_id and near != number):
+            becomes = "it is outside of its range" if near is None else f"it would become {near:.0f}"
+            raise ValueError(
+                f"the label of sample {index} has the number {value}, which float32 does not hold: {becomes}; scale such numbers, "
+                "or give ids as class numbers"
+            )

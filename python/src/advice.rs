@@ -14,7 +14,7 @@ const WORDS: [(&str, &str); 5] = [
 
 /// Advice that only Rust code can follow, and what a script in Python does instead. Each is a whole phrase, so that no path or
 /// text of a user's has it by chance; `tests/test_advice.py` compares them with the library.
-const PHRASES: [(&str, &str); 47] = [
+const PHRASES: [(&str, &str); 55] = [
     ("; choose one with TarShardsBuilder::extensions", "; choose one with extensions="),
     (
         ", and that ending can be chosen with TarShardsBuilder::extensions",
@@ -34,6 +34,26 @@ const PHRASES: [(&str, &str); 47] = [
     ),
     ("; TarShardsBuilder::allow_unlabelled accepts that", "; allow_unlabelled=True accepts that"),
     ("or accept that with ParquetBuilder::allow_unlabelled", "or accept that with allow_unlabelled=True"),
+    (
+        "or say which hold for all of them with TarShardsBuilder::classes",
+        "or say which hold for all of them with class_names=",
+    ),
+    (
+        "or say which hold for all of them with ParquetBuilder::classes",
+        "or say which hold for all of them with class_names=",
+    ),
+    ("name these with ImageList::builder().label_columns([..])", "name these with label_column=[..]"),
+    (
+        "(ImageList::builder().class_names(true) takes such texts as names)",
+        "(class_names=True takes such texts as names)",
+    ),
+    (
+        "(RemoteOptions::min_rate, GPUFEED_REMOTE_MIN_RATE; 0 takes any rate)",
+        "(GPUFEED_REMOTE_MIN_RATE; 0 takes any rate)",
+    ),
+    ("; ShardIndexes::Folder stores it elsewhere", "; indexes= names a folder for it"),
+    ("; ShardIndexes::Folder stores them elsewhere", "; indexes= names a folder for them"),
+    ("lower the budget of Cache::Device", "lower the bytes of cache="),
     ("; LmdbBuilder::allow_unlabelled ignores it", "; allow_unlabelled=True ignores it"),
     ("; LmdbBuilder::allow_unlabelled accepts that", "; allow_unlabelled=True accepts that"),
     ("; set the layout with LmdbBuilder::layout", "; set the layout with data_layout="),

@@ -5,6 +5,7 @@ use crate::errors;
 use crate::opening::Opening;
 use crate::process::guard;
 use crate::python_dataset::{PythonDataset, Reads};
+use crate::run::warn_of_library;
 use crate::source::{Adaptor, Source};
 use crate::turns::Turns;
 use gpufeed::dataset::Opened;
@@ -108,6 +109,7 @@ impl Dataset {
             let opening = Opening { path, remote_cache, counts, keywords };
             let opened = py.detach(|| opening.open());
             let Opened { train, test, .. } = opened.map_err(|error| errors::to_python(py, &error))?;
+            warn_of_library(py)?;
             let test = test.map(|test| Py::new(py, Dataset::native(test, opening.clone(), None, true)));
             Ok(Dataset::native(train, opening, test.transpose()?, false))
         })

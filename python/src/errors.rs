@@ -5,6 +5,7 @@ use gpufeed::{Error, ErrorKind};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
+use std::time::Duration;
 
 /// The class of an error, and its kind's name.
 fn class(kind: &ErrorKind) -> (&'static str, &'static str) {
@@ -70,7 +71,7 @@ pub(crate) fn raise(py: Python<'_>, class: &str, kind: &str, text: &str) -> PyEr
 
 /// An error of the library as an exception. The exception of a data set in Python is its cause.
 pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
-    if let Some(ends) = ends_the_run(py, error) {
+    if let Some(ends) = that_ends_the_run(py, error) {
         return ends;
     }
     let (class, kind) = class(error.kind());
@@ -89,7 +90,7 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
 
 /// An exception of a data set in Python that reaches the user as itself: `KeyboardInterrupt`, `SystemExit`, `GeneratorExit`
 /// and others that are no `Exception`, and gpufeed's own.
-fn ends_the_run(py: Python<'_>, error: &Error) -> Option<PyErr> {
+fn that_ends_the_run(py: Python<'_>, error: &Error) -> Option<PyErr> {
     match error.kind() {
         ErrorKind::Fatal { source } => source
             .downcast_ref::<PyErr>()
@@ -97,7 +98,7 @@ fn ends_the_run(py: Python<'_>, error: &Error) -> Option<PyErr> {
                 !error.is_instance_of::<PyException>(py) || error.value(py).hasattr("_ends_the_run").unwrap_or(false)
             })
             .map(|error| error.clone_ref(py)),
-        ErrorKind::Sample { source, .. } => ends_the_run(py, source),
+        ErrorKind::Sample { source, .. } => that_ends_the_run(py, source),
         _ => None,
     }
 }
@@ -111,4 +112,33 @@ pub(crate) fn cause(py: Python<'_>, error: &Error) -> Option<PyErr> {
         ErrorKind::Sample { source, .. } | ErrorKind::TooManyFailures { last: source, .. } => cause(py, source),
         _ => None,
     }
+}
+
+/// The exception for a loader that is used inside its own data set.
+pub(crate) fn inside_itself() -> PyErr {
+    let text = "a data set's __getitem__ uses a loader of this very data set, which would wait for itself; read other samples \
+                there by the data set's own methods, or by a loader of other data";
+    ends_the_run("Inside", text)
+}
+
+/// The exception for a read that cannot begin, as one of a run that was closed does not return.
+pub(crate) fn stuck(time: Duration) -> PyErr {
+    let text = format!(
+        "no read of the data set can begin: one of an iteration that has ended is still inside it, and has not returned for {} s \
+         since; mend what it waits for (exit_timeout= says how long to wait; thread_safe=True lets several reads in at once)",
+        time.as_secs_f64()
+    );
+    ends_the_run("Stuck", &text)
+}
+
+/// An exception of gpufeed's that reaches the user as itself.
+fn ends_the_run(kind: &str, text: &str) -> PyErr {
+    Python::attach(|py| {
+        let error = raise(py, "RunError", kind, text);
+        // It is no failure of a sample.
+        match error.value(py).setattr("_ends_the_run", true) {
+            Ok(()) => error,
+            Err(other) => other,
+        }
+    })
 }

@@ -48,6 +48,7 @@ mod _gpufeed {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        gpufeed_cli::internals::collect_warnings(super::run::SAID);
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

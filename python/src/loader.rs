@@ -4,7 +4,7 @@ use crate::batch::state_text;
 use crate::dataset::Dataset;
 use crate::errors;
 use crate::process::{Owner, guard};
-use crate::run::{Run, refuse_inside};
+use crate::run::{Run, refuse_inside, warn_of_library};
 use crate::settings::Settings;
 use crate::stats;
 use crate::turns::Waits;
@@ -58,6 +58,9 @@ impl Loader {
         let loader = self.loader(py)?;
         let turns = self.dataset.get().turns();
         refuse_inside(turns)?;
+        if let Some(turns) = turns {
+            turns.set_patience(self.exit_timeout);
+        }
         guard(py, || {
             let epochs = py.detach(|| start(&loader)).map_err(|error| errors::to_python(py, &error))?;
             let (workers, epoch) = (loader.stats().workers, epochs.state().epoch());
@@ -84,6 +87,7 @@ impl Loader {
             let hook = Arc::clone(&buffers) as Arc<dyn HostBufferHook>;
             let loader = py.detach(|| settings.build(data, hook));
             let loader = loader.map_err(|error| errors::to_python(py, &error))?;
+            warn_of_library(py)?;
             let loader = Mutex::new(Some(Arc::new(loader)));
             let (warned, owner) = (Arc::default(), Owner::this());
             Ok(Loader { loader, dataset, buffers, num_classes, exit_timeout, warned, owner })

@@ -1,11 +1,12 @@
 //! A data set in Python: an object with `__len__` and `__getitem__`, as the library reads it.
 
+use crate::errors::{inside_itself, stuck};
 use crate::interpreter_end::{attach, call, get_item};
 use crate::turns::{Inside, Refused, Turns};
 use gpufeed::{Error, ErrorKind, Label, PixelFormat, Pixels, Sample, SampleData};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView, PyRange, PySequence, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView, PyRange, PySequence, PyString};
 use std::cell::RefCell;
 use std::ffi::CString;
 use std::sync::Arc;
@@ -103,6 +104,7 @@ impl PythonDataset {
         let refused = |refused| match refused {
             Refused::Stops => Error::from(ErrorKind::Fatal { source: "the run has ended".into() }),
             Refused::Inside => Failed::Run(inside_itself()).into(),
+            Refused::Stuck(time) => Failed::Run(stuck(time)).into(),
             Refused::Interrupted(error) => Failed::Run(error).into(),
         };
         let _inside: Inside<'_> = self.turns.enter().map_err(refused)?;
@@ -205,7 +207,8 @@ impl PythonDataset {
             return indices.iter().map(|_| Err(failed.again(py))).collect();
         };
         if indices.len() == 1 {
-            return vec![Err(Failed::Sample(together))];
+            let ends = self.wrong_together(py, &together, indices);
+            return vec![Err(ends.unwrap_or(Failed::Sample(together)))];
         }
         let mut each: Vec<Result<Owned, Failed>> = Vec::with_capacity(indices.len());
         for index in indices {
@@ -216,6 +219,13 @@ impl PythonDataset {
             };
             each.push(sample);
         }
+        if each.iter().any(Result::is_ok) {
+            self.usable.store(true, Ordering::Relaxed);
+        } else if each.iter().all(|sample| matches!(sample, Err(Failed::Sample(_))))
+            && let Some(ends) = self.wrong_together(py, &together, indices)
+        {
+            return indices.iter().map(|_| Err(ends.again(py))).collect();
+        }
         if each.iter().all(Result::is_ok)
             && !self.warned.swap(true, Ordering::Relaxed)
             && let Err(error) = self.warn_of(py, &together, indices.len())
@@ -224,6 +234,22 @@ impl PythonDataset {
             return indices.iter().map(|_| Err(Failed::Run(error.clone_ref(py)))).collect();
         }
         each
+    }
+
+    /// The end of the run where `__getitems__` has raised for each of these samples, has given none before, and `__getitem__`
+    /// gives the first of them: the method is wrong and not the samples, for which others would stand in.
+    fn wrong_together(&self, py: Python<'_>, together: &PyErr, indices: &[usize]) -> Option<Failed> {
+        let index = *indices.first().filter(|_| self.has.single && !self.usable.load(Ordering::Relaxed))?;
+        self.single(py, index).ok()?;
+        let name = self.object.bind(py).get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
+        let text = format!(
+            "__getitems__ of {name} has raised {together} for each of {} indices, while __getitem__ gives sample {index}: it returns \
+             a list with one (image, label) for each index, in their order; mend or remove it",
+            indices.len()
+        );
+        let error = PyTypeError::new_err(text);
+        error.set_cause(py, Some(together.clone_ref(py)));
+        Some(Failed::Run(error))
     }
 
     /// Ends the run where the first items that `__getitems__` returns are no samples at all, as those of a collated batch:
@@ -256,20 +282,6 @@ impl PythonDataset {
         let text = CString::new(text.replace('\0', "\\0"))?;
         PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyRuntimeWarning>(), &text, 1)
     }
-}
-
-/// The exception for a loader that is used inside its own data set.
-pub(crate) fn inside_itself() -> PyErr {
-    Python::attach(|py| {
-        let text = "a data set's __getitem__ uses a loader of this very data set, which would wait for itself; read other \
-                    samples there by the data set's own methods, or by a loader of other data";
-        let error = crate::errors::raise(py, "RunError", "Inside", text);
-        // It is no failure of a sample.
-        match error.value(py).setattr("_ends_the_run", true) {
-            Ok(()) => error,
-            Err(other) => other,
-        }
-    })
 }
 
 impl gpufeed::Dataset for PythonDataset {

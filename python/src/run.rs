@@ -1,11 +1,12 @@
 //! Runs of a loader: the next batch, and the end, which waits for no thread for ever.
 
+use crate::advice;
 use crate::batch::Batch;
-use crate::errors;
+use crate::errors::{self, inside_itself};
 use crate::process::{self, Ending, Owner, guard};
-use crate::python_dataset::inside_itself;
 use crate::turns::{Turns, Waits};
 use gpufeed::{Epochs, State};
+use gpufeed_cli::internals::collected_warning;
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use std::ffi::CString;
@@ -161,6 +162,7 @@ impl Run {
 
     /// Says what is due: before a batch is taken, which a warning that is an error would lose.
     fn say(&self, py: Python<'_>) -> PyResult<()> {
+        warn_of_library(py)?;
         let Some(share) = self.to_say.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
         let text = format!(
             "gpufeed: workers have waited for each other for {:.0} % of an epoch, as one call at a time is inside the data set; \
@@ -195,7 +197,24 @@ impl Run {
 
 /// Warns; the warning shows the line of Python that called the native module.
 pub(crate) fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
-    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(text)?, 2)
+    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(text.replace('\0', "\\0"))?, 2)
+}
+
+/// The library's warnings that the package says in words of its own, by their modules and a field: what a data set noticed when
+/// it was opened, two `Normalize` in a list, samples that fail. The text of an exception takes the interpreter's lock.
+pub(crate) const SAID: &[(&str, &str)] = &[
+    ("gpufeed::dataset::notice", ""),
+    ("gpufeed::loader::builder::build", "second"),
+    ("gpufeed::loader::worker", "sample"),
+];
+
+/// Warns of what the library has logged since the last call: what files that are opened late do not read, a cache that cannot be
+/// written, links that are not followed, and its like.
+pub(crate) fn warn_of_library(py: Python<'_>) -> PyResult<()> {
+    while let Some(text) = collected_warning() {
+        warn(py, &format!("gpufeed: {}", advice::phrases(&text)))?;
+    }
+    Ok(())
 }
 
 #[pymethods]

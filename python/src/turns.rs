@@ -2,7 +2,7 @@
 //!
 //! Nobody waits for a turn under the interpreter's lock: who has the turn needs it.
 
-use gpufeed::internals;
+use gpufeed::internals::{self, RunStop};
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,16 +13,33 @@ use std::time::{Duration, Instant};
 /// How long a thread waits for its turn before it looks whether its run is to stop.
 const ROUND: Duration = Duration::from_millis(50);
 
+/// The least time that a read which its run has left may keep the turn from others: most reads return within it.
+const LEAST_PATIENCE: Duration = Duration::from_secs(1);
+
 /// The turn of one object.
 #[derive(Default)]
 struct Turn {
-    taken: Mutex<bool>,
+    /// The read that has it.
+    taken: Mutex<Option<Read>>,
     free: Condvar,
 }
 
-/// The turns that exist, by the process and the object's address: two loaders over one object share its turn. A child by
-/// `fork` makes turns of its own, as nobody gives back there what a thread of its parent has taken.
-static TURNS: LazyLock<Mutex<HashMap<(u32, usize), Weak<Turn>>>> = LazyLock::new(Mutex::default);
+/// A read under way, and the run of its thread, which may be closed before it returns; none on a thread that is no worker.
+struct Read(Option<RunStop>);
+
+impl Read {
+    /// True if nobody waits for this read any more: its run was closed, or has ended by an error.
+    fn is_left(&self) -> bool {
+        self.0.as_ref().is_some_and(RunStop::is_set)
+    }
+}
+
+/// Turns by the process and the object's address. A child by `fork` makes turns of its own, as nobody gives back there what a
+/// thread of its parent has taken.
+type Known = HashMap<(u32, usize), Weak<Turn>>;
+
+/// The turns that exist: two loaders over one object share its turn.
+static TURNS: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
 thread_local! {
     /// The objects whose reads are under way on this thread, innermost last.
@@ -37,6 +54,8 @@ pub(crate) struct Turns {
     parts: Arc<[usize]>,
     /// Nanoseconds that threads have waited for a turn.
     waited: AtomicU64,
+    /// Nanoseconds for which a read that its run has left may keep a turn.
+    patience: AtomicU64,
 }
 
 /// A read cannot begin.
@@ -45,6 +64,8 @@ pub(crate) enum Refused {
     Inside,
     /// The run of this thread is to stop.
     Stops,
+    /// A read that its run has left has kept the turn for this long.
+    Stuck(Duration),
     /// A signal of Python's has come while this thread waited, which is no worker.
     Interrupted(PyErr),
 }
@@ -69,7 +90,13 @@ impl Turns {
         });
         let turns = turns.collect();
         let parts = parts.iter().map(|(object, _)| object.as_ptr() as usize).collect();
-        Turns { turns, parts, waited: AtomicU64::new(0) }
+        Turns { turns, parts, waited: AtomicU64::new(0), patience: AtomicU64::new(LEAST_PATIENCE.as_nanos() as u64) }
+    }
+
+    /// Sets for how long a read that its run has left may keep a turn from others.
+    pub(crate) fn set_patience(&self, time: Duration) {
+        let nanoseconds = u64::try_from(time.max(LEAST_PATIENCE).as_nanos()).unwrap_or(u64::MAX);
+        self.patience.store(nanoseconds, Ordering::Relaxed);
     }
 
     /// Begins a read: waits for the turns. To be called without the interpreter's lock.
@@ -87,9 +114,16 @@ impl Turns {
 
     fn take<'a>(&self, turn: &'a Turn) -> Result<Held<'a>, Refused> {
         let mut taken = turn.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if *taken {
+        if taken.is_some() {
             let began = Instant::now();
-            while *taken {
+            let patience = Duration::from_nanos(self.patience.load(Ordering::Relaxed));
+            // Since when a read that its run has left has the turn.
+            let mut left: Option<Instant> = None;
+            while let Some(read) = &*taken {
+                left = read.is_left().then(|| left.unwrap_or_else(Instant::now));
+                if left.is_some_and(|since| since.elapsed() >= patience) {
+                    return Err(Refused::Stuck(patience));
+                }
                 match internals::stops() {
                     Some(true) => return Err(Refused::Stops),
                     Some(false) => {}
@@ -99,7 +133,7 @@ impl Turns {
                         let signals = Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()));
                         signals.map_err(Refused::Interrupted)?;
                         taken = turn.taken.lock().unwrap_or_else(PoisonError::into_inner);
-                        if !*taken {
+                        if taken.is_none() {
                             break;
                         }
                     }
@@ -108,7 +142,7 @@ impl Turns {
             }
             self.waited.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
         }
-        *taken = true;
+        *taken = Some(Read(internals::stops_with()));
         Ok(Held(turn))
     }
 
@@ -143,7 +177,7 @@ struct Held<'a>(&'a Turn);
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        *self.0.taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        *self.0.taken.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.0.free.notify_one();
     }
 }

@@ -125,6 +125,9 @@ def bad(item: Any, words: str) -> BaseException:
 
 def test_what_a_data_set_returns() -> None:
     pixels = numpy.zeros((4, 4, 3), numpy.uint8)
+    for number in (2**24 + 1, -(2**24) - 1, 2**53 + 1, float(2**24 + 1), 1e40, numpy.float64(2**32 + 1)):
+        bad((pixels, [0.0, number]), "label of sample .* has the number .*, which float32 does not hold")
+    bad((pixels, numpy.array([16777217])[None].repeat(2, 1)[0]), "would become 16777216; scale such numbers, or give ids")
     bad((pixels, "cat"), "label of sample .* is the text 'cat'; labels are class numbers")
     bad((pixels, -1), "label of sample .* is -1; class numbers run from 0")
     bad((pixels, numpy.array([-1])), "label of sample .* is -1; class numbers run from 0")
@@ -232,8 +235,26 @@ def test_attributes_of_an_object() -> None:
     for channels in (2, True, "3", None, numpy.zeros(2)):
         refused("^data: the attribute channels of this Attributed is .*; 1, which promises", data=Attributed(channels=channels))
     assert gpufeed.DataLoader(Attributed(classes=("a", 5)), recipe=CROP)._native_data.classes == ["a", "5"]
+    # As torchvision's class_to_idx.
+    by_name = {"dog": 1, "wug": numpy.int64(2), "cat": 0}
+    assert gpufeed.DataLoader(Attributed(classes=by_name), recipe=CROP)._native_data.classes == ["cat", "dog", "wug"]
+    for classes in ({0: "cat", 1: "dog"}, {"cat": 0, "dog": 2}, {"cat": 0, "dog": 0}, {"cat": "0"}, {"cat": False}, {"cat": 0.0}):
+        words = "^data: the attribute classes of this Attributed is a dict, and not one of each name and its number, from 0 to "
+        refused(words, data=Attributed(classes=classes))
+    for unordered in ({"cat", "dog"}, frozenset({"cat"})):
+        refused("^data: the attribute classes of this Attributed is a (frozen)?set, which has no order", data=Attributed(classes=unordered))
     for classes in (10, "cat"):
         refused("^data: the attribute classes of this Attributed is .*; a list of", data=Attributed(classes=classes))
+
+
+def test_arrays_in_the_other_byte_order() -> None:
+    image = numpy.random.default_rng(1).random((6, 6, 3), numpy.float32)
+    recipe = {"transform": [{"type": "CenterCrop", "size": 6}], "output": {"dtype": "F32"}}
+    for given in (image, image.astype(">f4"), image.astype("<f4"), image.astype(">f4").transpose(2, 0, 1)):
+        (batch,) = gpufeed.DataLoader(Images((given, 0), 2), recipe=recipe, batch_size=2).batches()
+        assert (numpy.from_dlpack(batch.images) == image.transpose(2, 0, 1)).all()
+    (batch,) = gpufeed.DataLoader(Images((image, numpy.array([0.5, 3.0], ">f8")), 2), recipe=recipe, batch_size=2).batches()
+    assert numpy.from_dlpack(batch.labels).tolist() == [[0.5, 3.0]] * 2
 
 
 def test_pil_images_that_do_not_fit_bytes() -> None:

@@ -89,6 +89,15 @@ def torch() -> bool:
     return True
 
 
+def test_failures_before_the_position_of_a_resumed_epoch_are_not_counted(tmp_path: Path) -> None:
+    made = loader(broken(tmp_path), on_error="skip")
+    made.skip_first_batches(1)
+    (said,) = warned(lambda: [*made.batches()])
+    assert "failed so far in epoch 0, from its batch 1 on;" in said
+    (said,) = warned(lambda: [*made.batches()])
+    assert "failed so far in epoch 1;" in said
+
+
 def test_the_warning_names_the_line_of_the_loop(tmp_path: Path) -> None:
     made = loader(broken(tmp_path), shuffle=True)
     with warnings.catch_warnings(record=True) as found:

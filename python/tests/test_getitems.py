@@ -164,3 +164,33 @@ def test_items_that_fail_later_are_failures_of_their_samples() -> None:
         warnings.simplefilter("ignore")
         failed = {failure.id for batch in made.batches() for failure in batch.failures}
     assert failed == set(range(16, 40))
+
+
+@pytest.mark.parametrize("on_error", ["skip", "fail", 1.0])
+@pytest.mark.parametrize("batch_size", [1, 8])
+def test_one_that_raises_for_every_index_ends_the_run(batch_size: int, on_error: Any) -> None:
+    """Fewer than 100 samples are too few for a share of failures: all would be replaced, by `__getitem__`."""
+
+    class Raises(Several):
+        def __getitems__(self, indices: list[int]) -> Any:
+            raise KeyError("no such column")
+
+    made = loader(Raises(40), on_error=on_error, shuffle=True, batch_size=batch_size)
+    words = r"__getitems__ of Raises has raised KeyError: 'no such column' for each of \d+ indices, while __getitem__ gives sample"
+    with pytest.raises(gpufeed.DataError, match=words):
+        list(made.batches())
+
+
+def test_samples_that_fail_by_both_methods_are_failures() -> None:
+    class Fails(Several):
+        def __getitem__(self, index: int) -> Any:
+            if index < 8:
+                raise KeyError("lost")
+            return super().__getitem__(index)
+
+        def __getitems__(self, indices: list[int]) -> Any:
+            return [self[index] for index in indices]
+
+    with pytest.warns(UserWarning, match="stands in for it"):
+        batches = [*loader(Fails(40), on_error=1.0, batch_size=8, workers=1).batches()]
+    assert sum(len(batch.failures) for batch in batches) >= 8 and sum(len(batch) for batch in batches) == 40

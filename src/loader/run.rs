@@ -100,6 +100,22 @@ pub fn stops() -> Option<bool> {
     STOP.with_borrow(|stop| stop.as_ref().map(|stop| stop.load(Ordering::Relaxed)))
 }
 
+/// Whether a run is to stop, for other threads than its own.
+#[derive(Clone, Debug)]
+pub struct RunStop(Arc<AtomicBool>);
+
+impl RunStop {
+    /// True once the run is to stop.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// As [`stops`], to be kept while this thread is inside a data set; `None` on a thread that is no worker.
+pub fn stops_with() -> Option<RunStop> {
+    STOP.with_borrow(|stop| stop.clone().map(RunStop))
+}
+
 /// The threads of a run, and the queue at their end.
 #[derive(Debug)]
 pub(super) struct Run {

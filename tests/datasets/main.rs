@@ -2,12 +2,15 @@
 
 mod archives;
 mod arrays;
+mod class_names;
 #[cfg(all(feature = "parquet", feature = "remote"))]
 mod counts;
 mod lmdb_mutants;
 mod notices;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_columns;
 #[cfg(feature = "parquet")]
 mod parquet_damage;
 mod shard;

@@ -14,12 +14,12 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parquet").join(name)
 }
 
-fn in_memory() -> ParquetBuilder {
+pub(crate) fn in_memory() -> ParquetBuilder {
     Parquet::builder().indexes(ShardIndexes::Memory)
 }
 
 /// Returns the bytes and the label of each sample.
-fn samples(data: &dyn Dataset) -> Vec<(Vec<u8>, Label)> {
+pub(crate) fn samples(data: &dyn Dataset) -> Vec<(Vec<u8>, Label)> {
     let mut buffer = b"left over".to_vec();
     let mut read = |index| {
         let sample = data.read(index, &mut buffer).unwrap_or_else(|error| panic!("{index}: {error}"));
@@ -29,7 +29,7 @@ fn samples(data: &dyn Dataset) -> Vec<(Vec<u8>, Label)> {
     (0..data.len()).map(&mut read).collect()
 }
 
-fn stored(bytes: &[u8]) -> (TempDir, PathBuf) {
+pub(crate) fn stored(bytes: &[u8]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.parquet");
     fs::write(&path, bytes).unwrap();
@@ -37,7 +37,7 @@ fn stored(bytes: &[u8]) -> (TempDir, PathBuf) {
 }
 
 /// Rows of images of several lengths, also of none.
-fn rows(count: usize) -> Vec<Row> {
+pub(crate) fn rows(count: usize) -> Vec<Row> {
     let image = |i: usize| (0..i * 37 % 900).map(|at| (at * 7 + i) as u8).collect();
     let row = |i: usize| Row {
         image: Some(image(i)),
@@ -47,7 +47,7 @@ fn rows(count: usize) -> Vec<Row> {
     (0..count).map(row).collect()
 }
 
-fn expected(rows: &[Row]) -> Vec<(Vec<u8>, Label)> {
+pub(crate) fn expected(rows: &[Row]) -> Vec<(Vec<u8>, Label)> {
     let label = |row: &Row| row.label.map_or(Label::None, |label| Label::Class(label as u32));
     rows.iter().map(|row| (row.image.clone().unwrap(), label(row))).collect()
 }

@@ -307,3 +307,29 @@ fn what_cannot_be_read_from_afar_says_what_to_write_instead() {
     let error = dataset::open(&path).unwrap_err().to_string();
     assert!(error.contains("compressed with gzip"), "{error}");
 }
+
+/// An index beside an object is fetched by what a server says it has: no more than the object's bytes and 1 MiB.
+#[test]
+fn an_index_that_is_larger_than_its_object_is_not_read() {
+    let server = StoreServer::start();
+    let object = shard(0..20);
+    server.put("bucket/t-0.tar", object.clone());
+    let open = || {
+        TarShards::builder().remote(options(&server)).put_indexes(true).open(server.s3("bucket/t-{0..0}.tar")).unwrap()
+    };
+    let expected = samples(&open());
+    let beside = "bucket/.t-0.tar.gpufeed-index";
+    // Who waits for the rest of it waits in vain.
+    server.script(|request| match request.key.ends_with(".gpufeed-index") {
+        true => Fault::Stall(1 << 20),
+        false => Fault::None,
+    });
+    for bytes in [object.len() + (1 << 20) + 1, 64 << 20] {
+        let asked = server.requests();
+        server.put(beside, vec![0; bytes]);
+        let options = options(&server).timeout(Duration::from_secs(2)).retries(0);
+        let data = TarShards::builder().remote(options).open(server.s3("bucket/t-{0..0}.tar")).unwrap();
+        assert!(samples(&data) == expected);
+        assert!(server.log()[asked..].iter().any(|request| request.key.ends_with(".gpufeed-index")));
+    }
+}

@@ -153,3 +153,51 @@ fn odd_endings_are_counted_together() {
     assert!(said.iter().all(|text| text.len() < 400), "{said:?}");
     assert!(said.iter().any(|text| text.contains("members of other kinds are not read")), "{said:?}");
 }
+
+#[test]
+fn images_with_reserved_names_are_counted() {
+    let members = [
+        ("a.jpg", ""),
+        ("a.cls", "0"),
+        ("__x__.jpg", ""),
+        ("b/__y__.left.PNG", ""),
+        ("__meta__.json", "{}"),
+        ("__z__.jpg.txt", ""),
+        ("____.jpg", ""),
+        ("____.cls", "1"),
+    ];
+    let data = open(&[&members], false).unwrap();
+    assert_eq!((keys(&data), labels(&data)), (vec!["a".into(), "____".into()], [0, 1].map(Label::Class).to_vec()));
+    let said = said(&data);
+    let expected = "2 images called __..__, which WebDataset ignores, are not read; the first is __x__.jpg";
+    assert_eq!(said[1..], [expected]);
+    let nothing = refused(open(&[&[("__x__.jpg", ""), ("__x__.cls", "1")]], true));
+    assert!(nothing.contains("1 image called __..__, which WebDataset ignores, is not read: __x__.jpg"), "{nothing}");
+}
+
+#[test]
+fn labels_of_numbers_that_f32_does_not_hold_are_refused() {
+    for (label, says) in [
+        ("[0, 16777217]", "does not hold 16777217: it would become 16777216"),
+        ("{\"label\": [9007199254740993]}", "does not hold 9007199254740993"),
+        ("[1e40]", "1e40 is outside the range of f32"),
+    ] {
+        let error = refused(open(&[&[("a.jpg", ""), ("a.json", label)]], false));
+        assert!(error.contains("label of sample a, .json: ") && error.contains(says), "{error}");
+    }
+    let held = open(&[&[("a.jpg", ""), ("a.json", "[16777216, 0.1, 5e9]")]], false).unwrap();
+    assert_eq!(labels(&held), [Label::from(vec![16_777_216.0, 0.1, 5e9])]);
+}
+
+#[test]
+fn images_in_formats_that_are_not_decoded_are_counted() {
+    let members = [("a.jpg", ""), ("a.cls", "0"), ("b.heic", ""), ("c.AVIF", ""), ("d 1.2.jxl", ""), ("e.jp2", "")];
+    let said = said(&open(&[&members], false).unwrap());
+    let expected = [
+        ".avif is not read: c.AVIF",
+        ".heic is not read: b.heic",
+        ".jp2 is not read: e.jp2",
+        ".jxl is not read: d 1.2.jxl",
+    ];
+    assert_eq!(said[1..], expected.map(|text| format!("1 member in {text}")));
+}

@@ -200,7 +200,7 @@ where
     I::Item: Into<OsString>,
 {
     let given: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-    warnings::show();
+    let _showing = warnings::show();
     let outcome = parse(&given).map_or_else(|ended| ended, |arguments| run_command(&arguments.command, &given));
     outcome.unwrap_or_else(|error| {
         if let Some(error) = error.downcast_ref::<clap::Error>() {
@@ -232,8 +232,9 @@ fn run_command(command: &Command, given: &[OsString]) -> Outcome {
     }
 }
 
-/// Parts of the command that its own benches use. Not a stable API.
+/// Parts of the command that its own benches and the Python package use. Not a stable API.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::bench::kernels::{reference, timer};
+    pub use crate::warnings::{collect as collect_warnings, collected as collected_warning};
 }

@@ -1,11 +1,13 @@
 //! Shows each of the loader's warnings once on standard error, or, with `RUST_LOG`, the events that this variable
-//! chooses, wgpu's among them. On request it also passes all of the loader's spans to a recorder.
+//! chooses, wgpu's among them. On request it also passes all of the loader's spans to a recorder. For a program that shows
+//! warnings itself, such as the Python package, it collects them while no command runs.
 
 use crate::output;
 use gpufeed::internals::Shown;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::fmt::{Debug, Write as _};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -23,8 +25,72 @@ const VARIABLE: &str = "RUST_LOG";
 /// one.
 struct Warnings {
     shown: Mutex<HashSet<String>>,
-    /// The events that `RUST_LOG` chooses; `None` without that variable.
-    chosen: Option<Targets>,
+}
+
+/// The events that `RUST_LOG` chooses; `None` without that variable. Read when the first command begins.
+static CHOSEN: OnceLock<Option<Targets>> = OnceLock::new();
+
+/// How many commands run: while one does, warnings are printed.
+static COMMANDS: AtomicUsize = AtomicUsize::new(0);
+
+/// The warnings that are collected, and those that wait for [`collected`]; `None` where nobody collects.
+static COLLECTED: Mutex<Option<Collected>> = Mutex::new(None);
+
+/// The most different warnings that are collected in a process.
+const MOST_COLLECTED: usize = 100;
+
+#[derive(Default)]
+struct Collected {
+    all: HashSet<String>,
+    waiting: VecDeque<String>,
+}
+
+impl Collected {
+    fn add(&mut self, line: String) {
+        if self.all.len() > MOST_COLLECTED || !self.all.insert(line.clone()) {
+            return;
+        }
+        let more = "there are more warnings, which are not shown".to_owned();
+        let line = if self.all.len() > MOST_COLLECTED { more } else { line };
+        self.waiting.push_back(line);
+    }
+}
+
+fn unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Warnings that are not collected: their modules, and a field that they have; an empty text for any.
+static LEFT_OUT: OnceLock<&[(&str, &str)]> = OnceLock::new();
+
+/// Collects the loader's warnings from now on, while no command runs, unless the process has another subscriber. Those that
+/// `left_out` names by their modules and a field (an empty text for any) are not even formatted.
+pub fn collect(left_out: &'static [(&'static str, &'static str)]) {
+    let left_out = LEFT_OUT.set(left_out);
+    if left_out.is_ok() && tracing::subscriber::set_global_default(Warnings { shown: Mutex::default() }).is_ok() {
+        *unpoisoned(&COLLECTED) = Some(Collected::default());
+    }
+}
+
+fn is_collected(metadata: &Metadata<'_>) -> bool {
+    let has = |field: &str| field.is_empty() || metadata.fields().field(field).is_some();
+    let left_out =
+        LEFT_OUT.get().is_none_or(|all| all.iter().any(|(of, field)| metadata.target() == *of && has(field)));
+    is_warning(metadata) && !left_out
+}
+
+/// The next warning that was collected, each once in the process.
+pub fn collected() -> Option<String> {
+    unpoisoned(&COLLECTED).as_mut()?.waiting.pop_front()
+}
+
+/// Warnings are printed as long as this lives.
+pub(crate) struct Showing;
+
+impl Drop for Showing {
+    fn drop(&mut self) {
+        COMMANDS.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 type Recorder = Box<dyn Subscriber + Send + Sync>;
@@ -33,9 +99,10 @@ type Recorder = Box<dyn Subscriber + Send + Sync>;
 /// measurements.
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
 
-/// Shows warnings from now on.
-pub(crate) fn show() {
-    let chosen = chosen();
+/// Shows warnings while a command runs.
+pub(crate) fn show() -> Showing {
+    COMMANDS.fetch_add(1, Ordering::Relaxed);
+    let chosen = CHOSEN.get_or_init(chosen);
     if let Some(level) = chosen.as_ref().map(most) {
         // wgpu writes records of the crate `log`, which become events here. Fails where the process has a logger.
         let level = level.into_level().map_or(log::LevelFilter::Off, |level| match level {
@@ -48,7 +115,15 @@ pub(crate) fn show() {
         let _ = LogTracer::init_with_filter(level);
     }
     // Fails if the process already has a subscriber, which then stays.
-    let _ = tracing::subscriber::set_global_default(Warnings { shown: Mutex::default(), chosen });
+    if tracing::subscriber::set_global_default(Warnings { shown: Mutex::default() }).is_err() {
+        // It may be the one that collects, which now knows what is chosen.
+        tracing::callsite::rebuild_interest_cache();
+    }
+    Showing
+}
+
+fn chosen_targets() -> Option<&'static Targets> {
+    CHOSEN.get().and_then(Option::as_ref)
 }
 
 /// The events that `RUST_LOG` chooses; `None` if it is not set or empty. A text that cannot be parsed is a warning, and `None`.
@@ -84,11 +159,11 @@ fn warns(metadata: &Metadata<'_>) -> bool {
 impl Subscriber for Warnings {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         let recorded = metadata.target().starts_with("gpufeed") && RECORDER.get().is_some();
-        recorded || self.prints(metadata)
+        recorded || prints(metadata) || is_warning(metadata)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        let printed = self.chosen.as_ref().map_or(LevelFilter::WARN, most);
+        let printed = chosen_targets().map_or(LevelFilter::WARN, |chosen| most(chosen).max(LevelFilter::WARN));
         Some(if RECORDER.get().is_some() { LevelFilter::TRACE } else { printed })
     }
 
@@ -109,13 +184,22 @@ impl Subscriber for Warnings {
         recorded(|recorder| recorder.event(event));
         let record = event.normalized_metadata();
         let metadata = record.as_ref().unwrap_or(event.metadata());
-        if self.prints(metadata) {
+        let text = || {
             let mut line = Line::default();
             event.record(&mut line);
-            let line = format!("{}{}", line.message, line.fields);
-            match self.chosen {
-                Some(_) => print_chosen(metadata, &line),
-                None => self.print(line),
+            format!("{}{}", line.message, line.fields)
+        };
+        if COMMANDS.load(Ordering::Relaxed) > 0 {
+            match chosen_targets() {
+                _ if !prints(metadata) => {}
+                Some(_) => print_chosen(metadata, &text()),
+                None => self.print(text()),
+            }
+        } else if is_collected(metadata) {
+            // Not under the lock: it is an error's text, which may be a long way to.
+            let text = text();
+            if let Some(collected) = unpoisoned(&COLLECTED).as_mut() {
+                collected.add(text);
             }
         }
     }
@@ -154,18 +238,23 @@ fn print_chosen(metadata: &Metadata<'_>, line: &str) {
     output::complain(level, format!("{}: {line}", Shown(metadata.target())));
 }
 
-impl Warnings {
-    /// Returns true if an event of this kind is printed. Spans are not printed; `gpufeed bench --trace` writes them.
-    fn prints(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event()
-            && match &self.chosen {
-                Some(chosen) => chosen.would_enable(metadata.target(), metadata.level()),
-                None => metadata.target().starts_with("gpufeed") && warns(metadata),
-            }
-    }
+/// Returns true if a command prints an event of this kind. Spans are not printed; `gpufeed bench --trace` writes them.
+fn prints(metadata: &Metadata<'_>) -> bool {
+    metadata.is_event()
+        && match chosen_targets() {
+            Some(chosen) => chosen.would_enable(metadata.target(), metadata.level()),
+            None => is_warning(metadata),
+        }
+}
 
+/// Returns true for the loader's own warnings.
+fn is_warning(metadata: &Metadata<'_>) -> bool {
+    metadata.target().starts_with("gpufeed") && warns(metadata)
+}
+
+impl Warnings {
     fn print(&self, line: String) {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = unpoisoned(&self.shown);
         if shown.len() > MOST || !shown.insert(line.clone()) {
             return;
         }

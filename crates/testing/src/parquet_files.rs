@@ -35,6 +35,10 @@ pub struct Style {
     pub path_encoding: Option<Encoding>,
     /// Names of the classes, in the key `huggingface`.
     pub classes: Vec<String>,
+    /// The name of the labels' column.
+    pub label: String,
+    /// The name of a column before that of the labels, and what it has: the numbers of the rows as `int64`, or as `binary` text.
+    pub before: Option<(String, &'static str)>,
 }
 
 impl Default for Style {
@@ -48,6 +52,8 @@ impl Default for Style {
             encoding: None,
             path_encoding: None,
             classes: Vec::new(),
+            label: "label".to_owned(),
+            before: None,
         }
     }
 }
@@ -57,20 +63,28 @@ impl Default for Style {
 /// # Panics
 /// If the crate refuses the style.
 pub fn file(rows: &[Row], style: &Style) -> Vec<u8> {
-    let schema = "message schema { optional group image { optional binary bytes; optional binary path (utf8); } \
-                  optional int64 label; }";
-    let schema = Arc::new(parse_message_type(schema).expect("a schema"));
+    let before = style.before.as_ref().map_or_else(String::new, |(name, kind)| {
+        let text = if *kind == "binary" { " (utf8)" } else { "" };
+        format!("required {kind} {name}{text};")
+    });
+    let schema = format!(
+        "message schema {{ optional group image {{ optional binary bytes; optional binary path (utf8); }} {before} \
+         optional int64 {}; }}",
+        style.label
+    );
+    let schema = Arc::new(parse_message_type(&schema).expect("a schema"));
     let names: Vec<_> = style.classes.iter().map(|name| format!("{name:?}")).collect();
     let features = format!(
-        "{{\"info\": {{\"features\": {{\"image\": {{\"_type\": \"Image\"}}, \"label\": {{\"names\": [{}], \"_type\": \
+        "{{\"info\": {{\"features\": {{\"image\": {{\"_type\": \"Image\"}}, {:?}: {{\"names\": [{}], \"_type\": \
          \"ClassLabel\"}}}}}}}}",
+        style.label,
         names.join(", ")
     );
     let part = |name: &str| ColumnPath::new(vec!["image".into(), name.into()]);
     let mut properties = WriterProperties::builder()
         .set_compression(style.compression)
         .set_dictionary_enabled(style.dictionary)
-        .set_column_dictionary_enabled(ColumnPath::new(vec!["label".into()]), true)
+        .set_column_dictionary_enabled(ColumnPath::new(vec![style.label.clone()]), true)
         .set_data_page_row_count_limit(style.rows_a_page)
         .set_write_batch_size(style.rows_a_page)
         .set_writer_version(if style.version_2 { WriterVersion::PARQUET_2_0 } else { WriterVersion::PARQUET_1_0 })
@@ -93,6 +107,22 @@ pub fn file(rows: &[Row], style: &Style) -> Vec<u8> {
             let mut column = writer.next_column().expect("a column").expect("a column");
             let ColumnWriter::ByteArrayColumnWriter(typed) = column.untyped() else { panic!("no binary column") };
             typed.write_batch(&values, Some(&levels), None).expect("values");
+            column.close().expect("a column");
+        }
+        if style.before.is_some() {
+            let mut column = writer.next_column().expect("a column").expect("a column");
+            let numbers = 0..group.len() as i64;
+            match column.untyped() {
+                ColumnWriter::Int64ColumnWriter(typed) => {
+                    typed.write_batch(&numbers.collect::<Vec<_>>(), None, None).expect("values");
+                }
+                ColumnWriter::ByteArrayColumnWriter(typed) => {
+                    let texts: Vec<_> =
+                        numbers.map(|number| ByteArray::from(number.to_string().into_bytes())).collect();
+                    typed.write_batch(&texts, None, None).expect("values");
+                }
+                _ => panic!("a column of integers or of texts"),
+            }
             column.close().expect("a column");
         }
         let levels: Vec<i16> = group.iter().map(|row| row.label.is_some().into()).collect();

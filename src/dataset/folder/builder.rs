@@ -102,7 +102,7 @@ impl ImageFolderBuilder {
         if self.unlabelled {
             files_below((&root, &root), &self.extensions, false, &mut found.paths, &mut noticed)?;
             if found.paths.is_empty() {
-                let hint = format!("looked for {} at any depth", self.extensions.join(" "));
+                let hint = format!("looked for {} at any depth{}", self.extensions.join(" "), noticed.unread_too());
                 return Err(ErrorKind::EmptyDataset { what: root.display().to_string(), hint }.into());
             }
             found.paths.shrink_to_fit();
@@ -118,8 +118,12 @@ impl ImageFolderBuilder {
             return Err(self.no_class_folder(&root, files.len()));
         }
         files.sort_unstable_by_key(DirEntry::file_name);
-        for file in files.iter().filter(|file| has_extension(&file.file_name(), &self.extensions)) {
-            count(&mut noticed.outside, || file.file_name().to_string_lossy().into_owned());
+        for file in &files {
+            let name = file.file_name();
+            match has_extension(&name, &self.extensions) {
+                true => count(&mut noticed.outside, || name.to_string_lossy().into_owned()),
+                false => noticed.other(&name),
+            }
         }
         folders.sort_unstable_by(|a, b| python_order(&a.file_name(), &b.file_name()));
 
@@ -138,7 +142,7 @@ impl ImageFolderBuilder {
             found.classes.push(name);
         }
         if found.paths.is_empty() || !(empty.is_empty() || self.allow_empty) {
-            return Err(self.no_images(&found, &empty));
+            return Err(self.no_images(&found, &empty, &noticed));
         }
         found.paths.shrink_to_fit();
         found.targets.shrink_to_fit();
@@ -157,7 +161,7 @@ impl ImageFolderBuilder {
         ErrorKind::EmptyDataset { what: root.display().to_string(), hint }.into()
     }
 
-    fn no_images(&self, found: &ImageFolder, empty: &[String]) -> Error {
+    fn no_images(&self, found: &ImageFolder, empty: &[String], noticed: &Noticed) -> Error {
         let mut names = empty[..empty.len().min(NAMED)].join(", ");
         if empty.len() > NAMED {
             names += &format!(" and {} more", empty.len() - NAMED);
@@ -166,7 +170,7 @@ impl ImageFolderBuilder {
             1 => format!("{}, class folder {names}", found.root.display()),
             _ => format!("{}, class folders {names}", found.root.display()),
         };
-        let mut hint = format!("looked for {} at any depth", self.extensions.join(" "));
+        let mut hint = format!("looked for {} at any depth{}", self.extensions.join(" "), noticed.unread_too());
         if !found.paths.is_empty() {
             hint += &format!(
                 "; the other classes have {}: ImageFolder::builder().allow_empty(true) accepts that",
@@ -192,7 +196,10 @@ mod tests {
         let root = tree(&["cat/1.jpg", "dog/1.txt", "eel/1.GIF"]);
         let message = refused(root.path());
         assert!(message.contains("class folders dog, eel: no samples"), "{message}");
-        assert!(message.contains(".webp at any depth; the other classes have 1"), "{message}");
+        assert!(
+            message.contains(".webp at any depth; 1 file in .gif is not read: 1.GIF; the other classes"),
+            "{message}"
+        );
         assert!(message.contains(".allow_empty(true)"), "{message}");
 
         let data = ImageFolder::builder().allow_empty(true).open(root.path()).unwrap();
@@ -265,6 +272,25 @@ mod tests {
         let root = tree(&["1.jpg", ".trash/2.jpg", ".trash/3.jpg"]);
         let flat = said(ImageFolder::flat(root.path()).unwrap());
         assert_eq!(flat, ["2 images in hidden folders are not read; the first is .trash"]);
+    }
+
+    #[test]
+    fn images_in_formats_that_are_not_decoded_are_counted() {
+        let root = tree(&["cat/1.jpg", "cat/2.HEIC", "cat/3.avif", "cat/6.txt", "7.jp2", "dog/1.jpg", "dog/4.avif"]);
+        let said = |data: ImageFolder| data.notices().iter().map(Notice::to_string).collect::<Vec<_>>();
+        let expected = [
+            "2 files in .avif are not read; the first is 3.avif",
+            "1 file in .heic is not read: 2.HEIC",
+            "1 file in .jp2 is not read: 7.jp2",
+        ];
+        assert_eq!(said(ImageFolder::open(root.path()).unwrap()), expected);
+        let flat = said(ImageFolder::flat(root.path()).unwrap());
+        assert!(flat[0].starts_with("2 files in .avif are not read"), "{flat:?}");
+        assert_eq!(flat[1..], expected[1..]);
+        let message = refused(tree(&["cat/1.heic", "dog/2.heic"]).path());
+        assert!(message.contains("; 2 files in .heic are not read; the first is 1.heic)"), "{message}");
+        let message = ImageFolder::flat(tree(&["1.avif"]).path()).unwrap_err().to_string();
+        assert!(message.contains("; 1 file in .avif is not read: 1.avif)"), "{message}");
     }
 
     #[test]

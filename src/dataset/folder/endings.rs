@@ -3,7 +3,20 @@
 use std::ffi::OsStr;
 
 /// Endings of images that are decoded but are not in torchvision's list: files with them are counted.
-pub(super) const OTHERS: [&str; 8] = [".gif", ".jfif", ".jpe", ".apng", ".dib", ".pnm", ".pbm", ".pam"];
+const OTHERS: [&str; 8] = [".gif", ".jfif", ".jpe", ".apng", ".dib", ".pnm", ".pbm", ".pam"];
+
+/// Endings of images in formats that no decoder here reads: files with them are counted, too, and `gpufeed doctor` names each.
+pub const NOT_DECODED: [&str; 44] = [
+    ".heic", ".heif", ".hif", ".avif", ".avifs", ".jxl", ".jp2", ".j2k", ".j2c", ".jpc", ".jpf", ".jpx", ".jpm",
+    ".jph", ".jxr", ".wdp", ".hdp", ".jls", ".bpg", ".flif", ".qoi", ".tga", ".exr", ".hdr", ".dds", ".pcx", ".psd",
+    ".xcf", ".svg", ".ico", ".icns", ".wmf", ".dcm", ".fits", ".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".raf",
+    ".rw2", ".pef", ".srw",
+];
+
+/// Returns the ending of an image that is not asked for, if a name has one.
+pub(super) fn of_other_image(name: &OsStr) -> Option<&'static str> {
+    OTHERS.iter().chain(&NOT_DECODED).find(|ending| ends_with(name, ending)).copied()
+}
 
 /// Returns true if a name ends in one of `extensions`, in upper or lower case.
 pub(super) fn has_extension(name: &OsStr, extensions: &[String]) -> bool {

@@ -1,9 +1,9 @@
 //! A folder of class folders, listed as torchvision's `ImageFolder` lists it.
 
 mod builder;
-mod endings;
+pub(crate) mod endings;
 mod noticed;
-mod walk;
+pub(crate) mod walk;
 
 use std::path::{Path, PathBuf};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::endings::{OTHERS, ends_with};
+use super::endings::of_other_image;
 use crate::dataset::Notice;
 
 /// What a walk noticed.
@@ -41,10 +41,19 @@ impl Noticed {
         all
     }
 
+    /// What an error says of files in endings that are not asked for; nothing if there are none.
+    pub(super) fn unread_too(&self) -> String {
+        self.notices()
+            .iter()
+            .filter(|notice| matches!(notice, Notice::NotRead { .. }))
+            .map(|n| format!("; {n}"))
+            .collect()
+    }
+
     /// Counts a file whose name does not end in one of the endings that are asked for.
     pub(super) fn other(&mut self, name: &OsStr) {
-        if let Some(ending) = OTHERS.iter().find(|ending| ends_with(name, ending)) {
-            let found = self.unread.entry((*ending).to_owned()).or_default();
+        if let Some(ending) = of_other_image(name) {
+            let found = self.unread.entry(ending.to_owned()).or_default();
             count(found, || name.to_string_lossy().into_owned());
         }
     }

@@ -12,12 +12,12 @@ use super::noticed::{Noticed, below, count, note_hidden};
 use crate::error::{Error, Result};
 use crate::quote::Shown;
 
-/// Most folders that are walked behind links that lead out of the data set's folder.
-const BEHIND_LINKS: u64 = 100_000;
+/// Most folders that are walked behind links that lead out of the data set's folder. `gpufeed doctor` has the same bounds.
+pub const BEHIND_LINKS: u64 = 100_000;
 
 /// Limit of the followed links to one folder. A data set may link to a folder from many places. Folders that link to
 /// each other have too many paths to walk, although each path ends: n folders have more than n! paths.
-const LINKS_TO_A_FOLDER: u32 = 1_000;
+pub const LINKS_TO_A_FOLDER: u32 = 1_000;
 
 /// A folder of the walk, with the images directly in it.
 struct Folder {

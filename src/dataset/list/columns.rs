@@ -127,14 +127,18 @@ impl Columns {
     }
 }
 
-/// Returns the error for a first line that holds one field because other characters separate its columns.
-pub(super) fn other_delimiter(fields: &[&str], delimiter: u8) -> Option<String> {
+/// Returns the error for a first line that holds one field because other characters separate its columns: those between
+/// usual names, behind the name of an image, or between the words of a line that names no image. `is_sample`: a setting says
+/// that the line is a sample.
+pub(super) fn other_delimiter(fields: &[&str], delimiter: u8, is_sample: bool) -> Option<String> {
     let [line] = fields else { return None };
-    const DELIMITERS: [(u8, &str); 3] = [(b',', "commas"), (b';', "semicolons"), (b'\t', "tabs")];
+    const DELIMITERS: [(u8, &str); 4] =
+        [(b',', "commas"), (b';', "semicolons"), (b'\t', "tabs"), (b'|', "vertical bars")];
     let (found, name) = DELIMITERS.into_iter().find(|(other, _)| {
         let parts: Vec<&str> = line.split(char::from(*other)).map(|part| part.trim().trim_matches('"')).collect();
         let named = Columns::are_named(&parts);
-        *other != delimiter && parts.len() > 1 && (named || is_image(parts[0]))
+        let words = !is_sample && !parts.iter().any(|part| part.is_empty() || is_image(part));
+        *other != delimiter && parts.len() > 1 && (named || is_image(parts[0]) || words)
     })?;
     let tsv = if found == b'\t' { ", or let the file's name end in .tsv" } else { "" };
     let expected = match DELIMITERS.iter().find(|(known, _)| *known == delimiter) {
@@ -239,15 +243,23 @@ mod tests {
             ),
             ("path,label", b'\t', Some("commas, but tabs are expected")),
             ("path,label", b';', Some("commas, but semicolons are expected")),
-            ("path,label", b'|', Some("commas, but characters '|' are expected")),
+            ("path,label", b'|', Some("commas, but vertical bars are expected")),
+            ("path,label", b':', Some("commas, but characters ':' are expected")),
+            ("name;breed", b',', Some("semicolons, but commas are expected")),
+            ("a|b", b',', Some("vertical bars, but commas are expected: write these; ImageList::builder().delimiter")),
+            ("photo\tbreed", b',', Some("tabs, but commas")),
+            ("name;breed;path,x", b'|', Some("commas")),
+            ("who;photo", b'|', Some("semicolons")),
+            (";b", b',', None),
             ("\"a.jpg\";3", b',', Some("semicolons")),
             ("a;b.jpg", b',', None),
             ("a.jpg", b',', None),
             ("a b,c", b',', None),
         ] {
-            let said = other_delimiter(&[line], delimiter);
+            let said = other_delimiter(&[line], delimiter, false);
             assert_eq!(said.is_some(), says.is_some(), "{line}: {said:?}");
             assert!(said.unwrap_or_default().contains(says.unwrap_or_default()), "{line}");
         }
+        assert!(other_delimiter(&["a|b"], b',', true).is_none(), "a path may have such characters");
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
             Some(ref columns) => columns,
             None => {
                 let fields: Vec<&str> = record.iter().collect();
-                if let Some(reason) = other_delimiter(&fields, delimiter) {
+                if let Some(reason) = other_delimiter(&fields, delimiter, settings.header == Some(false)) {
                     return Err(fail(reason));
                 }
                 let named = settings.header.unwrap_or_else(|| Columns::are_named(&fields));

@@ -2,23 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::super::label_numbers;
 use super::columns::{LABELS, PATHS, Settings, list};
 use super::rows::{Failure, Parsed, Row, Rows};
 
 /// Most names of unread keys that are remembered: lines can have any keys.
 const UNREAD: usize = 64;
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Json {
-    Class(u32),
-    Number(f64),
-    Text(String),
-    Numbers(Vec<f32>),
-}
 
 /// Parses rows of JSON lines.
 pub(super) fn rows(text: &str, settings: &Settings) -> Result<Rows, Failure> {
@@ -61,16 +52,12 @@ pub(super) fn rows(text: &str, settings: &Settings) -> Result<Rows, Failure> {
                 labels
                     .iter()
                     .map(|(key, value)| {
-                        value.as_f64().map(|value| value as f32).ok_or_else(|| {
-                            fail(format!("{key} is not a number, and labels of several keys are numbers"))
-                        })
+                        let none = || Err(format!("{key} is not a number, and labels of several keys are numbers"));
+                        label_numbers::of_json(value).unwrap_or_else(none).map_err(fail)
                     })
                     .collect::<Result<_, _>>()?,
             ),
         };
-        if matches!(&label, Parsed::Numbers(numbers) if !numbers.iter().all(|number| number.is_finite())) {
-            return Err(fail("a number outside the range of f32".to_owned()));
-        }
         let rest = object.keys().filter(|key| *key != path_key && !labels.iter().any(|(label, _)| label == key));
         for key in rest.take(UNREAD.saturating_sub(unread.len())) {
             if !unread.contains(key) {
@@ -109,19 +96,28 @@ fn usual<'a>(object: &'a Map<String, Value>, names: &[&str]) -> Result<Option<(&
 
 /// Parses the label of a line.
 fn label(key: &str, value: &Value, names: bool) -> Result<Parsed, String> {
-    if value.is_null() {
-        return Ok(Parsed::None);
-    }
-    Ok(match Json::deserialize(value) {
-        Ok(Json::Class(class)) if names => Parsed::Text(class.to_string()),
-        Ok(Json::Number(number)) if names => Parsed::Text(number.to_string()),
-        Ok(Json::Class(class)) => Parsed::Class(class),
-        Ok(Json::Number(number)) => Parsed::Numbers(vec![number as f32]),
-        Ok(Json::Text(text)) => Parsed::one(text.trim(), names)?,
-        Ok(Json::Numbers(numbers)) if numbers.is_empty() => return Err(format!("the {key} is a list without numbers")),
-        Ok(Json::Numbers(numbers)) => Parsed::Numbers(numbers),
-        Err(_) => {
-            return Err(format!("the {key} is not a label: a class number, a name, a number or a list of numbers"));
+    let class = value.as_u64().and_then(|class| u32::try_from(class).ok());
+    match value {
+        Value::Null => Ok(Parsed::None),
+        Value::Number(number) if names => Ok(Parsed::Text(match number.as_f64() {
+            Some(float) if number.is_f64() => float.to_string(),
+            _ => number.to_string(),
+        })),
+        Value::Number(_) => match (class, label_numbers::of_json(value)) {
+            (Some(class), _) => Ok(Parsed::Class(class)),
+            (None, Some(number)) => number.map(|number| Parsed::Numbers(vec![number])),
+            (None, None) => Err(no_label(key)),
+        },
+        Value::String(text) => Parsed::one(text.trim(), names),
+        Value::Array(numbers) if numbers.is_empty() => Err(format!("the {key} is a list without numbers")),
+        Value::Array(numbers) => {
+            let number = |value| label_numbers::of_json(value).unwrap_or_else(|| Err(no_label(key)));
+            numbers.iter().map(number).collect::<Result<_, _>>().map(Parsed::Numbers)
         }
-    })
+        Value::Bool(_) | Value::Object(_) => Err(no_label(key)),
+    }
+}
+
+fn no_label(key: &str) -> String {
+    format!("the {key} is not a label: a class number, a name, a number or a list of numbers")
 }

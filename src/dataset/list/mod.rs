@@ -34,7 +34,8 @@ pub use builder::ImageListBuilder;
 /// If a field of the first line has one of these names, and none ends as the names of images do, that line names the columns
 /// and is not a sample. Two columns or keys whose names differ in their case alone are an error. So is a first line whose
 /// path does not end as the names of images do, while that of the second does:
-/// [`header`](ImageListBuilder::header) says what it is.
+/// [`header`](ImageListBuilder::header) says what it is. A first line without the expected separator that has semicolons, tabs
+/// or vertical bars between words is an error that names these.
 ///
 /// | label | becomes |
 /// |---|---|
@@ -42,6 +43,9 @@ pub use builder::ImageListBuilder;
 /// | one text | `Label::Class`: classes are the texts that occur, sorted |
 /// | one other number, several numbers (named columns, or a JSON list) | [`Label::Multi`](crate::Label::Multi) |
 /// | nothing, or JSON's `null` | [`Label::None`](crate::Label::None) |
+///
+/// A text that is a list of numbers, such as `[1, 2]` or `1 2 3`, is an error, and so is a number of a vector that f32 does not
+/// hold: one outside of its range, or a whole number such as 16777217 that would be rounded to another.
 ///
 /// All lines have labels of one kind, or none has one. A label that is empty is an error. Paths are relative to the folder of the list. Image files are opened when they
 /// are read.

@@ -1,7 +1,9 @@
 //! The lines of a list: a path and a label each.
 
+use super::super::label_numbers;
 use super::super::labels::Labels;
 use super::columns::{LABELS, called};
+use crate::quote::shortened;
 
 /// The number of a line, and the error in it.
 pub(super) type Failure = (u64, String);
@@ -40,17 +42,42 @@ impl Parsed {
         if names {
             return Ok(Parsed::Text(text.to_owned()));
         }
-        match (text.parse(), text.parse::<f32>()) {
-            (Ok(class), _) => Ok(Parsed::Class(class)),
-            (_, Ok(number)) if number.is_finite() => Ok(Parsed::Numbers(vec![number])),
-            _ => Ok(Parsed::Text(text.to_owned())),
+        if let Ok(class) = text.parse() {
+            return Ok(Parsed::Class(class));
+        }
+        match finite(text) {
+            Some(number) => Ok(Parsed::Numbers(vec![number?])),
+            None if is_list(text) => Err(format!(
+                "the label {} is a list of numbers in one text: write each number into a column of its own and name these with \
+                 ImageList::builder().label_columns([..]), or a JSON list into JSON lines (ImageList::builder().class_names(true) \
+                 takes such texts as names)",
+                shortened(text)
+            )),
+            None => Ok(Parsed::Text(text.to_owned())),
         }
     }
 
     pub(super) fn number(text: &str) -> Result<f32, String> {
-        let number = text.parse().ok().filter(|number: &f32| number.is_finite());
-        number.ok_or_else(|| format!("{text:?} is not a number, and labels of several columns are numbers"))
+        finite(text).unwrap_or_else(|| {
+            Err(format!("{:?} is not a number, and labels of several columns are numbers", shortened(text)))
+        })
     }
+}
+
+/// Reads a finite number; `None` for another text, "inf" and "nan" among them.
+fn finite(text: &str) -> Option<Result<f32, String>> {
+    let finite = text.parse::<f64>().is_ok_and(f64::is_finite);
+    if finite { label_numbers::of_text(text) } else { None }
+}
+
+/// Returns true for numbers in brackets, and for several numbers with blanks, commas, semicolons or bars between them.
+fn is_list(text: &str) -> bool {
+    let brackets = [('[', ']'), ('(', ')'), ('{', '}')];
+    let inside = brackets.iter().find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close));
+    let separates = |c: char| c.is_whitespace() || [',', ';', '|'].contains(&c);
+    let words: Vec<_> = inside.unwrap_or(text).split(separates).filter(|word| !word.is_empty()).collect();
+    let several = words.len() > 1 || inside.is_some() && words.len() == 1;
+    several && words.iter().all(|word| word.parse::<f64>().is_ok_and(f64::is_finite))
 }
 
 /// The samples of a list, and where they come from.
@@ -87,10 +114,13 @@ impl Rows {
 pub(super) fn labels(rows: &[Row]) -> Result<(Labels, Vec<String>), Failure> {
     let Some(first) = rows.first() else { return Ok((Labels::None, Vec::new())) };
     // A column of 0, 0.5, 1 holds numbers, not classes: whole numbers among others are numbers too.
-    let numbers = |label: &Parsed| match label {
-        Parsed::Class(class) => Some(vec![*class as f32]),
-        Parsed::Numbers(numbers) => Some(numbers.clone()),
-        Parsed::None | Parsed::Text(_) => None,
+    let numbers = |row: &Row| match &row.label {
+        Parsed::Class(class) => {
+            let number = label_numbers::of_whole(i128::from(*class)).map_err(|reason| (row.line, reason))?;
+            Ok(Some(vec![number]))
+        }
+        Parsed::Numbers(numbers) => Ok(Some(numbers.clone())),
+        Parsed::None | Parsed::Text(_) => Ok(None),
     };
     let unlike = |row: &Row| {
         let hint = match [&row.label, &first.label].contains(&&Parsed::None) {
@@ -129,8 +159,8 @@ pub(super) fn labels(rows: &[Row]) -> Result<(Labels, Vec<String>), Failure> {
             if let Some(classes) = classes {
                 return Ok((Labels::Classes(classes), Vec::new()));
             }
-            let each = numbers(&first.label).map_or(0, |numbers| numbers.len());
-            let row = |row: &Row| match numbers(&row.label) {
+            let each = numbers(first)?.map_or(0, |numbers| numbers.len());
+            let row = |row: &Row| match numbers(row)? {
                 Some(numbers) if numbers.len() == each && each > 0 => Ok(numbers.into()),
                 _ => Err(unlike(row)),
             };

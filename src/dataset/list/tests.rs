@@ -96,6 +96,15 @@ fn errors_name_the_line() {
         ("{\"path\": \"a\", \"label\": \" \"}", 1, "the label is empty"),
         ("{\"path\": \"a\", \"label\": 1, \"Label\": 2}", 1, "two keys are called "),
         ("path,Label,label\na,1,2\n", 1, "two columns are called Label, label"),
+        ("name;breed\na.jpg;pug\n", 1, "separated by semicolons"),
+        ("a|b\n1.jpg|3\n", 1, "separated by vertical bars"),
+        ("a.jpg,1\nb.jpg,16777217\nc.jpg,0.5\n", 2, "f32, which labels of numbers have, does not hold 16777217"),
+        ("a.jpg,0.5\nb.jpg,1e40\n", 2, "1e40 is outside the range of f32"),
+        ("a.jpg,4294967297\n", 1, "does not hold 4294967297"),
+        ("{\"path\": \"a\", \"label\": [0, 16777217]}", 1, "does not hold 16777217"),
+        ("{\"path\": \"a\", \"label\": [1e40]}", 1, "1e40 is outside the range of f32"),
+        ("{\"path\": \"a\", \"label\": -16777217}", 1, "does not hold -16777217"),
+        ("{\"path\": \"a\", \"label\": [true]}", 1, "the label is not a label"),
     ] {
         let (at, message) = read(text).unwrap_err();
         assert!(at == line && message.contains(reason), "{text}: line {at}: {message}");
@@ -197,4 +206,28 @@ fn the_only_column_that_may_be_the_label_is_said() {
 fn a_key_that_is_missing_is_named() {
     let settings = Settings { label_columns: vec!["x".into()], ..Settings::default() };
     assert_eq!(json("{\"path\": \"a\", \"y\": 7}", &settings).unwrap_err().1, "no x, which is the label");
+}
+
+#[test]
+fn a_text_of_several_numbers_is_no_name() {
+    for text in ["[1, 2]", "1 2 3", "[0.5]", "(1, 2)", "1;2", "1|2", "1,2", "{1 2}"] {
+        let lists = [format!("path,label\na.jpg,\"{text}\"\n"), format!("{{\"path\": \"a\", \"label\": \"{text}\"}}")];
+        for list in lists {
+            let reason = read(&list).unwrap_err().1;
+            assert!(reason.starts_with(&format!("the label {text} is a list of numbers in one text")), "{reason}");
+            assert!(reason.contains("label_columns([..])") && reason.contains("class_names(true)"), "{reason}");
+        }
+        let named = Settings { names: true, ..Settings::default() };
+        let list = csv(format!("path,label\na.jpg,\"{text}\"\n").as_bytes(), b',', &named).unwrap();
+        assert_eq!(labels(&list.rows).unwrap().1, [text]);
+    }
+    for name in ["1 dog", "[a]", "nan", "inf", "2021-05-12", "[]", "a 1 2"] {
+        assert_eq!(read(&format!("path,label\na.jpg,{name}\n")).unwrap().2, [name], "{name}");
+    }
+}
+
+#[test]
+fn a_path_with_bars_is_said_by_header() {
+    let settings = Settings { header: Some(false), ..Settings::default() };
+    assert_eq!(csv(b"a|b\n", b',', &settings).unwrap().rows[0].path, "a|b");
 }

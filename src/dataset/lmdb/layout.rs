@@ -1,6 +1,6 @@
 //! Layouts: which keys are samples, and the content of their values.
 
-use crate::dataset::Label;
+use crate::dataset::{Label, label_numbers};
 use crate::decode::ImageFormat;
 
 /// How the samples of an [`Lmdb`](super::Lmdb) are stored.
@@ -66,21 +66,31 @@ pub(super) fn is_no_sample(key: &[u8]) -> bool {
     key.starts_with(b"__") || key == CLASSES || key == COUNT
 }
 
+/// A text that is not a label.
+#[derive(Debug, PartialEq)]
+pub(super) enum NoLabel {
+    /// It is something else, such as a word.
+    Word,
+    /// It is a list of numbers, one of which f32 does not hold; the reason.
+    Number(String),
+}
+
 /// Parses a label.
 ///
 /// # Errors
 /// The text is not a label.
-pub(super) fn parse(text: &[u8]) -> Result<Label, ()> {
-    let text = std::str::from_utf8(text).map_err(|_| ())?.trim();
+pub(super) fn parse(text: &[u8]) -> Result<Label, NoLabel> {
+    let text = std::str::from_utf8(text).map_err(|_| NoLabel::Word)?.trim();
     if let Ok(class) = text.parse() {
         return Ok(Label::Class(class));
     }
     let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     if inside.is_none() && !text.contains([' ', ',']) {
-        return Err(());
+        return Err(NoLabel::Word);
     }
     let words = inside.unwrap_or(text).split([' ', ',']).filter(|word| !word.is_empty());
-    words.map(|word| word.parse().map_err(|_| ())).collect::<Result<Vec<f32>, ()>>().map(Label::from)
+    let numbers = words.map(label_numbers::of_text).collect::<Option<Vec<_>>>().ok_or(NoLabel::Word)?;
+    numbers.into_iter().collect::<Result<Vec<f32>, _>>().map(Label::from).map_err(NoLabel::Number)
 }
 
 /// Returns the text of a label.
@@ -90,7 +100,9 @@ pub(super) fn to_text(label: &Label) -> Option<String> {
         Label::None => None,
         Label::Class(class) => Some(class.to_string()),
         Label::Multi(values) => {
-            let words: Vec<_> = values.iter().map(f32::to_string).collect();
+            // Digits alone are a whole number to the reader, which f32 has to hold.
+            let word = |value: &f32| if value.abs() < 1e7 { value.to_string() } else { format!("{value:?}") };
+            let words: Vec<_> = values.iter().map(word).collect();
             Some(format!("[{}]", words.join(",")))
         }
     }
@@ -103,7 +115,7 @@ mod tests {
     #[cfg(feature = "lmdb")]
     #[test]
     fn labels_are_read_as_they_are_written() {
-        let odd = vec![0.1, -1.5e-30, 3.0, f32::MAX, f32::INFINITY];
+        let odd = vec![0.1, -1.5e-30, 3.0, f32::MAX, f32::INFINITY, 3.3e10, 1e7];
         for label in [Label::Class(0), Label::Class(u32::MAX), Label::from(odd), Label::from(vec![])] {
             let text = to_text(&label).unwrap();
             assert_eq!(parse(text.as_bytes()), Ok(label), "{text}");
@@ -113,9 +125,12 @@ mod tests {
         assert_eq!(parse(b"0.5 1"), Ok(Label::from(vec![0.5, 1.0])));
         assert_eq!(parse(b"[0.5, 1]"), Ok(Label::from(vec![0.5, 1.0])));
         for text in ["", "cat", "a cat", "-1", "1.5", "[a]", "[1", "\u{fffd}"] {
-            assert_eq!(parse(text.as_bytes()), Err(()), "{text}");
+            assert_eq!(parse(text.as_bytes()), Err(NoLabel::Word), "{text}");
         }
-        assert_eq!(parse(b"\xff"), Err(()));
+        assert_eq!(parse(b"\xff"), Err(NoLabel::Word));
+        for text in ["[16777217]", "0.5 1e40"] {
+            assert!(matches!(parse(text.as_bytes()), Err(NoLabel::Number(_))), "{text}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Keys that are not samples, and labels that are words: what is decided for a whole file.
 
-use super::layout::{LmdbLayout, image_key, is_no_sample, label_key, parse};
+use super::layout::{LmdbLayout, NoLabel, image_key, is_no_sample, label_key, parse};
 use super::reader::Reader;
 use crate::dataset::Label;
 use crate::error::Result;
@@ -56,7 +56,9 @@ pub(super) fn labels(reader: &Reader, count: usize, max_bytes: u64) -> Result<La
         match reader.get(label_key(number).as_bytes(), max_bytes, &mut buffer)?.map(parse) {
             None => found.missing += 1,
             Some(Ok(label)) => found.first = found.first.or(Some(label)),
-            Some(Err(())) => return Ok(LabelsFound { words: true, ..LabelsFound::default() }),
+            // The sample's read names it.
+            Some(Err(NoLabel::Number(_))) => {}
+            Some(Err(NoLabel::Word)) => return Ok(LabelsFound { words: true, ..LabelsFound::default() }),
         }
     }
     Ok(found)

@@ -20,7 +20,7 @@ use super::{Dataset, Label, Notice, Sample, SampleData, out_of_range};
 use crate::atomic_file::folder_of;
 use crate::error::Result;
 use crate::quote::{shortened, shown};
-use layout::{image_key, label_key};
+use layout::{NoLabel, image_key, label_key};
 use locations::Locations;
 use reader::{Reader, broken};
 
@@ -161,8 +161,9 @@ impl Lmdb {
         let label = text.map(layout::parse);
         match label {
             Some(Ok(label)) => Ok(label),
+            Some(Err(NoLabel::Number(reason))) => Err(broken(self.path(), format!("the label {key}: {reason}"))),
             _ if self.allow_unlabelled => Ok(Label::None),
-            Some(Err(())) => {
+            Some(Err(NoLabel::Word)) => {
                 let text = shortened(&String::from_utf8_lossy(text.unwrap_or_default()));
                 let reason = format!(
                     "the label {key}, {text:?}, is neither a class nor a list of numbers; \

@@ -3,7 +3,7 @@
 use super::header::Header;
 use super::values;
 use crate::dataset::source::Source;
-use crate::dataset::{Arrays, Dataset};
+use crate::dataset::{Arrays, Dataset, label_numbers};
 use crate::error::Result;
 
 /// Returns `data` with the labels of `source`: classes or targets.
@@ -42,8 +42,12 @@ pub(super) fn labelled(data: Arrays, source: &mut Source<'_>) -> Result<Arrays> 
             let mut targets = Vec::with_capacity(count * each);
             for (at, [a, b, c, d, e, f, g, h]) in numbers.enumerate() {
                 let value = match size {
-                    4 => f32::from_le_bytes([a, b, c, d]),
-                    _ => f64::from_le_bytes([a, b, c, d, e, f, g, h]) as f32,
+                    4 => Ok(f32::from_le_bytes([a, b, c, d])),
+                    _ => label_numbers::of_float(f64::from_le_bytes([a, b, c, d, e, f, g, h])),
+                };
+                let value = match value {
+                    Ok(value) => value,
+                    Err(reason) => return wrong(at, format!("label {at}: {reason}")),
                 };
                 if !value.is_finite() {
                     return wrong(at, format!("label {at} is {value}, which cannot be learnt"));

@@ -120,6 +120,14 @@ fn labels_of_every_type() {
     let doubles: Vec<u8> = [0.5f64, -1.5].iter().flat_map(|value| value.to_be_bytes()).collect();
     assert_eq!(label(files.labels(&npy(">f8", "(2,)", &doubles))), Label::from(vec![-1.5]));
     assert!(refused(files.labels(&npy("<f4", "(2,)", &[255; 8]))).contains("label 0 is NaN"));
+    for (number, says) in [
+        (16_777_217.0, "label 1: f32, which labels of numbers have, does not hold 16777217"),
+        (1e40, "outside the range"),
+    ] {
+        let doubles: Vec<u8> = [0.5f64, number].iter().flat_map(|value| value.to_le_bytes()).collect();
+        let error = refused(files.labels(&npy("<f8", "(2,)", &doubles)));
+        assert!(error.contains(says), "{error}");
+    }
     assert!(refused(files.labels(&npy("<f2", "(2,)", &[0; 4]))).contains("labels.astype(numpy.float32)"));
     assert!(
         refused(files.labels(&npy("<i4", "(3,)", &[0; 12])))

@@ -42,7 +42,8 @@ impl ParquetBuilder {
     }
 
     /// Sets the column of the labels, which holds integers. Default: Hugging Face's `ClassLabel`, or else a column
-    /// called `label`, `labels`, `target` or `class`.
+    /// called `label`, `labels`, `target` or `class`. Of several `ClassLabel`s it is the one with such a name. A `ClassLabel` of
+    /// another name beside a column of integers with such a name is an error: which of the two is the label is not known.
     #[must_use]
     pub fn label_column(mut self, name: impl Into<String>) -> Self {
         self.label_column = Some(name.into());
@@ -73,7 +74,8 @@ impl ParquetBuilder {
         self
     }
 
-    /// Names the classes, instead of the key `huggingface` of the first file.
+    /// Names the classes, instead of the key `huggingface` of the first file. Without it, files whose keys name them
+    /// otherwise are an error.
     #[must_use]
     pub fn classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.settings.classes = names.into_iter().map(Into::into).collect();
@@ -102,7 +104,11 @@ impl ParquetBuilder {
         let mut train = self.clone().open_files(train)?;
         let first = others.first().copied().unwrap_or_default();
         train.split_not_read = Notice::not_read("splits of the set", others.len() as u64, first);
-        Ok((train, test.map(|test| self.open_files(test)).transpose()?))
+        let test = test.map(|test| self.open_files(test)).transpose()?;
+        if let Some(test) = &test {
+            train.shards.compare_with(&train.classes, &test.shards, &test.classes)?;
+        }
+        Ok((train, test))
     }
 
     /// Opens these files, in this order. Braces are not expanded, and splits are not looked at.

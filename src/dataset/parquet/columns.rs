@@ -224,12 +224,25 @@ impl Chooser<'_> {
         if let Some(name) = setting {
             return self.called(name, "label").map(Some);
         }
+        let is_usual = |top: usize| LABELS.contains(&self.name(top));
         let featured = self.tops(|top| self.features.is(self.name(top), "ClassLabel"));
-        if let Some(top) = self.one_of(&featured, &LABELS, "label")? {
-            return Ok(Some(top));
+        let usual = self.tops(|top| top != image && is_usual(top));
+        if featured.is_empty() {
+            return self.one_of(&usual, &LABELS, "label");
         }
-        let usual = self.tops(|top| top != image && LABELS.contains(&self.name(top)));
-        self.one_of(&usual, &LABELS, "label")
+        if !featured.iter().any(|top| is_usual(*top)) {
+            // One says by its kind that it is the label, another by its name. A column of something else is no label.
+            let other = |top: usize| featured.contains(&top) || usual.contains(&top) && self.integers(top).is_ok();
+            let either = self.tops(other);
+            if either.len() > featured.len() {
+                let text = format!(
+                    "several could be the label: {}, by their names or as ClassLabel; choose with label_column",
+                    self.list(&either)
+                );
+                return Err(self.refused(text));
+            }
+        }
+        self.one_of(&featured, &LABELS, "label")
     }
 
     /// Returns the column of integers at `top`.

@@ -14,7 +14,7 @@ use crate::dataset::shards::{Entry, Fault, Faulty, IndexBuilder, Page, ShardForm
 use crate::error::{Error, Result};
 
 /// Changes with what a scan finds in a file.
-const VERSION: &[u8] = b"parquet 2";
+const VERSION: &[u8] = b"parquet 3";
 
 /// Parquet files with these columns; those without a name are chosen.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub(super) struct ParquetFormat {
 }
 
 impl ShardFormat for ParquetFormat {
+    const CLASSES: &'static str = "or say which hold for all of them with ParquetBuilder::classes";
+
     fn settings(&self) -> u64 {
         let mut hash = Xxh3::new();
         hash.update(VERSION);

@@ -252,7 +252,7 @@ impl Requests {
         let meta = answer.meta.clone();
         let too_large = || {
             let reason = format!("it has more than the {limit} bytes that such an object may have");
-            RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, reason)
+            RequestFailure::new(io::ErrorKind::FileTooLarge, Retry::Never, reason)
         };
         if meta.size > limit {
             return Err(too_large());

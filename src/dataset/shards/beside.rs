@@ -8,8 +8,9 @@ use crate::dataset::class_names;
 use crate::dataset::remote::{Remote, RemoteObject};
 use crate::error::{Error, Result};
 
-/// Largest index that is fetched: that of 20 million samples.
+/// Largest index that is fetched: that of 20 million samples, and no more than the object has bytes and these besides.
 const LARGEST: u64 = 1 << 30;
+const BESIDES: u64 = 1 << 20;
 const LARGEST_NAMES: u64 = 16 << 20;
 
 /// Where the index of an object is in its store: `.NAME.gpufeed-index`.
@@ -25,13 +26,18 @@ impl<'a> Beside<'a> {
         Beside { object, address: object.remote().beside(object.meta(), &name) }
     }
 
-    /// Fetches the index; `None` if there is none, or if it is damaged or belongs to another content of the object.
+    /// Fetches the index; `None` if there is none, or if it is damaged, larger than [`most`] or belongs to another content of
+    /// the object.
     pub(super) fn get(&self, binding: &Binding) -> Result<Option<IndexBytes>> {
         let Some(address) = &self.address else { return Ok(None) };
-        let found = self.object.remote().get_small(address, LARGEST);
+        let found = self.object.remote().get_small(address, most(binding.length));
         let found = match found {
             // Some stores answer so for what is not there, if one may not list them.
             Err(error) if is_forbidden(&error) => None,
+            Err(error) if is_too_large(&error) => {
+                tracing::warn!(%error, "the index beside an object is not read; the object is read for another one");
+                None
+            }
             found => found?,
         };
         Ok(found.and_then(|(bytes, _)| IndexBytes::parse(bytes, binding)))
@@ -42,11 +48,17 @@ impl<'a> Beside<'a> {
         Ok(self.get(binding)?.is_some())
     }
 
-    /// Writes the index.
+    /// Writes the index, unless it is larger than [`most`], which nobody would read.
     ///
     /// # Errors
     /// The store's, for example where one may only read.
     pub(super) fn put(&self, bytes: Vec<u8>) -> Result<()> {
+        let length = self.object.meta().size;
+        if bytes.len() as u64 > most(length) {
+            let object = crate::quote::Shown(&self.object.meta().address);
+            tracing::warn!(%object, length, index = bytes.len(), "an index that is larger than its object is not written beside it");
+            return Ok(());
+        }
         let Some(address) = &self.address else {
             let reason = "an address with a signature is for one object, so no index can be written beside it";
             return Err(Error::argument("put_indexes", reason));
@@ -69,6 +81,16 @@ pub(super) fn class_names(remote: &Remote, object: &str) -> Result<Vec<String>> 
         }
     }
     Ok(Vec::new())
+}
+
+/// Returns the most bytes that the index of an object of `length` bytes may have. It has 32 bytes for each sample, of which tar
+/// shards have 1 KiB and more; only tiny images that rows of a Parquet file share take less.
+fn most(length: u64) -> u64 {
+    length.saturating_add(BESIDES).min(LARGEST)
+}
+
+fn is_too_large(error: &Error) -> bool {
+    matches!(error.kind(), crate::ErrorKind::Io { source, .. } if source.kind() == io::ErrorKind::FileTooLarge)
 }
 
 fn is_forbidden(error: &Error) -> bool {

@@ -44,11 +44,15 @@ pub(in crate::dataset) struct Faulty<'a> {
 }
 
 impl<F: ShardFormat> Shards<F> {
-    /// Checks the labels of all files that are open, and from now on those of each file that is opened.
+    /// Checks the labels of all files that are open, and from now on those of each file that is opened. Before that, names
+    /// of classes that differ between the files, unless a setting names the classes.
     ///
     /// # Errors
-    /// The format's, for the first sample with a fault.
+    /// The format's, for the first sample with a fault; two files with other names of classes.
     pub(in crate::dataset) fn check(&mut self, checks: Checks) -> Result<()> {
+        if self.counts.is_none() && self.settings.classes.is_empty() {
+            self.compare_all()?;
+        }
         self.checks = Some(checks);
         if self.counts.is_none() {
             let captions = self

@@ -1,6 +1,7 @@
 //! The part of an index that describes its file: names of classes, and what the scan noticed.
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
 
 use super::noticed::Noticed;
 
@@ -37,4 +38,14 @@ impl Described {
             Described::Noticed { classes, noticed } => (classes, noticed),
         })
     }
+}
+
+/// Returns a hash of names of classes; none if there are no names.
+pub(super) fn hash(names: &[String]) -> Option<u128> {
+    let mut hash = Xxh3::new();
+    for name in names {
+        hash.update(&(name.len() as u64).to_le_bytes());
+        hash.update(name.as_bytes());
+    }
+    (!names.is_empty()).then(|| hash.digest128())
 }

@@ -21,7 +21,7 @@ use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::binding::Binding;
-use super::described::Described;
+use super::described::{Described, hash};
 use super::entry::{CLASS, Entry, Labelled, Page, SEGMENT, Segment, TEXT, UNLABELLED};
 use super::noticed::Noticed;
 #[cfg(feature = "remote")]
@@ -32,7 +32,7 @@ use crate::{atomic_file, read_at, regular_file};
 /// The first bytes of the file, as a number of this machine.
 const MAGIC: u64 = u64::from_ne_bytes(*b"gpufeed\x02");
 /// Changes with the layout, and with the way in which a scan reads a file.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 
 /// Kind of the error for a file that is not an index and must not be overwritten.
 pub(super) const FOREIGN: io::ErrorKind = io::ErrorKind::AlreadyExists;
@@ -222,8 +222,9 @@ enum Segments {
 pub(super) struct Index {
     pub(super) samples: usize,
     pub(super) facts: LabelFacts,
-    /// The file's own class names.
+    /// The file's own class names, and their hash, which stays when the set has taken them.
     pub(super) classes: Vec<String>,
+    pub(super) names: Option<u128>,
     pub(super) noticed: Noticed,
     /// The length of the file that it belongs to.
     pub(super) length: u64,
@@ -296,8 +297,9 @@ impl Index {
         let (classes, noticed) = Described::parse(classes)?;
         let ends = rows.windows(2).all(|rows| rows[0].end <= rows[1].end);
         let whole = rows.last().map_or(0, |row| row.end) == header.data && samples.div_ceil(SEGMENT) == rows.len();
-        let length = header.binding.length;
-        let index = Index { samples, facts: header.facts, classes, noticed, length, rows: rows.into(), segments };
+        let (length, names) = (header.binding.length, hash(&classes));
+        let facts = header.facts;
+        let index = Index { samples, facts, classes, names, noticed, length, rows: rows.into(), segments };
         (ends && whole).then_some(index)
     }
 

@@ -9,7 +9,7 @@
 //! | `place.rs`, `beside.rs`, `spool.rs` | where indexes are stored |
 //! | `in_use.rs` | the parts of indexes that are in memory |
 //! | `open.rs`, `open_one.rs` | opens the files, and makes the indexes that are missing |
-//! | `checks.rs` | labels that are missing, classes without a name |
+//! | `checks.rs`, `class_lists.rs` | labels that are missing, classes without a name; names of classes that differ between files |
 //! | `noticed.rs`, `described.rs` | what scans noticed: members that are not read, where labels come from |
 
 #[cfg(feature = "remote")]
@@ -17,6 +17,7 @@ mod beside;
 mod binding;
 mod brace;
 mod checks;
+mod class_lists;
 mod counts;
 mod described;
 mod entry;
@@ -78,6 +79,9 @@ const USUAL_BYTES: u64 = 110_000;
 
 /// How a format finds its samples.
 pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
+    /// What an error advises where files have other names of classes: the setting that names them.
+    const CLASSES: &'static str;
+
     /// Returns a hash of the format and of the settings that decide what a scan finds.
     fn settings(&self) -> u64;
 
@@ -117,6 +121,8 @@ pub(super) struct Shards<F> {
     in_use: InUse,
     /// The class names in the first file that has any, and its number.
     own_classes: Mutex<(usize, Vec<String>)>,
+    /// With `counts`, the class names in the first file, once it was opened.
+    first_names: OnceLock<Vec<String>>,
     /// Where indexes without a place of their own are, from the first one on.
     #[cfg(feature = "remote")]
     spool: OnceLock<Option<Arc<Spool>>>,

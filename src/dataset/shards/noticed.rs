@@ -152,7 +152,8 @@ impl<F: ShardFormat> Shards<F> {
 
     /// Logs what a file that is opened late does not read, once for the set: a loader could not know it when it was built.
     pub(super) fn warn_late(&self, file: &Path, noticed: &Noticed) {
-        let Some(notice) = noticed.not_read().next() else { return };
+        let broken = noticed.broken_key.clone().map(|reason| Notice::BrokenKey { file: file.to_owned(), reason });
+        let Some(notice) = broken.into_iter().chain(noticed.not_read()).next() else { return };
         if self.counts.is_some() && !self.warned.swap(true, Relaxed) {
             tracing::warn!(file = %crate::quote::Shown(file.display()), "{notice}");
         }

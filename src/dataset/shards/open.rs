@@ -62,6 +62,7 @@ impl<F: ShardFormat> Shards<F> {
             segments: Vec::new(),
             in_use: InUse::new(0, 0),
             own_classes: Mutex::new((usize::MAX, Vec::new())),
+            first_names: OnceLock::new(),
             #[cfg(feature = "remote")]
             spool: OnceLock::new(),
         };
@@ -130,6 +131,9 @@ impl<F: ShardFormat> Shards<F> {
     fn check_found(&self, number: usize, found: &Index) -> Result<()> {
         if let Some(counts) = &self.counts {
             counts.check(&self.files[number].name, found.samples)?;
+        }
+        if self.counts.is_some() && self.settings.classes.is_empty() {
+            self.compare_late(number, found)?;
         }
         self.check_one(number, found)
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::dataset::Label;
+use crate::dataset::{Label, label_numbers};
 use crate::quote::shortened;
 
 /// Extensions of members that can hold a label; the first one that a sample has counts.
@@ -16,7 +16,7 @@ pub(super) const TEXT: usize = 2;
 /// a caption.
 ///
 /// # Errors
-/// The reason if a `.cls` is not a class, or a `.json` cannot be parsed.
+/// The reason if a `.cls` is not a class, or a `.json` cannot be parsed or has numbers that f32 does not hold.
 pub(super) fn parse(kind: usize, bytes: &[u8]) -> Result<Option<Label>, String> {
     match KINDS.get(kind) {
         Some(&"cls") => {
@@ -49,8 +49,9 @@ fn from_json(value: &Value) -> Result<Option<Label>, String> {
     match value {
         Value::Null => Ok(None),
         Value::Array(values) => {
-            let numbers: Option<Vec<f32>> = values.iter().map(|value| value.as_f64().map(|v| v as f32)).collect();
-            numbers.map(|numbers| Some(Label::from(numbers))).ok_or_else(refused)
+            let number = |value| label_numbers::of_json(value).unwrap_or_else(|| Err(refused()));
+            let numbers = values.iter().map(number).collect::<Result<Vec<f32>, _>>()?;
+            Ok(Some(Label::from(numbers)))
         }
         value => {
             let class = value.as_u64().and_then(|class| u32::try_from(class).ok());
@@ -94,6 +95,8 @@ mod tests {
             (JSON, "{\"label\": -1}"),
             (JSON, "{\"label\": 1.5}"),
             (JSON, "[1, \"2\"]"),
+            (JSON, "[1, 16777217]"),
+            (JSON, "[1e40]"),
         ] {
             assert!(parse(kind, text.as_bytes()).is_err(), "{text}");
         }

@@ -28,6 +28,8 @@ pub(super) struct TarFormat {
 }
 
 impl ShardFormat for TarFormat {
+    const CLASSES: &'static str = "or say which hold for all of them with TarShardsBuilder::classes";
+
     fn settings(&self) -> u64 {
         xxh3_64(self.extensions.join("/").as_bytes())
     }
@@ -178,8 +180,9 @@ impl Scan<'_> {
         let parted = names::split(&name);
         let role = parted.as_ref().and_then(|(key, extension)| self.role(&name, key, extension));
         let (Some((key, extension)), Some(role)) = (parted, role) else {
-            if regular && !names::is_reserved(&name) {
-                self.samples.index.noticed.unread(&names::kind(&name), &name);
+            let kind = if names::is_reserved(&name) { self.reserved(&name) } else { Some(names::kind(&name)) };
+            if let Some(kind) = kind.filter(|_| regular) {
+                self.samples.index.noticed.unread(&kind, &name);
             }
             return Ok(next);
         };
@@ -209,13 +212,21 @@ impl Scan<'_> {
         Ok(next)
     }
 
+    /// Names the kind of an image whose name WebDataset reserves; its metadata (`__meta__.json`) is nothing that anybody misses.
+    fn reserved(&self, name: &[u8]) -> Option<String> {
+        let (_, extension) = names::split(name)?;
+        let images = self.samples.extensions;
+        let dotted = || names::longest_known(&extension, images).map(|(_, kind)| kind);
+        let kind = Kind::of(&extension, images).or_else(dotted);
+        (kind == Some(Kind::Image)).then(|| "images called __..__, which WebDataset ignores,".to_owned())
+    }
+
     fn role(&self, name: &[u8], key: &[u8], extension: &str) -> Option<Role> {
         let base = key.rsplit(|&byte| byte == b'/').next().unwrap_or(key);
         if base == b"classes" && matches!(extension, "txt" | "json") {
             return Some(Role::Classes);
         }
-        // Members that WebDataset reserves for itself.
-        if base.starts_with(b"__") && base.ends_with(b"__") {
+        if names::is_reserved(name) {
             return None;
         }
         if let Some(kind) = Kind::of(extension, self.samples.extensions) {

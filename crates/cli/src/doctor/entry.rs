@@ -20,6 +20,12 @@ impl Entry {
         Entry { name: below(root, &path), path, class: None, error, sample: None }
     }
 
+    /// Returns true if the name's ending is that of an image in a format that no decoder here reads.
+    pub(super) fn claims_other_format(&self) -> bool {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        gpufeed::internals::NOT_DECODED.iter().any(|ending| name.ends_with(ending))
+    }
+
     /// Returns the format that the name's extension claims.
     pub(super) fn claimed_format(&self) -> Option<&'static str> {
         let extension = self.path.extension()?.to_str()?.to_ascii_lowercase();

@@ -117,7 +117,8 @@ impl FileReport {
             self.refuse(Verdict::NoImage, "begins like an image and has no header of one");
         }
         let image = self.format.is_some();
-        let concerns = self.class.is_some() || claimed.is_some() || image || entry.sample.is_some();
+        let named = claimed.is_some() || entry.claims_other_format();
+        let concerns = self.class.is_some() || named || image || entry.sample.is_some();
         match self.verdict.finding() {
             Some(kind) if concerns || kind == Finding::Unsupported => self.findings.push(kind),
             _ => {}

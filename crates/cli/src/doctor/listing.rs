@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gpufeed::dataset::Notice;
+use gpufeed::internals::{BEHIND_LINKS, LINKS_TO_A_FOLDER};
 use gpufeed::{Dataset, ImageFolder};
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -15,9 +16,6 @@ use walkdir::WalkDir;
 use super::entry::{Entry, below};
 use super::finding::Finding;
 use crate::dataset::NamedDataset;
-
-/// Most folders that are listed through links to places outside of the data set's folder. `ImageFolder` has the same bound.
-const BEHIND_LINKS: usize = 100_000;
 
 /// A folder or link with a finding.
 #[derive(Debug, Serialize)]
@@ -63,8 +61,50 @@ pub(super) fn of_files(root: &Path) -> Result<Listing, Box<dyn std::error::Error
     list_files(root, BEHIND_LINKS)
 }
 
+/// The links of a walk, which have the bounds of `ImageFolder`'s walk.
+struct Links {
+    /// The real path of the data set's folder.
+    real: PathBuf,
+    /// The links that the walk is behind: their depth, and whether they lead out of the data set's folder.
+    behind: Vec<(usize, bool)>,
+    /// How many folders were listed behind links that lead out.
+    outside: u64,
+    /// How many links of the current class folder lead to each folder.
+    to: HashMap<PathBuf, u32>,
+}
+
+impl Links {
+    /// Takes note of a folder that is listed. At most `most` lie behind links that lead out.
+    fn enter(&mut self, entry: &walkdir::DirEntry, root: &Path, most: u64) -> Result<(), String> {
+        self.behind.retain(|(depth, _)| *depth < entry.depth());
+        if entry.depth() == 1 {
+            self.to.clear();
+        }
+        if entry.depth() > 0 && entry.path_is_symlink() {
+            let target = fs::canonicalize(entry.path()).unwrap_or_default();
+            self.behind.push((entry.depth(), !target.starts_with(&self.real)));
+            // A class folder may be a link.
+            let links = self.to.entry(target.clone()).or_default();
+            *links += u32::from(entry.depth() > 1);
+            if *links > LINKS_TO_A_FOLDER {
+                let (link, target) = (entry.path().display(), target.display());
+                return Err(format!(
+                    "{link}: more than {LINKS_TO_A_FOLDER} links lead to {target}: do folders link to each other? Remove such links"
+                ));
+            }
+        }
+        self.outside += u64::from(self.behind.last().is_some_and(|(_, outside)| *outside));
+        if self.outside > most {
+            let (folder, reason) =
+                (root.display(), "do they lead to a whole disk? Remove such links, or name the folder itself");
+            return Err(format!("{folder}: more than {most} folders lie behind links that lead out: {reason}"));
+        }
+        Ok(())
+    }
+}
+
 /// Lists at most `most` folders through links to places outside of `root`; more are an error.
-fn list_files(root: &Path, most: usize) -> Result<Listing, Box<dyn std::error::Error>> {
+fn list_files(root: &Path, most: u64) -> Result<Listing, Box<dyn std::error::Error>> {
     fs::read_dir(root).map_err(|error| format!("{}: {error}; name a folder that can be listed", root.display()))?;
     let spinner = ProgressBar::new_spinner().with_message("listing");
     spinner.enable_steady_tick(Duration::from_millis(100));
@@ -78,24 +118,13 @@ fn list_files(root: &Path, most: usize) -> Result<Listing, Box<dyn std::error::E
     // A link to a folder that contains this one has no end that anybody waits for; `ImageFolder` does not follow it either.
     let leads_above =
         |entry: &walkdir::DirEntry| linked(entry).is_some_and(|target| target != real && real.starts_with(&target));
-    // The last link to a place outside, and how many folders were listed through such links.
-    let (mut out, mut behind): (Option<PathBuf>, usize) = (None, 0);
+    let mut links = Links { real: real.clone(), behind: Vec::new(), outside: 0, to: HashMap::new() };
     let walk = WalkDir::new(root).follow_links(true).sort_by_file_name().into_iter();
     for found in walk.filter_entry(|entry| !leads_above(entry)) {
         spinner.inc(1);
         match found {
             Ok(entry) if entry.file_type().is_dir() => {
-                if out.as_ref().is_none_or(|link| !entry.path().starts_with(link)) {
-                    out = linked(&entry).filter(|target| !target.starts_with(&real)).map(|_| entry.path().to_owned());
-                }
-                behind += usize::from(out.is_some());
-                if behind > most {
-                    let reason = "do they lead to a whole disk? Remove such links, or name the folder itself";
-                    let folder = root.display();
-                    return Err(
-                        format!("{folder}: more than {most} folders lie behind links that lead out: {reason}").into()
-                    );
-                }
+                links.enter(&entry, root, most)?;
                 if entry.depth() == 1 {
                     classes.push(entry.file_name().to_string_lossy().into_owned());
                 }
@@ -189,5 +218,28 @@ mod tests {
         assert_eq!(list_files(&at("data"), 4).unwrap().entries.len(), 1);
         let error = list_files(&at("data"), 3).err().unwrap().to_string();
         assert!(error.contains("more than 3 folders lie behind links that lead out"), "{error}");
+        // What a link behind such a link finds inside is not outside.
+        fs::create_dir(at("data/cat/inside")).unwrap();
+        std::os::unix::fs::symlink(at("data/cat/inside"), at("out/1/back")).unwrap();
+        assert!(list_files(&at("data"), 4).is_ok());
+    }
+
+    /// 8 folders that link to each other have 13,700 paths, and 20 have more than anybody waits for: the loader's bound.
+    #[test]
+    fn links_to_one_folder_have_the_loaders_bound() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = |number: usize| root.path().join(format!("folder{number:02}"));
+        for from in 0..20 {
+            fs::create_dir(folder(from)).unwrap();
+            fs::write(folder(from).join("image.jpg"), "").unwrap();
+        }
+        for (from, to) in (0..20).flat_map(|from| (0..20).map(move |to| (from, to))) {
+            std::os::unix::fs::symlink(folder(to), folder(from).join(format!("link{to:02}"))).unwrap();
+        }
+        let loader = ImageFolder::open(root.path()).unwrap_err().to_string();
+        let error = list_files(root.path(), BEHIND_LINKS).err().unwrap().to_string();
+        for text in [loader, error] {
+            assert!(text.contains("more than 1000 links lead to ") && text.contains("Remove such links"), "{text}");
+        }
     }
 }

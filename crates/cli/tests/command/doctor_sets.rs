@@ -151,6 +151,30 @@ fn what_is_not_read_is_said() {
     assert!(shown.contains("not read: the column width") && shown.contains("Nothing is wrong"), "{shown}");
 }
 
+/// What a loader counts by its ending is a finding, whatever its bytes are.
+#[test]
+fn formats_that_are_not_decoded_are_named() {
+    let png = encode(picture(24, 24), Codec::Png);
+    let files =
+        [("cat/1.png", &png[..]), ("cat/2.heic", b"?"), ("cat/3.AVIF", b"\0\0\0\x18ftypavif"), ("cat/4.txt", b"?")];
+    let root = tree(&files);
+    let (value, code) = json(root.path(), &[]);
+    assert_eq!((code, &value["image_folder"]["samples"]), (3, &1.into()), "{value:#}");
+    let expected = [("no_image", 1), ("unsupported", 1)].map(|(kind, n)| (kind.to_owned(), n));
+    assert_eq!(counts(&value, "findings"), BTreeMap::from(expected));
+    let shown = text(&doctor(&[root.path().to_str().unwrap(), "--list"]));
+    assert!(shown.contains("cat/2.heic: no image") && shown.contains("cat/3.AVIF: unsupported"), "{shown}");
+    let explain = Command::new(env!("CARGO_BIN_EXE_gpufeed"))
+        .args(["explain", "--backend", "cpu", "--data", root.path().to_str().unwrap()])
+        .output()
+        .unwrap();
+    let said = text(&explain);
+    assert!(
+        said.contains("1 file in .heic is not read: 2.heic") && said.contains("1 file in .avif is not read"),
+        "{said}"
+    );
+}
+
 /// A class that links to `/` is neither walked by the loader nor by doctor.
 #[cfg(unix)]
 #[test]

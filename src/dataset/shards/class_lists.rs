@@ -1,0 +1,98 @@
+//! The names of classes in the files of a set: all files that have any have the same.
+//!
+//! Files are opened in any order and by many threads. What is compared does not depend on it: without `counts` all files
+//! are open before any is compared, and each that has names is compared with the first one that has any; with `counts` each
+//! file is compared with the first file of the set.
+
+use std::path::Path;
+
+use super::described::hash;
+use super::index::Index;
+use super::{ShardFormat, Shards};
+use crate::error::{Error, Result};
+use crate::quote::{Shown, shortened};
+
+impl<F: ShardFormat> Shards<F> {
+    /// Compares the names of all files, which are open.
+    ///
+    /// # Errors
+    /// The first file whose names are not those of the first file that has any.
+    pub(super) fn compare_all(&self) -> Result<()> {
+        let hashes = self.files.iter().map(|shard| shard.index.lock().as_ref().and_then(|index| index.names));
+        let mut named = hashes.enumerate().filter_map(|(number, names)| Some((number, names?)));
+        let Some((first, of_first)) = named.next() else { return Ok(()) };
+        let Some((other, _)) = named.find(|(_, names)| *names != of_first) else { return Ok(()) };
+        let (a, b) = (self.names_of(first), self.names_of(other));
+        Err(self.unlike((first, &a), (other, &b)))
+    }
+
+    /// Compares the names of a file that is opened late with those of the first file.
+    ///
+    /// # Errors
+    /// Other names; names where the first file has none.
+    pub(super) fn compare_late(&self, number: usize, found: &Index) -> Result<()> {
+        if number == 0 {
+            self.first_names.get_or_init(|| found.classes.clone());
+            return Ok(());
+        }
+        if found.names.is_none() {
+            return Ok(());
+        }
+        if self.first_names.get().is_none() {
+            // Its names may be known although it is refused for another reason.
+            let opened = self.opened(0);
+            if self.first_names.get().is_none() {
+                opened?;
+            }
+        }
+        let first = self.first_names.get().map(Vec::as_slice).unwrap_or_default();
+        if hash(first) == found.names {
+            return Ok(());
+        }
+        Err(self.unlike((0, first), (number, &found.classes)))
+    }
+
+    /// Reads the names of a file again, for an error; nothing if that fails.
+    fn names_of(&self, number: usize) -> Vec<String> {
+        let read = self.listed.open(number).and_then(|file| self.open_one(file, false));
+        read.map(|(_, index)| index.classes).unwrap_or_default()
+    }
+
+    /// The error for two files with other names.
+    fn unlike(&self, (first, a): (usize, &[String]), (other, b): (usize, &[String])) -> Error {
+        let name = |number: usize| self.files[number].name();
+        unlike::<F>((name(first), a), (name(other), b))
+    }
+
+    /// Compares the names of the set with those of another one, such as its test split.
+    ///
+    /// # Errors
+    /// Other names.
+    #[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet files have splits"))]
+    pub(in crate::dataset) fn compare_with(&self, names: &[String], other: &Self, of_other: &[String]) -> Result<()> {
+        if names == of_other || names.is_empty() || of_other.is_empty() || !self.settings.classes.is_empty() {
+            return Ok(());
+        }
+        let file = |set: &Self| set.file(set.own_classes.lock().0).unwrap_or(Path::new("")).to_owned();
+        Err(unlike::<F>((&file(self), names), (&file(other), of_other)))
+    }
+}
+
+fn unlike<F: ShardFormat>((first, a): (&Path, &[String]), (other, b): (&Path, &[String])) -> Error {
+    let at = a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()));
+    let called = |names: &[String]| match names.get(at) {
+        Some(name) => format!("called {:?}", shortened(name)),
+        None => "without a name".to_owned(),
+    };
+    let reason = format!(
+        "its {} names of classes are not the {} of {}: class {at} is {} here and {} there, so that labels would mean different \
+         things; give all files the same names, {}",
+        b.len(),
+        a.len(),
+        Shown(first.display()),
+        called(b),
+        called(a),
+        F::CLASSES,
+    );
+    Error::data_file(other, "names of classes", reason)
+}
