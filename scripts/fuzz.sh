@@ -66,15 +66,14 @@ if ! rustup run nightly rustc --version 2>/dev/null; then
     step 'No nightly Rust: installing it'
     rustup toolchain install nightly --profile minimal
 fi
-# Those of the same LLVM that a system has will do.
 version=$(rustup run nightly rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
 tools=$(rustup run nightly rustc --print target-libdir)/../bin
-if [ ! -x "$tools/llvm-cov" ] && [ -x "/usr/lib/llvm-$version/bin/llvm-cov" ]; then
-    tools=/usr/lib/llvm-$version/bin
-elif [ ! -x "$tools/llvm-cov" ]; then
+# Where rustup has no way to its server, a system may still have the tools of the same LLVM.
+if [ ! -x "$tools/llvm-cov" ] && [ ! -x "/usr/lib/llvm-$version/bin/llvm-cov" ]; then
     step 'No llvm-tools: installing them'
-    rustup component add llvm-tools --toolchain nightly
+    rustup component add llvm-tools --toolchain nightly || install_packages "llvm-$version" llvm llvm
 fi
+if [ ! -x "$tools/llvm-cov" ]; then tools=/usr/lib/llvm-$version/bin; fi
 if ! cargo fuzz --version 2>/dev/null; then
     step 'No cargo-fuzz: installing it'
     cargo install --locked cargo-fuzz@0.13.2
