@@ -17,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 STUB = """#!/bin/sh
 echo "$(basename "$0") $*" >>"$STUB_LOG"
+echo "${GPUFEED_KEPT-}${GPUFEED_COMMIT-}${GPUFEED_STEPS-}" >>"$STUB_LOG.leaked"
 case "$(basename "$0") $*" in
     "$STUB_STOPS"*) kill -TERM 0 ;;
     "$STUB_FAILS"*) exit 7 ;;
@@ -63,6 +64,9 @@ class Nightly(unittest.TestCase):
             start_new_session=True,
         )
         self.output = done.stdout + done.stderr
+        leaked = self.log.with_suffix(".leaked")
+        if leaked.exists():
+            self.assertEqual(set(leaked.read_text().split()), set(), "the variables of timed.sh reach what a script runs")
         return done.returncode, self.log.read_text().splitlines()
 
     def rows(self) -> dict[str, tuple[str, str]]:

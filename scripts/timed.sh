@@ -2,14 +2,17 @@
 times=()
 
 # The table of an earlier run whose steps are kept, those that passed; empty for none. `commit` is the one that is checked.
-# `timed_each` hands both to a script that it runs, and the file to which that script writes its own steps.
+# `timed_each` hands both to a script that it runs, and the file to which that script writes its own steps; they are for that
+# script alone, and not for what it runs.
 kept=${GPUFEED_KEPT-}
 commit=${GPUFEED_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}
+written_steps=${GPUFEED_STEPS-}
+unset GPUFEED_KEPT GPUFEED_COMMIT GPUFEED_STEPS
 
 # Adds a step: its seconds, its exit status or -1 where it was left out, its commit, its command.
 add_step() {
     times+=("$*")
-    if [ -n "${GPUFEED_STEPS-}" ]; then printf '%s\n' "$*" >>"$GPUFEED_STEPS"; fi
+    if [ -n "$written_steps" ]; then printf '%s\n' "$*" >>"$written_steps"; fi
 }
 
 # timed COMMAND...: runs it, and gives its exit status. A step that is kept is not run again.

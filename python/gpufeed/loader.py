@@ -53,7 +53,7 @@ class DataLoader(Positioned):
       attribute ``thread_safe`` of the object says the same.
     - ``exit_timeout`` (5): seconds that closing an iteration, and the interpreter's exit, wait for threads inside such an object.
       Where a read of an iteration that was closed has the object's turn and does not return, a later one ends with an error after
-      as long, and at least a second.
+      as long, and at least 5 seconds.
     - ``workers``, ``queue_depth``, ``slot_bytes``, ``memory_budget``, ``cache`` (``"host:16G"``, ``"device:8G"``),
       ``cache_in_bytes``, ``seek_indexes``, ``seek_memory``, ``exif``, ``truncated``, ``max_pixels``, ``max_decode_bytes``, ``scaled_decode``, ``semantics``, ``execute``
 

@@ -101,7 +101,9 @@ def _label(label: Any, index: int) -> int | list[float] | None:
             f"the label of sample {index} is {_kind(label)}; labels are class numbers, vectors of floats or None"
         )
     if isinstance(label, float):
-        return [label]
+        if not abs(label) <= 2**24:
+            _check_numbers([label], index)
+        return [float(label)]
     if getattr(getattr(label, "dtype", None), "kind", None) in ("b", "i", "u") and getattr(label, "size", 0) == 1:
         # NumPy's bool_ and arrays of one whole number are classes, as torch's tensors of one are.
         label = int(label.item())
@@ -119,13 +121,22 @@ def _label(label: Any, index: int) -> int | list[float] | None:
         if any(isinstance(value, (str, bytes)) for value in values):
             raise TypeError
         floats = [float(value) for value in values]
-    except (TypeError, ValueError, OverflowError):
+    except OverflowError:
+        _check_numbers(values, index)
+        raise
+    except (TypeError, ValueError):
         raise TypeError(
             f"the label of sample {index} is {_kind(label)}; labels are class numbers, vectors of floats or None"
         ) from None
-    if floats and not max(map(abs, floats)) <= 2**24:
+    if floats and not _is_held(label) and not max(map(abs, floats)) <= 2**24:
         _check_numbers(values, index)
     return floats
+
+
+def _is_held(label: Any) -> bool:
+    """True for an array or tensor of a type whose numbers float32 holds, all of them."""
+    dtype = getattr(label, "dtype", None)
+    return str(dtype).removeprefix("torch.") == "float32" or getattr(dtype, "itemsize", 8) <= 2
 
 
 def _check_numbers(values: list[Any], index: int) -> None:
@@ -134,13 +145,14 @@ def _check_numbers(values: list[Any], index: int) -> None:
     for value in values:
         number = int(value) if isinstance(value, numbers.Integral) else float(value)
         try:
-            near = struct.unpack("<f", struct.pack("<f", number))[0]
+            near = struct.unpack("<f", struct.pack("<f", float(number)))[0]
         except OverflowError:
             near = None
-        is_id = isinstance(number, int) or (number.is_integer() and abs(number) < 2**64)
+        # Beyond 64 bits a whole number is a magnitude.
+        is_id = abs(number) < 2**64 and (isinstance(number, int) or number.is_integer())
         if near is None or (is_id and near != number):
             becomes = "it is outside of its range" if near is None else f"it would become {near:.0f}"
             raise ValueError(
-                f"the label of sample {index} has the number {value}, which float32 does not hold: {becomes}; scale such numbers, "
+                f"the label of sample {index} has the number {value!s:.40}, which float32 does not hold: {becomes}; scale such numbers, "
                 "or give ids as class numbers"
             )

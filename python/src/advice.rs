@@ -14,7 +14,7 @@ const WORDS: [(&str, &str); 5] = [
 
 /// Advice that only Rust code can follow, and what a script in Python does instead. Each is a whole phrase, so that no path or
 /// text of a user's has it by chance; `tests/test_advice.py` compares them with the library.
-const PHRASES: [(&str, &str); 55] = [
+const PHRASES: [(&str, &str); 56] = [
     ("; choose one with TarShardsBuilder::extensions", "; choose one with extensions="),
     (
         ", and that ending can be chosen with TarShardsBuilder::extensions",
@@ -42,6 +42,7 @@ const PHRASES: [(&str, &str); 55] = [
         "or say which hold for all of them with ParquetBuilder::classes",
         "or say which hold for all of them with class_names=",
     ),
+    ("or open one split alone (ParquetBuilder::split)", "or open one split alone (split=)"),
     ("name these with ImageList::builder().label_columns([..])", "name these with label_column=[..]"),
     (
         "(ImageList::builder().class_names(true) takes such texts as names)",

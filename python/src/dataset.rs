@@ -150,6 +150,7 @@ impl Dataset {
             turns: of_data,
             warned,
             usable,
+            raised: Mutex::default(),
         };
         let data = Mutex::new(Some(Data::Python(Arc::new(data))));
         Ok(Dataset { data, test: None, source: Source::Wrapped, turns: Some(turns), description })

@@ -39,7 +39,7 @@ mod _gpufeed {
     #[pymodule_export]
     use super::process::{command, end_all, open_runs};
     #[pymodule_export]
-    use super::run::Run;
+    use super::run::{Run, warn_of_library};
     #[pymodule_export]
     use super::shard::launched;
     #[pymodule_export]

@@ -58,9 +58,6 @@ impl Loader {
         let loader = self.loader(py)?;
         let turns = self.dataset.get().turns();
         refuse_inside(turns)?;
-        if let Some(turns) = turns {
-            turns.set_patience(self.exit_timeout);
-        }
         guard(py, || {
             let epochs = py.detach(|| start(&loader)).map_err(|error| errors::to_python(py, &error))?;
             let (workers, epoch) = (loader.stats().workers, epochs.state().epoch());
@@ -84,6 +81,9 @@ impl Loader {
             // More than a century is for ever.
             let seconds = settings.exit_timeout.unwrap_or(EXIT_TIMEOUT).clamp(0.0, 4e9);
             let exit_timeout = Duration::from_secs_f64(seconds);
+            if let Some(turns) = dataset.get().turns() {
+                turns.set_patience(exit_timeout);
+            }
             let hook = Arc::clone(&buffers) as Arc<dyn HostBufferHook>;
             let loader = py.detach(|| settings.build(data, hook));
             let loader = loader.map_err(|error| errors::to_python(py, &error))?;

@@ -8,9 +8,10 @@ use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView, PyRange, PySequence, PyString};
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::ffi::CString;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most samples that a data set in Python is asked for at once.
 const JOB_SAMPLES: usize = 64;
@@ -32,6 +33,27 @@ pub(crate) struct PythonDataset {
     pub(crate) warned: AtomicBool,
     /// True once `__getitems__` has returned something that is a sample.
     pub(crate) usable: AtomicBool,
+    /// What it raised for before that.
+    pub(crate) raised: Mutex<Raised>,
+}
+
+/// Jobs for which `__getitems__` has raised altogether, and their samples.
+#[derive(Default)]
+pub(crate) struct Raised {
+    jobs: usize,
+    samples: HashSet<usize>,
+}
+
+/// The least jobs and samples that show that `__getitems__` is wrong: what fails for a while, such as a connection, fails for fewer.
+const LEAST_JOBS: usize = 3;
+const LEAST_SAMPLES: usize = 6;
+
+impl Raised {
+    /// True once there are enough of them, or all samples of the data set, of which there are `len`. One sample shows nothing.
+    fn are_enough(&self, len: usize) -> bool {
+        let (samples, all) = (self.samples.len(), self.samples.len() == len);
+        samples > 1 && (all || self.jobs >= LEAST_JOBS && samples >= LEAST_SAMPLES)
+    }
 }
 
 /// The ways in which the object gives samples.
@@ -53,6 +75,8 @@ struct Owned {
 
 /// Why a sample was not read.
 enum Failed {
+    /// Its run is to stop.
+    Stops,
     /// An exception that is this sample's.
     Sample(PyErr),
     /// An exception that ends the run: `KeyboardInterrupt` and its like, and what is wrong with the data set itself.
@@ -69,6 +93,7 @@ impl Failed {
 
     fn again(&self, py: Python<'_>) -> Failed {
         match self {
+            Failed::Stops => Failed::Stops,
             Failed::Sample(error) => Failed::Sample(error.clone_ref(py)),
             Failed::Run(error) => Failed::Run(error.clone_ref(py)),
         }
@@ -78,6 +103,7 @@ impl Failed {
 impl From<Failed> for Error {
     fn from(failed: Failed) -> Error {
         match failed {
+            Failed::Stops => ErrorKind::Fatal { source: "the run has ended".into() },
             Failed::Sample(error) => ErrorKind::Foreign { source: Box::new(error) },
             Failed::Run(error) => ErrorKind::Fatal { source: Box::new(error) },
         }
@@ -100,12 +126,12 @@ impl PythonDataset {
     }
 
     /// Works with the object, in its turn and under the interpreter's lock.
-    fn inside<T>(&self, work: impl FnOnce(Python<'_>) -> T) -> Result<T, Error> {
+    fn inside<T>(&self, work: impl FnOnce(Python<'_>) -> T) -> Result<T, Failed> {
         let refused = |refused| match refused {
-            Refused::Stops => Error::from(ErrorKind::Fatal { source: "the run has ended".into() }),
-            Refused::Inside => Failed::Run(inside_itself()).into(),
-            Refused::Stuck(time) => Failed::Run(stuck(time)).into(),
-            Refused::Interrupted(error) => Failed::Run(error).into(),
+            Refused::Stops => Failed::Stops,
+            Refused::Inside => Failed::Run(inside_itself()),
+            Refused::Stuck(time) => Failed::Run(stuck(time)),
+            Refused::Interrupted(error) => Failed::Run(error),
         };
         let _inside: Inside<'_> = self.turns.enter().map_err(refused)?;
         Ok(attach(work))
@@ -236,16 +262,27 @@ impl PythonDataset {
         each
     }
 
-    /// The end of the run where `__getitems__` has raised for each of these samples, has given none before, and `__getitem__`
-    /// gives the first of them: the method is wrong and not the samples, for which others would stand in.
+    /// The end of the run where `__getitems__` has raised for each of these samples and for those of other jobs, has given none
+    /// yet, and `__getitem__` gives the first of these: the method is wrong and not the samples, for which others would stand in. Or
+    /// where `__getitem__` raises what ends a run.
     fn wrong_together(&self, py: Python<'_>, together: &PyErr, indices: &[usize]) -> Option<Failed> {
         let index = *indices.first().filter(|_| self.has.single && !self.usable.load(Ordering::Relaxed))?;
-        self.single(py, index).ok()?;
+        let samples = {
+            let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
+            raised.jobs += 1;
+            raised.samples.extend(indices);
+            if raised.are_enough(self.len) { raised.samples.len() } else { return None }
+        };
+        match self.single(py, index) {
+            Ok(_) => {}
+            Err(Failed::Sample(_)) => return None,
+            Err(ends) => return Some(ends),
+        }
         let name = self.object.bind(py).get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
         let text = format!(
             "__getitems__ of {name} has raised {together} for each of {} indices, while __getitem__ gives sample {index}: it returns \
              a list with one (image, label) for each index, in their order; mend or remove it",
-            indices.len()
+            samples
         );
         let error = PyTypeError::new_err(text);
         error.set_cause(py, Some(together.clone_ref(py)));
@@ -314,8 +351,12 @@ impl gpufeed::Dataset for PythonDataset {
 
     fn begin_job(&self, indices: &[usize]) {
         let address = self.address();
-        // Where a read cannot begin at all, `read` meets the same error.
-        let read = self.inside(|py| self.several(py, indices)).unwrap_or_default();
+        // Where the job's turn does not come, its samples do not wait for it once more.
+        let read = match self.inside(|py| self.several(py, indices)) {
+            Ok(read) => read,
+            Err(Failed::Stops) => indices.iter().map(|_| Err(Failed::Stops)).collect(),
+            Err(refused) => attach(|py| indices.iter().map(|_| Err(refused.again(py))).collect()),
+        };
         JOB.set(indices.iter().zip(read).map(|(&index, sample)| (address, index, sample)).collect());
     }
 

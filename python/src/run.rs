@@ -173,6 +173,16 @@ impl Run {
         warn(py, &text)
     }
 
+    /// Ends the run and waits for its threads.
+    fn end(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.run.owner.is_here() {
+            return Ok(());
+        }
+        refuse_inside(self.run.turns.as_ref())?;
+        let ending = py.detach(|| self.run.begin_end());
+        self.wait_for(py, ending)
+    }
+
     /// Waits for the threads of a run that ends, as long as `exit_timeout`. Ctrl-C ends the wait.
     fn wait_for(&self, py: Python<'_>, ending: Ending) -> PyResult<()> {
         while !py.detach(|| ending.wait(ROUND)) {
@@ -210,6 +220,7 @@ pub(crate) const SAID: &[(&str, &str)] = &[
 
 /// Warns of what the library has logged since the last call: what files that are opened late do not read, a cache that cannot be
 /// written, links that are not followed, and its like.
+#[pyfunction]
 pub(crate) fn warn_of_library(py: Python<'_>) -> PyResult<()> {
     while let Some(text) = collected_warning() {
         warn(py, &format!("gpufeed: {}", advice::phrases(&text)))?;
@@ -240,8 +251,8 @@ impl Run {
             // Nothing comes after the last batch, or after an error.
             ended => {
                 self.run.finished.store(true, Ordering::Relaxed);
-                let waited = self.close(py);
-                let Some(Err(error)) = ended else { return waited.map(|()| None) };
+                let waited = self.end(py);
+                let Some(Err(error)) = ended else { return waited.and_then(|()| warn_of_library(py)).map(|()| None) };
                 let error = errors::to_python(py, &error);
                 return Err(match waited {
                     Ok(()) => error,
@@ -276,13 +287,9 @@ impl Run {
     }
 
     /// Ends the run and waits for its threads, as long as `exit_timeout`. Ctrl-C ends the wait; the threads then end by
-    /// themselves.
+    /// themselves. Says what the library has logged.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.run.owner.is_here() {
-            return Ok(());
-        }
-        refuse_inside(self.run.turns.as_ref())?;
-        let ending = py.detach(|| self.run.begin_end());
-        self.wait_for(py, ending)
+        self.end(py)?;
+        warn_of_library(py)
     }
 }

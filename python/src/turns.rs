@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 /// How long a thread waits for its turn before it looks whether its run is to stop.
 const ROUND: Duration = Duration::from_millis(50);
 
-/// The least time that a read which its run has left may keep the turn from others: most reads return within it.
-const LEAST_PATIENCE: Duration = Duration::from_secs(1);
+/// The least time that a read whose run has ended may keep the turn from others: slow reads return within it.
+const LEAST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The turn of one object.
 #[derive(Default)]
@@ -54,7 +54,7 @@ pub(crate) struct Turns {
     parts: Arc<[usize]>,
     /// Nanoseconds that threads have waited for a turn.
     waited: AtomicU64,
-    /// Nanoseconds for which a read that its run has left may keep a turn.
+    /// Nanoseconds for which a read whose run has ended may keep a turn.
     patience: AtomicU64,
 }
 
@@ -64,7 +64,7 @@ pub(crate) enum Refused {
     Inside,
     /// The run of this thread is to stop.
     Stops,
-    /// A read that its run has left has kept the turn for this long.
+    /// A read whose run has ended has kept the turn for this long.
     Stuck(Duration),
     /// A signal of Python's has come while this thread waited, which is no worker.
     Interrupted(PyErr),
@@ -93,7 +93,7 @@ impl Turns {
         Turns { turns, parts, waited: AtomicU64::new(0), patience: AtomicU64::new(LEAST_PATIENCE.as_nanos() as u64) }
     }
 
-    /// Sets for how long a read that its run has left may keep a turn from others.
+    /// Sets for how long a read whose run has ended may keep a turn from others: this time, and 5 s at least.
     pub(crate) fn set_patience(&self, time: Duration) {
         let nanoseconds = u64::try_from(time.max(LEAST_PATIENCE).as_nanos()).unwrap_or(u64::MAX);
         self.patience.store(nanoseconds, Ordering::Relaxed);
@@ -117,7 +117,7 @@ impl Turns {
         if taken.is_some() {
             let began = Instant::now();
             let patience = Duration::from_nanos(self.patience.load(Ordering::Relaxed));
-            // Since when a read that its run has left has the turn.
+            // Since when a read whose run has ended has the turn.
             let mut left: Option<Instant> = None;
             while let Some(read) = &*taken {
                 left = read.is_left().then(|| left.unwrap_or_else(Instant::now));

@@ -127,6 +127,10 @@ def test_what_a_data_set_returns() -> None:
     pixels = numpy.zeros((4, 4, 3), numpy.uint8)
     for number in (2**24 + 1, -(2**24) - 1, 2**53 + 1, float(2**24 + 1), 1e40, numpy.float64(2**32 + 1)):
         bad((pixels, [0.0, number]), "label of sample .* has the number .*, which float32 does not hold")
+    # A single float is a vector of one.
+    for number in (1e40, 16777217.0, numpy.float64(-1e40), numpy.float64(2**32 + 1), numpy.array(1e40), 10**400):
+        label = [number] if isinstance(number, int) else number
+        bad((pixels, label), "label of sample .* has the number .*, which float32 does not hold")
     bad((pixels, numpy.array([16777217])[None].repeat(2, 1)[0]), "would become 16777216; scale such numbers, or give ids")
     bad((pixels, "cat"), "label of sample .* is the text 'cat'; labels are class numbers")
     bad((pixels, -1), "label of sample .* is -1; class numbers run from 0")

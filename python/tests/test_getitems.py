@@ -166,19 +166,54 @@ def test_items_that_fail_later_are_failures_of_their_samples() -> None:
     assert failed == set(range(16, 40))
 
 
-@pytest.mark.parametrize("on_error", ["skip", "fail", 1.0])
-@pytest.mark.parametrize("batch_size", [1, 8])
-def test_one_that_raises_for_every_index_ends_the_run(batch_size: int, on_error: Any) -> None:
-    """Fewer than 100 samples are too few for a share of failures: all would be replaced, by `__getitem__`."""
+class Raises(Several):
+    """`__getitems__` fails in each of its first calls, for ever by default."""
 
-    class Raises(Several):
-        def __getitems__(self, indices: list[int]) -> Any:
+    def __init__(self, count: int, calls: float = float("inf")) -> None:
+        super().__init__(count)
+        self.left = calls
+
+    def __getitems__(self, indices: list[int]) -> Any:
+        self.left -= 1
+        if self.left >= 0:
             raise KeyError("no such column")
+        return super().__getitems__(indices)
 
-    made = loader(Raises(40), on_error=on_error, shuffle=True, batch_size=batch_size)
+
+def quiet(made: gpufeed.DataLoader) -> list[Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [*made.batches()]
+
+
+@pytest.mark.parametrize("on_error", ["skip", 1.0])
+@pytest.mark.parametrize(("count", "batch_size"), [(40, 1), (40, 2), (40, 8), (12, 8), (4, 4), (2, 1)])
+def test_one_that_raises_for_every_index_ends_the_run(count: int, batch_size: int, on_error: Any) -> None:
+    """Fewer than 100 samples are too few for a share of failures: all would be replaced, by `__getitem__`."""
     words = r"__getitems__ of Raises has raised KeyError: 'no such column' for each of \d+ indices, while __getitem__ gives sample"
     with pytest.raises(gpufeed.DataError, match=words):
-        list(made.batches())
+        quiet(loader(Raises(count), on_error=on_error, shuffle=True, batch_size=batch_size))
+
+
+def test_a_few_calls_that_raise_are_failures_of_their_samples() -> None:
+    # A connection that fails for a while: five jobs of one sample, or one job and each of its samples.
+    for batch_size, calls, failed in ((1, 5, 5), (8, 9, 8)):
+        made = loader(Raises(40, calls), on_error=1.0, batch_size=batch_size, workers=1)
+        batches = quiet(made)
+        assert sum(len(batch.failures) for batch in batches) <= failed and sum(len(batch) for batch in batches) == 40
+        assert any(batch.failures for batch in batches)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt("mine"), SystemExit(3)])
+def test_what_ends_a_run_ends_it_where_both_methods_raise(error: BaseException) -> None:
+    class Ends(Raises):
+        def __getitem__(self, index: int) -> Any:
+            raise error
+
+    for settings in ({"on_error": "fail", "batch_size": 4, "workers": 1}, {"on_error": 1.0}):
+        with pytest.raises(type(error)) as raised:
+            quiet(loader(Ends(4), **settings))
+        assert raised.value is error
 
 
 def test_samples_that_fail_by_both_methods_are_failures() -> None:

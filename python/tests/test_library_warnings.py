@@ -29,7 +29,7 @@ def late(path: Path) -> tuple[Path, Path]:
     path.mkdir()
     members = {number: {f"{number}.jpg": jpeg(number), f"{number}.cls": b"0"} for number in range(3)}
     for number, of_shard in members.items():
-        more = {"2.xyz": b"?", "__x__.jpg": b"?"} if number == 2 else {}
+        more = {"2.xyz": b"?", "__x__/1.jpg": b"?"} if number == 2 else {}
         tar(path / f"{number}.tar", of_shard | more)
     counts = path / "sizes.json"
     counts.write_text(json.dumps({f"{number}.tar": 1 for number in range(3)}))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from typing import Any
 
 import numpy
@@ -138,9 +139,11 @@ print(time.monotonic() - began < 3)
     assert "after their run was closed, threads are still inside the data set" in error
 
 
-def test_a_run_over_a_stuck_object_ends() -> None:
+@pytest.mark.parametrize("together", [False, True])
+def test_a_run_over_a_stuck_object_ends(together: bool) -> None:
     status, out, error, _ = ended(
         STUCK.replace("HOW", HOWS["sleeps"])
+        + ("    def __getitems__(self, indices):\n        return [self[index] for index in indices]\n" if together else "")
         + """
 import warnings
 warnings.simplefilter("ignore")
@@ -159,14 +162,37 @@ for use in (
         use()
         print("no error")
     except gpufeed.RunError as error:
-        print(error.kind, "exit_timeout= says how long" in str(error), time.monotonic() - began < 8)
-"""
+        # After 5 s, and not once more for the job's samples.
+        print(error.kind, "exit_timeout= says how long" in str(error), 4 < time.monotonic() - began < 9)
+""",
+        timeout=90,
     )
     assert (status, out) == (0, "Stuck True True\n" * 4), (out, error)
 
 
+def test_a_slow_read_that_was_left_ends_no_later_epoch() -> None:
+    class Slow(Numbered):
+        slept = False
+
+        def __getitem__(self, index: int) -> Any:
+            if index == 9 and not self.slept:
+                self.slept = True
+                time.sleep(2)
+            return super().__getitem__(index)
+
+    data = Slow(12)
+    made = gpufeed.DataLoader(data, recipe=NUMBERED, batch_size=4, workers=1, exit_timeout=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for batch in made.batches():
+            while not data.slept:
+                time.sleep(0.01)
+            break
+        assert sum(len(batch) for batch in made.batches()) == 12
+
+
 def test_a_run_waits_for_another_loader_that_reads_slowly() -> None:
-    """Only a read that its run has left is given up: this one has its turn for longer than `exit_timeout`."""
+    """Only a read whose run has ended is given up: this one has its turn for longer than `exit_timeout`."""
     entered, leave = threading.Event(), threading.Event()
 
     class Slow(Numbered):

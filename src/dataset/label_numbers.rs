@@ -4,8 +4,10 @@
 //! A fraction is rounded, as 0.1 always is; a whole number has to stay as it is. Texts of numbers with a point or an exponent
 //! may also be the shortest ones of the f32 that they become, as programs write f32.
 
-/// Whole numbers of more than 64 bits are magnitudes, and no ids.
-const IDS: f64 = 18_446_744_073_709_551_616.0;
+use crate::quote::shortened;
+
+/// Whole numbers of more than 64 bits are magnitudes, and no ids, whichever way they are written.
+const IDS: u128 = 1 << 64;
 
 /// Returns a number as f32.
 ///
@@ -14,16 +16,17 @@ const IDS: f64 = 18_446_744_073_709_551_616.0;
 pub(super) fn of_float(number: f64) -> Result<f32, String> {
     let near = number as f32;
     if number.is_finite() && !near.is_finite() {
-        return Err(format!("the number {number:e} is outside the range of f32, which labels of numbers have"));
+        return Err(outside(format_args!("{number:e}")));
     }
-    let is_id = number.fract() == 0.0 && number.abs() < IDS;
+    let is_id = number.fract() == 0.0 && number.abs() < IDS as f64;
     if is_id && f64::from(near) != number { Err(rounded(number, near)) } else { Ok(near) }
 }
 
 /// As [`of_float`], of a whole number.
 pub(super) fn of_whole(number: i128) -> Result<f32, String> {
     let near = number as f32;
-    if near as i128 == number { Ok(near) } else { Err(rounded(number, near)) }
+    let held = number.unsigned_abs() >= IDS || near as i128 == number;
+    if held { Ok(near) } else { Err(rounded(number, near)) }
 }
 
 /// As [`of_float`], of a number that was a text with a point or an exponent.
@@ -36,6 +39,10 @@ fn of_written(number: f64) -> Result<f32, String> {
 /// Reads a number; `None` for another text.
 pub(super) fn of_text(text: &str) -> Option<Result<f32, String>> {
     let near: f32 = text.parse().ok()?;
+    // Infinity has letters alone.
+    if near.is_infinite() && text.contains(|c: char| c.is_ascii_digit()) {
+        return Some(Err(outside(shortened(text))));
+    }
     Some(match (text.parse::<i128>(), text.parse::<f64>()) {
         (Ok(whole), _) => of_whole(whole),
         // Rounded once, and not to f64 before.
@@ -51,6 +58,10 @@ pub(super) fn of_json(value: &serde_json::Value) -> Option<Result<f32, String>> 
         Some(whole) => of_whole(whole),
         None => of_written(value.as_f64()?),
     })
+}
+
+fn outside(number: impl std::fmt::Display) -> String {
+    format!("the number {number} is outside the range of f32, which labels of numbers have")
 }
 
 fn rounded(number: impl std::fmt::Display, near: f32) -> String {
@@ -71,6 +82,13 @@ mod tests {
             let expected: f32 = text.parse().unwrap();
             assert_eq!(of_text(text).unwrap(), Ok(expected), "{text}");
             assert_eq!(of_float(text.parse().unwrap()), Ok(expected), "{text}");
+        }
+        // Magnitudes: beyond 64 bits a whole number is no id.
+        for text in ["18446744073709551617", "-100000000000000000001", "100000000000000000000000000000000000001"] {
+            let expected: f32 = text.parse().unwrap();
+            assert_eq!(of_text(text).unwrap(), Ok(expected), "{text}");
+            assert_eq!(of_json(&serde_json::from_str(text).unwrap()).unwrap(), Ok(expected), "{text}");
+            assert_eq!(of_whole(text.parse().unwrap()), Ok(expected), "{text}");
         }
         // What programs write of an f32.
         for number in [f32::MAX, 1.2e15, 3.3e10, -1.5e38, 16_777_220.0] {
@@ -94,9 +112,11 @@ mod tests {
             assert!(reason.contains("does not hold 16777217: it would become 16777216;"), "{reason}");
         }
         assert!(of_float(4_294_967_300.0).is_err());
-        for text in ["1e40", "-3.5e38"] {
+        let long = format!("1{}", "0".repeat(400));
+        for text in ["1e40", "-3.5e38", "1e400", &long] {
             assert!(of_text(text).unwrap().unwrap_err().contains("outside the range of f32"), "{text}");
         }
+        assert!(of_text(&long).unwrap().unwrap_err().len() < 200);
         assert!(of_text("cat").is_none() && of_json(&serde_json::json!("1")).is_none());
     }
 }

@@ -77,7 +77,8 @@ fn shards_that_are_opened_late_are_compared_with_the_first_one() {
     for (names, fine) in [
         (&[a, b, a, b][..], &[0, 2][..]),
         (&[a, "", b, a], &[0, 1, 3]),
-        (&["", b, "", a], &[0, 2]),
+        // The first shard has none, which is no contradiction.
+        (&["", b, "", a], &[0, 1, 2, 3]),
         (&[b, b, b, a], &[0, 1, 2]),
     ] {
         let folder = with_names(names);
@@ -109,6 +110,38 @@ fn shards_that_are_opened_late_are_compared_with_the_first_one() {
             assert_eq!(labels(&builder.open(folder.path()).unwrap()), vec![Label::Class(1); 4]);
         }
     }
+}
+
+#[test]
+fn shards_are_read_although_the_first_one_is_not() {
+    let (a, b) = ("cat\ndog\n", "dog\ncat\n");
+    let folder = with_names(&[a, b, a]);
+    fs::write(folder.path().join("classes.txt"), "x\ny\n").unwrap();
+    let open = || builder().counts(folder.path().join("sizes.json")).open(folder.path()).unwrap();
+    let read = |data: &TarShards, index: usize| data.read(index, &mut Vec::new()).map(|sample| sample.label);
+    let unlike = |data: &TarShards| names_two(&refused(read(data, 1)), folder.path(), [0, 1]);
+
+    // It cannot be opened: the others are compared once it can.
+    let (first, away) = (folder.path().join("0.tar"), folder.path().join("0.away"));
+    let data = open();
+    fs::rename(&first, &away).unwrap();
+    for index in [1, 2, 1, 2] {
+        assert_eq!(read(&data, index).unwrap(), Label::Class(1), "{index}");
+    }
+    assert!(refused(read(&data, 0)).contains("0.tar"));
+    fs::rename(&away, &first).unwrap();
+    assert_eq!(read(&data, 0).unwrap(), Label::Class(1));
+    unlike(&data);
+    assert_eq!(read(&data, 2).unwrap(), Label::Class(1));
+    unlike(&data);
+
+    // It has fewer samples than was said: its names are known.
+    fs::write(folder.path().join("sizes.json"), "{\"0.tar\": 2, \"1.tar\": 1, \"2.tar\": 1}").unwrap();
+    let data = open();
+    let others = [2, 3].map(|index| read(&data, index).map_err(|error| error.to_string()));
+    names_two(others[0].as_ref().unwrap_err(), folder.path(), [0, 1]);
+    assert_eq!(others[1], Ok(Label::Class(1)));
+    assert!(refused(read(&data, 0)).contains("0.tar"));
 }
 
 #[cfg(feature = "parquet")]
@@ -143,6 +176,7 @@ fn parquet_files_and_splits_with_other_names_are_refused() {
     let error = refused(open().parts(folder.path()).map(|_| ()));
     assert!(error.contains("test-00000-of-00001.parquet, names of classes: its 2 names"), "{error}");
     assert!(error.contains("class 1 is called \"wug\" here and called \"dog\" there"), "{error}");
+    assert!(error.contains("or open one split alone (ParquetBuilder::split)"), "{error}");
     assert!(open().classes(["a", "b"]).parts(folder.path()).is_ok());
     write("test-00000-of-00001.parquet", &[]);
     assert!(open().parts(folder.path()).is_ok());

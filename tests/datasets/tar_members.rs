@@ -159,20 +159,30 @@ fn images_with_reserved_names_are_counted() {
     let members = [
         ("a.jpg", ""),
         ("a.cls", "0"),
+        ("__meta__/x.jpg", ""),
+        ("__meta__/b/y.left.PNG", ""),
+        ("__meta__/y.cls", "7"),
+        ("__meta__", ""),
+        ("__meta__.cls", "7"),
         ("__x__.jpg", ""),
-        ("b/__y__.left.PNG", ""),
-        ("__meta__.json", "{}"),
+        ("__x__.cls", "1"),
+        ("__meta__.json", "{\"label\": 7}"),
         ("__z__.jpg.txt", ""),
+        ("b/__y__/c.jpg", ""),
+        ("b/__y__/c.cls", "2"),
         ("____.jpg", ""),
-        ("____.cls", "1"),
+        ("____.cls", "3"),
     ];
     let data = open(&[&members], false).unwrap();
-    assert_eq!((keys(&data), labels(&data)), (vec!["a".into(), "____".into()], [0, 1].map(Label::Class).to_vec()));
+    assert_eq!(keys(&data), ["a", "__x__", "b/__y__/c", "____"].map(String::from));
+    assert_eq!(labels(&data), [0, 1, 2, 3].map(Label::Class));
     let said = said(&data);
-    let expected = "2 images called __..__, which WebDataset ignores, are not read; the first is __x__.jpg";
+    let expected =
+        "2 images below folders called __..__, which WebDataset skips, are not read; the first is __meta__/x.jpg";
     assert_eq!(said[1..], [expected]);
-    let nothing = refused(open(&[&[("__x__.jpg", ""), ("__x__.cls", "1")]], true));
-    assert!(nothing.contains("1 image called __..__, which WebDataset ignores, is not read: __x__.jpg"), "{nothing}");
+    let nothing = refused(open(&[&[("__x__/1.jpg", ""), ("__x__/1.cls", "1")]], true));
+    let expected = "1 image below folders called __..__, which WebDataset skips, is not read: __x__/1.jpg";
+    assert!(nothing.contains(expected), "{nothing}");
 }
 
 #[test]

@@ -36,23 +36,36 @@ static COMMANDS: AtomicUsize = AtomicUsize::new(0);
 /// The warnings that are collected, and those that wait for [`collected`]; `None` where nobody collects.
 static COLLECTED: Mutex<Option<Collected>> = Mutex::new(None);
 
-/// The most different warnings that are collected in a process.
+/// The most warnings that wait, and the most that are remembered so that each is said once: the oldest are forgotten.
 const MOST_COLLECTED: usize = 100;
 
 #[derive(Default)]
 struct Collected {
-    all: HashSet<String>,
+    known: VecDeque<String>,
     waiting: VecDeque<String>,
+    /// True if some were left out since the last one that waited was taken.
+    more: bool,
 }
 
 impl Collected {
     fn add(&mut self, line: String) {
-        if self.all.len() > MOST_COLLECTED || !self.all.insert(line.clone()) {
+        if self.known.contains(&line) {
             return;
         }
-        let more = "there are more warnings, which are not shown".to_owned();
-        let line = if self.all.len() > MOST_COLLECTED { more } else { line };
+        if self.waiting.len() == MOST_COLLECTED {
+            self.more = true;
+            return;
+        }
+        if self.known.len() == MOST_COLLECTED {
+            self.known.pop_front();
+        }
+        self.known.push_back(line.clone());
         self.waiting.push_back(line);
+    }
+
+    fn take(&mut self) -> Option<String> {
+        let more = || "there are more warnings, which are not shown".to_owned();
+        self.waiting.pop_front().or_else(|| std::mem::take(&mut self.more).then(more))
     }
 }
 
@@ -79,9 +92,9 @@ fn is_collected(metadata: &Metadata<'_>) -> bool {
     is_warning(metadata) && !left_out
 }
 
-/// The next warning that was collected, each once in the process.
+/// The next warning that was collected; one that is said again comes once.
 pub fn collected() -> Option<String> {
-    unpoisoned(&COLLECTED).as_mut()?.waiting.pop_front()
+    unpoisoned(&COLLECTED).as_mut()?.take()
 }
 
 /// Warnings are printed as long as this lives.
@@ -196,7 +209,7 @@ impl Subscriber for Warnings {
                 None => self.print(text()),
             }
         } else if is_collected(metadata) {
-            // Not under the lock: it is an error's text, which may be a long way to.
+            // Not under the lock, as formatting an error may take other locks.
             let text = text();
             if let Some(collected) = unpoisoned(&COLLECTED).as_mut() {
                 collected.add(text);
@@ -286,5 +299,34 @@ impl Visit for Line {
 
     fn record_str(&mut self, field: &Field, value: &str) {
         self.record_debug(field, &format_args!("{value}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_collected_has_bounds_and_goes_on() {
+        let mut collected = Collected::default();
+        let all = |collected: &mut Collected| std::iter::from_fn(|| collected.take()).collect::<Vec<_>>();
+        let text = |number: usize| format!("file {number}");
+        (0..3).chain(0..3).for_each(|number| collected.add(text(number)));
+        assert_eq!(all(&mut collected), [0, 1, 2].map(text));
+        collected.add(text(1));
+        assert!(all(&mut collected).is_empty(), "it was said");
+
+        (3..1000).for_each(|number| collected.add(text(number)));
+        let said = all(&mut collected);
+        assert_eq!(said.len(), MOST_COLLECTED + 1);
+        assert_eq!((&said[0], &said[99]), (&text(3), &text(102)));
+        assert_eq!(said[100], "there are more warnings, which are not shown");
+
+        // Many texts ago is no reason to be silent.
+        collected.add(text(2000));
+        collected.add(text(1));
+        collected.add(text(102));
+        assert_eq!(all(&mut collected), [2000, 1].map(text));
+        assert_eq!(collected.known.len(), MOST_COLLECTED);
     }
 }

@@ -5,12 +5,12 @@ use std::ffi::OsStr;
 /// Endings of images that are decoded but are not in torchvision's list: files with them are counted.
 const OTHERS: [&str; 8] = [".gif", ".jfif", ".jpe", ".apng", ".dib", ".pnm", ".pbm", ".pam"];
 
-/// Endings of images in formats that no decoder here reads: files with them are counted, too, and `gpufeed doctor` names each.
-pub const NOT_DECODED: [&str; 44] = [
+/// Endings of images in formats that no decoder here reads: files with them are counted, too, and `gpufeed doctor` names each. Those
+/// of drawings, icons and headers (`.svg`, `.ico`, `.hdr`) lie beside images and are left out.
+pub const NOT_DECODED: [&str; 39] = [
     ".heic", ".heif", ".hif", ".avif", ".avifs", ".jxl", ".jp2", ".j2k", ".j2c", ".jpc", ".jpf", ".jpx", ".jpm",
-    ".jph", ".jxr", ".wdp", ".hdp", ".jls", ".bpg", ".flif", ".qoi", ".tga", ".exr", ".hdr", ".dds", ".pcx", ".psd",
-    ".xcf", ".svg", ".ico", ".icns", ".wmf", ".dcm", ".fits", ".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".raf",
-    ".rw2", ".pef", ".srw",
+    ".jph", ".jxr", ".wdp", ".hdp", ".jls", ".bpg", ".flif", ".qoi", ".tga", ".exr", ".dds", ".pcx", ".psd", ".xcf",
+    ".dcm", ".fits", ".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".raf", ".rw2", ".pef", ".srw",
 ];
 
 /// Returns the ending of an image that is not asked for, if a name has one.

@@ -105,7 +105,10 @@ fn label(key: &str, value: &Value, names: bool) -> Result<Parsed, String> {
         })),
         Value::Number(_) => match (class, label_numbers::of_json(value)) {
             (Some(class), _) => Ok(Parsed::Class(class)),
-            (None, Some(number)) => number.map(|number| Parsed::Numbers(vec![number])),
+            (None, Some(Ok(number))) => Ok(Parsed::Numbers(vec![number])),
+            (None, Some(Err(reason))) => {
+                Err(format!("{reason} (ImageList::builder().class_names(true) takes numbers as names)"))
+            }
             (None, None) => Err(no_label(key)),
         },
         Value::String(text) => Parsed::one(text.trim(), names),

@@ -5,6 +5,9 @@ use super::super::labels::Labels;
 use super::columns::{LABELS, called};
 use crate::quote::shortened;
 
+/// What an error says of names that look like numbers.
+const NAMES: &str = "(ImageList::builder().class_names(true) takes such texts as names)";
+
 /// The number of a line, and the error in it.
 pub(super) type Failure = (u64, String);
 
@@ -45,12 +48,12 @@ impl Parsed {
         if let Ok(class) = text.parse() {
             return Ok(Parsed::Class(class));
         }
-        match finite(text) {
-            Some(number) => Ok(Parsed::Numbers(vec![number?])),
+        match of_digits(text) {
+            Some(Ok(number)) => Ok(Parsed::Numbers(vec![number])),
+            Some(Err(reason)) => Err(format!("{reason} {NAMES}")),
             None if is_list(text) => Err(format!(
                 "the label {} is a list of numbers in one text: write each number into a column of its own and name these with \
-                 ImageList::builder().label_columns([..]), or a JSON list into JSON lines (ImageList::builder().class_names(true) \
-                 takes such texts as names)",
+                 ImageList::builder().label_columns([..]), or a JSON list into JSON lines {NAMES}",
                 shortened(text)
             )),
             None => Ok(Parsed::Text(text.to_owned())),
@@ -58,26 +61,25 @@ impl Parsed {
     }
 
     pub(super) fn number(text: &str) -> Result<f32, String> {
-        finite(text).unwrap_or_else(|| {
+        of_digits(text).unwrap_or_else(|| {
             Err(format!("{:?} is not a number, and labels of several columns are numbers", shortened(text)))
         })
     }
 }
 
-/// Reads a finite number; `None` for another text, "inf" and "nan" among them.
-fn finite(text: &str) -> Option<Result<f32, String>> {
-    let finite = text.parse::<f64>().is_ok_and(f64::is_finite);
-    if finite { label_numbers::of_text(text) } else { None }
+/// Reads a number that is written with digits; `None` for another text, "inf" and "nan" among them.
+fn of_digits(text: &str) -> Option<Result<f32, String>> {
+    if text.contains(|c: char| c.is_ascii_digit()) { label_numbers::of_text(text) } else { None }
 }
 
-/// Returns true for numbers in brackets, and for several numbers with blanks, commas, semicolons or bars between them.
+/// Returns true for numbers in brackets, and for several numbers with blanks, commas, semicolons or bars between them; "inf" and
+/// "nan" are numbers there.
 fn is_list(text: &str) -> bool {
-    let brackets = [('[', ']'), ('(', ')'), ('{', '}')];
-    let inside = brackets.iter().find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close));
-    let separates = |c: char| c.is_whitespace() || [',', ';', '|'].contains(&c);
-    let words: Vec<_> = inside.unwrap_or(text).split(separates).filter(|word| !word.is_empty()).collect();
-    let several = words.len() > 1 || inside.is_some() && words.len() == 1;
-    several && words.iter().all(|word| word.parse::<f64>().is_ok_and(f64::is_finite))
+    let is_bracket = |c: char| "[](){}".contains(c);
+    let separates = |c: char| c.is_whitespace() || ",;|".contains(c) || is_bracket(c);
+    let words: Vec<_> = text.split(separates).filter(|word| !word.is_empty()).collect();
+    let several = words.len() > 1 || text.contains(is_bracket) && words.len() == 1;
+    several && words.iter().all(|word| word.parse::<f64>().is_ok())
 }
 
 /// The samples of a list, and where they come from.
@@ -116,7 +118,8 @@ pub(super) fn labels(rows: &[Row]) -> Result<(Labels, Vec<String>), Failure> {
     // A column of 0, 0.5, 1 holds numbers, not classes: whole numbers among others are numbers too.
     let numbers = |row: &Row| match &row.label {
         Parsed::Class(class) => {
-            let number = label_numbers::of_whole(i128::from(*class)).map_err(|reason| (row.line, reason))?;
+            let number = label_numbers::of_whole(i128::from(*class));
+            let number = number.map_err(|reason| (row.line, format!("{reason} {NAMES}")))?;
             Ok(Some(vec![number]))
         }
         Parsed::Numbers(numbers) => Ok(Some(numbers.clone())),

@@ -100,6 +100,9 @@ fn errors_name_the_line() {
         ("a|b\n1.jpg|3\n", 1, "separated by vertical bars"),
         ("a.jpg,1\nb.jpg,16777217\nc.jpg,0.5\n", 2, "f32, which labels of numbers have, does not hold 16777217"),
         ("a.jpg,0.5\nb.jpg,1e40\n", 2, "1e40 is outside the range of f32"),
+        ("path,label\na.jpg,1e400\n", 2, "1e400 is outside the range of f32"),
+        ("path,label\na.jpg,1e40\n", 2, "have (ImageList::builder().class_names(true) takes such texts as names)"),
+        ("{\"path\": \"a\", \"label\": 1e40}", 1, "(ImageList::builder().class_names(true) takes numbers as names)"),
         ("a.jpg,4294967297\n", 1, "does not hold 4294967297"),
         ("{\"path\": \"a\", \"label\": [0, 16777217]}", 1, "does not hold 16777217"),
         ("{\"path\": \"a\", \"label\": [1e40]}", 1, "1e40 is outside the range of f32"),
@@ -130,6 +133,7 @@ fn vectors_come_from_the_columns_that_are_named() {
     let csv = |text: &str| csv(text.as_bytes(), b',', &settings).unwrap_err().1;
     assert!(csv("path,x,y\na,2,z\n").contains("\"z\" is not a number"));
     assert!(csv("path,x,y\na,2,inf\n").contains("\"inf\" is not a number"));
+    assert!(csv("path,x,y\na,2,1e400\n").contains("1e400 is outside the range of f32"));
 }
 
 #[test]
@@ -210,7 +214,20 @@ fn a_key_that_is_missing_is_named() {
 
 #[test]
 fn a_text_of_several_numbers_is_no_name() {
-    for text in ["[1, 2]", "1 2 3", "[0.5]", "(1, 2)", "1;2", "1|2", "1,2", "{1 2}"] {
+    for text in [
+        "[1, 2]",
+        "1 2 3",
+        "[0.5]",
+        "(1, 2)",
+        "1;2",
+        "1|2",
+        "1,2",
+        "{1 2}",
+        "[1, nan]",
+        "[[1, 2], [3, 4]]",
+        "inf 1e400",
+        "[1,2][3]",
+    ] {
         let lists = [format!("path,label\na.jpg,\"{text}\"\n"), format!("{{\"path\": \"a\", \"label\": \"{text}\"}}")];
         for list in lists {
             let reason = read(&list).unwrap_err().1;

@@ -89,8 +89,14 @@ pub(super) fn parse(text: &[u8]) -> Result<Label, NoLabel> {
         return Err(NoLabel::Word);
     }
     let words = inside.unwrap_or(text).split([' ', ',']).filter(|word| !word.is_empty());
-    let numbers = words.map(label_numbers::of_text).collect::<Option<Vec<_>>>().ok_or(NoLabel::Word)?;
+    let numbers = words.map(number).collect::<Option<Vec<_>>>().ok_or(NoLabel::Word)?;
     numbers.into_iter().collect::<Result<Vec<f32>, _>>().map(Label::from).map_err(NoLabel::Number)
+}
+
+/// Reads a number. Digits alone may be those with which `to_string` writes an f32, as gpufeed once packed labels.
+fn number(word: &str) -> Option<Result<f32, String>> {
+    let written = word.parse().ok().filter(|near: &f32| near.to_string() == word);
+    written.map(Ok).or_else(|| label_numbers::of_text(word))
 }
 
 /// Returns the text of a label.
@@ -124,11 +130,16 @@ mod tests {
         assert_eq!(parse(b" 12\n"), Ok(Label::Class(12)));
         assert_eq!(parse(b"0.5 1"), Ok(Label::from(vec![0.5, 1.0])));
         assert_eq!(parse(b"[0.5, 1]"), Ok(Label::from(vec![0.5, 1.0])));
+        // As an earlier version wrote them.
+        let earlier = vec![3.3e10, -1.5e38, f32::MAX];
+        let text = format!("[{},{},{}]", earlier[0], earlier[1], earlier[2]);
+        assert!(text.starts_with("[33000000000,-15000"), "{text}");
+        assert_eq!(parse(text.as_bytes()), Ok(Label::from(earlier)));
         for text in ["", "cat", "a cat", "-1", "1.5", "[a]", "[1", "\u{fffd}"] {
             assert_eq!(parse(text.as_bytes()), Err(NoLabel::Word), "{text}");
         }
         assert_eq!(parse(b"\xff"), Err(NoLabel::Word));
-        for text in ["[16777217]", "0.5 1e40"] {
+        for text in ["[16777217]", "[-9007199254740993]", "0.5 1e40", "[1e400]"] {
             assert!(matches!(parse(text.as_bytes()), Err(NoLabel::Number(_))), "{text}");
         }
     }

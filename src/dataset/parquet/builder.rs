@@ -74,8 +74,8 @@ impl ParquetBuilder {
         self
     }
 
-    /// Names the classes, instead of the key `huggingface` of the first file. Without it, files whose keys name them
-    /// otherwise are an error.
+    /// Names the classes, instead of the key `huggingface` of the first file. Without it, files that have other names of
+    /// classes there are an error.
     #[must_use]
     pub fn classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.settings.classes = names.into_iter().map(Into::into).collect();

@@ -45,7 +45,7 @@ use scan::ParquetFormat;
 /// | the key `huggingface` of the file | which columns these are, and the names of the classes |
 ///
 /// A `ClassLabel` with another name than `label` and its like beside an integer column with such a name is an error, as are files
-/// that name the classes otherwise.
+/// that have other names of classes.
 ///
 /// [`image_column`](ParquetBuilder::image_column) and [`label_column`](ParquetBuilder::label_column) choose other columns.
 /// The `path` is the sample's name where it has one.

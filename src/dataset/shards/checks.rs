@@ -77,7 +77,7 @@ impl<F: ShardFormat> Shards<F> {
     ///
     /// # Errors
     /// The first file cannot be opened.
-    fn decide_texts(&self, number: usize, facts: &LabelFacts) -> Result<bool> {
+    pub(super) fn decide_texts(&self, number: usize, facts: &LabelFacts) -> Result<bool> {
         if let Some(set) = self.settings.text_labels {
             return Ok(*self.texts.get_or_init(|| set));
         }

@@ -2,11 +2,12 @@
 //!
 //! Files are opened in any order and by many threads. What is compared does not depend on it: without `counts` all files
 //! are open before any is compared, and each that has names is compared with the first one that has any; with `counts` each
-//! file is compared with the first file of the set.
+//! file that has names is compared with the first file of the set, if that has any. Where the first file cannot be opened, the others are
+//! compared once it can.
 
 use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 
-use super::described::hash;
 use super::index::Index;
 use super::{ShardFormat, Shards};
 use crate::error::{Error, Result};
@@ -29,27 +30,34 @@ impl<F: ShardFormat> Shards<F> {
     /// Compares the names of a file that is opened late with those of the first file.
     ///
     /// # Errors
-    /// Other names; names where the first file has none.
+    /// Other names.
     pub(super) fn compare_late(&self, number: usize, found: &Index) -> Result<()> {
-        if number == 0 {
-            self.first_names.get_or_init(|| found.classes.clone());
-            return Ok(());
-        }
-        if found.names.is_none() {
+        if number == 0 || found.classes.is_empty() || !self.settings.classes.is_empty() {
             return Ok(());
         }
         if self.first_names.get().is_none() {
-            // Its names may be known although it is refused for another reason.
-            let opened = self.opened(0);
-            if self.first_names.get().is_none() {
-                opened?;
-            }
+            // An error is that of its own samples, and its names may be known all the same.
+            let _ = self.opened(0);
         }
-        let first = self.first_names.get().map(Vec::as_slice).unwrap_or_default();
-        if hash(first) == found.names {
-            return Ok(());
+        *self.files[number].uncompared.lock() = Some(found.classes.clone());
+        if self.first_names.get().is_none() {
+            self.uncompared.store(true, Relaxed);
         }
-        Err(self.unlike((0, first), (number, &found.classes)))
+        self.compare_again(number)
+    }
+
+    /// Compares the names of a file if they are still to be compared and those of the first file are known.
+    ///
+    /// # Errors
+    /// Other names.
+    pub(super) fn compare_again(&self, number: usize) -> Result<()> {
+        let mut uncompared = self.files[number].uncompared.lock();
+        let (Some(names), Some(first)) = (&*uncompared, self.first_names.get()) else { return Ok(()) };
+        if !first.is_empty() && first != names {
+            return Err(self.unlike((0, first), (number, names)));
+        }
+        *uncompared = None;
+        Ok(())
     }
 
     /// Reads the names of a file again, for an error; nothing if that fails.
@@ -58,13 +66,13 @@ impl<F: ShardFormat> Shards<F> {
         read.map(|(_, index)| index.classes).unwrap_or_default()
     }
 
-    /// The error for two files with other names.
+    /// The error for two files that have other names.
     fn unlike(&self, (first, a): (usize, &[String]), (other, b): (usize, &[String])) -> Error {
         let name = |number: usize| self.files[number].name();
-        unlike::<F>((name(first), a), (name(other), b))
+        unlike((name(first), a), (name(other), b), F::CLASSES)
     }
 
-    /// Compares the names of the set with those of another one, such as its test split.
+    /// Compares the names of the set with those of its test split.
     ///
     /// # Errors
     /// Other names.
@@ -74,11 +82,13 @@ impl<F: ShardFormat> Shards<F> {
             return Ok(());
         }
         let file = |set: &Self| set.file(set.own_classes.lock().0).unwrap_or(Path::new("")).to_owned();
-        Err(unlike::<F>((&file(self), names), (&file(other), of_other)))
+        let alone = format!("{}, or open one split alone (ParquetBuilder::split)", F::CLASSES);
+        Err(unlike((&file(self), names), (&file(other), of_other), &alone))
     }
 }
 
-fn unlike<F: ShardFormat>((first, a): (&Path, &[String]), (other, b): (&Path, &[String])) -> Error {
+/// The error for two files that have other names; `ways` are those that a user has besides the same names.
+fn unlike((first, a): (&Path, &[String]), (other, b): (&Path, &[String]), ways: &str) -> Error {
     let at = a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()));
     let called = |names: &[String]| match names.get(at) {
         Some(name) => format!("called {:?}", shortened(name)),
@@ -86,13 +96,12 @@ fn unlike<F: ShardFormat>((first, a): (&Path, &[String]), (other, b): (&Path, &[
     };
     let reason = format!(
         "its {} names of classes are not the {} of {}: class {at} is {} here and {} there, so that labels would mean different \
-         things; give all files the same names, {}",
+         things; give all files the same names, {ways}",
         b.len(),
         a.len(),
         Shown(first.display()),
         called(b),
         called(a),
-        F::CLASSES,
     );
     Error::data_file(other, "names of classes", reason)
 }

@@ -38,7 +38,6 @@ mod spool;
 mod tests;
 
 use std::path::Path;
-#[cfg(feature = "remote")]
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
@@ -123,6 +122,8 @@ pub(super) struct Shards<F> {
     own_classes: Mutex<(usize, Vec<String>)>,
     /// With `counts`, the class names in the first file, once it was opened.
     first_names: OnceLock<Vec<String>>,
+    /// True once a file was opened whose class names could not be compared with those.
+    uncompared: AtomicBool,
     /// Where indexes without a place of their own are, from the first one on.
     #[cfg(feature = "remote")]
     spool: OnceLock<Option<Arc<Spool>>>,
@@ -138,6 +139,8 @@ struct Shard {
     index: Mutex<Option<Arc<Index>>>,
     /// The index of a file that was refused, so that no other read of its samples has it made again.
     refused: OnceLock<Index>,
+    /// The names of its classes, where they are still to be compared with those of the first file.
+    uncompared: Mutex<Option<Vec<String>>>,
     noticed: OnceLock<Noticed>,
 }
 
@@ -286,6 +289,9 @@ impl<F: ShardFormat> Shards<F> {
             Some(file) => file,
             None => self.opened(number)?.0,
         };
+        if self.uncompared.load(Relaxed) {
+            self.compare_again(number)?;
+        }
         let segment = sample / SEGMENT;
         let segment = self.in_use.get(self.segments[number] + segment, || self.read_segment(number, segment))?;
         Ok(FoundSample { file, number, segment, at: sample % SEGMENT, texts: self.texts_are_labels() })

@@ -45,6 +45,7 @@ impl<F: ShardFormat> Shards<F> {
             file: OnceLock::new(),
             index: Mutex::default(),
             refused: OnceLock::new(),
+            uncompared: Mutex::default(),
             noticed: OnceLock::new(),
         };
         let shards: Vec<Shard> = files.paths().into_iter().map(shard).collect();
@@ -63,6 +64,7 @@ impl<F: ShardFormat> Shards<F> {
             in_use: InUse::new(0, 0),
             own_classes: Mutex::new((usize::MAX, Vec::new())),
             first_names: OnceLock::new(),
+            uncompared: AtomicBool::new(false),
             #[cfg(feature = "remote")]
             spool: OnceLock::new(),
         };
@@ -130,9 +132,14 @@ impl<F: ShardFormat> Shards<F> {
 
     fn check_found(&self, number: usize, found: &Index) -> Result<()> {
         if let Some(counts) = &self.counts {
+            if number == 0 {
+                // Decides for the other files, also where it has another number of samples itself.
+                self.first_names.get_or_init(|| found.classes.clone());
+                if self.checks.is_some() {
+                    self.decide_texts(number, &found.facts)?;
+                }
+            }
             counts.check(&self.files[number].name, found.samples)?;
-        }
-        if self.counts.is_some() && self.settings.classes.is_empty() {
             self.compare_late(number, found)?;
         }
         self.check_one(number, found)

@@ -63,7 +63,8 @@ impl TarShardsBuilder {
     }
 
     /// Names the classes, instead of a `classes.txt` or `classes.json`. Without it, shards that have other names than the
-    /// first one that has any are an error; with [`counts`](Self::counts), other names than the first shard.
+    /// first one that has any are an error; with [`counts`](Self::counts), than the first
+    /// shard, if that has any.
     #[must_use]
     pub fn classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.settings.classes = names.into_iter().map(Into::into).collect();

@@ -145,11 +145,19 @@ pub(super) fn kind(name: &[u8]) -> String {
     if is_kind { format!("members in .{ending}") } else { OTHER_KINDS.to_owned() }
 }
 
-/// Returns true for members that WebDataset reserves for itself.
+/// Returns true for members that WebDataset skips: those below a folder of the archive that is called `__..__`, and those that
+/// are called so themselves, without an ending.
 pub(super) fn is_reserved(name: &[u8]) -> bool {
-    let base = &name[base_of(name)..];
-    let stem = base.split(|&byte| byte == b'.').next().unwrap_or_default();
-    stem.len() > 4 && stem.starts_with(b"__") && stem.ends_with(b"__")
+    is_called_so(name.split(|&byte| byte == b'/').next().unwrap_or_default())
+}
+
+/// Returns true for the key of metadata, such as `__meta__`: its members are no sample where none is an image.
+pub(super) fn is_metadata(key: &[u8]) -> bool {
+    is_called_so(&key[base_of(key)..])
+}
+
+fn is_called_so(name: &[u8]) -> bool {
+    name.len() >= 4 && name.starts_with(b"__") && name.ends_with(b"__")
 }
 
 fn base_of(name: &[u8]) -> usize {
@@ -210,6 +218,23 @@ mod tests {
         ] {
             assert_eq!(kind(name.as_bytes()), expected);
         }
-        assert!(is_reserved(b"a/__meta__.json") && !is_reserved(b"____.json") && !is_reserved(b"meta.json"));
+    }
+
+    #[test]
+    fn names_that_webdataset_skips() {
+        for (name, reserved) in [
+            ("__meta__/1.jpg", true),
+            ("__meta__/a/1.jpg", true),
+            ("__meta__", true),
+            ("____", true),
+            ("__meta__.json", false),
+            ("__x__.jpg", false),
+            ("a/__meta__/1.jpg", false),
+            ("___/1.jpg", false),
+            ("meta__/1.jpg", false),
+        ] {
+            assert_eq!(is_reserved(name.as_bytes()), reserved, "{name}");
+        }
+        assert!(is_metadata(b"a/__meta__") && is_metadata(b"__meta__") && !is_metadata(b"__meta__/a"));
     }
 }

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::header::{BLOCK, header_hash, refused};
 use super::label;
-use super::names::{self, Group, Kind, Part};
+use super::names::{self, Group, Kind, Member, Part};
 use crate::dataset::Label;
 use crate::dataset::data_file::DataFile;
 use crate::dataset::shards::{IndexBuilder, Labelled, Location};
@@ -69,6 +69,10 @@ impl<'a> Samples<'a> {
     /// Inserts the samples of a group into the index.
     pub(super) fn add(&mut self, group: Group) -> Result<()> {
         let Group { key, at, members } = group;
+        let is_image = |member: &Member| member.role.kind() == Some(Kind::Image);
+        if names::is_metadata(&key) && !members.iter().any(is_image) {
+            return Ok(());
+        }
         let divided = names::divide(members);
         if let Some(whole) = &divided.whole {
             self.new_key(&key, at, &whole.first)?;

@@ -212,13 +212,13 @@ impl Scan<'_> {
         Ok(next)
     }
 
-    /// Names the kind of an image whose name WebDataset reserves; its metadata (`__meta__.json`) is nothing that anybody misses.
+    /// Names the kind of an image that WebDataset skips, as it lies below a folder called `__..__`; nobody misses other members there.
     fn reserved(&self, name: &[u8]) -> Option<String> {
         let (_, extension) = names::split(name)?;
         let images = self.samples.extensions;
         let dotted = || names::longest_known(&extension, images).map(|(_, kind)| kind);
         let kind = Kind::of(&extension, images).or_else(dotted);
-        (kind == Some(Kind::Image)).then(|| "images called __..__, which WebDataset ignores,".to_owned())
+        (kind == Some(Kind::Image)).then(|| "images below folders called __..__, which WebDataset skips,".to_owned())
     }
 
     fn role(&self, name: &[u8], key: &[u8], extension: &str) -> Option<Role> {

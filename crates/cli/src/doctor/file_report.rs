@@ -117,10 +117,12 @@ impl FileReport {
             self.refuse(Verdict::NoImage, "begins like an image and has no header of one");
         }
         let image = self.format.is_some();
-        let named = claimed.is_some() || entry.claims_other_format();
-        let concerns = self.class.is_some() || named || image || entry.sample.is_some();
+        // A preview or a paper beside the class folders is no part of the set.
+        let beside = entry.sample.is_none() && !entry.name.contains('/');
+        let other = !beside && (entry.claims_other_format() || self.verdict == Verdict::Unsupported);
+        let concerns = self.class.is_some() || claimed.is_some() || other || image || entry.sample.is_some();
         match self.verdict.finding() {
-            Some(kind) if concerns || kind == Finding::Unsupported => self.findings.push(kind),
+            Some(kind) if concerns => self.findings.push(kind),
             _ => {}
         }
         if let (Some(claimed), Some(format)) = (claimed, self.format)

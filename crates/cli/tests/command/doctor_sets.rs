@@ -155,8 +155,18 @@ fn what_is_not_read_is_said() {
 #[test]
 fn formats_that_are_not_decoded_are_named() {
     let png = encode(picture(24, 24), Codec::Png);
-    let files =
-        [("cat/1.png", &png[..]), ("cat/2.heic", b"?"), ("cat/3.AVIF", b"\0\0\0\x18ftypavif"), ("cat/4.txt", b"?")];
+    let avif = b"\0\0\0\x18ftypavif";
+    let files = [
+        ("cat/1.png", &png[..]),
+        ("cat/2.heic", b"?"),
+        ("cat/3.AVIF", avif),
+        ("cat/4.txt", b"?"),
+        // Neither files beside the class folders nor drawings and headers are images of the set.
+        ("preview.avif", avif),
+        ("paper.psd", b"?"),
+        ("cat/plot.svg", b"<svg"),
+        ("cat/1.hdr", b"ENVI"),
+    ];
     let root = tree(&files);
     let (value, code) = json(root.path(), &[]);
     assert_eq!((code, &value["image_folder"]["samples"]), (3, &1.into()), "{value:#}");
@@ -170,7 +180,7 @@ fn formats_that_are_not_decoded_are_named() {
         .unwrap();
     let said = text(&explain);
     assert!(
-        said.contains("1 file in .heic is not read: 2.heic") && said.contains("1 file in .avif is not read"),
+        said.contains("1 file in .heic is not read: 2.heic") && said.contains("2 files in .avif are not read"),
         "{said}"
     );
 }
