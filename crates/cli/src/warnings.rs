@@ -322,7 +322,7 @@ mod tests {
         assert_eq!((&said[0], &said[99]), (&text(3), &text(102)));
         assert_eq!(said[100], "there are more warnings, which are not shown");
 
-        // Many texts ago is no reason to be silent.
+        // A text that was said long ago is said again.
         collected.add(text(2000));
         collected.add(text(1));
         collected.add(text(102));

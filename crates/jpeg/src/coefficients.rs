@@ -114,16 +114,16 @@ impl BlockWindow for CoefficientWindow<'_> {
 }
 
 impl CoefficientWindow<'_> {
-    /// The blocks of a range in a row, which are either all stored or not at all.
+    /// The blocks of a range in a row, which are either all stored or not at all; `None` beyond the component's blocks.
     #[inline]
-    pub(crate) fn run(&mut self, McuRange { row, start, end }: McuRange) -> BlockRun<'_> {
+    pub(crate) fn run(&mut self, McuRange { row, start, end }: McuRange) -> Option<BlockRun<'_>> {
         let is_stored = (self.rows.0..self.rows.1).contains(&row) && (self.columns.0..self.columns.1).contains(&start);
         let blocks = match self.offset(row, start) {
-            Some(offset) if is_stored => self.blocks.get_mut(offset..offset + (end - start)).unwrap_or_default(),
+            Some(offset) if is_stored => self.blocks.get_mut(offset..offset + (end - start))?,
             _ => &mut [],
         };
         let first = row * self.across;
-        BlockRun { nonzero: self.nonzero.get_mut(first + start..first + end).unwrap_or_default(), blocks }
+        Some(BlockRun { nonzero: self.nonzero.get_mut(first + start..first + end)?, blocks })
     }
 
     /// The offset of a block in `blocks`.
@@ -184,4 +184,19 @@ impl CoefficientWindow<'_> {
 /// The zigzag index of a block's last coefficient that is not zero.
 fn last_index(block: &Block) -> usize {
     NATURAL_ORDER.iter().rposition(|&at| block[usize::from(at)] != 0).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_scan_keeps_what_it_has_zeros_for_but_the_dc_coefficient() {
+        let (mut stored, mut read) = ([0; 64], [0; 64]);
+        (stored[0], stored[1], stored[2]) = (5, 6, 7);
+        (read[2], read[3]) = (-1, 4);
+        overlay(&mut stored, &read);
+        assert_eq!(stored[..4], [0, 6, -1, 4]);
+        assert_eq!(last_index(&stored), 6);
+    }
 }

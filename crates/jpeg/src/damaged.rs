@@ -52,8 +52,8 @@ pub(crate) fn decode(decoder: &mut ScanDecoder<'_, '_>) -> Option<()> {
     Some(())
 }
 
-/// Reads all scans of a file from `first` on into `windows`, which must have all blocks. It ends where the headers behind a
-/// scan are invalid. Returns what [`several_scans::read`](crate::several_scans::read) returns.
+/// Reads all scans of a file, beginning with `first`, into `windows`, which must have all blocks. Invalid headers after a scan end
+/// the reading. Returns what [`several_scans::read`](crate::several_scans::read) returns.
 ///
 /// # Errors
 /// Those of the first scan's tables, and [`Error::Unsupported`] beyond the limits of [`Work`].

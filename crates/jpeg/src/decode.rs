@@ -141,7 +141,6 @@ impl Decoder {
             let components = self.tables.component_decoders(&frame, &scan);
             decode_scan(bytes, request, &mut self.data, &scan, &components, &mut windows)?
         } else {
-            self.tables.build(&scan, false)?;
             let Decoder { tables, data, coefficients, .. } = self;
             decode_several(bytes, request, headers, scan, tables, data, coefficients, &mut windows)?;
             Outcome::default()

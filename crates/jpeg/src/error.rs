@@ -45,7 +45,7 @@ pub enum Error {
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// What is invalid behind the first scan is damage: the image can be shown without it.
+    /// The error for content after the first scan: invalid content is damage there, as the image can be shown without it.
     pub(crate) fn as_damage(self) -> Self {
         match self {
             Error::Invalid(reason) => Error::Damaged(reason),

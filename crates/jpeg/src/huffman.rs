@@ -28,7 +28,7 @@ pub(crate) struct HuffmanSpec<'a> {
     pub(crate) symbols: &'a [u8],
 }
 
-/// What the symbols of a table mean.
+/// The meaning of a table's symbols.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Symbols {
     /// Sizes of DC differences.

@@ -13,7 +13,7 @@ pub(crate) struct McuRange {
     pub(crate) end: usize,
 }
 
-/// What the entropy decoder carries from one MCU to the next, until a restart marker.
+/// The state that the entropy decoder carries from one MCU to the next, until a restart marker.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Carried {
     /// The last DC coefficient of each of the scan's components.

@@ -1,4 +1,4 @@
-//! What to decode of a file, and how.
+//! The request of a decode: its region, scale and options.
 
 use crate::index::SeekIndex;
 use crate::{Rect, Scale};

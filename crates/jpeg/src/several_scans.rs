@@ -125,7 +125,7 @@ fn read_band(
         let (left, right) = if row >= rows.0 { columns } else { (until, until) };
         for (start, end) in [(0, left), (left, right), (right, until)] {
             reader.read(McuRange { row, start, end }, |bits, carried, range| {
-                let (band, run, rest) = (scan.band, &mut window.run(range), &mut carried.end_of_band);
+                let (band, run, rest) = (scan.band, &mut window.run(range)?, &mut carried.end_of_band);
                 match band.high {
                     0 => band::read_first(bits, &tables.band, band, rest, run),
                     _ => band::read_refinement(bits, &tables.band, band, rest, run),

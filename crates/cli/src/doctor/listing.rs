@@ -65,16 +65,19 @@ pub(super) fn of_files(root: &Path) -> Result<Listing, Box<dyn std::error::Error
 struct Links {
     /// The real path of the data set's folder.
     real: PathBuf,
-    /// The links that the walk is behind: their depth, and whether they lead out of the data set's folder.
+    /// The links on the way from the root to the current folder: their depth, and whether they lead out of the data set's folder.
     behind: Vec<(usize, bool)>,
-    /// How many folders were listed behind links that lead out.
+    /// How many folders were listed below links that lead out.
     outside: u64,
     /// How many links of the current class folder lead to each folder.
     to: HashMap<PathBuf, u32>,
 }
 
 impl Links {
-    /// Takes note of a folder that is listed. At most `most` lie behind links that lead out.
+    /// Counts a folder that is listed.
+    ///
+    /// # Errors
+    /// More than `most` folders below links that lead out; too many links to one folder.
     fn enter(&mut self, entry: &walkdir::DirEntry, root: &Path, most: u64) -> Result<(), String> {
         self.behind.retain(|(depth, _)| *depth < entry.depth());
         if entry.depth() == 1 {
@@ -218,7 +221,7 @@ mod tests {
         assert_eq!(list_files(&at("data"), 4).unwrap().entries.len(), 1);
         let error = list_files(&at("data"), 3).err().unwrap().to_string();
         assert!(error.contains("more than 3 folders lie behind links that lead out"), "{error}");
-        // What a link behind such a link finds inside is not outside.
+        // A folder of the data set is not outside, even where the way to it leads out and back.
         fs::create_dir(at("data/cat/inside")).unwrap();
         std::os::unix::fs::symlink(at("data/cat/inside"), at("out/1/back")).unwrap();
         assert!(list_files(&at("data"), 4).is_ok());
