@@ -1,5 +1,6 @@
 //! Runs the colour steps of a stage on rows of planes, by the native code of `color/`.
 
+use super::cache_lines::CacheLines;
 use crate::color::levels::gray_level;
 use crate::color::{ColorStep, Row, Step, luma, opcode};
 use crate::plan::Plan;
@@ -50,14 +51,14 @@ pub(super) fn gray_sum(planes: &[f32], one_channel: bool) -> f32 {
     let (green, blue) = rest.split_at(width);
     // Parallel sums vectorise; their number is fixed, so that every machine has the same bits.
     const LANES: usize = 32;
-    let mut lanes = [0.0f32; LANES];
+    let mut lanes = CacheLines([0.0f32; LANES]);
     for ((r, g), b) in red.chunks(LANES).zip(green.chunks(LANES)).zip(blue.chunks(LANES)) {
-        for (((lane, r), g), b) in lanes.iter_mut().zip(r).zip(g).zip(b) {
+        for (((lane, r), g), b) in lanes.0.iter_mut().zip(r).zip(g).zip(b) {
             *lane += if one_channel { *r } else { luma(*r, *g, *b) };
         }
     }
     let mut sums = [0.0; 8];
-    lanes.as_chunks::<8>().0.iter().for_each(|lanes| (0..8).for_each(|i| sums[i] += lanes[i]));
+    lanes.0.as_chunks::<8>().0.iter().for_each(|lanes| (0..8).for_each(|i| sums[i] += lanes[i]));
     sums.iter().sum()
 }
 

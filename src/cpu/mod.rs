@@ -6,6 +6,7 @@
 //! and `store` writes them in the output's layout and type.
 
 mod bytes;
+mod cache_lines;
 mod color;
 pub(crate) mod gather;
 pub(crate) mod measure;

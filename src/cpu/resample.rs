@@ -1,6 +1,7 @@
 //! Turns source rows into output rows: first vertically, because rows are contiguous and vectorise, then horizontally,
 //! four channels at a time. Both passes read tables of weights, which cover all filters, mirrors and borders.
 
+use super::cache_lines::CacheLines;
 use crate::allocate::{AUGMENTING, product, reserve_like};
 use crate::error::Result;
 use crate::pixels::PixelsRef;
@@ -209,9 +210,9 @@ fn vertical(
 }
 
 #[multiversion(targets("x86_64+avx2"))]
-fn add_bytes(rows: [&[u8]; 4], weights: [f32; 4], count: usize, begin: bool, out: &mut [f32]) {
+fn add_bytes([a, b, c, d]: [&[u8]; 4], weights: [f32; 4], count: usize, begin: bool, out: &mut [f32]) {
     let n = out.len();
-    let [a, b, c, d] = rows.map(|row| &row[..n]);
+    let (a, b, c, d) = (&a[..n], &b[..n], &c[..n], &d[..n]);
     let [wa, wb, wc, wd] = weights;
     let old = |out: f32| if begin { 0.0 } else { out };
     match count {
@@ -241,10 +242,10 @@ const TOGETHER: usize = 64;
 
 fn horizontal(table: &Table, left: usize, filtered: &[f32], planes: &mut [f32]) {
     let width = table.entries.len();
-    let mut mixed = [[0.0; 4]; TOGETHER];
+    let mut mixed = CacheLines([[0.0; 4]; TOGETHER]);
     for first in (0..width).step_by(TOGETHER) {
         let outputs = first..width.min(first + TOGETHER);
-        let mixed = &mut mixed[..outputs.len()];
+        let mixed = &mut mixed.0[..outputs.len()];
         match table.width {
             1 => taps::<1>(table, left, filtered, outputs, mixed),
             2 => taps::<2>(table, left, filtered, outputs, mixed),
@@ -265,7 +266,8 @@ fn deal(mixed: &[[f32; 4]], first: usize, planes: &mut [f32]) {
     let n = mixed.len();
     let (red, rest) = planes.split_at_mut(width);
     let (green, blue) = rest.split_at_mut(width);
-    let [red, green, blue] = [red, green, blue].map(|plane| &mut plane[first..first + n]);
+    let seen = first..first + n;
+    let (red, green, blue) = (&mut red[seen.clone()], &mut green[seen.clone()], &mut blue[seen]);
     for i in 0..n {
         [red[i], green[i], blue[i], _] = mixed[i];
     }

@@ -3,6 +3,7 @@
 //! The results are those of `resample`, bit for bit: one tap of weight 1.
 
 use super::bytes::widen_row;
+use super::cache_lines::CacheLines;
 use super::store::byte;
 use crate::pixels::PixelsRef;
 use crate::plan::Layout;
@@ -247,13 +248,13 @@ fn convert(pixels: &[u8], mirror: bool, out: &mut [f32]) {
 /// Splits pixels into planes of floats, through a word for each pixel: vectors split words fast, and groups of three
 /// bytes slowly.
 #[multiversion(targets("x86_64+avx2"))]
-fn split<const N: usize>(pixels: &[[u8; N]], mirror: bool, planes: [&mut [f32]; 3]) {
+fn split<const N: usize>(pixels: &[[u8; N]], mirror: bool, [red, green, blue]: [&mut [f32]; 3]) {
     const PIXELS: usize = 64;
     let n = pixels.len();
-    let [red, green, blue] = planes.map(|plane| &mut plane[..n]);
-    let mut words = [0u32; PIXELS];
+    let (red, green, blue) = (&mut red[..n], &mut green[..n], &mut blue[..n]);
+    let mut words = CacheLines([0u32; PIXELS]);
     for (block, first) in pixels.chunks(PIXELS).zip((0..).step_by(PIXELS)) {
-        let words = &mut words[..block.len()];
+        let words = &mut words.0[..block.len()];
         // Four pixels of three bytes are three words.
         let (fours, rest) = if N == 3 { block.as_chunks::<4>() } else { (&[][..], block) };
         let (to, to_rest) = words.split_at_mut(4 * fours.len());
