@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks the README, the guide and the other pages: links, anchors, fences, the commands and programs that they show.
 
-    scripts/guide.py links       every relative link and anchor resolves; every fence is tested or says why it is not
+    scripts/guide.py links       every relative link and anchor resolves; no table has an empty heading; every fence is tested or
+                                 says why it is not
     scripts/guide.py commands    runs the commands of the README and the guide on a small drawn data set, with the programs
                                  `gpufeed` of target/debug; needs `cargo build -p gpufeed-cli`
     scripts/guide.py programs    pastes the first program of the README and of each chapter into a new crate outside the
@@ -123,6 +124,16 @@ def check_summary() -> list[str]:
     return [f"docs/guide/SUMMARY.md lacks {page.relative_to(GUIDE)}" for page in sorted(written - listed)]
 
 
+def check_tables() -> list[str]:
+    """A table whose heading is empty does not say what its columns are."""
+    wrong = []
+    for page in pages():
+        text = FENCE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), page.read_text(encoding="utf-8"))
+        for found in re.finditer(r"^\|(?:\s*\|)+[ \t]*\n\|[\s:|-]+\|[ \t]*$", text, re.MULTILINE):
+            wrong.append(f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, found.start()) + 1}: a table with an empty heading")
+    return wrong
+
+
 def shown() -> list[Path]:
     """The pages whose commands and programs are for users."""
     return [ROOT / "README.md", *sorted(GUIDE.rglob("*.md"))]
@@ -209,7 +220,7 @@ def run_programs() -> list[str]:
 
 def main() -> int:
     checks = {
-        "links": lambda: check_links() + check_references() + check_summary() + check_fences(),
+        "links": lambda: check_links() + check_references() + check_summary() + check_tables() + check_fences(),
         "commands": run_commands,
         "programs": run_programs,
     }

@@ -14,7 +14,7 @@ built=$(realpath "${CARGO_TARGET_DIR:-target}")/debug
 
 cd docs/pictures
 "$built/examples/regions" photographs/coffee.jpg >regions.json
-"$built/gpufeed" preview photographs --recipe sheet.toml --draws 8 --columns 4 --samples 2 --out sheet.jpg
+"$built/gpufeed" preview photographs --recipe sheet.toml --draws 4 --columns 4 --samples 2 --seed 2 --out sheet.jpg
 "$built/examples/contact_sheet" operators.jpg photographs/chelsea.jpg 3
 cd ../..
 python3 scripts/pictures.py

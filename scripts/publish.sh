@@ -18,6 +18,9 @@ if [ -n "$(git status --porcelain)" ]; then
     echo 'there are changes that are not committed' >&2
     exit 1
 fi
+printf '== Figures of this version\n'
+scripts/figures.py --released
+
 printf '== Packages\n'
 cargo publish --workspace --dry-run --no-verify
 for package in gpufeed-jpeg gpufeed gpufeed-burn gpufeed-cli; do

@@ -26,6 +26,7 @@ chapter!(bottleneck, "bottleneck", "stages.svg", "report.png", "workers.svg");
 chapter!(roofline, "roofline");
 chapter!(memory, "memory");
 chapter!(platforms, "platforms");
+chapter!(stability, "stability");
 chapter!(determinism, "determinism");
 chapter!(machines, "machines");
 chapter!(order, "order", "order.svg");

@@ -35,7 +35,7 @@ pub(super) fn text(report: &Report) -> String {
     for part in tables::all(report) {
         let _ = write!(out, "\n**{}**\n\n", part.title);
         let numbers: Vec<usize> = (1..part.head.len()).filter(|column| !part.text.contains(column)).collect();
-        let head: Vec<&str> = if part.head.is_empty() { vec!["", ""] } else { part.head.clone() };
+        let head: Vec<&str> = if part.head.is_empty() { vec!["what", "value"] } else { part.head.clone() };
         table(&mut out, &head, &numbers, &part.rows);
         if let Some(note) = &part.note {
             let _ = write!(out, "\n{}\n", cell(note));

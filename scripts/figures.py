@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Writes the README's figures from the committed rows of benches/peers/run.py: no number of a measurement is typed there.
+
+    scripts/figures.py [--check]     --check compares with the README instead of writing it
+    scripts/figures.py --released    fails where the rows are of another version of gpufeed than this one
+
+Factors are those of BENCHMARKS.md: the median over the rounds of gpufeed's rate divided by the other loader's in the same round.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+ROWS = ROOT / "benches" / "results" / "epyc-2-cores-peers.json"
+# What each loader of the rows is called in a sentence, in its order there.
+NAMES = {
+    "torchvision v2": "torchvision's loader",
+    "DALI CPU": "DALI's CPU pipeline",
+    "Albumentations": "Albumentations",
+    "Kornia": "Kornia",
+}
+NUMBERS = {1: "one core", 2: "two cores", 4: "four cores", 8: "eight cores", 16: "sixteen cores"}
+
+
+def rates(report: dict[str, Any], recipe: str) -> dict[str, Any]:
+    """The rows of a recipe that were measured, by their names."""
+    return {row["name"]: row for row in report["rows"] if row["recipe"] == recipe and not row["failed"]}
+
+
+def factor(own: dict[str, Any], other: dict[str, Any]) -> float:
+    pairs = zip(own["images_per_s"]["runs"], other["images_per_s"]["runs"], strict=True)
+    return statistics.median(ours / theirs for ours, theirs in pairs)
+
+
+def machine(report: dict[str, Any]) -> str:
+    cores = report["machine"]["cores"]
+    cpu = re.sub(r"\((R|TM)\)| Processor", "", report["machine"]["cpu"])
+    return f"{NUMBERS.get(cores, f'{cores} cores')} of an {cpu}"
+
+
+def words(report: dict[str, Any]) -> str:
+    """The factors in a sentence: the recipe that most people train with, then the ends of the range."""
+    rows = rates(report, "A")
+    own = rows["gpufeed"]
+    named = [f"**{factor(own, rows[name]):.1f} × {said}**" for name, said in NAMES.items() if name in rows]
+    small, decoding = rates(report, "G"), rates(report, "F")
+    return (
+        f"ImageNet's training recipe on {machine(report)}, without a GPU: {', '.join(named[:-1])} and {named[-1]}. Small images gain most"
+        f" (CIFAR-10: {factor(small['gpufeed'], small['torchvision v2']):.0f} × torchvision's loader), decoding whole files"
+        f" least ({factor(decoding['gpufeed'], decoding['torchvision v2']):.1f} ×)."
+    )
+
+
+def table(report: dict[str, Any]) -> str:
+    rows = rates(report, "A")
+    lines = ["| loader | images/s | CPU-ms an image | peak memory |", "|---|---|---|---|"]
+    for name, said in {"gpufeed": "**gpufeed**", **NAMES}.items():
+        if name not in rows:
+            continue
+        row = rows[name]
+        version = row["version"].split(" (")[0] + (", from the second epoch on" if name == "gpufeed" else "")
+        lines.append(
+            f"| {said} {version} | {row['images_per_s']['median']:,.0f} | {row['cpu_ms_per_image']:.2f} | {row['peak_rss_mb']:,.0f} MB |"
+        )
+    settings = report["settings"]
+    return "\n".join(
+        [
+            f"ImageNet files to f32 batches of RandomResizedCrop(224), flip and Normalize on {machine(report)}, every loader with"
+            f" {report['workers']} workers, page cache warm, medians of {settings['rounds']} rounds in turns, {report['date'][:10]}"
+            " ([all recipes and rivals](BENCHMARKS.md), [how to repeat it](benches/LOG.md)):",
+            "",
+            *lines,
+        ]
+    )
+
+
+def written(text: str, report: dict[str, Any]) -> str:
+    """The README's text with its figures."""
+    for name, block in (("words", words(report)), ("table", table(report))):
+        begin, end = f"<!-- scripts/figures.py: {name} -->", f"<!-- scripts/figures.py: end of {name} -->"
+        if text.count(begin) != 1 or text.count(end) != 1:
+            raise SystemExit(f"README.md needs {begin!r} and {end!r} once each")
+        before, rest = text.split(begin)
+        text = f"{before}{begin}\n{block}\n{end}{rest.split(end)[1]}"
+    return text
+
+
+def main() -> int:
+    options = sys.argv[1:]
+    if options not in ([], ["--check"], ["--released"]):
+        print(__doc__, file=sys.stderr)
+        return 2
+    report = json.loads(ROWS.read_text(encoding="utf-8"))
+    if options == ["--released"]:
+        version = re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(encoding="utf-8"), re.MULTILINE)
+        assert version is not None
+        measured = rates(report, "A")["gpufeed"]["version"]
+        if measured != version[1]:
+            print(f"the README's figures are of gpufeed {measured}, this is {version[1]}: measure again by benches/peers/run.py", file=sys.stderr)
+            return 1
+        return 0
+    text = README.read_text(encoding="utf-8")
+    new = written(text, report)
+    if options == ["--check"]:
+        if new != text:
+            print(f"README.md differs from {ROWS.relative_to(ROOT)}: run scripts/figures.py", file=sys.stderr)
+            return 1
+        return 0
+    README.write_text(new, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
