@@ -49,12 +49,12 @@ def words(report: dict[str, Any]) -> str:
     """The factors in a sentence: the recipe that most people train with, then the ends of the range."""
     rows = rates(report, "A")
     own = rows["gpufeed"]
-    named = [f"**{factor(own, rows[name]):.1f} × {said}**" for name, said in NAMES.items() if name in rows]
+    named = [f"**{factor(own, rows[name]):.1f}\u00a0× {said}**" for name, said in NAMES.items() if name in rows]
     small, decoding = rates(report, "G"), rates(report, "F")
     return (
         f"ImageNet's training recipe on {machine(report)}, without a GPU: {', '.join(named[:-1])} and {named[-1]}. Small images gain most"
-        f" (CIFAR-10: {factor(small['gpufeed'], small['torchvision v2']):.0f} × torchvision's loader), decoding whole files"
-        f" least ({factor(decoding['gpufeed'], decoding['torchvision v2']):.1f} ×)."
+        f" (CIFAR-10: {factor(small['gpufeed'], small['torchvision v2']):.0f}\u00a0× torchvision's loader), decoding whole files"
+        f" least ({factor(decoding['gpufeed'], decoding['torchvision v2']):.1f}\u00a0×)."
     )
 
 

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from figures import factor
+
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 CHAPTERS = ROOT / "src" / "guide"
@@ -57,36 +59,62 @@ def svg(height: float, title: str, parts: list[str], defs: str = "") -> str:
     return "\n".join([head, f"<title>{escape(title)}</title>", STYLE, defs, *parts, "</svg>\n"])
 
 
+def bars(report: Any, recipe: str, y: float, label: Callable[[Any], str]) -> tuple[list[str], float]:
+    """A bar with its spread for each loader of a recipe, and where the next part begins."""
+    rows = [row for row in report["rows"] if row["recipe"] == recipe]
+    measured = [row for row in rows if not row["failed"]]
+    scale = 400 / max(row["images_per_s"]["max"] for row in measured)
+    what = next(each["what"] for each in report["recipes"] if each["name"] == recipe)
+    name, _, steps = what.split(", f32")[0].partition(": ")
+    parts = [text(0, y, name, "title"), text(0, y + 17, steps, "small muted")]
+    y += 24
+    for row in measured:
+        rate = row["images_per_s"]
+        parts.append(text(170, y + 15, row["name"], "", "end"))
+        parts.append(rect(180, y + 3, rate["median"] * scale, 15, "own" if row["name"] == "gpufeed" else "other"))
+        low, high = 180 + rate["min"] * scale, 180 + rate["max"] * scale
+        parts.append(f'<path class="spread" d="M{low:.1f} {y + 10.5:g}H{high:.1f}M{low:.1f} {y + 6.5:g}v8M{high:.1f} {y + 6.5:g}v8"/>')
+        parts.append(text(high + 8, y + 15, label(row)))
+        y += 21
+    absent = [row["name"] for row in rows if row["failed"]]
+    if absent:
+        parts.append(text(180, y + 12, f"not measured, no NVIDIA GPU: {', '.join(absent)}", "small muted"))
+        y += 18
+    return parts, y
+
+
+def measured_on(report: Any) -> str:
+    machine, rounds = report["machine"], report["settings"]["rounds"]
+    return (
+        f"Images a second, median and range of {rounds} runs in turns. {machine['cpu']}, {machine['cores']} cores,"
+        f" {report['workers']} workers each, {report['date'][:10]}."
+    )
+
+
 def rates() -> str:
     """Images a second of each loader: recipes that decode and augment, decoding alone, small images."""
     report = load("epyc-2-cores-peers.json")
     parts, y = [], 20.0
     for recipe in ("A", "D", "F", "G"):
-        what = next(each["what"] for each in report["recipes"] if each["name"] == recipe)
-        rows = [row for row in report["rows"] if row["recipe"] == recipe]
-        measured = [row for row in rows if not row["failed"]]
-        most = max(row["images_per_s"]["max"] for row in measured)
-        name, _, steps = what.split(", f32")[0].partition(": ")
-        parts += [text(0, y, name, "title"), text(0, y + 17, steps, "small muted")]
-        y += 24
-        for row in measured:
-            rate = row["images_per_s"]
-            scale = 400 / most
-            parts.append(text(170, y + 15, row["name"], "", "end"))
-            parts.append(rect(180, y + 3, rate["median"] * scale, 15, "own" if row["name"] == "gpufeed" else "other"))
-            low, high = 180 + rate["min"] * scale, 180 + rate["max"] * scale
-            parts.append(f'<path class="spread" d="M{low:.1f} {y + 10.5:g}H{high:.1f}M{low:.1f} {y + 6.5:g}v8M{high:.1f} {y + 6.5:g}v8"/>')
-            parts.append(text(high + 8, y + 15, f"{rate['median']:,.0f}"))
-            y += 21
-        absent = [row["name"] for row in rows if row["failed"]]
-        if absent:
-            parts.append(text(180, y + 12, f"not measured, no NVIDIA GPU: {', '.join(absent)}", "small muted"))
-            y += 18
+        drawn, y = bars(report, recipe, y, lambda row: f"{row['images_per_s']['median']:,.0f}")
+        parts += drawn
         y += 26
-    machine = report["machine"]
-    words = f"Images a second, median and range of {len(measured[0]['images_per_s']['runs'])} runs in turns. {machine['cpu']}, {machine['cores']} cores, {report['workers']} workers each, {report['date'][:10]}."
-    parts.append(text(0, y - 6, words, "small muted"))
+    parts.append(text(0, y - 6, measured_on(report), "small muted"))
     return svg(y + 4, "Images a second of gpufeed and of other loaders", parts)
+
+
+def factors() -> str:
+    """ImageNet's training recipe alone, with how many times as fast gpufeed is: the README's first picture."""
+    report = load("epyc-2-cores-peers.json")
+    own = next(row for row in report["rows"] if row["recipe"] == "A" and row["name"] == "gpufeed")
+
+    def label(row: Any) -> str:
+        rate = f"{row['images_per_s']['median']:,.0f} images/s"
+        return rate if row is own else f"{rate}: gpufeed is {factor(own, row):.1f} × as fast"
+
+    parts, y = bars(report, "A", 20.0, label)
+    parts.append(text(0, y + 20, measured_on(report), "small muted"))
+    return svg(y + 30, "Images a second of gpufeed and of other loaders for ImageNet's training recipe", parts)
 
 
 STAGES = {"draw": "parameters", "params": "parameters", "put": "copy", "upload": "submit"}
@@ -237,17 +265,17 @@ def queue(x: float, y: float, end: float, name: str) -> list[str]:
 
 def pipeline() -> str:
     """The threads of a run, the queues between them, and the way back of the buffers."""
-    parts = box(2, 46, 104, 76, "feeder", "orders samples,", "makes jobs")
+    parts = box(2, 46, 110, 76, "feeder", "orders samples,", "makes jobs")
     for step in (12, 6):  # the edges of those behind
-        parts.append(f'<path class="line" d="M{184 + step} {30 - step + 6}v-6h186v108h-6"/>')
-    parts += box(184, 30, 186, 108, "workers, one a core", "read the file", "make the parameters", "decode the crop alone", "augment, or copy", "for the GPU")
-    parts += box(454, 46, 122, 76, "batch thread", "joins in order,", "submits to the GPU")
-    parts += box(652, 46, 66, 76, "your loop", "trains")
-    parts += queue(106, 84, 184, "jobs") + queue(382, 84, 454, "messages") + queue(576, 84, 652, "batches")
-    parts.append(arrow("M490 122V160H277V142", True))
-    parts.append(text(384, 177, "GPU: room in a staging slot", "small muted", "middle"))
-    parts += [arrow("M685 122V200H54V126", True), arrow("M540 200V126", True)]
-    parts += [text(62, 140, "CPU", "small muted"), text(548, 140, "GPU", "small muted")]
+        parts.append(f'<path class="line" d="M{182 + step} {30 - step + 6}v-6h162v108h-6"/>')
+    parts += box(182, 30, 162, 108, "workers, one a core", "read the file", "make the parameters", "decode the crop alone", "augment, or copy", "for the GPU")
+    parts += box(428, 46, 134, 76, "batch thread", "joins in order,", "submits to the GPU")
+    parts += box(630, 46, 88, 76, "your loop", "trains")
+    parts += queue(112, 84, 182, "jobs") + queue(356, 84, 428, "messages") + queue(562, 84, 630, "batches")
+    parts.append(arrow("M470 122V160H263V142", True))
+    parts.append(text(366, 177, "GPU: room in a staging slot", "small muted", "middle"))
+    parts += [arrow("M674 122V200H57V126", True), arrow("M520 200V126", True)]
+    parts += [text(65, 140, "CPU", "small muted"), text(528, 140, "GPU", "small muted")]
     parts.append(text(360, 217, "a batch that you drop gives its output buffer back", "small muted", "middle"))
     return svg(226, "The threads of a run, the queues between them, and the way back of the buffers", parts, ARROW)
 
@@ -302,6 +330,7 @@ DRAWN: dict[str, Callable[[], str]] = {
     "cache.svg": cache,
     "order.svg": order,
     "pipeline.svg": pipeline,
+    "factors.svg": factors,
     "rates.svg": rates,
     "regions.svg": regions,
     "stages.svg": stages,
@@ -327,7 +356,7 @@ def files() -> dict[Path, str]:
     """All files of this script, with their content."""
     drawn = {name: draw() for name, draw in DRAWN.items()}
     found = {PICTURES / name: picture for name, picture in drawn.items()}
-    found |= {CHAPTERS / f"{name}.md": reference(name, picture) for name, picture in drawn.items() if name != "rates.svg"}
+    found |= {CHAPTERS / f"{name}.md": reference(name, picture) for name, picture in drawn.items() if name not in ("rates.svg", "factors.svg")}
     return found | {CHAPTERS / f"{name}.md": reference(name, elsewhere(name)) for name in ELSEWHERE}
 
 

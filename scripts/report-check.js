@@ -37,6 +37,14 @@ for (const id of ["chart-stages", "chart-pools", "chart-roofline", "chart-latenc
         if (place.left < box.left - 2 || place.right > box.right + 2 || place.top < box.top - 2 || place.bottom > box.bottom + 2)
             faults.push(`${id}: "${text.textContent.trim()}" is cut off`);
     }
+    if (id === "chart-latency") {
+        const labels = [...svg.querySelectorAll("text")].filter((text) => /^[\d.,]+ (ns|µs|ms|s)$/.test(text.textContent.trim()));
+        if (labels.length < 3) faults.push(`${id}: ${labels.length} ticks with a unit`);
+        labels.slice(1).forEach((label, before) => {
+            if (label.getBoundingClientRect().left < labels[before].getBoundingClientRect().right + 4)
+                faults.push(`${id}: "${label.textContent.trim()}" touches the tick before it`);
+        });
+    }
     lines.push(`${id}: ${Math.round(box.width)} × ${Math.round(box.height)} pixels, ${marks} marks`);
 }
 if (wanted === "empty" && document.querySelectorAll("figure .nothing").length !== 5) faults.push("an empty report shows a chart");

@@ -75,17 +75,26 @@ fn drawn(number: u32) -> RgbImage {
     })
 }
 
-/// Draws the sheet, or several of so many rows, and returns the number of pictures. The second picture is the one that operators get; transforms of
-/// batches mix it with the first.
-fn draw(pictures: &[RgbImage; 2], sheet: &Path, rows: Option<usize>) -> Result<usize, Box<dyn Error>> {
-    let mut cells = vec![(vec!["the image".to_owned()], pictures[1].clone())];
+/// A picture and the lines under it.
+type Cell = (Vec<String>, RgbImage);
+
+/// Makes the cells of all operators. The second picture is the one that operators get; transforms of batches mix it with
+/// the first.
+fn cells(pictures: &[RgbImage; 2]) -> Result<Vec<Cell>, Box<dyn Error>> {
+    let mut cells: Vec<Cell> = vec![(vec!["the image".to_owned()], pictures[1].clone())];
     for shown in operators::all() {
         let name = shown.name;
         for (number, (words, picture)) in (1..).zip(apply(shown, pictures)?) {
             let title = if number == 1 { name.to_owned() } else { format!("{name}, {number}") };
-            cells.push((vec![title, words], picture));
+            cells.push((std::iter::once(title).chain(wrapped(&words)).collect(), picture));
         }
     }
+    Ok(cells)
+}
+
+/// Draws the sheet, or several of so many rows, and returns the number of pictures.
+fn draw(pictures: &[RgbImage; 2], sheet: &Path, rows: Option<usize>) -> Result<usize, Box<dyn Error>> {
+    let cells = cells(pictures)?;
     let Some(rows) = rows else {
         save(&cells, sheet)?;
         return Ok(cells.len());
@@ -98,20 +107,27 @@ fn draw(pictures: &[RgbImage; 2], sheet: &Path, rows: Option<usize>) -> Result<u
     Ok(cells.len())
 }
 
-/// A picture and the lines under it.
-type Cell = (Vec<String>, RgbImage);
-
 /// Writes one sheet.
 fn save(cells: &[Cell], sheet: &Path) -> Result<(), Box<dyn Error>> {
-    let (width, height) = (PICTURE.0 + GAP, PICTURE.1 + 2 * LINE + GAP);
-    let rows = (cells.len() as u32).div_ceil(COLUMNS);
-    let mut image = RgbImage::from_pixel(GAP + COLUMNS * width, GAP + rows * height, Rgb([250; 3]));
-    for (i, (lines, picture)) in (0..).zip(cells) {
-        let (left, top) = (GAP + i % COLUMNS * width, GAP + i / COLUMNS * height);
-        imageops::replace(&mut image, picture, left.into(), top.into());
-        for (line, text) in (0..).zip(lines) {
-            write(&mut image, text, (left, top + PICTURE.1 + LINE * line), 30 + 80 * line as u8);
+    let rows = cells.chunks(COLUMNS as usize);
+    // A row has the lines of its longest text.
+    let height = |row: &[Cell]| {
+        let lines = row.iter().map(|(lines, _)| lines.len() as u32).max().unwrap_or(0);
+        PICTURE.1 + LINE * lines + GAP
+    };
+    let size = (GAP + COLUMNS * (PICTURE.0 + GAP), GAP + rows.clone().map(height).sum::<u32>());
+    let mut image = RgbImage::from_pixel(size.0, size.1, Rgb([250; 3]));
+    let mut top = GAP;
+    for row in rows {
+        for (column, (lines, picture)) in (0..).zip(row) {
+            let left = GAP + column * (PICTURE.0 + GAP);
+            imageops::replace(&mut image, picture, left.into(), top.into());
+            for (line, text) in (0..).zip(lines) {
+                let shade = if line == 0 { 30 } else { 110 };
+                write(&mut image, text, (left, top + PICTURE.1 + LINE * line), shade);
+            }
         }
+        top += height(row);
     }
     Ok(image.save(sheet)?)
 }
@@ -174,22 +190,32 @@ fn reduced(picture: RgbImage) -> RgbImage {
     imageops::resize(&picture, side(width), side(height), FilterType::Triangle)
 }
 
-/// The beginning of a text that fits so many letters, without a half word at its end.
-fn shortened(text: &str, most: usize) -> &str {
-    let Some((end, _)) = text.char_indices().nth(most) else { return text };
-    let fits = &text[..end];
-    let words = fits.rfind("; ").or_else(|| fits.rfind(' ')).unwrap_or(end);
-    &fits[..words]
+/// The width of a letter.
+const LETTER: u32 = get_raster_width(FontWeight::Regular, RasterHeight::Size16) as u32;
+/// The letters of a line that fit below a picture.
+const LETTERS: usize = (PICTURE.0 / LETTER) as usize;
+
+/// Breaks a text between its words into lines that fit below a picture.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + word.len() <= LETTERS => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
-/// Writes a line of text, cut to a cell's width.
+/// Writes a line of text.
 fn write(image: &mut RgbImage, text: &str, (left, top): (u32, u32), shade: u8) {
-    let letter = get_raster_width(FontWeight::Regular, RasterHeight::Size16) as u32;
-    let most = (PICTURE.0 / letter) as usize;
-    for (place, symbol) in (0..).zip(shortened(text, most).chars()) {
+    for (place, symbol) in (0..).zip(text.chars()) {
         let Some(raster) = get_raster(symbol, FontWeight::Regular, RasterHeight::Size16) else { continue };
         for (y, row) in (top..).zip(raster.rows()) {
-            for (x, ink) in (left + place * letter..).zip(row) {
+            for (x, ink) in (left + place * LETTER..).zip(row) {
                 if let Some(pixel) = image.get_pixel_mut_checked(x, y) {
                     let ink = u32::from(*ink);
                     *pixel = Rgb(pixel
@@ -226,6 +252,20 @@ mod tests {
                 "{name}: unchanged"
             );
         }
+    }
+
+    #[test]
+    fn captions_are_whole_and_fit_below_their_pictures() {
+        let pictures = [drawn(1), drawn(0)].map(fit);
+        let made = operators::all().into_iter().flat_map(|shown| apply(shown, &pictures).unwrap());
+        let words: Vec<String> = made.map(|(words, _)| words).collect();
+        let cells = cells(&pictures).unwrap();
+        assert_eq!(cells.len(), 1 + words.len());
+        for ((lines, _), words) in cells[1..].iter().zip(words) {
+            assert_eq!(lines[1..].join(" "), words, "{}", lines[0]);
+            assert!(lines.iter().all(|line| line.len() <= LETTERS), "{lines:?}");
+        }
+        assert!(cells.iter().any(|(lines, _)| lines.len() > 3), "some captions have several lines");
     }
 
     #[test]

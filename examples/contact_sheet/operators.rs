@@ -87,7 +87,7 @@ pub(crate) fn all() -> Vec<Shown> {
         one(RandAugment::new(3, 15)),
         one(TrivialAugmentWide::new()),
         one(AutoAugment::default()),
-        one(AugMix::new().severity(9)),
+        one(AugMix::new().severity(9).all_ops(false).chain_depth(1)),
         in_floats(RandomErasing::new(1.0).value(ErasingValue::Random)),
         one(RandomApply::new(1.0, [GaussianBlur::new(9).sigma(2.0, 2.0)])),
         one(RandomChoice::new([Transform::from(solarize()), RandomInvert::new(1.0).into()])),

@@ -10,7 +10,7 @@ use super::output::trace;
 use super::setup::samples::Samples;
 use super::setup::{BenchArguments, Setup, data};
 use crate::output::Output;
-use crate::results::{Data, Kernels, Report, Statistics};
+use crate::results::{Data, Kernels, Report, SCHEMA, Statistics};
 use gpufeed::{DataLoader, recipe};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::error::Error;
@@ -225,6 +225,7 @@ fn describe(arguments: &BenchArguments, setup: &Setup, workers: usize) -> Result
     let info = setup.gpu().map(|gpu| gpu.info());
     let driver = |info: &gpufeed::wgpu::AdapterInfo| [&*info.driver, &*info.driver_info].join(" ").trim().to_owned();
     Ok(Report {
+        schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         unix_time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
         machine: machine::describe(),

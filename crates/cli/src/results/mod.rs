@@ -13,9 +13,9 @@ mod sections;
 mod spread;
 
 pub(crate) use peers::{PeerRow, Peers, Ratio};
-pub(crate) use report::Report;
 #[cfg(test)]
 pub(crate) use report::sample;
+pub(crate) use report::{Report, SCHEMA};
 pub(crate) use sections::{
     Bottleneck, Data, GpuTime, IsolatedStage, Kernels, Latency, Machine, Memory, Perturbation, Pool, Prediction, Queue,
     Rate, Remote, Roofline, Stage, Statistics, Sweep,

@@ -1,7 +1,7 @@
 //! The JSON object of one `gpufeed bench` run, and reading it from a file.
 //!
-//! Times are seconds, sizes bytes, rates per second, and shares 0 to 1, unless a name says otherwise. Fields are added,
-//! never renamed, and missing fields are read as empty, so that `compare` and `report` read older files.
+//! Times are seconds, sizes bytes, rates per second, and shares 0 to 1, unless a name says otherwise. Missing fields are
+//! read as empty, so that `compare` and `report` read older files.
 
 use super::{
     Bottleneck, Data, GpuTime, IsolatedStage, Kernels, Latency, Machine, Memory, Perturbation, Pool, Prediction, Queue,
@@ -9,12 +9,25 @@ use super::{
 };
 use gpufeed::internals::{Shown, regular_file};
 use serde::{Deserialize, Serialize};
+use std::fmt::Display;
 use std::path::Path;
+
+/// The schema of the reports that this version writes, and the highest that it reads. It goes up when a field changes
+/// its meaning or goes away, and stays when a field is added. [`Report::read`] then translates the older schemas.
+pub(crate) const SCHEMA: u64 = 1;
+
+/// The schema of a report without the number: those from before the number was written are of schema 1.
+fn unnumbered() -> u64 {
+    1
+}
 
 /// One run of `gpufeed bench`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Report {
+    /// [`SCHEMA`] of the gpufeed that wrote the report.
+    #[serde(default = "unnumbered")]
+    pub(crate) schema: u64,
     /// gpufeed's version.
     pub(crate) version: String,
     /// Seconds since 1970, UTC.
@@ -70,16 +83,36 @@ pub(crate) struct Report {
     pub(crate) notes: Vec<String>,
 }
 
+/// The fields that tell which gpufeed wrote a report.
+#[derive(Deserialize)]
+struct Writer {
+    #[serde(default = "unnumbered")]
+    schema: u64,
+    #[serde(default)]
+    version: String,
+}
+
 impl Report {
     /// Reads a file of `gpufeed bench --json`. The error names the file and its fault.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let shown = Shown(path.display());
         let text = regular_file::read_to_string(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
-        let mut report: Self = serde_json::from_str(&text)
-            .map_err(|error| format!("{shown} is not a report of `gpufeed bench --json`: {error}"))?;
-        if report.version.is_empty() {
-            return Err(format!("{shown} is not a report of `gpufeed bench --json`: it has no `version`"));
+        let not_a_report =
+            |reason: &dyn Display| format!("{shown} is not a report of `gpufeed bench --json`: {reason}");
+        // These two fields come first: of a newer schema any other field may have another type.
+        let Writer { schema, version } = serde_json::from_str(&text).map_err(|error| not_a_report(&error))?;
+        if version.is_empty() {
+            return Err(not_a_report(&"it has no `version`"));
         }
+        if schema > SCHEMA {
+            return Err(format!(
+                "{shown} has schema {schema}, and gpufeed {} reads reports up to schema {SCHEMA}: update gpufeed to {}, \
+                 which wrote the file, or to a later version",
+                env!("CARGO_PKG_VERSION"),
+                Shown(&version),
+            ));
+        }
+        let mut report: Self = serde_json::from_str(&text).map_err(|error| not_a_report(&error))?;
         report.rename_stages();
         Ok(report)
     }

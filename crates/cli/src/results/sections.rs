@@ -42,7 +42,8 @@ pub(crate) struct Latency {
     pub(crate) p90: f64,
     pub(crate) p99: f64,
     pub(crate) max: f64,
-    /// Pairs of a bin's upper edge in seconds and the number of batches in that bin.
+    /// Pairs of a bin's upper edge in seconds and the number of batches in that bin. The bins are those of the loader's
+    /// statistics, eight for each power of two of microseconds; those without batches are left out.
     pub(crate) histogram: Vec<(f64, u64)>,
 }
 

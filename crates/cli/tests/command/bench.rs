@@ -374,6 +374,21 @@ fn a_data_set_is_used_as_it_is_whatever_the_recipe() {
 }
 
 #[test]
+fn reports_and_cards_begin_with_their_schema() {
+    let (data, out) = (folder(), tempfile::tempdir().expect("a folder"));
+    let data = data.path().to_str().expect("UTF-8");
+    let [json, card] = ["report.json", "card.json"].map(|name| out.path().join(name));
+    let [to_json, to_card] = [&json, &card].map(|path| path.to_str().expect("UTF-8"));
+    let quick = ["--quick", "--seconds", "0.2", "--workers", "1", "--batch-size", "4", "--backend", "cpu"];
+    let output = gpufeed(&[&["--data", data, "--json", to_json, "--report-card", to_card], &quick[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    for path in [&json, &card] {
+        let text = std::fs::read_to_string(path).expect("written");
+        assert!(text.starts_with("{\n  \"schema\": 1,\n  \"version\": "), "{text}");
+    }
+}
+
+#[test]
 fn the_headline_says_what_is_drawn() {
     let said = |data: &str| {
         let output = gpufeed(&["--data", data, "--quick", "--seconds", "0.2", "--workers", "1", "--backend", "cpu"]);

@@ -175,6 +175,45 @@ fn older_files_with_fewer_fields_are_read() {
 }
 
 #[test]
+fn a_report_without_a_schema_is_read() {
+    let files = Files::new();
+    let mut old = sample();
+    assert_eq!(old.as_object_mut().unwrap().remove("schema"), Some(json!(1)));
+    let (code, comparison) = files.compared(&old, &sample());
+    assert_eq!((code, &comparison["only_in_b"], &comparison["unlike"]), (Some(0), &json!([]), &json!([])));
+    let output = gpufeed(&["report", &files.path("a.json").display().to_string(), "--markdown", "-"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("| decode | 1.31 ms |"), "{}", out(&output));
+}
+
+#[test]
+fn a_report_of_a_newer_schema_is_refused_with_what_to_do() {
+    let files = Files::new();
+    let good = files.write("good.json", &sample().to_string());
+    let mut newer = sample();
+    newer["schema"] = 2.into();
+    newer["version"] = "9.8.0".into();
+    // A field of another type is what a newer schema may have.
+    newer["stages"] = json!({"decode": 1});
+    let newer = files.write("newer.json", &newer.to_string());
+    let page = files.path("page.html");
+    let html = page.to_str().unwrap();
+    for arguments in [
+        &["compare", &good, &newer][..],
+        &["compare", &newer, &good, "--json"],
+        &["report", &newer, "--html", html],
+        &["report", &newer, "--markdown", "-"],
+    ] {
+        let output = gpufeed(arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        for part in [&newer, "schema 2", "up to schema 1", "update gpufeed to 9.8.0"] {
+            assert!(err(&output).contains(part), "`{part}` is not in: {}", err(&output));
+        }
+        assert!(output.stdout.is_empty() && !page.exists(), "{arguments:?}");
+    }
+}
+
+#[test]
 fn files_that_cannot_be_compared_name_the_reason() {
     let files = Files::new();
     let good = files.write("good.json", &sample().to_string());

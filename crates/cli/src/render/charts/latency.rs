@@ -1,8 +1,8 @@
 //! A histogram of batch latencies, with the percentiles as lines.
 
 use super::figure::Figure;
-use super::ink::{GRID, MAIN, MUTED, TEXT, WARM};
-use super::svg::{Area, Drawn, decades, plot, text_style};
+use super::ink::{GRID, MAIN, MUTED, PAPER, TEXT, WARM};
+use super::svg::{Area, Drawn, log_ticks, plot, text_style};
 use crate::results::{Latency, Report};
 use crate::units;
 use maud::html;
@@ -31,7 +31,8 @@ pub(crate) fn figure(report: &Report) -> io::Result<Figure> {
             @if bars.is_empty() {
                 "From a batch's announcement to its arrival among the ready ones."
             } @else {
-                "From a batch's announcement to its arrival among the ready ones: " (batches) " batches, half within "
+                "From a batch's announcement to its arrival among the ready ones: " (units::count(batches))
+                @if batches == 1 { " batch" } @else { " batches" } ", half within "
                 b { (units::duration(latency.p50)) } ", the slowest " (units::duration(latency.max)) "."
             }
         },
@@ -42,21 +43,20 @@ pub(crate) fn figure(report: &Report) -> io::Result<Figure> {
     })
 }
 
-/// Returns the bins between the first and the last that are not empty. The bin below the first edge gets the same
-/// width, as a factor, as the next bin.
+/// Returns the bins that are not empty.
 fn bars(histogram: &[(f64, u64)]) -> Vec<Bar> {
-    let edges: Vec<(f64, u64)> =
-        histogram.iter().copied().filter(|(edge, _)| edge.is_finite() && *edge > 0.0).collect();
-    let below = match edges.as_slice() {
-        [(first, _), (second, _), ..] if second > first => first * first / second,
-        [(first, _), ..] => first / 2.0,
-        [] => return Vec::new(),
-    };
-    let from = std::iter::once(below).chain(edges.iter().map(|(edge, _)| *edge));
-    let all: Vec<Bar> = from.zip(&edges).map(|(from, &(to, batches))| Bar { from, to, batches }).collect();
-    let full = |bar: &Bar| bar.batches > 0;
-    let (Some(first), Some(last)) = (all.iter().position(full), all.iter().rposition(full)) else { return Vec::new() };
-    all.into_iter().take(last + 1).skip(first).filter(|bar| bar.to > bar.from).collect()
+    let full = histogram.iter().filter(|(to, batches)| to.is_finite() && *to > 0.0 && *batches > 0);
+    full.map(|&(to, batches)| Bar { from: lower_edge(to), to, batches }).collect()
+}
+
+/// Returns the lower edge of a bin by its upper one. The bin before it may be empty, and is then not in the report. Each
+/// power of two of microseconds from 8 on has eight bins; below, each microsecond is a bin.
+fn lower_edge(to: f64) -> f64 {
+    let micros = (to * 1e6).round() as u64;
+    let power = micros.saturating_sub(1).checked_ilog2().unwrap_or(0);
+    let width = (1u64 << power.saturating_sub(3)) as f64 * 1e-6;
+    // A logarithmic axis has no 0, the lower edge of the first microsecond.
+    (to - width).max(to / 2.0)
 }
 
 fn draw(area: &Area, latency: &Latency, bars: &[Bar]) -> Drawn {
@@ -72,10 +72,11 @@ fn draw(area: &Area, latency: &Latency, bars: &[Bar]) -> Drawn {
         // The names of the percentiles stand above.
         .margin_top(58)
         .margin_left(8)
-        .margin_right(16)
+        // Room for half of a label below the right end.
+        .margin_right(28)
         .x_label_area_size(44)
-        .y_label_area_size(58)
-        .build_cartesian_2d((low..high).log_scale().with_key_points(decades(low, high)), 0.0..top)?;
+        .y_label_area_size(70)
+        .build_cartesian_2d((low..high).log_scale().with_key_points(log_ticks(low, high)), 0.0..top)?;
     chart
         .configure_mesh()
         .disable_x_mesh()
@@ -83,8 +84,9 @@ fn draw(area: &Area, latency: &Latency, bars: &[Bar]) -> Drawn {
         .bold_line_style(GRID.colour())
         .axis_style(MUTED.colour())
         .label_style(text_style(13, MUTED))
-        .x_label_formatter(&|seconds| units::duration(*seconds))
-        .y_labels(6)
+        .x_label_formatter(&|seconds| units::duration_tick(*seconds))
+        // So few where there are few batches that none of them is a fraction.
+        .y_labels(most.min(5.0) as usize + 1)
         .y_label_formatter(&|batches| units::tick(*batches))
         .y_desc("batches")
         .x_desc("latency, logarithmic")
@@ -97,8 +99,10 @@ fn draw(area: &Area, latency: &Latency, bars: &[Bar]) -> Drawn {
         shape
     }))?;
 
-    // Names that would touch are stacked.
+    // Names that would touch are stacked. They are drawn after all lines, on ground of their own: a line to an upper name
+    // passes behind the lower ones.
     let mut taken: Vec<(i32, i32)> = Vec::new();
+    let mut names = Vec::new();
     for (name, at) in marks.into_iter().filter(|(_, at)| *at > 0.0) {
         let (x, bottom) = chart.backend_coord(&(at, 0.0));
         let (_, ceiling) = chart.backend_coord(&(at, top));
@@ -109,7 +113,11 @@ fn draw(area: &Area, latency: &Latency, bars: &[Bar]) -> Drawn {
         taken.push((level, centre + half));
         let y = ceiling - 8 - level * 17;
         area.draw(&PathElement::new([(x, bottom), (x, y + 2)], WARM.colour().stroke_width(2)))?;
-        area.draw(&Text::new(label, (centre, y), text_style(13, TEXT).pos(Pos::new(HPos::Center, VPos::Bottom))))?;
+        names.push((label, (centre, y), half));
+    }
+    for (name, (x, y), half) in names {
+        area.draw(&Rectangle::new([(x - half, y - 16), (x + half, y + 1)], PAPER.colour().filled()))?;
+        area.draw(&Text::new(name, (x, y), text_style(13, TEXT).pos(Pos::new(HPos::Center, VPos::Bottom))))?;
     }
     Ok(())
 }
@@ -119,10 +127,61 @@ mod tests {
     use super::*;
 
     #[test]
-    fn empty_ends_are_left_out_and_holes_stay() {
-        let bars = bars(&[(0.01, 0), (0.02, 3), (0.04, 0), (0.08, 1), (0.16, 0)]);
-        let shown: Vec<(f64, f64, u64)> = bars.iter().map(|bar| (bar.from, bar.to, bar.batches)).collect();
-        assert_eq!(shown, [(0.01, 0.02, 3), (0.02, 0.04, 0), (0.04, 0.08, 1)]);
+    fn bins_have_the_widths_of_the_loader_and_holes_stay() {
+        let bars = bars(&[(2e-6, 1), (0.02, 0), (0.036_864, 3), (0.065_536, 4), (0.073_728, 1), (2.097_152, 9)]);
+        let micros = |seconds: f64| (seconds * 1e6).round() as u64;
+        let shown: Vec<_> = bars.iter().map(|bar| (micros(bar.from), micros(bar.to), bar.batches)).collect();
+        let expected =
+            [(1, 2, 1), (32_768, 36_864, 3), (61_440, 65_536, 4), (65_536, 73_728, 1), (1_966_080, 2_097_152, 9)];
+        assert_eq!(shown, expected);
+    }
+
+    /// Returns the position and the words of each text of a chart.
+    fn texts(svg: &str) -> Vec<(f64, &str)> {
+        let text = |text| -> Option<(f64, &str)> {
+            let (x, rest) = str::split_once(text, '"')?;
+            let (_, words) = rest.split_once('>')?;
+            Some((x.parse().ok()?, words.split_once('<')?.0.trim()))
+        };
+        svg.split("<text x=\"").skip(1).map(|part| text(part).unwrap()).collect()
+    }
+
+    #[test]
+    fn every_histogram_has_round_ticks_inside_the_box() {
+        let cases: [&[(f64, u64)]; 9] = [
+            &[(0.036_864, 317)],
+            &[(0.032_768, 78), (0.036_864, 111), (0.040_96, 43), (0.053_248, 1)],
+            &[(0.002_048, 5), (0.147_456, 40), (2.097_152, 1)],
+            &[(0.851_968, 3), (0.983_04, 20_000), (1.179_648, 2)],
+            &[(2e-6, 1)],
+            &[(2e-6, 1), (134_217.728, 2)],
+            &[(0.147_456, 3)],
+            &[(0.147_456, 4)],
+            &[(0.147_456, 7)],
+        ];
+        for histogram in cases {
+            // Also with percentiles in one place, and without any.
+            for at in [0.0, histogram[0].0] {
+                let (histogram, mut report) = (histogram.to_vec(), Report::default());
+                report.latency = Latency { p50: at, p90: at, p99: at, max: at, histogram };
+                let svg = figure(&report).unwrap().chart.unwrap().into_string();
+                let number = |(_, words): &(f64, &str)| words.replace(',', "").parse::<f64>();
+                let is_time = |words: &str| {
+                    let (number, unit) = words.split_once(' ').unwrap_or_default();
+                    number.replace(',', "").parse::<f64>().is_ok() && ["µs", "ms", "s"].contains(&unit)
+                };
+                let texts = texts(&svg);
+                let times: Vec<_> = texts.iter().filter(|(_, words)| is_time(words)).collect();
+                assert!(times.len() >= 3, "{texts:?}");
+                // A letter has at most 8 pixels.
+                let half = |words: &str| 4.0 * words.chars().count() as f64;
+                let ends = |&&(x, words): &&(f64, &str)| (x - half(words), x + half(words));
+                assert!(times.windows(2).all(|two| ends(&two[0]).1 < ends(&two[1]).0), "{times:?} touch");
+                assert!(times.iter().all(|time| ends(time).0 > 0.0 && ends(time).1 < 640.0), "{times:?}");
+                let counts: Vec<f64> = texts.iter().filter_map(|text| number(text).ok()).collect();
+                assert!(counts.len() >= 2 && counts.iter().all(|count| count.fract() == 0.0), "{counts:?}");
+            }
+        }
     }
 
     #[test]

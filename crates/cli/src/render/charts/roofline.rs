@@ -2,7 +2,7 @@
 
 use super::figure::Figure;
 use super::ink::{GRID, MAIN, MUTED, TEXT, WARM};
-use super::svg::{Area, Drawn, decades, plot, short, text_style};
+use super::svg::{Area, Drawn, log_ticks, plot, short, text_style};
 use crate::results::{Kernels, Rate, Report};
 use crate::units;
 use maud::html;
@@ -102,8 +102,8 @@ fn axes<'a, 'b>(area: &Area<'b>, ranges: &Ranges) -> Result<Chart<'a, 'b>, Box<d
         .x_label_area_size(46)
         .y_label_area_size(64)
         .build_cartesian_2d(
-            (left..right).log_scale().with_key_points(decades(left, right)),
-            (low..high).log_scale().with_key_points(decades(low, high)),
+            (left..right).log_scale().with_key_points(log_ticks(left, right)),
+            (low..high).log_scale().with_key_points(log_ticks(low, high)),
         )?;
     chart
         .configure_mesh()
