@@ -1,8 +1,10 @@
-// One image's ops as one sampling and a list of colour steps per stage: the part of src/plan/program.rs, composer.rs and
-// src/transforms/op/color_steps.rs that images of floats without a gathering operator need. Names, numbers and places come from the
-// description that `gpufeed explain --json --wgsl` prints.
+// One image's ops as one sampling and a list of colour steps per stage, before which a gathering operator may stand: src/plan/program.rs and
+// composer.rs. Names, numbers and places come from the description that `gpufeed explain --json --wgsl` prints.
 
+import { colorSteps, repeated } from './color_steps.js';
 import { named } from './draws.js';
+import { gatherOf, gathers } from './gather.js';
+import { resolved } from './policy.js';
 
 const { fround } = Math;
 
@@ -59,15 +61,15 @@ class Composer {
     frames[axis].mirror = !frames[axis].mirror;
   }
 
-  resize(size, filter) {
+  resize(size, filter, uint8 = false) {
     // An image that already has the size stays as it is.
     const same = this.size.every((length, i) => length === size[i]);
-    this.grid = { frames: size.map((length) => new Frame(length)), whole: size, filter: same ? 'Nearest' : filter };
+    this.grid = { frames: size.map((length) => new Frame(length)), whole: size, filter: same ? 'Nearest' : filter, uint8: uint8 && !same };
   }
 
   finish() {
     if (!this.grid) this.resize(this.size, 'Nearest');
-    const { frames, whole, filter } = this.grid;
+    const { frames, whole, filter, uint8 } = this.grid;
     const axis = (i) => {
       const [source, grid] = [this.source[i], frames[i]];
       const scale = fround(source.size / whole[i]);
@@ -88,7 +90,7 @@ class Composer {
         phase: 0,
       };
     };
-    return { x: axis(0), y: axis(1), filter, borders: this.borders };
+    return { x: axis(0), y: axis(1), filter, borders: this.borders, resized: uint8 ? whole : null };
   }
 }
 
@@ -96,30 +98,6 @@ function filterOf({ interpolation, antialias }) {
   if (interpolation.startsWith('Nearest')) return interpolation;
   return (interpolation === 'Bilinear' ? 'Linear' : 'Cubic') + (antialias ? 'Antialias' : '');
 }
-
-/** The numbers of an image's channels in three registers: a single channel is repeated in all of them. */
-const repeated = (numbers, channels) => (channels === 1 ? [numbers[0], numbers[0], numbers[0]] : numbers);
-
-const bitsOf = (value) => new Uint32Array(new Float32Array([value]).buffer)[0];
-
-/** The colour steps of an op: name, three or four floats, and up to three integers. */
-const COLOR_STEPS = {
-  Brightness: ({ factor }) => [['brightness', [factor, factor, factor]]],
-  Contrast: ({ factor }) => [['contrast', [factor, factor, factor]]],
-  Saturation: ({ factor }, channels) => (channels === 1 ? [] : [['saturation', [factor, factor, factor]]]),
-  Hue: ({ factor }, channels) => (channels === 1 ? [] : [['hue', [factor, factor, factor]]]),
-  Grayscale: (_, channels) => (channels === 1 ? [] : [['grayscale', []]]),
-  Invert: () => [['invert', []]],
-  Solarize: ({ threshold }) => [['solarize', [threshold, threshold, threshold]]],
-  // torchvision clamps only if it multiplies.
-  AdjustGamma: ({ gamma, gain }) => [['adjust_gamma', [gamma, gain, gain === 1 ? 3.4028234663852886e38 : 1]]],
-  Posterize: ({ bits }) => [['posterize', [2 ** bits, 2 ** bits - 1, 1 / 2 ** bits]]],
-  PermuteChannels: ({ permutation }, channels) => (channels === 1 ? [] : [['permute_channels', permutation]]),
-  Erase: ({ top, left, width, height, value }, channels) => [
-    ['erase', [left, top, left + width, top + height], repeated(value.Color, channels).map(bitsOf)],
-  ],
-  Normalize: ({ mean, std }, channels) => [['subtract', repeated(mean, channels)], ['divide', repeated(std, channels)]],
-};
 
 const NO_STEP = { opcode: 0, integer_0: 0, integer_1: 0, integer_2: 0, value: [0, 0, 0, 0] };
 
@@ -134,32 +112,29 @@ function placed(steps, positions) {
   return all;
 }
 
-/** The stages of one image: `{ sampling, steps }` each. `params` are those of draws.js, or of the same form. */
+/** The stages of one image: `{ gather, sampling, steps }` each. `params` are those of draws.js, or of the same form. */
 export function compose(description, { width, height, ops }) {
   const stages = [];
-  let [composer, steps, channels] = [new Composer([width, height]), [], description.input_channels];
+  let [gather, composer, steps, channels] = [null, new Composer([width, height]), [], description.input_channels];
   const finish = () => {
-    stages.push({ sampling: composer.finish(), steps: placed(steps, description.positions[stages.length]) });
-    [composer, steps] = [new Composer(composer.size), []];
+    stages.push({ gather, sampling: composer.finish(), steps: placed(steps, description.positions[stages.length]) });
+    [gather, composer, steps] = [null, new Composer(composer.size), []];
   };
   for (const { slot, op } of ops) {
-    const { stage, on_grid: onGrid, statistic } = description.slots[slot];
+    const place = description.slots[slot];
+    const { stage, on_grid: onGrid, uint8 } = place;
     while (stages.length < stage) finish();
-    const [name, numbers] = named(op);
+    const [own, ownNumbers] = named(op);
+    const [name, numbers] = own === 'Policy' ? resolved(ownNumbers, uint8 ? 255 : 1) : [own, ownNumbers];
     switch (name) {
       case 'Crop': composer.crop(onGrid, numbers); break;
       case 'Pad': composer.pad(onGrid, numbers, repeated(numbers.fill, channels)); break;
-      case 'Resize': composer.resize([numbers.width, numbers.height], filterOf(numbers)); break;
+      case 'Resize': composer.resize([numbers.width, numbers.height], filterOf(numbers), uint8); break;
       case 'HorizontalFlip': composer.flip(onGrid, 0); break;
       case 'VerticalFlip': composer.flip(onGrid, 1); break;
       default:
-        if (!COLOR_STEPS[name]) throw new Error(`This page does not have the operation ${name}.`);
-        for (const [step, value, integers] of COLOR_STEPS[name](numbers, channels)) {
-          const gray = Number(channels === 1);
-          const [first, second, third] = integers ?? [step === 'contrast' ? statistic : 0, 0, gray];
-          const numbersOf = [...value, 0, 0, 0, 0].slice(0, 4);
-          steps.push({ opcode: description.color_steps[step], integer_0: first, integer_1: second, integer_2: third, value: numbersOf });
-        }
+        if (gathers(name)) gather = gatherOf(name, numbers, composer.size);
+        else steps.push(...colorSteps([name, numbers], channels, place, description.color_steps));
     }
     if (name === 'Grayscale') channels = numbers.channels;
   }

@@ -20,6 +20,8 @@ const SLIDERS = {
   RandomGrayscale: [probability],
   RandomApply: [probability],
   RandomErasing: [probability, ...range('scale', 'area', 0.01, 0.8)],
+  GaussianBlur: range('sigma', 'sigma', 0.1, 5),
+  RandAugment: [{ key: 'magnitude', label: 'magnitude', min: 0, max: 30, step: 1 }],
   AdjustGamma: [{ key: 'gamma', label: 'gamma', min: 0.1, max: 4, step: 0.01 }],
   ColorJitter: [strength('brightness', 1), strength('contrast', 1), strength('saturation', 1), strength('hue', 0.5)],
 };

@@ -1,15 +1,9 @@
 // The parameters of one image: the operators of src/transforms/ that this page has, with the same random numbers in the same order, so that a
 // seed gives the same draws here and in `gpufeed preview`. web/data/draws.json holds draws of the command, and the check compares them.
 
+import { RAND_AUGMENT, TRIVIAL_AUGMENT_WIDE, drawOperation } from './policy.js';
 import { Numbers, child, keyWords } from './random.js';
-
-/** Halves go to the even number, as Python's round. */
-function roundTiesEven(x) {
-  const floor = Math.floor(x);
-  const rest = x - floor;
-  if (rest !== 0.5) return Math.round(x);
-  return floor % 2 === 0 ? floor : floor + 1;
-}
+import { roundTiesEven } from './rounding.js';
 
 const pair = (size) => (Array.isArray(size) ? size : [size, size]);
 const sides = (padding) => {
@@ -161,7 +155,30 @@ export const OPERATORS = {
       const rectangle = numbers.chance(t.p) && erased(t, context, numbers);
       if (!rectangle || rectangle.width === 0 || rectangle.height === 0) return;
       const color = Array.isArray(t.value) ? t.value : [t.value, t.value, t.value];
-      context.emit(0, { Erase: { ...rectangle, value: { Color: color } } });
+      context.emit(0, { Erase: { ...rectangle, value: t.value === 'random' ? { Noise: { key: numbers.pixelKey() } } : { Color: color } } });
+    },
+  },
+  GaussianBlur: {
+    slots: 1,
+    draw(t, context, numbers) {
+      const sigma = numbers.uniform(...t.sigma);
+      context.emit(0, { GaussianBlur: { kernel_size: t.kernel_size, sigma: [sigma, sigma] } });
+    },
+  },
+  RandAugment: {
+    slots: (t) => t.num_ops,
+    draw(t, context, numbers) {
+      for (let slot = 0; slot < t.num_ops; slot++) {
+        const op = drawOperation(RAND_AUGMENT, t, () => t.magnitude, context, numbers);
+        if (op) context.emit(slot, op);
+      }
+    },
+  },
+  TrivialAugmentWide: {
+    slots: 1,
+    draw(t, context, numbers) {
+      const op = drawOperation(TRIVIAL_AUGMENT_WIDE, t, (bins) => numbers.below(bins), context, numbers);
+      if (op) context.emit(0, op);
     },
   },
   Normalize: { slots: 1, draw: (t, context) => context.emit(0, { Normalize: { mean: t.mean, std: t.std } }) },

@@ -1,5 +1,8 @@
 // The device, the pipelines of a description, and their dispatches: what src/gpu/encode.rs does with wgpu.
 
+import { NOTHING } from './gather.js';
+import { appendWeights } from './resize_u8.js';
+
 /** An error whose message is for the reader of the page. */
 export class Told extends Error {}
 
@@ -49,10 +52,29 @@ const FILTERS = {
   LinearAntialias: 'LINEAR_ANTIALIAS', CubicAntialias: 'CUBIC_ANTIALIAS',
 };
 
+/** The operators that a stage's image may begin with in a pass, by the second part of the pass's name; other passes take all images. */
+const KERNELS = {
+  tables: ['AUTOCONTRAST', 'EQUALIZE'], point: ['NOTHING', 'AUTOCONTRAST', 'EQUALIZE'], warp: ['AFFINE'], sharpen: ['SHARPEN'], blur: ['BLUR'],
+};
+
+function takes({ name }, { gather }) {
+  const kinds = KERNELS[name.split(', ')[1]];
+  return !kinds || kinds.includes((gather ?? NOTHING).kind);
+}
+
+/** Words of an image's tables of autocontrast or equalize: one for each number of each channel. */
+const TABLE_WORDS = 3 * 256;
+
+/** The operator's part of an image's struct. */
+function gatherFields(gather, constants, table) {
+  const { weights, ...numbers } = gather ?? NOTHING;
+  return { gather: { ...numbers, kind: constants[numbers.kind], table }, weights };
+}
+
 /** An image's struct in a stage: `src/plan/shader_layout.rs`. */
-function imageOf({ sampling, steps }, constants, pixels, target, number) {
-  const { x, y, filter, borders } = sampling;
-  const plain = !borders.source && !borders.grid;
+function imageOf({ sampling, steps }, constants, pixels, target, number, weights) {
+  const { x, y, filter, borders, resized } = sampling;
+  const plain = !borders.source && !borders.grid && !resized;
   const fill = (border) => [...(border?.fill ?? [0, 0, 0]), 1];
   return {
     x,
@@ -61,7 +83,8 @@ function imageOf({ sampling, steps }, constants, pixels, target, number) {
     grid_fill: fill(borders.grid),
     source_border: constants[BORDERS[borders.source?.mode ?? 'Edge']],
     grid_border: constants[BORDERS[borders.grid?.mode ?? 'Edge']],
-    filter_mode: constants[FILTERS[filter]],
+    // A shader without a resize does not have the constants.
+    filter_mode: constants[FILTERS[filter]] ?? 0,
     strip: Number(filter === 'LinearAntialias' && y.scale >= 1 && plain),
     source_offset: pixels.offset,
     source_stride: pixels.stride,
@@ -69,8 +92,8 @@ function imageOf({ sampling, steps }, constants, pixels, target, number) {
     target_offset: target,
     steps_len: steps.length,
     number,
-    weights_x: 0,
-    weights_y: 0,
+    weights_x: weights?.[0] ?? 0,
+    weights_y: weights?.[1] ?? 0,
     steps,
   };
 }
@@ -110,12 +133,33 @@ export class Runner {
     return buffer;
   }
 
-  /** The parameters of one stage of all images. */
-  params(pass, programs, source) {
+  /** True if the result of a stage is stored in bytes, as a later stage computes on 8-bit numbers. */
+  storesBytes(stage) {
+    return this.description.slots.some((slot) => slot.uint8 && slot.stage > stage);
+  }
+
+  /** The statistics, behind them each image's tables, and behind those the weights of resizes on 8-bit numbers. */
+  statistics(programs) {
+    const { STORAGE, COPY_DST } = GPUBufferUsage;
+    const counted = this.description.passes.map(({ constants }) => (constants.STATISTICS ?? 0) * (constants.PARTIALS ?? 0));
+    const tables = programs.length * Math.max(...counted);
+    const first = tables + programs.length * TABLE_WORDS;
+    const [words, weights] = [[], new Map()];
+    const resizing = programs.flat().filter(({ sampling }) => sampling.resized);
+    resizing.forEach((stage) => weights.set(stage, appendWeights(stage.sampling, first, words)));
+    const buffer = this.buffer(4 * (first + words.length), STORAGE | COPY_DST);
+    this.device.queue.writeBuffer(buffer, 4 * first, Int32Array.from(words));
+    return { buffer, tables, weights };
+  }
+
+  /** The parameters of a pass for the images that take part in it. */
+  params(pass, programs, source, { tables, weights }) {
     const { structs, constants } = pass;
     const stride = structs.Image.bytes;
-    const bytes = new ArrayBuffer(stride * programs.length);
+    const images = programs.filter((program) => takes(pass, program[pass.stage])).length;
+    const bytes = new ArrayBuffer(stride * images);
     const view = new DataView(bytes);
+    let at = 0;
     const last = pass.stage + 1 === this.description.stages;
     let [readAt, writeAt] = [0, 0];
     programs.forEach((program, number) => {
@@ -124,13 +168,18 @@ export class Runner {
       let pixels = { offset: 0, stride: source.width, float: false };
       if (pass.stage > 0) {
         const [beforeWidth, beforeHeight] = sizeOf(program[pass.stage - 1]);
-        pixels = { offset: readAt, stride: beforeWidth, float: true };
+        pixels = { offset: readAt, stride: beforeWidth, float: !this.storesBytes(pass.stage - 1) };
         readAt += beforeWidth * beforeHeight;
       }
-      write(view, number * stride, structs, 'Image', imageOf(stage, constants, pixels, writeAt, number));
+      if (takes(pass, stage)) {
+        const image = imageOf(stage, constants, pixels, writeAt, number, weights.get(stage));
+        const gather = structs.Gather ? gatherFields(stage.gather, constants, tables + TABLE_WORDS * number) : {};
+        write(view, at, structs, 'Image', { ...image, ...gather });
+        at += stride;
+      }
       writeAt += width * height * (last ? constants.CHANNELS : 1);
     });
-    return { bytes, elements: writeAt };
+    return { bytes, images, elements: writeAt };
   }
 
   /** Runs `programs`, which compose.js has made, on one source of RGBA bytes: `{ pixels, width, height }`. Returns the images. */
@@ -140,35 +189,36 @@ export class Runner {
     this.held = [];
     try {
       let read = this.buffer(source.pixels.byteLength, STORAGE | COPY_DST, source.pixels);
-      const counted = description.passes.map(({ constants }) => (constants.STATISTICS ?? 0) * (constants.PARTIALS ?? 0));
-      const statistics = this.buffer(4 * programs.length * Math.max(...counted), STORAGE);
+      const statistics = this.statistics(programs);
       const unused = this.buffer(16, STORAGE);
       const encoder = device.createCommandEncoder();
-      let [outputs, elements] = [null, 0];
+      let [outputs, elements, stage] = [null, 0, 0];
       description.passes.forEach((pass, i) => {
-        const words = pass.dispatch.words && Math.ceil(elements / (this.output.dtype === 'U8' ? 4 : 2));
-        if (words) {
-          const group = [outputs, unused, statistics, outputs = this.buffer(4 * words, STORAGE | COPY_SRC)];
-          const groups = Math.ceil(words / pass.dispatch.words);
+        if (pass.dispatch.words) {
+          const packed = Math.ceil(elements / (this.output.dtype === 'U8' ? 4 : 2));
+          const group = [outputs, unused, statistics.buffer, outputs = this.buffer(4 * packed, STORAGE | COPY_SRC)];
+          const groups = Math.ceil(packed / pass.dispatch.words);
           this.dispatch(encoder, i, group, [Math.min(groups, 32768), Math.ceil(groups / 32768), 1]);
           return;
         }
-        const made = this.params(pass, programs, source);
+        // A stage may have several passes; the next stage reads what they have written.
+        if (pass.stage !== stage) [read, outputs, stage] = [outputs, null, pass.stage];
+        const made = this.params(pass, programs, source, statistics);
+        if (made.images === 0) return;
         const params = this.buffer(made.bytes.byteLength, STORAGE | COPY_DST, made.bytes);
         const largest = [0, 1].map((side) => Math.max(...programs.map((program) => sizeOf(program[pass.stage])[side])));
         const [columns, rows] = pass.dispatch.outputs ?? [];
         const groups = columns
-          ? [Math.ceil(largest[0] / columns), Math.ceil(largest[1] / rows), programs.length]
-          : [pass.dispatch.groups, 1, programs.length];
+          ? [Math.ceil(largest[0] / columns), Math.ceil(largest[1] / rows), made.images]
+          : [pass.dispatch.groups, 1, made.images];
         if (pass.writes_statistics) {
-          this.dispatch(encoder, i, [read, params, statistics, unused], groups);
+          this.dispatch(encoder, i, [read, params, statistics.buffer, unused], groups);
           return;
         }
         const last = pass.stage + 1 === description.stages;
-        outputs = this.buffer(made.elements * (last ? 4 : 16), STORAGE | COPY_SRC);
+        outputs ??= this.buffer(made.elements * (last || this.storesBytes(stage) ? 4 : 16), STORAGE | COPY_SRC);
         elements = made.elements;
-        this.dispatch(encoder, i, [read, params, statistics, outputs], groups);
-        if (!last) read = outputs;
+        this.dispatch(encoder, i, [read, params, statistics.buffer, outputs], groups);
       });
       const back = this.buffer(outputs.size, MAP_READ | COPY_DST);
       encoder.copyBufferToBuffer(outputs, 0, back, 0, outputs.size);

@@ -6,8 +6,8 @@ import { makeControls } from './controls.js';
 import { makeParams, named } from './draws.js';
 import { Runner, Told, openGpu } from './gpu.js';
 import { listShaders } from './listing.js';
-import { displayed, drawnPicture, readPhotograph, scaled } from './picture.js';
-import { cropOf, inWords } from './words.js';
+import { displayed, firstPhotograph, readPhotograph, scaled } from './picture.js';
+import { cropOf, inWords, transformInWords } from './words.js';
 
 const element = (id) => document.getElementById(id);
 const runners = new Map();
@@ -100,14 +100,25 @@ function figure(image, { key, ops }, number, views) {
   return item;
 }
 
+function clearDraws() {
+  element('draws').replaceChildren();
+  element('summary').textContent = '';
+}
+
 async function drawOnce() {
   const chosen = recipe;
+  if (!chosen.shaders) {
+    clearDraws();
+    return;
+  }
   const runner = await runnerOf(chosen.name);
   // Another recipe was taken while this one's shaders were compiled.
   if (chosen !== recipe) return;
   const params = paramsOfDraws(chosen);
   const begin = performance.now();
   const images = await runner.run(picture, params.map((each) => compose(chosen.shaders, each)));
+  // Or while the GPU drew: the draws would stand beside another recipe.
+  if (chosen !== recipe) return;
   const milliseconds = performance.now() - begin;
   element('draws').replaceChildren(...images.map((image, i) => figure(image, params[i], i, chosen.views)));
   const { width, height, channels } = images[0];
@@ -130,27 +141,39 @@ async function redraw() {
       tell('');
     } catch (error) {
       fail(error);
-      element('draws').replaceChildren();
-      element('summary').textContent = '';
+      clearDraws();
     }
   }
   drawing = false;
 }
 
+/** Shows why the page cannot draw a recipe, and the recipe's transforms. */
+function showUndrawn({ reason, transforms: listed }) {
+  element('reason').textContent = reason;
+  element('transforms').replaceChildren(...listed.map((transform) => (
+    Object.assign(document.createElement('li'), { textContent: transformInWords(transform) }))));
+}
+
 function takeRecipe(name) {
   recipe = recipes.find((each) => each.name === name);
+  const isDrawn = recipe.shaders !== undefined;
   // The sliders change a copy.
-  transforms = structuredClone(recipe.shaders.transforms);
-  element('description').textContent = `${recipe.description}${recipe.own ? ' (a recipe of this page)' : ''}.`;
+  transforms = isDrawn ? structuredClone(recipe.shaders.transforms) : [];
+  const remark = recipe.mixes ? ' The page draws single images, so the mixing of a batch is left out.' : '';
+  element('description').textContent = `${recipe.description}${recipe.own ? ' (a recipe of this page)' : ''}.${remark}`;
   element('controls').hidden = !makeControls(element('sliders'), transforms, redraw);
-  listShaders(element('shaders'), recipe.shaders.passes);
+  ['how', 'shaders-part'].forEach((id) => { element(id).hidden = !isDrawn; });
+  element('undrawn').hidden = isDrawn;
+  if (isDrawn) listShaders(element('shaders'), recipe.shaders.passes);
+  else showUndrawn(recipe);
   redraw();
 }
 
 async function takePicture(promise) {
   try {
     picture = await promise;
-    element('original-name').textContent = `${picture.name}, ${picture.width}×${picture.height}`;
+    const { name, width, height, origin } = picture;
+    element('original-name').textContent = `${name}, ${width}×${height}${origin ? `, ${origin}` : ''}`;
     thumbnail = await scaled(picture, 900);
     outline(null);
     tell('');
@@ -191,11 +214,11 @@ function listen() {
   takeDrops();
 }
 
-function describeAbsent(absent) {
-  element('absent').replaceChildren(...absent.flatMap(({ name, reason }) => [
-    Object.assign(document.createElement('dt'), { textContent: name }),
-    Object.assign(document.createElement('dd'), { textContent: `${reason}.` }),
-  ]));
+async function loadRecipes() {
+  const { recipes: found, texts } = await fetch('data/recipes.json').then((response) => response.json());
+  // Many passes have the same text, which the file holds once.
+  found.forEach(({ shaders }) => shaders?.passes.forEach((pass) => { pass.wgsl = texts[pass.wgsl]; }));
+  return found;
 }
 
 async function start() {
@@ -207,18 +230,17 @@ async function start() {
     };
     const gpu = await openGpu({ onLost, onError: tell });
     device = gpu.device;
-    const found = await fetch('data/recipes.json').then((response) => response.json());
-    recipes = found.recipes;
+    const [found, photograph] = await Promise.all([loadRecipes(), firstPhotograph()]);
+    recipes = found;
     element('recipe').replaceChildren(...recipes.map(({ name }) => new Option(name, name)));
     element('recipe').value = 'imagenet-train-jitter';
-    describeAbsent(found.absent);
     listen();
     // On a narrow window the draws come first.
     element('controls').open = matchMedia('(min-width: 56rem)').matches;
     element('main').hidden = false;
     status.textContent = `WebGPU on ${gpu.adapter}.`;
     takeRecipe(element('recipe').value);
-    await takePicture(drawnPicture());
+    await takePicture(photograph);
   } catch (error) {
     status.textContent = '';
     fail(error);

@@ -80,6 +80,11 @@ export class Numbers {
     }
   }
 
+  /** A key for a generator that makes a number for each pixel. */
+  pixelKey() {
+    return [this.below(2 ** 32), this.below(2 ** 32)];
+  }
+
   /** 0 to `n` - 1 in a random order: Fisher and Yates' shuffle. */
   permutation(n) {
     const order = Array.from({ length: n }, (_, i) => i);

@@ -2,6 +2,16 @@
 
 import { named } from './draws.js';
 
+const signed = (number) => `${number < 0 ? '' : '+'}${number.toFixed(2)}`;
+
+function policy({ id, magnitude: m }) {
+  if (['AutoContrast', 'Equalize'].includes(id)) return id;
+  if (id.startsWith('Translate')) return `${id} ${Math.trunc(m)} pixels`;
+  if (id === 'Rotate') return `${id} ${m.toFixed(1)} deg`;
+  if (id === 'Posterize') return `${id} ${m} bits`;
+  return `${id} ${id === 'Solarize' ? m.toFixed(2) : signed(m)}`;
+}
+
 const WORDS = {
   Crop: ({ top, left, width, height }) => `crop ${width}×${height} at ${left},${top}`,
   Pad: ({ left, top, right, bottom }) => ([top, right, bottom].every((side) => side === left) ? `pad ${left}` : `pad ${left},${top},${right},${bottom}`),
@@ -18,7 +28,9 @@ const WORDS = {
   AdjustGamma: ({ gamma }) => `gamma ${gamma.toFixed(2)}`,
   Posterize: ({ bits }) => `posterize ${bits} bits`,
   PermuteChannels: ({ permutation }) => `channels ${permutation.map((channel) => 'RGB'[channel]).join('')}`,
-  Erase: ({ top, left, width, height }) => `erase ${width}×${height} at ${left},${top}`,
+  Erase: ({ top, left, width, height, value }) => `erase ${width}×${height} at ${left},${top}${value.Noise ? ' (noise)' : ''}`,
+  GaussianBlur: ({ kernel_size: [x, y], sigma }) => `blur ${x}×${y}, sigma ${sigma[0].toFixed(2)}`,
+  Policy: policy,
   Normalize: () => 'normalize',
 };
 
@@ -28,6 +40,13 @@ export function inWords(ops) {
     const [name, numbers] = named(op);
     return WORDS[name](numbers);
   }).join(', ');
+}
+
+/** A transform with its arguments. */
+export function transformInWords({ type, ...rest }) {
+  const text = (value) => (Array.isArray(value) ? value.map((number) => Number(number.toFixed(4))).join(', ') : value);
+  const words = Object.entries(rest).map(([name, value]) => `${name} ${text(value)}`);
+  return `${type}${words.length > 0 ? ': ' : ''}${words.join('; ')}`;
 }
 
 /** The part of the photograph that the first crop reads, unless a resize or a border comes before it. */

@@ -4,8 +4,8 @@
     scripts/web/data.py          writes web/data/recipes.json, draws.json, golden.json and golden.bin
     scripts/web/data.py --check  fails where the committed files are not what this would write
 
-recipes.json  each recipe with what `gpufeed explain --json --wgsl` says: shaders, their structs, op slots. `absent` has the built-in
-              recipes that the page cannot run, each with the reason.
+recipes.json  each recipe with what `gpufeed explain --json --wgsl` says: shaders, their structs, op slots; `texts` has the shaders' texts. A recipe
+              that the page cannot draw has its transforms and the reason instead.
 draws.json    draws of `gpufeed preview --json`, with which the check compares those of web/draws.js.
 golden.*      the cases that web/golden.toml names, out of tests/golden/.
 
@@ -24,10 +24,11 @@ import tomllib
 import zlib
 from pathlib import Path
 
+from golden import golden
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "web" / "data"
 OWN = ROOT / "web" / "recipes"
-GOLDEN = ROOT / "tests" / "golden"
 # Images and seeds of the draws with which web/draws.js is compared; a seed beyond 32 bits is among them.
 DRAWN_SIZES = [(640, 480), (333, 517), (224, 231)]
 SEEDS = [0, 7, 2**40 + 1]
@@ -53,48 +54,47 @@ def png(path: Path, width: int, height: int) -> None:
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
-def kind(effect: object) -> str:
-    """The name of an effect or an op: serde writes those without numbers as their names alone."""
-    return effect if isinstance(effect, str) else next(iter(effect))
-
-
-def reason_of_absence(shaders: dict) -> str | None:
-    """Why the page cannot run a recipe; None for one that it can."""
-    gathering = sorted({slot["transform"] for slot in shaders["slots"] if kind(slot["effect"]) in ("Gather", "Policy", "Mixture")})
-    if gathering:
-        computes = "computes" if len(gathering) == 1 else "compute"
-        return f"{' and '.join(gathering)} {computes} each pixel from several, by kernels that the page does not have"
-    if any(slot["uint8"] for slot in shaders["slots"]):
-        return "it computes on 8-bit numbers, for which the page lacks the weights of a resize"
-    return None
-
-
-def recipes(images: Path) -> dict:
+def recipes(images: Path) -> list[dict]:
     names = sorted(path.stem for path in (ROOT / "src" / "recipe").glob("*.toml"))
     own = sorted(OWN.glob("*.toml"))
-    present, absent = [], []
+    found = []
     for name in [*names, *(str(path) for path in own)]:
         told = json.loads(gpufeed("explain", "--recipe", name, "--data", str(images), "--backend", "cpu", "--json", "--wgsl"))
         recipe, shaders = tomllib.loads(told["recipe"]), told["shaders"]
-        reason = reason_of_absence(shaders)
-        if reason is not None:
-            absent.append({"name": recipe["name"], "reason": reason})
+        about = {"name": recipe["name"], "description": recipe["description"], "own": name not in names}
+        on_cpu = {slot["transform"] for slot in shaders["slots"] if slot["effect"] == "Mixture"}
+        if on_cpu:
+            reason = f"The browser does not draw this recipe: {' and '.join(sorted(on_cpu))} has no shader; gpufeed runs it on the CPU."
+            found.append({**about, "reason": reason, "transforms": shaders["transforms"]})
             continue
         output = {"layout": told["output"]["layout"], "dtype": told["output"]["dtype"]}
-        about = {"name": recipe["name"], "description": recipe["description"], "views": recipe.get("views", 1)}
-        present.append({**about, "own": name not in names, "output": output, "shaders": shaders})
-    return {"recipes": present, "absent": absent}
+        about |= {"views": recipe.get("views", 1), "mixes": "batch_transform" in recipe}
+        found.append({**about, "output": output, "shaders": shaders})
+    return found
 
 
-def draws(found: dict, folder: Path) -> list[dict]:
+def with_shared_texts(found: list[dict]) -> dict:
+    """The recipes with the number of each pass's text instead of the text: many passes have the same."""
+    passes = [shader for recipe in found if "shaders" in recipe for shader in recipe["shaders"]["passes"]]
+    texts = list(dict.fromkeys(shader["wgsl"] for shader in passes))
+    for shader in passes:
+        shader["wgsl"] = texts.index(shader["wgsl"])
+    return {"recipes": found, "texts": texts}
+
+
+def draws(found: list[dict], folder: Path) -> list[dict]:
     entries = []
-    for recipe in found["recipes"]:
+    for recipe in found:
+        if "shaders" not in recipe:
+            continue
+        # A policy chooses among 14 operations.
+        count = 16 if any(slot["effect"] == "Policy" for slot in recipe["shaders"]["slots"]) else 3
         own = OWN / f"{recipe['name']}.toml"
         name = str(own) if recipe["own"] else recipe["name"]
         for (width, height), seed in zip(DRAWN_SIZES, SEEDS):
             images = folder / f"{width}x{height}"
             png(images / "class" / "0.png", width, height)
-            told = json.loads(gpufeed("preview", str(images), "--recipe", name, "--draws", "3", "--seed", str(seed), "--json"))
+            told = json.loads(gpufeed("preview", str(images), "--recipe", name, "--draws", str(count), "--seed", str(seed), "--json"))
             sample = told["samples"][0]
             made = [{key: draw[key] for key in ("epoch", "view", "ops")} for draw in sample["draws"]]
             about = {"recipe": recipe["name"], "seed": seed, "sample": sample["id"]}
@@ -102,84 +102,11 @@ def draws(found: dict, folder: Path) -> list[dict]:
     return entries
 
 
-def effect_of(op: object) -> tuple[str, object]:
-    """The effect that the slot of an op must have: its kind, and the arguments that shape shaders."""
-    name = kind(op)
-    numbers = {} if isinstance(op, str) else op[name]
-    if name in ("HorizontalFlip", "VerticalFlip"):
-        return "Flip", None
-    if name == "Resize":
-        return "Resize", {key: numbers[key] for key in ("interpolation", "antialias")}
-    if name == "Pad":
-        return "Pad", {"mode": numbers["mode"]}
-    return name, None
-
-
-COLOR_STEPS = {
-    "Brightness": "brightness", "Contrast": "contrast", "Saturation": "saturation", "Hue": "hue", "Invert": "invert",
-    "Solarize": "solarize", "Posterize": "posterize", "AdjustGamma": "adjust_gamma", "PermuteChannels": "permute_channels",
-    "Erase": "erase",
-}  # fmt: skip
-
-
-def fits(op: object, effect: object, color_steps: dict[str, int]) -> bool:
-    """As `belongs` in src/plan/program.rs."""
-    name, arguments = effect_of(op)
-    if name in COLOR_STEPS:
-        return effect == {"Color": color_steps[COLOR_STEPS[name]]}
-    if name == "Grayscale":
-        channels = op["Grayscale"]["channels"]
-        return effect == {"Channels": channels} or (channels == 3 and effect == {"Color": color_steps["grayscale"]})
-    if name == "Pad" and kind(effect) == "Pad":
-        # The shader reads the fill from the image's numbers; the plan compares fills only where two borders meet.
-        effect = {"Pad": {"mode": effect["Pad"]["mode"]}}
-    return effect == (name if arguments is None else {name: arguments})
-
-
-def in_slots(ops: list, shaders: dict) -> list[dict]:
-    """Each op in a slot of the plan. Ops that move pixels keep their order; colour steps may come in any."""
-    placed, used, stage, last = [], set(), 0, -1
-    for op in ops:
-        moves = kind(op) in ("Crop", "Pad", "Resize", "HorizontalFlip", "VerticalFlip")
-        for number, slot in enumerate(shaders["slots"]):
-            later = slot["stage"] >= stage and (not moves or number > last)
-            if number not in used and later and fits(op, slot["effect"], shaders["color_steps"]):
-                break
-        else:
-            sys.exit(f"web/golden.toml: no slot of the plan takes {op}")
-        used.add(number)
-        stage, last = slot["stage"], number if moves else last
-        placed.append({"slot": number, "op": op})
-    return placed
-
-
-def golden(found: dict) -> tuple[list[dict], bytes]:
-    cases = {case["name"]: case for case in json.loads((GOLDEN / "cases.json").read_text())["cases"]}
-    vectors = (GOLDEN / "vectors.bin").read_bytes()
-    shaders = {recipe["name"]: recipe["shaders"] for recipe in found["recipes"]}
-    listed, values = [], b""
-    for recipe, names in tomllib.loads((ROOT / "web" / "golden.toml").read_text())["cases"].items():
-        for name in names:
-            case = cases[name]
-            shape = case["output"]["shape"]
-            # The bounds of tests/pixels/golden.rs.
-            hue = any(kind(op) == "Hue" for op in case["ops"])
-            bound = 1e-4 if hue or case["tolerance"] == "resize" else 1e-5
-            output = {"offset": len(values), "shape": shape}
-            begin = case["output"]["offset"]
-            values += vectors[begin : begin + 4 * shape[0] * shape[1] * shape[2]]
-            ops = in_slots(case["ops"], shaders[recipe])
-            listed.append({"name": name, "recipe": recipe, "input": case["input"], "ops": ops, "output": output, "bound": bound})
-    if len(listed) != 60 or len({case["name"] for case in listed}) != 60:
-        sys.exit(f"web/golden.toml names {len(listed)} cases, not 60 different ones")
-    return listed, values
-
-
 def as_text(value: object) -> bytes:
     """One line for each element of a list, so that a change of one shows as such."""
     if isinstance(value, list):
-        return ("[\n" + ",\n".join(json.dumps(each, separators=(",", ":")) for each in value) + "\n]\n").encode()
-    return (json.dumps(value, indent=1) + "\n").encode()
+        return b"[\n" + b",\n".join(json.dumps(each, separators=(",", ":")).encode() for each in value) + b"\n]"
+    return b"{" + b",\n".join(json.dumps(key).encode() + b":" + as_text(each) for key, each in value.items()) + b"}"
 
 
 def made() -> dict[str, bytes]:
@@ -188,10 +115,9 @@ def made() -> dict[str, bytes]:
         png(folder / "explain" / "class" / "0.png", 640, 480)
         found = recipes(folder / "explain")
         drawn = draws(found, folder)
-    listed, values = golden(found)
-    return {
-        "recipes.json": as_text(found), "draws.json": as_text(drawn), "golden.json": as_text(listed), "golden.bin": values,
-    }  # fmt: skip
+    listed, values = golden({recipe["name"]: recipe["shaders"] for recipe in found if "shaders" in recipe})
+    texts = {"recipes.json": with_shared_texts(found), "draws.json": drawn, "golden.json": listed}
+    return {name: as_text(value) + b"\n" for name, value in texts.items()} | {"golden.bin": values}
 
 
 def main() -> int:

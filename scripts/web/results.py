@@ -1,0 +1,114 @@
+"""The page's numbers: its draws against the command's and torchvision's, its pixels against torchvision's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from chromium import Page
+from expectations import expect, say
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DRAWN = "document.querySelectorAll('#draws canvas').length"
+# AugMix has no shader.
+UNDRAWN = "imagenet-augmix"
+
+
+def check_parameters(page: Page) -> None:
+    """The draws of web/draws.js and of the command."""
+    different = """(async (shift) => {
+        const { makeParams } = await import('./draws.js');
+        const [{ recipes }, entries] = await Promise.all(
+            ['recipes', 'draws'].map((name) => fetch(`data/${name}.json`).then((response) => response.json())));
+        const sorted = (value) => {
+            if (typeof value === 'number') return Math.fround(value);
+            if (Array.isArray(value)) return value.map(sorted);
+            if (value === null || typeof value !== 'object') return value;
+            return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]));
+        };
+        const wrong = [];
+        const names = new Set(entries.map(({ recipe }) => recipe));
+        let compared = 0;
+        for (const { recipe, seed, sample, width, height, draws } of entries) {
+            const { transforms, input_channels: channels } = recipes.find(({ name }) => name === recipe).shaders;
+            for (const { epoch, view, ops } of draws) {
+                const made = makeParams(transforms, channels, { width, height }, { seed: seed + shift, epoch, sample, view });
+                compared += 1;
+                if (JSON.stringify(sorted(made.ops)) !== JSON.stringify(sorted(ops))) wrong.push(`${recipe}, seed ${seed}, epoch ${epoch}`);
+            }
+        }
+        return { compared, wrong, unseen: recipes.map(({ name }) => name).filter((name) => !names.has(name)) };
+    })"""
+    found = page.value(f"{different}(0)")
+    expect(found["unseen"] == [UNDRAWN], f"recipes whose draws are not compared: {found['unseen']}")
+    expect(found["compared"] > 200 and found["wrong"] == [], f"draws other than the command's: {found['wrong'][:5]}")
+    # decode-only and imagenet-eval draw nothing.
+    other = page.value(f"{different}(1)")
+    expect(len(other["wrong"]) > 200, f"with another seed only {len(other['wrong'])} draws differ: the comparison compares nothing")
+    say(f"{found['compared']} draws have the command's parameters; with another seed {len(other['wrong'])} have others")
+
+
+def check_magnitudes(page: Page) -> None:
+    """Those of web/policy.js and torchvision's, at every bin."""
+    lines = [line.split() for line in (ROOT / "tests" / "golden" / "magnitudes.txt").read_text().splitlines()]
+    lines = [line for line in lines if line[0] in ("RandAugment", "TrivialAugmentWide")]
+    found = page.value(f"""(async (lines) => {{
+        const {{ RAND_AUGMENT, TRIVIAL_AUGMENT_WIDE, magnitudeOf }} = await import('./policy.js');
+        const [wrong, spaces] = [[], {{ RandAugment: RAND_AUGMENT, TrivialAugmentWide: TRIVIAL_AUGMENT_WIDE }}];
+        let compared = 0;
+        for (const [policy, bins, width, height, ids, sign, ...numbers] of lines) {{
+            for (const id of ids.split(',')) numbers.forEach((number, bin) => {{
+                const [magnitude, isSigned] = magnitudeOf(spaces[policy], id, bin, Number(bins), {{ width, height }});
+                compared += 1;
+                if (magnitude !== Math.fround(number) || isSigned !== (sign === '+-')) wrong.push(`${{policy}}, ${{id}}, bin ${{bin}} of ${{bins}}`);
+            }});
+        }}
+        return {{ compared, wrong }};
+    }})({json.dumps(lines)})""")
+    expect(found["compared"] > 9000 and found["wrong"] == [], f"of {found['compared']} magnitudes other than torchvision's: {found['wrong'][:5]}")
+    say(f"{found['compared']} magnitudes of policies are torchvision's")
+
+
+def verdict(page: Page) -> str:
+    page.value("document.getElementById('check').click()")
+    page.wait("/ of 84 cases/.test(document.getElementById('verdict').textContent)", "the comparison with torchvision")
+    return str(page.value("document.getElementById('verdict').textContent"))
+
+
+def check_golden(page: Page, url: str) -> None:
+    told = verdict(page)
+    failures = page.value("document.getElementById('failures').innerText")
+    expect(told.startswith("84 of 84 cases equal torchvision's"), f"{told}\n{failures}")
+    say(told)
+    page.open(f"{url}tampered/")
+    page.wait(f"{DRAWN} === 12", "the page with a wrong number")
+    told = verdict(page)
+    named = page.value("[...document.querySelectorAll('#failures li')].map((item) => item.textContent)")
+    expect(told.startswith("83 of 84") and len(named) == 1 and "pad/symmetric/7x5x3/1-2-3-4" in named[0], f"one wrong number: {told} {named}")
+    say("one wrong number among torchvision's is noticed: 83 of 84")
+
+
+def check_batches(page: Page) -> None:
+    """Images that begin a stage with different operators, drawn together and each alone."""
+    found = page.value("""(async () => {
+        const [{ compose }, { makeParams }, { Runner, openGpu }, { firstPhotograph }] = await Promise.all(
+            ['compose', 'draws', 'gpu', 'picture'].map((name) => import(`./${name}.js`)));
+        const [{ recipes, texts }, picture] = await Promise.all([fetch('data/recipes.json').then((each) => each.json()), firstPhotograph()]);
+        const { shaders, output } = recipes.find(({ name }) => name === 'imagenet-randaugment');
+        const passes = shaders.passes.map((pass) => ({ ...pass, wgsl: texts[pass.wgsl] }));
+        const { device } = await openGpu({ onLost() {}, onError() {} });
+        const runner = await Runner.make(device, { ...shaders, passes }, output);
+        const programs = Array.from({ length: 24 }, (_, epoch) => (
+            compose(shaders, makeParams(shaders.transforms, 3, picture, { seed: 1, epoch }))));
+        const kinds = new Set(programs.flat().map(({ gather }) => gather?.kind));
+        const together = await runner.run(picture, programs);
+        const different = [];
+        for (const [i, program] of programs.entries()) {
+            const [alone] = await runner.run(picture, [program]);
+            if (alone.values.some((value, at) => value !== together[i].values[at])) different.push(i);
+        }
+        return { kinds: [...kinds].sort(), different };
+    })()""")
+    expect({"AFFINE", "SHARPEN", "AUTOCONTRAST", "EQUALIZE"} <= set(found["kinds"]), f"operators of the batch: {found['kinds']}")
+    expect(found["different"] == [], f"draws that differ from the same draws alone: {found['different']}")
+    say("24 draws of imagenet-randaugment, which begin their stages with different operators, are the same together and each alone")
