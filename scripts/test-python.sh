@@ -4,8 +4,8 @@
 #   scripts/test-python.sh [--quick]     with --quick one Python, a wheel of the dev profile, and the short tests
 #
 # CARGO_TARGET_DIR: where the wheel is built (target).
-# Without --quick: a release wheel for any Linux of 2014 or later, checked by abi3audit, and one for CPython 3.14t; all tests, with
-# the frameworks; and the tests without frameworks on every CPython from 3.10 on that PATH or pyenv has.
+# Without --quick: the release wheels of scripts/wheels.sh; all tests, with the frameworks; and the tests without frameworks on every
+# CPython from 3.10 on that PATH or pyenv has.
 # PYTHON: which Python makes the environment (3.11 to 3.13; python3). GPUFEED_PYTHON_HOME: where environments are kept
 # (~/.cache/gpufeed-python), about 6 GB, as PyPI's torch is a CUDA build.
 set -euo pipefail
@@ -46,24 +46,11 @@ environment() {
 mkdir -p "$home"
 environment torch "$python" python/requirements-test.txt >"$home/python" &
 installing=$!
-builder=$(environment build "$python" python/requirements-build.txt)
-rm -f "$wheels"/gpufeed-*.whl
-maturin=(nice -n 5 "$builder" -m maturin build --quiet --locked)
-if [ "$quick" -eq 1 ]; then
-    (cd python && "${maturin[@]}" --profile dev --compatibility linux --out "$wheels")
-else
-    # Against glibc 2.17 by zig's libraries, whatever this system's are.
-    (cd python && PATH=$(dirname "$builder"):$PATH "${maturin[@]}" --release --zig --compatibility manylinux2014 --out "$wheels")
-    "$builder" -m abi3audit --strict "$wheels"/gpufeed-*.whl
-    # CPython without the lock has no stable ABI: a wheel of its own, which needs no such interpreter here to be built.
-    (cd python && PATH=$(dirname "$builder"):$PATH "${maturin[@]}" --release --zig --compatibility manylinux2014 \
-        --interpreter 3.14t --out "$wheels/cp314t")
-fi
-wheel=$(ls "$wheels"/gpufeed-*.whl)
+if [ "$quick" -eq 1 ]; then nice -n 5 scripts/wheels.sh --dev; else nice -n 5 scripts/wheels.sh; fi
+wheel=$(ls "$wheels"/gpufeed-*-abi3-*.whl)
 # A program in Rust whose batches Python's have to equal.
 (cd python && cargo build --quiet --locked --example batches)
 export GPUFEED_BATCHES=$CARGO_TARGET_DIR/debug/examples/batches
-ls -l "$wheel"
 wait "$installing"
 main=$(cat "$home/python")
 

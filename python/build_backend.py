@@ -1,0 +1,80 @@
+"""The build backend of `pip install ./python`: maturin's, after a look at what the build needs.
+
+What is missing is said in one sentence before anything is compiled. cargo's own words are a list of sixty packages, or the name of an
+edition, or of a linker.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from maturin import (
+    build_editable,
+    build_sdist,
+    build_wheel,
+    get_requires_for_build_editable,
+    get_requires_for_build_sdist,
+    get_requires_for_build_wheel,
+    prepare_metadata_for_build_editable,
+    prepare_metadata_for_build_wheel,
+)
+
+__all__ = [
+    "build_editable",
+    "build_sdist",
+    "build_wheel",
+    "get_requires_for_build_editable",
+    "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+    "prepare_metadata_for_build_wheel",
+]
+
+# maturin looks for its own name in pyproject.toml.
+os.environ["MATURIN_NO_MISSING_BUILD_BACKEND_WARNING"] = "1"
+WANTED = re.search(r'^rust-version = "([\d.]+)"', Path("Cargo.toml").read_text(encoding="utf-8"), re.MULTILINE)[1]
+
+
+def check_compiler() -> None:
+    # On Windows rustc finds Visual Studio without PATH, or says which part of it is missing.
+    if sys.platform != "win32" and not os.environ.get("CC") and not shutil.which("cc"):
+        sys.exit(
+            "gpufeed needs a C compiler, and there is no `cc` on PATH: install one (Debian, Ubuntu: `apt install build-essential`; "
+            "Fedora: `dnf install gcc`; macOS: `xcode-select --install`), or name one in CC."
+        )
+
+
+def fetch_rust() -> None:
+    """Puts Rust on PATH where it is not: maturin would, but ends with a stack of calls where it cannot be fetched."""
+    try:
+        from puccinialin import setup_rust
+    except ModuleNotFoundError:
+        return  # pip installs it next, as maturin asks for it
+    try:
+        os.environ.update(setup_rust())
+    except Exception as error:
+        sys.exit(f"gpufeed needs Rust {WANTED} or later, which is not on PATH and cannot be fetched ({error}): install it from https://rustup.rs.")
+
+
+def check_rust() -> None:
+    # cargo refuses the edition of 2024, and rustc's version; a distribution may have them from different releases.
+    for program in ("cargo", "rustc"):
+        said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
+        version = re.match(rf"{program} (\d+)\.(\d+)", said)
+        if version and [*map(int, version.groups())] < [*map(int, WANTED.split("."))]:
+            sys.exit(
+                f"gpufeed needs Rust {WANTED} or later, and {shutil.which(program)} is {version[1]}.{version[2]}: run `rustup update stable`, "
+                "or install Rust from https://rustup.rs and put ~/.cargo/bin first on PATH."
+            )
+
+
+check_compiler()
+if not shutil.which("cargo") and not os.environ.get("MATURIN_NO_INSTALL_RUST"):
+    fetch_rust()
+if shutil.which("cargo"):
+    check_rust()

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Makes the Python wheels that others install by one line, and checks each of them: the stable ABI, and in an environment with nothing
+# but pip an installation, an epoch and the command.
+#
+#   scripts/wheels.sh [--dev | --check] [FOLDER]     FOLDER: where the wheels are put, by default target/wheels; wheels of gpufeed that
+#                                                    lie there are removed first
+#
+# Two release wheels: one for CPython 3.10 and later by its stable ABI, and one for CPython 3.14 without the lock (3.14t), which has no
+# stable ABI. On Linux zig links them against glibc 2.17, so that they run on any Linux of 2014 or later, whatever this system's libraries are.
+# --dev: only the first one, of the dev profile, and for this machine. --check: builds nothing, checks the wheels in FOLDER.
+#
+# PYTHON: which Python builds and checks (3.10 or later; python3). GPUFEED_PYTHON_HOME: where the tools are kept (~/.cache/gpufeed-python).
+# CARGO_TARGET_DIR: where cargo builds (target).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/system.sh
+build=release
+case ${1-} in
+    --dev | --check)
+        build=${1#--}
+        shift
+        ;;
+esac
+if [ $# -gt 1 ] || [[ ${1-} == -* ]]; then
+    echo 'usage: scripts/wheels.sh [--dev | --check] [FOLDER]' >&2
+    exit 2
+fi
+# Its path: below, the tools' own Python comes first on PATH.
+if ! python=$(command -v "${PYTHON:-python3}"); then
+    echo "there is no ${PYTHON:-python3}: install Python 3.10 or later, or name one in PYTHON" >&2
+    exit 1
+fi
+home=${GPUFEED_PYTHON_HOME:-$HOME/.cache/gpufeed-python}
+unset CONDA_PREFIX
+# Dependencies are those of the workspace: one target folder builds them once.
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
+folder=${1:-$CARGO_TARGET_DIR/wheels}
+if [ "$build" != check ]; then mkdir -p "$folder"; fi
+folder=$(cd "$folder" && pwd)
+
+# programs VENV: the folder of its programs, which Windows calls otherwise.
+programs() { if [ -d "$1/Scripts" ]; then echo "$1/Scripts"; else echo "$1/bin"; fi; }
+
+tools=$home/build
+if ! cmp -s python/requirements-build.txt "$tools/requirements.txt"; then
+    rm -rf "$tools"
+    "$python" -m venv "$tools"
+    "$(programs "$tools")/python" -m pip install --quiet --no-cache-dir --requirement python/requirements-build.txt
+    cp python/requirements-build.txt "$tools/requirements.txt"
+fi
+# maturin finds zig by the first Python on PATH.
+PATH=$(programs "$tools"):$PATH
+
+if [ "$build" != check ]; then
+    require_cargo
+    rm -f "$folder"/gpufeed-*.whl
+    # pyproject.toml names python/build_backend.py, which hands everything to maturin; maturin would warn of it.
+    export MATURIN_NO_MISSING_BUILD_BACKEND_WARNING=1
+    maturin=(maturin build --quiet --locked --out "$folder")
+    if [ "$build" = dev ]; then maturin+=(--profile dev); else maturin+=(--release); fi
+    case $build-$(uname -s) in
+        release-Linux) maturin+=(--zig --compatibility manylinux2014) ;;
+        dev-Linux) maturin+=(--compatibility linux) ;;
+    esac
+    (cd python && "${maturin[@]}")
+    # maturin knows 3.14t's ABI: no such interpreter has to be here.
+    if [ "$build" = release ]; then (cd python && "${maturin[@]}" --interpreter python3.14t); fi
+    printf 'built in %s.%s minutes\n' "$((SECONDS / 60))" "$((SECONDS % 60 / 6))"
+fi
+if ! ls "$folder"/gpufeed-*-abi3-*.whl >/dev/null 2>&1; then
+    echo "$folder has no wheel gpufeed-*-abi3-*.whl: scripts/wheels.sh without --check builds it" >&2
+    exit 1
+fi
+
+# check_wheel WHEEL PYTHON: installs it into an empty environment and runs an epoch and the command there.
+empty=$(mktemp -d)
+trap 'rm -rf "$empty"' EXIT
+check_wheel() {
+    local wheel=$1 name version in said
+    name=$(basename "$wheel")
+    version=${name#gpufeed-}
+    version=${version%%-*}
+    rm -rf "$empty/venv"
+    "$2" -m venv "$empty/venv"
+    in=$(programs "$empty/venv")
+    "$in/python" -m pip install --quiet --no-index "$wheel"
+    "$in/python" -I scripts/test_wheel.py "$version"
+    said=$("$in/gpufeed" --version)
+    if [ "$said" != "gpufeed $version" ]; then
+        echo "$name: the command \`gpufeed --version\` says \"$said\" instead of \"gpufeed $version\"" >&2
+        return 1
+    fi
+}
+
+for wheel in "$folder"/gpufeed-*.whl; do
+    printf '\n== %s, %s MB\n' "$(basename "$wheel")" "$((($(wc -c <"$wheel") + 500000) / 1000000))"
+    of=$python
+    case $wheel in
+        *-abi3-*) python -m abi3audit --strict "$wheel" ;;
+        *) of=python3.14t ;;
+    esac
+    # pyenv has programs on PATH for versions that are not chosen, which end with an error.
+    if "$of" --version >/dev/null 2>&1; then
+        check_wheel "$wheel" "$of"
+    else
+        echo "not installed: there is no $of here"
+    fi
+    echo "pip install $wheel"
+done
