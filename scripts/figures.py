@@ -45,36 +45,42 @@ def machine(report: dict[str, Any]) -> str:
     return f"{NUMBERS.get(cores, f'{cores} cores')} of an {cpu}"
 
 
+def steps(report: dict[str, Any]) -> str:
+    return f"Reading ImageNet's JPEGs with RandomResizedCrop(224), flip and Normalize on {machine(report)}, from the second epoch on"
+
+
 def words(report: dict[str, Any]) -> str:
     """The factors in a sentence: the recipe that most people train with, then the ends of the range."""
     rows = rates(report, "A")
-    own = rows["gpufeed"]
-    named = [f"**{factor(own, rows[name]):.1f}\u00a0× {said}**" for name, said in NAMES.items() if name in rows]
-    small, decoding = rates(report, "G"), rates(report, "F")
+    named = [f"{factor(rows['gpufeed'], rows[name]):.1f}\u00a0× as {said}" for name, said in NAMES.items() if name in rows]
+    named[0] = named[0].replace(" as ", " as fast as ", 1)
+    small, decoding = (rates(report, recipe) for recipe in ("G", "F"))
     return (
-        f"ImageNet's training recipe on {machine(report)}, without a GPU: {', '.join(named[:-1])} and {named[-1]}. Small images gain most"
-        f" (CIFAR-10: {factor(small['gpufeed'], small['torchvision v2']):.0f}\u00a0× torchvision's loader), decoding whole files"
-        f" least ({factor(decoding['gpufeed'], decoding['torchvision v2']):.1f}\u00a0×)."
+        f"{steps(report)}, gpufeed is **{', '.join(named[:-1])} and {named[-1]}**. The gain depends on the work: it is"
+        f" {factor(small['gpufeed'], small['torchvision v2']):.0f}\u00a0× for CIFAR-10's small images, and"
+        f" {factor(decoding['gpufeed'], decoding['torchvision v2']):.1f}\u00a0× where whole photographs are decoded and nothing else is done."
     )
 
 
 def table(report: dict[str, Any]) -> str:
     rows = rates(report, "A")
-    lines = ["| loader | images/s | CPU-ms an image | peak memory |", "|---|---|---|---|"]
+    own = rows["gpufeed"]
+    lines = ["| loader | images/s | gpufeed is × as fast | CPU-ms an image | peak memory |", "|---|---|---|---|---|"]
     for name, said in {"gpufeed": "**gpufeed**", **NAMES}.items():
         if name not in rows:
             continue
         row = rows[name]
-        version = row["version"].split(" (")[0] + (", from the second epoch on" if name == "gpufeed" else "")
+        times = "" if row is own else f"{factor(own, row):.1f}"
         lines.append(
-            f"| {said} {version} | {row['images_per_s']['median']:,.0f} | {row['cpu_ms_per_image']:.2f} | {row['peak_rss_mb']:,.0f} MB |"
+            f"| {said} {row['version'].split(' (')[0]} | {row['images_per_s']['median']:,.0f} | {times} |"
+            f" {row['cpu_ms_per_image']:.2f} | {row['peak_rss_mb']:,.0f} MB |"
         )
     settings = report["settings"]
     return "\n".join(
         [
-            f"ImageNet files to f32 batches of RandomResizedCrop(224), flip and Normalize on {machine(report)}, every loader with"
-            f" {report['workers']} workers, page cache warm, medians of {settings['rounds']} rounds in turns, {report['date'][:10]}"
-            " ([all recipes and rivals](BENCHMARKS.md), [how to repeat it](benches/LOG.md)):",
+            f"{steps(report)}: every loader with {report['workers']} workers, page cache warm, medians of {settings['rounds']} rounds in which"
+            f" the loaders took turns, {report['date'][:10]}. The factor is the median of the rounds' factors. [All recipes and"
+            " rivals](BENCHMARKS.md), [how to repeat it](benches/LOG.md).",
             "",
             *lines,
         ]
