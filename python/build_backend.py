@@ -41,11 +41,13 @@ WANTED = re.search(r'^rust-version = "([\d.]+)"', Path("Cargo.toml").read_text(e
 
 
 def check_compiler() -> None:
-    # On Windows rustc finds Visual Studio without PATH, or says which part of it is missing.
-    if sys.platform != "win32" and not os.environ.get("CC") and not shutil.which("cc"):
+    # rustc links by `cc` whatever CC says, unless cargo is told of another linker. On Windows it finds Visual Studio without PATH, or
+    # says which part of it is missing.
+    linkers = [name for name in os.environ if name.startswith("CARGO_TARGET_") and name.endswith("_LINKER")]
+    if sys.platform != "win32" and not linkers and not shutil.which("cc"):
         sys.exit(
             "gpufeed needs a C compiler, and there is no `cc` on PATH: install one (Debian, Ubuntu: `apt install build-essential`; "
-            "Fedora: `dnf install gcc`; macOS: `xcode-select --install`), or name one in CC."
+            "Fedora: `dnf install gcc`; macOS: `xcode-select --install`)."
         )
 
 
@@ -64,11 +66,16 @@ def fetch_rust() -> None:
 def check_rust() -> None:
     # cargo refuses the edition of 2024, and rustc's version; a distribution may have them from different releases.
     for program in ("cargo", "rustc"):
-        said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
-        version = re.match(rf"{program} (\d+)\.(\d+)", said)
-        if version and [*map(int, version.groups())] < [*map(int, WANTED.split("."))]:
+        path = shutil.which(program)
+        done = subprocess.run([path, "--version"], capture_output=True, text=True) if path else None
+        version = re.match(rf"{program} (\d+)\.(\d+)", done.stdout) if done else None
+        if version is None:
+            # rustup without a toolchain says what to do.
+            said = " ".join(done.stderr.split()) if done else "it is not on PATH"
+            sys.exit(f"gpufeed needs Rust {WANTED} or later, and `{program} --version` does not work ({said}): install Rust from https://rustup.rs.")
+        if [*map(int, version.groups())] < [*map(int, WANTED.split("."))]:
             sys.exit(
-                f"gpufeed needs Rust {WANTED} or later, and {shutil.which(program)} is {version[1]}.{version[2]}: run `rustup update stable`, "
+                f"gpufeed needs Rust {WANTED} or later, and {path} is {version[1]}.{version[2]}: run `rustup update stable`, "
                 "or install Rust from https://rustup.rs and put ~/.cargo/bin first on PATH."
             )
 

@@ -29,24 +29,18 @@ unset CONDA_PREFIX
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 wheels=$CARGO_TARGET_DIR/wheels
 
-# environment NAME PYTHON REQUIREMENTS: makes or renews an environment; prints its Python.
-environment() {
-    local name=$1 of=$2 requirements=$3 venv=$home/$1
-    if ! cmp -s "$requirements" "$venv/requirements.txt"; then
-        rm -rf "$venv"
-        "$of" -m venv "$venv" >&2
-        "$venv/bin/python" -m pip install --quiet --no-cache-dir --requirement "$requirements" >&2
-        cp "$requirements" "$venv/requirements.txt"
-    fi
-    echo "$venv/bin/python"
-}
-
 (cd python && cargo fmt --check)
 # In the background: PyPI's torch takes minutes to arrive, and the wheel minutes to build.
 mkdir -p "$home"
-environment torch "$python" python/requirements-test.txt >"$home/python" &
+environment "$home/torch" "$python" python/requirements-test.txt >"$home/python" &
 installing=$!
-if [ "$quick" -eq 1 ]; then nice -n 5 scripts/wheels.sh --dev; else nice -n 5 scripts/wheels.sh; fi
+if [ "$quick" -eq 1 ]; then
+    wheels=$wheels/dev
+    nice -n 5 scripts/wheels.sh --dev "$wheels"
+else
+    # Without CI=true a wheel for a CPython that is not here is only built.
+    nice -n 5 env -u CI scripts/wheels.sh "$wheels"
+fi
 wheel=$(ls "$wheels"/gpufeed-*-abi3-*.whl)
 # A program in Rust whose batches Python's have to equal.
 (cd python && cargo build --quiet --locked --example batches)
@@ -91,11 +85,11 @@ for minor in 10 11 12 13 14; do
     fi
     found=$((found + 1))
     printf '\n== %s\n' "$("$of" --version)"
-    run_tests "$(environment "3.$minor" "$of" python/requirements-plain.txt)" .
+    run_tests "$(environment "$home/3.$minor" "$of" python/requirements-plain.txt)" .
 done
 if [ "$found" -lt 3 ]; then
     echo "only $found versions of CPython are here; three are needed: install more, with pyenv for example" >&2
     exit 1
 fi
 printf '\n== NumPy 1.26\n'
-run_tests "$(environment numpy-1.26 "$python" python/requirements-numpy-1.26.txt)" .
+run_tests "$(environment "$home/numpy-1.26" "$python" python/requirements-numpy-1.26.txt)" .

@@ -77,10 +77,19 @@ class Backend(unittest.TestCase):
             self.rust(cargo, rustc)
             self.assertRegex(self.said(), f"Rust 1.89 or later, and {self.tools}/{culprit}: .*rustup")
 
+    def test_rust_that_does_not_work_is_said(self) -> None:
+        self.tool("cc")
+        self.tool("cargo", "cargo 1.95.0")
+        self.assertRegex(self.said(), "`rustc --version` does not work .it is not on PATH")
+        (self.tools / "rustc").write_text("#!/bin/sh\necho 'no default toolchain:' >&2\necho 'run rustup default' >&2\nexit 1\n")
+        (self.tools / "rustc").chmod(0o755)
+        self.assertRegex(self.said(), "does not work .no default toolchain: run rustup default")
+
     def test_a_c_compiler_is_asked_for(self) -> None:
         self.rust("1.95.0", "1.95.0")
         self.assertRegex(self.said(), "C compiler, and there is no `cc`.*apt install")
-        self.assertEqual(self.said(CC="clang-19"), "")
+        self.assertRegex(self.said(CC="clang-19"), "no `cc`", "rustc does not ask CC")
+        self.assertEqual(self.said(CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER="clang-19"), "")
 
     def test_rust_is_fetched_where_there_is_none(self) -> None:
         self.tool("cc")

@@ -3,9 +3,9 @@
 # but pip an installation, an epoch and the command.
 #
 #   scripts/wheels.sh [--dev | --check] [FOLDER]     FOLDER: where the wheels are put, by default target/wheels; wheels of gpufeed that
-#                                                    lie there are removed first
+#                                                    lie there are removed first; target/wheels/dev with --dev
 #
-# Two release wheels: one for CPython 3.10 and later by its stable ABI, and one for CPython 3.14 without the lock (3.14t), which has no
+# Two release wheels: one for CPython 3.10 and later by its stable ABI, and one for free-threaded CPython 3.14 (3.14t), which has no
 # stable ABI. On Linux zig links them against glibc 2.17, so that they run on any Linux of 2014 or later, whatever this system's libraries are.
 # --dev: only the first one, of the dev profile, and for this machine. --check: builds nothing, checks the wheels in FOLDER.
 #
@@ -34,22 +34,14 @@ home=${GPUFEED_PYTHON_HOME:-$HOME/.cache/gpufeed-python}
 unset CONDA_PREFIX
 # Dependencies are those of the workspace: one target folder builds them once.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
-folder=${1:-$CARGO_TARGET_DIR/wheels}
+# Apart, so that nobody installs a slow one by mistake.
+if [ "$build" = dev ]; then default=$CARGO_TARGET_DIR/wheels/dev; else default=$CARGO_TARGET_DIR/wheels; fi
+folder=${1:-$default}
 if [ "$build" != check ]; then mkdir -p "$folder"; fi
 folder=$(cd "$folder" && pwd)
 
-# programs VENV: the folder of its programs, which Windows calls otherwise.
-programs() { if [ -d "$1/Scripts" ]; then echo "$1/Scripts"; else echo "$1/bin"; fi; }
-
-tools=$home/build
-if ! cmp -s python/requirements-build.txt "$tools/requirements.txt"; then
-    rm -rf "$tools"
-    "$python" -m venv "$tools"
-    "$(programs "$tools")/python" -m pip install --quiet --no-cache-dir --requirement python/requirements-build.txt
-    cp python/requirements-build.txt "$tools/requirements.txt"
-fi
 # maturin finds zig by the first Python on PATH.
-PATH=$(programs "$tools"):$PATH
+PATH=$(dirname "$(environment "$home/build" "$python" python/requirements-build.txt)"):$PATH
 
 if [ "$build" != check ]; then
     require_cargo
@@ -82,7 +74,7 @@ check_wheel() {
     version=${version%%-*}
     rm -rf "$empty/venv"
     "$2" -m venv "$empty/venv"
-    in=$(programs "$empty/venv")
+    in=$(programs_of "$empty/venv")
     "$in/python" -m pip install --quiet --no-index "$wheel"
     "$in/python" -I scripts/test_wheel.py "$version"
     said=$("$in/gpufeed" --version)
@@ -102,6 +94,9 @@ for wheel in "$folder"/gpufeed-*.whl; do
     # pyenv has programs on PATH for versions that are not chosen, which end with an error.
     if "$of" --version >/dev/null 2>&1; then
         check_wheel "$wheel" "$of"
+    elif [ "${CI-}" = true ]; then
+        echo "there is no $of here to try the wheel with: CI has to have it" >&2
+        exit 1
     else
         echo "not installed: there is no $of here"
     fi

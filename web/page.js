@@ -230,8 +230,7 @@ async function start() {
     };
     const gpu = await openGpu({ onLost, onError: tell });
     device = gpu.device;
-    const [found, photograph] = await Promise.all([loadRecipes(), firstPhotograph()]);
-    recipes = found;
+    recipes = await loadRecipes();
     element('recipe').replaceChildren(...recipes.map(({ name }) => new Option(name, name)));
     element('recipe').value = 'imagenet-train-jitter';
     listen();
@@ -240,7 +239,8 @@ async function start() {
     element('main').hidden = false;
     status.textContent = `WebGPU on ${gpu.adapter}.`;
     takeRecipe(element('recipe').value);
-    await takePicture(photograph);
+    // Without it one may choose a photograph.
+    await firstPhotograph().then(takePicture).catch(fail);
   } catch (error) {
     status.textContent = '';
     fail(error);

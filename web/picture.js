@@ -32,6 +32,7 @@ export async function readPhotograph(file) {
 /** The photograph with which the page starts. */
 export async function firstPhotograph() {
   const response = await fetch('chelsea.jpg');
+  if (!response.ok) throw new Told('chelsea.jpg, the first photograph, is missing on the server: choose one of yours.');
   const photograph = await readPhotograph(new File([await response.blob()], 'chelsea.jpg'));
   return { ...photograph, origin: 'by Stefan van der Walt, from scikit-image 0.26.0; licence CC0' };
 }

@@ -15,10 +15,10 @@ mkdir -p "$home"
 "$home/venv/bin/python" -m pip install --quiet --requirement "$here/requirements.txt"
 "$home/venv/bin/python" -m pip check
 # gpufeed's own wheel, for the rows of its Python package: newest first.
-wheel=$(ls -t "$here"/../../target/wheels/gpufeed-*.whl 2>/dev/null | head -1 || true)
+wheel=$(ls -t "$here"/../../target/wheels/gpufeed-*-abi3-*.whl 2>/dev/null | head -1 || true)
 if [ -n "$wheel" ]; then
     "$home/venv/bin/python" -m pip install --quiet --force-reinstall --no-deps "$wheel"
 else
-    echo "no wheel of gpufeed: its Python rows will say so; scripts/test-python.sh builds one"
+    echo "no wheel of gpufeed: its Python rows will say so; scripts/wheels.sh makes one"
 fi
 echo "ready: $python $here/run.py --data FOLDER --json peers.json"

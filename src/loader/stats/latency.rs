@@ -35,7 +35,7 @@ fn bucket(time: Duration) -> usize {
     number.min(BUCKETS - 1)
 }
 
-/// The upper edge of a bucket.
+/// The upper edge of a bucket. The command's chart computes the lower edge from it (`render/charts/latency.rs`).
 fn edge(number: usize) -> Duration {
     let micros = if number < 8 { number as u64 + 1 } else { (8 + (number as u64 & 7) + 1) << (number / 8 - 1) };
     Duration::from_micros(micros)
