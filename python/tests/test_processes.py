@@ -261,3 +261,13 @@ def test_the_import_is_light() -> None:
 def test_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "gpufeed", "--version"], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.startswith("gpufeed")
+
+
+@pytest.mark.parametrize(("variables", "silenced"), [({}, True), ({"XDG_RUNTIME_DIR": "/run/user/0"}, False), ({"DRI_PRIME": "1"}, False)])
+def test_the_command_switches_mesas_layer_off_where_no_desktop_is(variables: dict[str, str], silenced: bool) -> None:
+    names = ("NODEVICE_SELECT", "MESA_VK_DEVICE_SELECT", "DRI_PRIME", "XDG_RUNTIME_DIR")
+    environment = {name: value for name, value in os.environ.items() if name not in names} | variables
+    done = subprocess.run([sys.executable, "-m", "gpufeed", "doctor"], capture_output=True, text=True, timeout=60, check=True, env=environment)
+    assert ("NODEVICE_SELECT=1" in done.stdout) is silenced
+    # Mesa's drivers, where they are here, say it.
+    assert not silenced or "XDG_RUNTIME_DIR is invalid" not in done.stderr
