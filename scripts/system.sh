@@ -70,14 +70,15 @@ require_chromium() {
 # programs_of VENV: the folder of a Python environment's programs, which has another name on Windows.
 programs_of() { if [ -d "$1/Scripts" ]; then echo "$1/Scripts"; else echo "$1/bin"; fi; }
 
-# environment VENV PYTHON REQUIREMENTS: makes or renews a Python environment; prints its Python.
+# environment VENV PYTHON REQUIREMENTS: makes or renews a Python environment; prints its Python. Its steps are joined, since bash ignores
+# `set -e` inside $(): an environment whose installation failed would count as made.
 environment() {
     local venv=$1 of=$2 requirements=$3
     if ! cmp -s "$requirements" "$venv/requirements.txt"; then
-        rm -rf "$venv"
-        "$of" -m venv "$venv" >&2
-        "$(programs_of "$venv")/python" -m pip install --quiet --no-cache-dir --requirement "$requirements" >&2
-        cp "$requirements" "$venv/requirements.txt"
+        rm -rf "$venv" &&
+            "$of" -m venv "$venv" >&2 &&
+            "$(programs_of "$venv")/python" -m pip install --quiet --no-cache-dir --requirement "$requirements" >&2 &&
+            cp "$requirements" "$venv/requirements.txt" || return 1
     fi
     echo "$(programs_of "$venv")/python"
 }

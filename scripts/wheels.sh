@@ -40,8 +40,9 @@ folder=${1:-$default}
 if [ "$build" != check ]; then mkdir -p "$folder"; fi
 folder=$(cd "$folder" && pwd)
 
+tools=$(environment "$home/build" "$python" python/requirements-build.txt)
 # maturin finds zig by the first Python on PATH.
-PATH=$(dirname "$(environment "$home/build" "$python" python/requirements-build.txt)"):$PATH
+PATH=$(dirname "$tools"):$PATH
 
 if [ "$build" != check ]; then
     require_cargo

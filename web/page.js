@@ -240,7 +240,7 @@ async function start() {
     status.textContent = `WebGPU on ${gpu.adapter}.`;
     takeRecipe(element('recipe').value);
     // Without it one may choose a photograph.
-    await firstPhotograph().then(takePicture).catch(fail);
+    await takePicture(firstPhotograph());
   } catch (error) {
     status.textContent = '';
     fail(error);

@@ -33,7 +33,7 @@ pub(crate) struct PythonDataset {
     pub(crate) warned: AtomicBool,
     /// True once `__getitems__` has returned something that is a sample.
     pub(crate) usable: AtomicBool,
-    /// What it raised for before that.
+    /// The exceptions of `__getitems__` until `usable` is true.
     pub(crate) raised: Mutex<Raised>,
 }
 

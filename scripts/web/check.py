@@ -30,7 +30,7 @@ PIXELS = """[...document.querySelectorAll('#draws canvas')].reduce((sum, canvas)
 
 
 class Files(http.server.SimpleHTTPRequestHandler):
-    """The files of web/. Below /tampered/, one number of torchvision's results is another."""
+    """The files of web/. Below /tampered/, one number of torchvision's results is another; below /bare/, the photograph is missing."""
 
     def do_GET(self) -> None:  # noqa: N802, the name that the library calls
         if self.path.endswith("/tampered/data/golden.bin"):
@@ -41,11 +41,22 @@ class Files(http.server.SimpleHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(vectors)
             return
-        self.path = self.path.replace("/tampered/", "/", 1)
+        if self.path == "/bare/chelsea.jpg":
+            self.send_error(404)
+            return
+        self.path = self.path.replace("/tampered/", "/", 1).replace("/bare/", "/", 1)
         super().do_GET()
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+def check_without_photograph(page: Page, url: str) -> None:
+    page.open(f"{url}bare/")
+    page.wait("document.getElementById('message').textContent.includes('is missing on the server')", "the message about the photograph")
+    shown = page.value("!document.getElementById('main').hidden && document.getElementById('file').offsetParent !== null")
+    expect(shown, "without its first photograph the page does not let one choose another")
+    say("a first photograph that is missing is named, and another may be chosen")
 
 
 def message(page: Page) -> str:
@@ -228,6 +239,7 @@ def main() -> int:
                 check_batches(page)
             check_golden(page, url)
             check_clean(page, url)
+            check_without_photograph(page, url)
             if not arguments.quick:
                 check_limits(browser, url)
                 check_lost(browser, page)

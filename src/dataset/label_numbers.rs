@@ -83,7 +83,7 @@ mod tests {
             assert_eq!(of_text(text).unwrap(), Ok(expected), "{text}");
             assert_eq!(of_float(text.parse().unwrap()), Ok(expected), "{text}");
         }
-        // Magnitudes: beyond 64 bits a whole number is no id.
+        // A whole number beyond 64 bits is a magnitude, since ids have at most 64.
         for text in ["18446744073709551617", "-100000000000000000001", "100000000000000000000000000000000000001"] {
             let expected: f32 = text.parse().unwrap();
             assert_eq!(of_text(text).unwrap(), Ok(expected), "{text}");

@@ -77,7 +77,7 @@ fn shards_that_are_opened_late_are_compared_with_the_first_one() {
     for (names, fine) in [
         (&[a, b, a, b][..], &[0, 2][..]),
         (&[a, "", b, a], &[0, 1, 3]),
-        // The first shard has none, which is no contradiction.
+        // The first shard has no names, which agrees with any names of the others.
         (&["", b, "", a], &[0, 1, 2, 3]),
         (&[b, b, b, a], &[0, 1, 2]),
     ] {

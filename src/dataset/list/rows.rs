@@ -5,7 +5,7 @@ use super::super::labels::Labels;
 use super::columns::{LABELS, called};
 use crate::quote::shortened;
 
-/// What an error says of names that look like numbers.
+/// The advice in errors about names that look like numbers.
 const NAMES: &str = "(ImageList::builder().class_names(true) takes such texts as names)";
 
 /// The number of a line, and the error in it.

@@ -117,7 +117,7 @@ impl FileReport {
             self.refuse(Verdict::NoImage, "begins like an image and has no header of one");
         }
         let image = self.format.is_some();
-        // A preview or a paper beside the class folders is no part of the set.
+        // A file beside the class folders, such as a preview, does not belong to the set.
         let beside = entry.sample.is_none() && !entry.name.contains('/');
         let other = !beside && (entry.claims_other_format() || self.verdict == Verdict::Unsupported);
         let concerns = self.class.is_some() || claimed.is_some() || other || image || entry.sample.is_some();

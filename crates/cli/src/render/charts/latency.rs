@@ -99,8 +99,8 @@ fn draw(area: &Area, latency: &Latency, bars: &[Bar]) -> Drawn {
         shape
     }))?;
 
-    // Names that would touch are stacked. They are drawn after all lines, on ground of their own: a line to an upper name
-    // passes behind the lower ones.
+    // Names that would touch are stacked. They are drawn after all lines, each on its own ground, which hides the line to
+    // a name above it.
     let mut taken: Vec<(i32, i32)> = Vec::new();
     let mut names = Vec::new();
     for (name, at) in marks.into_iter().filter(|(_, at)| *at > 0.0) {

@@ -94,7 +94,7 @@ pub(crate) fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     candidates
         .map(|ticks| ticks.into_iter().filter(|tick| (low..=high).contains(tick)).collect::<Vec<f64>>())
         .filter(|ticks| ticks.windows(2).all(|two| two[1] >= two[0] * least))
-        // Of candidates with equally many ticks the first is taken; `max_by_key` would take the last.
+        // The first candidate wins where two have equally many ticks; `max_by_key` would take the last.
         .reduce(|best, other| if other.len() > best.len() { other } else { best })
         .unwrap_or_default()
 }
