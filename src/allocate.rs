@@ -1,24 +1,27 @@
 //! Memory whose size a file, a recipe or a setting gives. The system may have none: that is an error here, and not the
 //! end of the process, which the ordinary calls of `Vec` are. A buffer that is large enough costs one comparison.
 
+use crate::advice::Setting;
 use crate::error::{ErrorKind, Result};
 
 /// What memory is for, and the settings that need less of it, as errors name them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
     pub(crate) what: &'static str,
-    pub(crate) setting: &'static str,
+    pub(crate) settings: &'static [Setting],
 }
 
 /// The pixels of an image that the CPU executor works on.
 pub(crate) const AUGMENTING: Use =
-    Use { what: "augmenting an image", setting: "workers or the sizes in the list of transforms" };
+    Use { what: "augmenting an image", settings: &[Setting::Workers, Setting::ListSizes] };
 
 /// The pixels of a batch.
-pub(crate) const BATCH: Use = Use { what: "a batch", setting: "batch_size, queue_depth, views or the output size" };
+pub(crate) const BATCH: Use =
+    Use { what: "a batch", settings: &[Setting::BatchSize, Setting::QueueDepth, Setting::Views, Setting::OutputSize] };
 
 /// A batch's copy in host memory.
-pub(crate) const COPY: Use = Use { what: "a copy of a batch", setting: "batch_size, views or the output size" };
+pub(crate) const COPY: Use =
+    Use { what: "a copy of a batch", settings: &[Setting::BatchSize, Setting::Views, Setting::OutputSize] };
 
 /// Bytes of a buffer that may grow by as much as it has.
 const SMALL: usize = 1 << 20;
@@ -27,7 +30,7 @@ impl Use {
     /// Returns the error of an allocation of `elements` of `bytes` each.
     pub(crate) fn refused(self, elements: usize, bytes: usize) -> crate::Error {
         let bytes = (elements as u64).saturating_mul(bytes as u64);
-        ErrorKind::NoHostMemory { what: self.what, bytes, setting: self.setting }.into()
+        ErrorKind::NoHostMemory { what: self.what, bytes, settings: self.settings }.into()
     }
 
     /// Makes room for `length` elements in all.

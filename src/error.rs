@@ -1,9 +1,10 @@
 //! The crate's only error type: a boxed, non-exhaustive kind with numbers, paths and settings.
 //!
-//! The sentence around a reason stands here, the reason itself where the error is made. The command words some kinds
-//! anew, for users who have options instead of methods: `crates/cli/src/error_text.rs`.
+//! The sentence around a reason stands here, the reason itself where the error is made. Sentences state facts; the settings
+//! to change are [`Advice`], which the command and the Python package write in their own words.
 
 use crate::address::shown_path;
+use crate::advice::{self, Advice, Language, Reason, Rust, Setting};
 use crate::quote::{Shown, ShownLines};
 use std::any::Any;
 use std::borrow::Cow;
@@ -14,7 +15,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error: its kind, the file or sample concerned, and the setting that changes it.
 ///
-/// The size of a pointer; [`kind`](Self::kind) tells the cases apart. Its text is for people: characters in the names
+/// The size of a pointer; [`kind`](Self::kind) tells the cases apart, [`advice`](Self::advice) says what to set. Its text has
+/// both, with settings as Rust writes them; [`in_words_of`](Self::in_words_of) has other languages. The text is for people: characters in the names
 /// and texts of files that a terminal would obey are shown as escapes (`\u{1b}`), while the fields of the case hold
 /// them unchanged.
 ///
@@ -26,17 +28,59 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// assert!(error.to_string().contains("/no/such/folder"));
 /// ```
 #[derive(Debug)]
-pub struct Error(Box<ErrorKind>);
+pub struct Error(Box<Advised>);
+
+/// A kind, and what to set.
+#[derive(Debug)]
+struct Advised {
+    kind: ErrorKind,
+    advice: Vec<Advice>,
+}
 
 impl Error {
     /// Returns a reference to the kind of error, for matching.
     pub fn kind(&self) -> &ErrorKind {
-        &self.0
+        &self.0.kind
     }
 
     /// Returns the kind of error by value.
     pub fn into_kind(self) -> ErrorKind {
-        *self.0
+        self.0.kind
+    }
+
+    /// What to set so that the error goes away. The error of a sample has its own advice inside of [`ErrorKind::Sample`].
+    pub fn advice(&self) -> &[Advice] {
+        &self.0.advice
+    }
+
+    /// The text of the error, with settings as `language` writes them. `to_string` has them as Rust does.
+    pub fn in_words_of(&self, language: &dyn Language) -> String {
+        let text = match self.kind() {
+            ErrorKind::Argument { setting, reason } => format!("{}: {}", language.argument(setting), Shown(reason)),
+            ErrorKind::Sample { id, name, source } => {
+                let source = source.in_words_of(language);
+                format!("{}: {source}", sample_called(*id, name, &source))
+            }
+            ErrorKind::TooManyFailures { failed, seen, max_share, last } => {
+                let last = last.in_words_of(language);
+                format!(
+                    "{failed} of the first {seen} samples failed, more than a share of {max_share}; the last: {last}"
+                )
+            }
+            kind => kind.to_string(),
+        };
+        advice::advised(&text, self.advice(), language)
+    }
+
+    /// Adds advice, after that which the kind has.
+    pub(crate) fn advise(mut self, advice: Advice) -> Self {
+        self.0.advice.push(advice);
+        self
+    }
+
+    fn advise_all(mut self, advice: Vec<Advice>) -> Self {
+        self.0.advice.extend(advice);
+        self
     }
 
     /// True for an [`ErrorKind::Fatal`], which ends a run.
@@ -45,8 +89,9 @@ impl Error {
     }
 
     /// An [`ErrorKind::Argument`]: the value of `setting` cannot work, for `reason`.
-    pub(crate) fn argument(setting: &'static str, reason: impl Into<String>) -> Self {
-        ErrorKind::Argument { setting, reason: reason.into() }.into()
+    pub(crate) fn argument(setting: &'static str, reason: impl Into<Reason>) -> Self {
+        let Reason { text, advice } = reason.into();
+        Error::from(ErrorKind::Argument { setting, reason: text }).advise_all(advice)
     }
 
     /// An [`ErrorKind::Io`] at `path`, an address of which loses its credentials.
@@ -58,9 +103,11 @@ impl Error {
     pub(crate) fn data_file(
         path: impl Into<PathBuf>,
         place: impl std::fmt::Display,
-        reason: impl Into<String>,
+        reason: impl Into<Reason>,
     ) -> Self {
-        ErrorKind::DataFile { path: shown(path.into()), place: place.to_string(), reason: reason.into() }.into()
+        let Reason { text, advice } = reason.into();
+        let kind = ErrorKind::DataFile { path: shown(path.into()), place: place.to_string(), reason: text };
+        Error::from(kind).advise_all(advice)
     }
 
     /// An [`ErrorKind::Panic`]: a thread has panicked at `stage` with this payload.
@@ -85,26 +132,35 @@ pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> &str {
 
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
+        f.write_str(&self.in_words_of(&Rust))
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.source()
+        self.kind().source()
     }
 }
 
 /// Returns what an error calls a sample: by its id and its name, but by neither twice.
-#[doc(hidden)] // the command words the errors of samples anew
-pub fn sample_called(id: u64, name: &str, source: &impl std::fmt::Display) -> String {
+pub(crate) fn sample_called(id: u64, name: &str, source: &impl std::fmt::Display) -> String {
     let (number, name) = (format!("sample {id}"), Shown(name).to_string());
     if name == number || source.to_string().starts_with(&name) { number } else { format!("{number} ({name})") }
 }
 
+/// For an error that is the reason of another.
+impl From<Error> for Reason {
+    fn from(error: Error) -> Self {
+        let Advised { kind, advice } = *error.0;
+        Reason { text: kind.to_string(), advice }
+    }
+}
+
+/// With the advice that goes with the kind.
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
-        Error(Box::new(kind))
+        let advice = kind.advice();
+        Error(Box::new(Advised { kind, advice }))
     }
 }
 
@@ -186,7 +242,7 @@ pub enum ErrorKind {
         hint: String,
     },
     /// An encoded image has more bytes than allowed. It is not read.
-    #[error("{}: {bytes} bytes, but max_file_bytes allows {max_file_bytes}", Shown(name))]
+    #[error("{}: {bytes} bytes, but at most {max_file_bytes} are read", Shown(name))]
     FileTooLarge {
         /// The file's path; in an archive, the archive's path and the sample's key.
         name: String,
@@ -204,7 +260,7 @@ pub enum ErrorKind {
         reason: String,
     },
     /// The stream ends before the image is complete.
-    #[error("truncated {format}: {} (Truncated::Fill accepts such images)", Shown(reason))]
+    #[error("truncated {format}: {}", Shown(reason))]
     TruncatedImage {
         /// The format as recognised from the bytes.
         format: &'static str,
@@ -212,7 +268,7 @@ pub enum ErrorKind {
         reason: String,
     },
     /// The header declares more pixels than allowed.
-    #[error("the image has {width}x{height} pixels, but max_pixels allows {max_pixels}")]
+    #[error("the image has {width}x{height} pixels, but at most {max_pixels} are decoded")]
     TooManyPixels {
         /// Declared width.
         width: u64,
@@ -223,7 +279,7 @@ pub enum ErrorKind {
     },
     /// Decoding an image needs more memory than allowed.
     #[error(
-        "decoding this {format} of {width}x{height} pixels needs {needed} bytes of memory, but max_decode_bytes allows {max_decode_bytes}"
+        "decoding this {format} of {width}x{height} pixels needs {needed} bytes of memory, but at most {max_decode_bytes} are taken"
     )]
     TooMuchMemory {
         /// The format as recognised from the bytes.
@@ -238,26 +294,24 @@ pub enum ErrorKind {
         max_decode_bytes: u64,
     },
     /// The system has no memory left to decode an image.
-    #[error(
-        "decoding needs {bytes} bytes of memory that the system does not have; lower workers, or max_decode_bytes to refuse such images"
-    )]
+    #[error("decoding needs {bytes} bytes of memory that the system does not have")]
     NoMemory {
         /// Bytes of the allocation that failed.
         bytes: u64,
     },
     /// The system has no memory left for something whose size a file, a recipe or a setting gives.
-    #[error("{what} needs {bytes} bytes of memory that the system does not have; lower {setting}")]
+    #[error("{what} needs {bytes} bytes of memory that the system does not have")]
     NoHostMemory {
         /// What needs the memory.
         what: &'static str,
         /// Bytes of the allocation that failed.
         bytes: u64,
         /// The settings to lower.
-        setting: &'static str,
+        settings: &'static [Setting],
     },
     /// A list of transforms makes a larger image on its way than the memory budget allows. It is not made.
     #[error(
-        "{} on an image of {source_width}x{source_height} pixels would take {needed} bytes of memory between the stages of the plan, for {width}x{height} pixels, but memory_budget allows {memory_budget}; lower the sizes in the list of transforms, or raise memory_budget",
+        "{} on an image of {source_width}x{source_height} pixels would take {needed} bytes of memory between the stages of the plan, for {width}x{height} pixels, but the memory budget is {memory_budget} bytes",
         Shown(transforms)
     )]
     IntermediateTooLarge {
@@ -307,9 +361,7 @@ pub enum ErrorKind {
         source: Error,
     },
     /// A larger share of the samples failed than `OnError::Skip` allows.
-    #[error(
-        "{failed} of the first {seen} samples failed, but OnError::Skip allows a share of {max_share}; the last: {last}"
-    )]
+    #[error("{failed} of the first {seen} samples failed, more than a share of {max_share}; the last: {last}")]
     TooManyFailures {
         /// Failed samples, in batch order.
         failed: u64,
@@ -321,7 +373,7 @@ pub enum ErrorKind {
         last: Error,
     },
     /// No adapter fits the request.
-    #[error("no GPU adapter: {} (Backend::auto() falls back to the CPU; Backend::Cpu asks for it)", Shown(reason))]
+    #[error("no GPU adapter: {}", Shown(reason))]
     NoAdapter {
         /// The request, and the adapters found.
         reason: String,
@@ -335,9 +387,7 @@ pub enum ErrorKind {
         reason: String,
     },
     /// The GPU has no memory left for a buffer.
-    #[error(
-        "the GPU is out of memory: {what} needs {bytes} bytes; lower batch_size, queue_depth or slot_bytes, drop batches earlier, or lower memory_budget to hold fewer batches"
-    )]
+    #[error("the GPU is out of memory: {what} needs {bytes} bytes")]
     OutOfMemory {
         /// The buffer that needs the memory.
         what: &'static str,
@@ -345,7 +395,7 @@ pub enum ErrorKind {
         bytes: u64,
     },
     /// A buffer is larger than the adapter or the budget allows.
-    #[error("{what} needs {needed} bytes, but {whose} allows {limit}; lower {setting}")]
+    #[error("{what} needs {needed} bytes, but {whose} allows {limit}")]
     DoesNotFit {
         /// The buffer, or the user of the memory.
         what: &'static str,
@@ -353,15 +403,13 @@ pub enum ErrorKind {
         needed: u64,
         /// Bytes allowed.
         limit: u64,
-        /// The part that sets the limit: the adapter, or a setting.
+        /// The part that sets the limit: the adapter, or the memory budget.
         whose: &'static str,
         /// The settings to lower.
-        setting: &'static str,
+        settings: &'static [Setting],
     },
     /// The caller holds every output buffer, and the memory budget allows no other.
-    #[error(
-        "the caller holds all {held} output buffers, and memory_budget = {budget} bytes allows no other; drop batches earlier, raise memory_budget, or lower queue_depth or batch_size"
-    )]
+    #[error("the caller holds all {held} output buffers, and the memory budget of {budget} bytes allows no other")]
     OutputsHeld {
         /// Output buffers that the caller holds.
         held: usize,
@@ -376,6 +424,38 @@ pub enum ErrorKind {
         /// The panic's message.
         message: String,
     },
+}
+
+impl ErrorKind {
+    /// The advice that goes with every error of the kind.
+    fn advice(&self) -> Vec<Advice> {
+        use Setting::{
+            BatchSize, ListSizes, MaxDecodeBytes, MaxFileBytes, MaxPixels, MemoryBudget, QueueDepth, SlotBytes, Workers,
+        };
+        use advice::{lower, raise};
+        match self {
+            ErrorKind::Io { source, .. } => {
+                let reason = source.get_ref().and_then(|source| source.downcast_ref::<Reason>());
+                reason.map(|reason| reason.advice.clone()).unwrap_or_default()
+            }
+            ErrorKind::FileTooLarge { .. } => vec![raise(MaxFileBytes)],
+            ErrorKind::TruncatedImage { .. } => vec![advice::FILL],
+            ErrorKind::TooManyPixels { .. } => vec![raise(MaxPixels)],
+            ErrorKind::TooMuchMemory { .. } => vec![raise(MaxDecodeBytes)],
+            ErrorKind::NoMemory { .. } => vec![lower(&[Workers]), advice::REFUSE_LARGE_IMAGES],
+            ErrorKind::NoHostMemory { settings, .. } | ErrorKind::DoesNotFit { settings, .. } => vec![lower(settings)],
+            ErrorKind::IntermediateTooLarge { .. } => vec![lower(&[ListSizes]), raise(MemoryBudget)],
+            ErrorKind::TooManyFailures { .. } => vec![advice::MORE_FAILURES],
+            ErrorKind::NoAdapter { .. } => vec![advice::OTHER_BACKENDS],
+            ErrorKind::OutOfMemory { .. } => {
+                vec![lower(&[BatchSize, QueueDepth, SlotBytes]), advice::RELEASE_BATCHES, advice::HOLD_FEWER]
+            }
+            ErrorKind::OutputsHeld { .. } => {
+                vec![advice::RELEASE_BATCHES, raise(MemoryBudget), lower(&[QueueDepth, BatchSize])]
+            }
+            _ => Vec::new(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! tests, and the fuzz targets. They may change at any time.
 
 pub use crate::address::{is_remote_path, shown_path};
+pub use crate::advice::every_piece;
 pub use crate::atomic_file::{folder_of, replace};
 pub use crate::cpu::measure::{Native, mix};
 pub use crate::dataset::folder::endings::NOT_DECODED;
@@ -12,10 +13,8 @@ pub use crate::dataset::remote_error::is_remote as is_network_failure;
 pub use crate::dataset::{addresses_of, remote::StoreFolder};
 pub use crate::decode::panics::caught;
 pub use crate::decode::tiff::TiffPixels;
-pub use crate::error::sample_called;
 pub use crate::gpu::measure::{Dispatch, Rig, StagingRing, draw, draw_many};
 pub use crate::gpu::{Attached, Clock, Fault, Mock, attached, mocked, run_checked};
-pub use crate::launcher::BY_HAND as SHARD_BY_HAND;
 pub use crate::loader::mixed::soft_labels;
 pub use crate::loader::run::{RunStop, stops, stops_with};
 pub use crate::loader::stats::measure::{recording, sections};

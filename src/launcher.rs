@@ -5,11 +5,8 @@
 //! torchrun, not of a process that trains. So the innermost launcher is asked first. Both functions take a lookup of
 //! variables, so that tests need no process.
 
+use crate::advice::{self, Reason};
 use crate::error::{Error, Result};
-
-/// The code to write instead of [`DataLoaderBuilder::shard_auto`](crate::DataLoaderBuilder::shard_auto), at the end of its errors.
-/// The Python package has its own words for it.
-pub const BY_HAND: &str = ".shard(rank, world) instead of .shard_auto() names both by hand";
 
 /// The source of a [`Shard`] where no launcher has set a variable.
 const NO_LAUNCHER: &str = "no launcher";
@@ -161,7 +158,7 @@ impl Pair {
 }
 
 fn refused(reason: String) -> Error {
-    Error::argument("shard", format!("{reason}; {BY_HAND}"))
+    Error::argument("shard", Reason::new(reason).advise(advice::SHARD_BY_HAND))
 }
 
 /// A launcher's processes on this machine.

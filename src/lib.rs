@@ -89,6 +89,7 @@
 //! images with [`Semantics::Uint8`]. The guide's chapter on augmentation lists the differences.
 
 mod address;
+pub mod advice;
 mod allocate;
 mod atomic_file;
 mod backend;

@@ -1,5 +1,6 @@
 //! A plan on a backend, applied to pixels in memory.
 
+use crate::advice::Setting;
 use crate::allocate::{AUGMENTING, BATCH, product};
 use crate::backend::Backend;
 use crate::cpu;
@@ -113,7 +114,10 @@ impl Processor {
         let views = images.iter().map(|&(pixels, params)| {
             check_size(params, (pixels.width(), pixels.height()))?;
             if self.plan.semantics() == Semantics::Uint8 && matches!(pixels.format(), PixelFormat::F32 { .. }) {
-                return Err(Error::argument("images", "Semantics::Uint8 needs 8-bit pixels, but these are floats"));
+                return Err(Error::argument(
+                    "images",
+                    "arithmetic on 8-bit numbers needs 8-bit pixels, but these are floats",
+                ));
             }
             check_unmixed(params)?;
             let program = self.plan.program(params)?;
@@ -162,7 +166,7 @@ pub(crate) fn check_unmixed(params: &Params) -> Result<()> {
     match &params.mixed {
         None => Ok(()),
         Some(mixed) => {
-            let reason = format!("mixed with sample {}, whose pixels only DataLoader::replay reads", mixed.index);
+            let reason = format!("mixed with sample {}, whose pixels only the replay of a loader reads", mixed.index);
             Err(Error::argument("params", reason))
         }
     }
@@ -214,7 +218,7 @@ pub(crate) fn run_on_gpu(
             needed: bytes.len() as u64,
             limit,
             whose: "a binding of this adapter",
-            setting: "the number of images given at once",
+            settings: &[Setting::ImagesAtOnce],
         }
         .into());
     }

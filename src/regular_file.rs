@@ -158,7 +158,10 @@ mod tests {
         let error = read_image(&path, 2999, &mut buffer).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::FileTooLarge { bytes: 3000, max_file_bytes: 2999, .. }), "{error}");
         let text = error.to_string();
-        assert!(["3000", "max_file_bytes allows 2999", "file"].iter().all(|part| text.contains(part)), "{text}");
+        assert!(
+            ["3000", "at most 2999", "raise max_file_bytes", "file"].iter().all(|part| text.contains(part)),
+            "{text}"
+        );
         let folder = open(folder.path()).unwrap_err();
         assert_eq!((folder.kind(), is_refused(&folder)), (io::ErrorKind::IsADirectory, true));
         let missing = open(&path.with_file_name("none")).unwrap_err();

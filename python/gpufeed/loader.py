@@ -99,7 +99,7 @@ class DataLoader(Positioned):
             )
         whole = json.dumps(content)
         if arguments.flag("normalize_on_device", normalize_on_device):
-            self._normalize = cut_normalize(content, dtype)
+            self._normalize = cut_normalize(content, dtype, "normalize_on_device")
             dtype = "uint8"
         if "on_error" not in settings:
             settings["on_error"] = on_error_of(arguments.flag("shuffle", shuffle), content.get("name", ""))

@@ -96,10 +96,7 @@ class DataLoader(Positioned):
                 f"num_classes: {config['num_classes']}, but batch_transforms has num_classes={classes}; give one of the two"
             )
         if finish:
-            try:
-                self._normalize = cut_normalize(content, config.get("dtype"))
-            except ArgumentError as error:
-                raise ArgumentError(str(error).replace("normalize_on_device", "finish_on_device")) from None
+            self._normalize = cut_normalize(content, config.get("dtype"), "finish_on_device")
             config["dtype"] = "uint8"
         elif config.get("dtype") is not None:
             config["dtype"] = arguments.dtype(config["dtype"])

@@ -71,12 +71,12 @@ def _numbers_of_a_vector(data: _gpufeed.Dataset) -> int:
     return len(label) if isinstance(label, list) else 0
 
 
-def cut_normalize(content: dict[str, Any], dtype: Any) -> tuple[list[float], list[float], str]:
+def cut_normalize(content: dict[str, Any], dtype: Any, keyword: str) -> tuple[list[float], list[float], str]:
     """Takes the last ``Normalize`` off a recipe: its means, its deviations, and the type of its results. Three equal numbers
-    become one, which serves one channel, too."""
+    become one, which serves one channel, too. ``keyword`` asks for it."""
     transforms = list(content.get("transform", []))
     if not transforms or transforms[-1].get("type") != "Normalize":
-        raise ArgumentError("normalize_on_device: the last transform is no Normalize; it has to be, as it runs last")
+        raise ArgumentError(f"{keyword}: the last transform is no Normalize; it has to be, as it runs last")
     last = transforms.pop()
     content["transform"] = transforms
     output = content.get("output", {})

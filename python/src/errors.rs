@@ -1,6 +1,6 @@
 //! gpufeed's errors as Python's exceptions. The classes stand in `gpufeed/errors.py`.
 
-use crate::advice;
+use crate::advice::Keywords;
 use gpufeed::{Error, ErrorKind};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -45,19 +45,6 @@ fn is_memory(error: &Error) -> bool {
     class(error.kind()).0 == "OutOfMemoryError"
 }
 
-/// The text of an error, with advice in Python's words where the library's are Rust's.
-fn text(error: &Error) -> String {
-    match error.kind() {
-        ErrorKind::OutputsHeld { .. } => {
-            format!("{error}; copy what you keep, images.clone() with torch, and let the batches go")
-        }
-        ErrorKind::Argument { setting: "order" | "lanes" | "shard" | "batch_size" | "last_batch", .. } => {
-            advice::in_python(&error.to_string())
-        }
-        _ => advice::phrases(&error.to_string()),
-    }
-}
-
 /// An exception of a class of `gpufeed.errors`.
 pub(crate) fn raise(py: Python<'_>, class: &str, kind: &str, text: &str) -> PyErr {
     let made = || -> PyResult<PyErr> {
@@ -75,7 +62,7 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
         return ends;
     }
     let (class, kind) = class(error.kind());
-    let raised = raise(py, class, kind, &text(error));
+    let raised = raise(py, class, kind, &error.in_words_of(&Keywords));
     if let Some(cause) = cause(py, error) {
         raised.set_cause(py, Some(cause));
     }

@@ -29,6 +29,8 @@ mod turns;
 #[pyo3::pymodule(gil_used = false)]
 mod _gpufeed {
     #[pymodule_export]
+    use super::advice::every_advice;
+    #[pymodule_export]
     use super::batch::{Batch, Failure};
     #[pymodule_export]
     use super::dataset::{Dataset, shown};

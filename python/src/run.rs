@@ -1,6 +1,5 @@
 //! Runs of a loader: the next batch, and the end, which waits for no thread for ever.
 
-use crate::advice;
 use crate::batch::Batch;
 use crate::errors::{self, inside_itself};
 use crate::process::{self, Ending, Owner, guard};
@@ -223,7 +222,7 @@ pub(crate) const SAID: &[(&str, &str)] = &[
 #[pyfunction]
 pub(crate) fn warn_of_library(py: Python<'_>) -> PyResult<()> {
     while let Some(text) = collected_warning() {
-        warn(py, &format!("gpufeed: {}", advice::phrases(&text)))?;
+        warn(py, &format!("gpufeed: {}", text))?;
     }
     Ok(())
 }

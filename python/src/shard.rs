@@ -2,7 +2,6 @@
 
 use crate::errors;
 use gpufeed::Shard;
-use gpufeed::internals::SHARD_BY_HAND;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -18,7 +17,7 @@ pub(crate) fn launched(py: Python<'_>, variable: &Bound<'_, PyAny>) -> PyResult<
         Ok(shard) => Ok((shard.rank, shard.world, shard.source)),
         Err(error) => {
             let by_hand = "pass shard=(rank, world), or shard=None for all samples";
-            let text = error.to_string().replace(SHARD_BY_HAND, by_hand);
+            let text = format!("{}; {by_hand}", error.kind());
             Err(errors::raise(py, "ArgumentError", "Argument", &text))
         }
     }

@@ -66,7 +66,7 @@ def test_numbers_that_do_not_fit() -> None:
         batch(Vectors(one_hot), num_classes=7)
     with pytest.raises(gpufeed.ArgumentError, match=r"^dataset: the labels of a batch differ: Multi\(.* and Class\(1\)"):
         batch(Vectors([*one_hot[:4], 1]))
-    with pytest.raises(gpufeed.ArgumentError, match="^batch_transform: mixing needs samples with a class or a vector"):
+    with pytest.raises(gpufeed.ArgumentError, match="^batch_transforms: mixing needs samples with a class or a vector"):
         batch(Vectors([None] * 8), num_classes=5)
 
 

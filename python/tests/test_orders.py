@@ -48,22 +48,22 @@ def test_a_state_of_blocks_fits_blocks_alone() -> None:
     other.load_state_dict(state)
     assert [batch.ids for batch in other.batches()] == rest
     for settings, text in [
-        ({"order": "full", "lanes": None}, 'with ("blocks", 8, 2), but the loader has "full"; write order=("blocks", 8, 2) to go on'),
-        ({"order": ("blocks", 4, 3)}, 'but the loader has ("blocks", 4, 3); write order=("blocks", 8, 2) to go on'),
-        ({"lanes": 2}, "with 4 lanes, but the loader has 2 lanes; write lanes=4 to go on"),
-        ({"batch_size": 5}, "choose batch_size=8, which makes the global batches of the state, or batch_size=4"),
+        ({"order": "full", "lanes": None}, 'blocks of 8 samples in windows of 2, but the loader has all samples shuffled; set order=("blocks", 8, 2) to go on'),
+        ({"order": ("blocks", 4, 3)}, 'but the loader has blocks of 4 samples in windows of 3; set order=("blocks", 8, 2) to go on'),
+        ({"lanes": 2}, "with 4 lanes, but the loader has 2 lanes; set lanes=4 to go on"),
+        ({"batch_size": 5}, "batches of 8 make the global batches of the state; choose batch_size=8 or batch_size=4"),
         ({"shuffle": False}, "the state was saved in an epoch shuffled, this one is in the order of the data set"),
     ]:
         with pytest.raises(gpufeed.ArgumentError) as refused:
             loader(**settings).load_state_dict(state)
         assert str(refused.value).endswith(text)
     full = loader(order=None, lanes=None).state_dict()
-    with pytest.raises(gpufeed.ArgumentError, match='with "full", but the loader has \\("blocks", 8, 2\\); write order="full" to go on$'):
+    with pytest.raises(gpufeed.ArgumentError, match='all samples shuffled, but the loader has blocks of 8 samples in windows of 2; set order="full" to go on$'):
         loader().load_state_dict(full)
     # Without shuffle, the lanes alone tell an order of blocks.
-    with pytest.raises(gpufeed.ArgumentError, match=r'write order=\("blocks", samples, window\) and lanes=4 to go on$'):
+    with pytest.raises(gpufeed.ArgumentError, match=r'set order=\("blocks", samples, window\) and lanes=4 to go on$'):
         loader(order=None, lanes=None, shuffle=False).load_state_dict(loader(shuffle=False).state_dict())
-    with pytest.raises(gpufeed.ArgumentError, match=r"has 4 lanes; write no order= to go on$"):
+    with pytest.raises(gpufeed.ArgumentError, match=r'has 4 lanes; set order="full" to go on$'):
         loader(shuffle=False).load_state_dict(loader(order=None, lanes=None, shuffle=False).state_dict())
 
 

@@ -143,7 +143,7 @@ def test_the_arguments_of_the_readme_for_an_address(served: Served, tmp_path: Pa
 
 
 def test_a_shuffled_remote_set_needs_an_order(served: Served) -> None:
-    with pytest.raises(gpufeed.ArgumentError, match=r'^order: not set, .* shuffle=True .*choose order=\("blocks", 256, 4\), or order="full"'):
+    with pytest.raises(gpufeed.ArgumentError, match=r'^order: not set, .* shuffling .*choose order=\("blocks", 256, 4\), or order="full"'):
         gpufeed.DataLoader(served.address + "/photos-{0..1}.tar", recipe=CROP, batch_size=8, shuffle=True)
     with pytest.raises(gpufeed.Error, match="none.tar"):
         gpufeed.open(served.address + "/none.tar")

@@ -26,7 +26,7 @@ ends() {
 
 ends 3 "$gpufeed" index data --json
 [ "$(grep -o "not a regular file" out | wc -l)" -eq "$kinds" ] || fail "$(cat out)"
-grep -q 'max_file_bytes allows 1073741824' out || fail "$(cat out)"
+grep -q 'at most 1073741824 are read' out || fail "$(cat out)"
 ends 3 "$gpufeed" doctor data --json
 [ "$(grep -o "not a regular file" out | wc -l)" -eq "$kinds" ] || fail "$(cat out)"
 ends 0 "$gpufeed" preview data --recipe imagenet-eval --out sheet.png

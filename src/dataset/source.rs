@@ -1,5 +1,6 @@
 //! A data file read once from its start: raw, gzip, or inside an archive.
 
+use crate::advice::Reason;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
@@ -60,7 +61,7 @@ impl<'a> Source<'a> {
     }
 
     /// Returns an error about the byte at `offset`.
-    pub(super) fn error_at(&self, offset: u64, reason: impl Into<String>) -> Error {
+    pub(super) fn error_at(&self, offset: u64, reason: impl Into<Reason>) -> Error {
         let packed = if matches!(self.length, Length::AtMost(_)) { " (unpacked)" } else { "" };
         let position = match &self.member {
             Some(member) => format!("{member}, byte {offset}{packed}"),
@@ -70,7 +71,7 @@ impl<'a> Source<'a> {
     }
 
     /// Returns an error about the next byte.
-    pub(super) fn error(&self, reason: impl Into<String>) -> Error {
+    pub(super) fn error(&self, reason: impl Into<Reason>) -> Error {
         self.error_at(self.offset, reason)
     }
 

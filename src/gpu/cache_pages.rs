@@ -93,7 +93,7 @@ impl Pages {
                 }
                 Err(_) if half >= SMALLEST.max(bytes) => size = half,
                 Err(error) => {
-                    tracing::warn!(%error, cached_bytes = self.bytes, "the GPU has no memory left for the cache; further samples are not cached; lower the budget of Cache::Device");
+                    tracing::warn!(%error, cached_bytes = self.bytes, "the GPU has no memory left for the cache; further samples are not cached; lower the bytes of the cache");
                     self.full = true;
                     return None;
                 }

@@ -2,6 +2,7 @@
 //! or features.
 
 use super::ALIGNMENT;
+use crate::advice::{self, Reason, Setting};
 use crate::error::{Error, Result};
 use crate::plan::wgsl::{GROUP, PARTIALS, ROWS};
 
@@ -85,9 +86,8 @@ fn check_workgroups(workgroups: u64, limit: u64, what: impl FnOnce() -> String) 
         return Ok(());
     }
     let what = what();
-    let reason = format!(
-        "{what} takes {workgroups} workgroups, but the device allows {limit}; lower the output size, or use Execute::Cpu"
-    );
+    let reason = format!("{what} takes {workgroups} workgroups, but the device allows {limit}");
+    let reason = Reason::new(reason).advise(advice::lower(&[Setting::OutputSize])).advise(advice::EXECUTE_CPU);
     Err(Error::argument("max_compute_workgroups_per_dimension", reason))
 }
 

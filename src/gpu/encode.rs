@@ -5,6 +5,7 @@ use super::cache_pages::{Page, PageRange};
 use super::kernels::Kernels;
 use super::target::Target;
 use super::workspace::{TABLE_WORDS, Weights, Workspace};
+use crate::advice::Setting;
 use crate::error::{ErrorKind, Result};
 use crate::plan::DType;
 use crate::plan::pass::{Pass, Workgroups};
@@ -113,12 +114,12 @@ impl Encoder<'_> {
             let whose = "a binding of this adapter";
             return Err(match intermediate > capacity {
                 true => {
-                    let (what, setting) = ("one image between two stages", "the size to which it is resized first");
-                    ErrorKind::DoesNotFit { what, needed: intermediate, limit: capacity, whose, setting }.into()
+                    let (what, settings) = ("one image between two stages", &[Setting::ListSizes]);
+                    ErrorKind::DoesNotFit { what, needed: intermediate, limit: capacity, whose, settings }.into()
                 }
                 false => {
-                    let (what, setting) = ("one image", "the output size");
-                    ErrorKind::DoesNotFit { what, needed: output, limit, whose, setting }.into()
+                    let (what, settings) = ("one image", &[Setting::OutputSize]);
+                    ErrorKind::DoesNotFit { what, needed: output, limit, whose, settings }.into()
                 }
             });
         }

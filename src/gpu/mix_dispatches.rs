@@ -2,6 +2,7 @@
 //! binding.
 
 use super::ALIGNMENT;
+use crate::advice::Setting;
 use crate::error::{ErrorKind, Result};
 use crate::plan::mixing::{Blend, Mixing};
 use crate::transforms::Partner;
@@ -67,7 +68,7 @@ pub(super) fn samples_in_binding(sample_bytes: u64, limit: u64) -> Result<usize>
         needed: 2 * sample_bytes + ALIGNMENT,
         limit,
         whose: "a binding of this adapter",
-        setting: "views or the output size",
+        settings: &[Setting::Views, Setting::OutputSize],
     }
     .into())
 }

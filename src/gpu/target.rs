@@ -2,6 +2,7 @@
 
 use super::Gpu;
 use super::kernels::{Kernels, MixSizes};
+use crate::advice::Setting;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{DType, Plan};
 
@@ -80,7 +81,7 @@ pub(crate) fn check_batch(gpu: &Gpu, bytes: u64) -> Result<()> {
             needed: bytes,
             limit,
             whose: "the largest buffer of this adapter",
-            setting: "batch_size or the output size",
+            settings: &[Setting::BatchSize, Setting::OutputSize],
         }
         .into();
         return Err(error);

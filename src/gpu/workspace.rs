@@ -5,6 +5,7 @@ use super::ALIGNMENT;
 use super::Gpu;
 use super::caps::Caps;
 use super::timing::Timing;
+use crate::advice::Setting;
 use crate::allocate::Use;
 use crate::error::{ErrorKind, Result};
 use crate::plan::Plan;
@@ -16,7 +17,7 @@ use crate::plan::wgsl::PARTIALS;
 use std::ops::Range;
 
 /// The parameters of a submission in host memory.
-const PARAMETERS: Use = Use { what: "the parameters of a batch", setting: "batch_size or views" };
+const PARAMETERS: Use = Use { what: "the parameters of a batch", settings: &[Setting::BatchSize, Setting::Views] };
 
 /// Words of an image's tables of autocontrast or equalize: one for each number of each channel.
 pub(super) const TABLE_WORDS: u32 = 3 * 256;
@@ -76,7 +77,7 @@ impl Workspace {
                 needed: largest,
                 limit: binding,
                 whose: "a binding of this adapter",
-                setting: "the number of images given at once",
+                settings: &[Setting::ImagesAtOnce],
             }
             .into());
         }
@@ -123,7 +124,7 @@ impl Workspace {
                 needed: end,
                 limit: self.params.size(),
                 whose: "the workspace",
-                setting: "batch_size",
+                settings: &[Setting::BatchSize],
             }
             .into());
         }

@@ -1,6 +1,9 @@
 //! The variables of each launcher, of one within another, and contradictions.
 
 use super::*;
+
+/// The advice at the end of each error.
+const BY_HAND: &str = ".shard(rank, world) names both by hand";
 use std::collections::HashMap;
 
 fn lookup(variables: &[(&str, &str)]) -> impl Fn(&str) -> Option<String> {

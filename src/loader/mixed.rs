@@ -1,6 +1,7 @@
 //! The labels of a batch that was mixed, and the partner of each of its images.
 
 use super::batch::Batch;
+use crate::advice::{self, Reason, Setting};
 use crate::allocate::{Use, product};
 use crate::dataset::Label;
 use crate::error::{Error, Result};
@@ -70,8 +71,10 @@ impl Batch {
         let missing = self.labels.contains(&Label::None);
         let both = (&self.labels[0], self.labels.iter().find(|label| !is_same_kind(label, &self.labels[0])));
         let reason = match both {
-            (first, Some(other)) if !missing => format!("the labels of a batch differ: {first:?} and {other:?}"),
-            _ => "None is no class number; Batch::labels() has it".to_owned(),
+            (first, Some(other)) if !missing => {
+                Reason::new(format!("the labels of a batch differ: {first:?} and {other:?}"))
+            }
+            _ => Reason::new("None is no class number").advise(advice::ANY_LABELS),
         };
         Error::argument("dataset", reason)
     }
@@ -103,7 +106,7 @@ fn is_same_kind(one: &Label, other: &Label) -> bool {
 }
 
 /// The rows of soft labels.
-const ROWS: Use = Use { what: "a batch of soft labels", setting: "num_classes or batch_size" };
+const ROWS: Use = Use { what: "a batch of soft labels", settings: &[Setting::NumClasses, Setting::BatchSize] };
 
 /// The rows of labels with a class, a partner's class and the share of the first.
 pub fn soft_labels(mixed: &[(u32, u32, f64)], num_classes: usize) -> Result<Vec<f32>> {

@@ -61,7 +61,7 @@ fn check_partner(pipeline: &Pipeline, mixed: &Mixed) -> Result<()> {
         return refuse(format!("mixed with sample {index}, id {id}, which this data set does not have"));
     }
     if matches!(mixed.mix, Mix::MixUp { .. }) && dtype == DType::U8 {
-        return refuse("MixUp blends floats, but the output is DType::U8".into());
+        return refuse("MixUp blends floats, but the output has 8-bit numbers".into());
     }
     mixed.mix.check(pipeline.size)
 }

@@ -31,6 +31,7 @@ pub(crate) mod variant;
 pub(crate) mod wgsl;
 pub(crate) mod work;
 
+use crate::advice::{self, Reason};
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale};
 use crate::random::ahead::Ahead;
@@ -195,11 +196,11 @@ impl Plan {
     /// have no arithmetic on 8-bit numbers.
     pub fn fixed_as(semantics: Semantics, input_channels: u32, ops: &[Op], output: &Output) -> Result<Plan> {
         if ops.iter().any(|op| matches!(op, Op::Custom { .. })) {
-            let reason = "Op::Custom has no function of its own; compile the transforms, and run their parameters with Processor";
+            let reason = "a custom colour step has no function of its own; compile the transforms, and run their parameters with a processor";
             return Err(Error::argument("ops", reason));
         }
         if ops.iter().any(|op| matches!(op, Op::Grayscale { channels } if ![1, 3].contains(channels))) {
-            return Err(Error::argument("ops", "Op::Grayscale works with 1 or 3 channels"));
+            return Err(Error::argument("ops", "Grayscale works with 1 or 3 channels"));
         }
         let mut plan = Plan::compile_as(semantics, input_channels, &[], output)?;
         let name = |op: &Op| if matches!(op, Op::Jpeg { .. }) { JPEG_NAME } else { "fixed" };
@@ -216,10 +217,8 @@ impl Plan {
 
     fn check_u8(&self) -> Result<()> {
         if self.output.dtype == DType::U8 && self.slots.iter().any(|slot| slot.effect == Effect::Normalize) {
-            return Err(Error::argument(
-                "output",
-                "DType::U8 cannot hold the result of Normalize; use F16 or F32, or leave Normalize out",
-            ));
+            let reason = Reason::new("8-bit numbers cannot hold the result of Normalize; leave Normalize out");
+            return Err(Error::argument("output", reason.advise(advice::FLOAT_OUTPUT)));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The arithmetic of a plan: floats, or torchvision's on 8-bit images.
 
 use super::Plan;
+use crate::advice::{self, Reason};
 use crate::error::{Error, Result};
 use crate::transforms::{Effect, GatherClass, JPEG_NAME, Slot};
 use serde::{Deserialize, Serialize};
@@ -53,10 +54,7 @@ pub(super) fn first_float_slot(semantics: Semantics, slots: &[Slot]) -> Result<u
     match floats_only {
         None => Ok(end),
         Some(slot) => {
-            let reason = format!(
-                "{} needs floats, but gets 8-bit numbers (Semantics::Uint8); put ToDtype before it",
-                slot.transform
-            );
+            let reason = format!("{} needs floats, but gets 8-bit numbers; put ToDtype before it", slot.transform);
             Err(Error::argument("transforms", reason))
         }
     }
@@ -70,9 +68,8 @@ pub(super) fn check_floats(slots: &[Slot], first_float_slot: usize) -> Result<()
     if !slots[first_float_slot..].iter().any(|slot| slot.transform == JPEG_NAME) {
         return Ok(());
     }
-    let reason =
-        "JPEG needs 8-bit numbers, but gets floats; use Semantics::Uint8, and put it before ToDtype and Normalize";
-    Err(Error::argument("transforms", reason))
+    let reason = Reason::new("JPEG needs 8-bit numbers, but gets floats; put it before ToDtype and Normalize");
+    Err(Error::argument("transforms", reason.advise(advice::UINT8)))
 }
 
 impl Plan {

@@ -208,7 +208,7 @@ pub(crate) fn check_views(views: usize) -> Result<()> {
 /// # Errors
 /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the line, the key, the problem and the values that work.
 pub fn from_toml(text: &str) -> Result<Recipe> {
-    read::read(text)
+    read::read(text).map_err(|reason| Error::argument("recipe", reason))
 }
 
 /// Writes a recipe, or a list of transforms, as TOML, which [`from_toml`] reads.
@@ -257,8 +257,5 @@ pub fn load(name_or_file: &str) -> Result<Recipe> {
     }
     let path = Path::new(name_or_file);
     let text = crate::regular_file::read_to_string(path).map_err(|error| Error::io(path, error))?;
-    from_toml(&text).map_err(|error| match error.into_kind() {
-        crate::ErrorKind::Argument { reason, .. } => Error::argument("recipe", format!("{name_or_file}: {reason}")),
-        kind => kind.into(),
-    })
+    read::read(&text).map_err(|reason| Error::argument("recipe", reason.after(&format!("{name_or_file}: "))))
 }

@@ -2,7 +2,8 @@
 //! neither lines nor keys inside a list of operators.
 
 use super::{Recipe, check_views, keys};
-use crate::error::{Error, ErrorKind, Result};
+use crate::advice::{self, Reason};
+use crate::error::{ErrorKind, Result};
 use crate::plan::{DType, Output, Semantics};
 use crate::spelling::did_you_mean;
 use crate::transforms::{BatchTransform, Transform};
@@ -56,20 +57,21 @@ impl Listed for BatchTransform {
     }
 }
 
-pub(super) fn read(text: &str) -> Result<Recipe> {
+/// # Errors
+/// The reason, with the line.
+pub(super) fn read(text: &str) -> Result<Recipe, Reason> {
     let syntax = |error: toml::de::Error| {
         let position = error.span().map_or(1, |span| line(text, span.start));
-        Error::argument("recipe", format!("line {position}: {}", on_one_line(error.message())))
+        Reason::new(format!("line {position}: {}", on_one_line(error.message())))
     };
     let file: File = toml::from_str(text).map_err(syntax)?;
-    let views = file.views.as_ref().map_or(Ok::<usize, Error>(1), |views| {
-        let reason =
-            |what: String| Error::argument("recipe", format!("line {}: {what}", line(text, views.span().start)));
+    let views = file.views.as_ref().map_or(Ok::<usize, Reason>(1), |views| {
+        let reason = |what: Reason| what.after(&format!("line {}: ", line(text, views.span().start)));
         let number = views.get_ref().as_integer().and_then(|number| usize::try_from(number).ok());
         let works = format!("1 to {} work", super::MOST_VIEWS);
-        let number =
-            number.ok_or_else(|| reason(format!("views: {} is not a number of images; {works}", views.get_ref())))?;
-        check_views(number).map_err(|error| reason(error.to_string()))?;
+        let number = number
+            .ok_or_else(|| reason(format!("views: {} is not a number of images; {works}", views.get_ref()).into()))?;
+        check_views(number).map_err(|error| reason(error.into()))?;
         Ok(number)
     })?;
     let positions = DeTable::parse(text).map_err(syntax)?;
@@ -87,27 +89,32 @@ fn list<T: Listed>(
     uint8: bool,
     tables: &[toml::Table],
     position: Option<&Spanned<DeValue<'_>>>,
-) -> Result<Vec<T>> {
+) -> Result<Vec<T>, Reason> {
     let positions = position.and_then(|list| list.get_ref().as_array());
     let read = |(i, table)| transform((text, uint8), table, positions.and_then(|list| list.get(i)));
-    let list = tables.iter().enumerate().map(read).collect::<Result<_, String>>();
-    list.map_err(|reason| Error::argument("recipe", on_one_line(&reason)))
+    let list = tables.iter().enumerate().map(read).collect::<Result<_, Reason>>();
+    list.map_err(|Reason { text, advice }| Reason { text: on_one_line(&text), advice })
 }
 
 /// Reads the one transform of batches.
-fn batch_transform(text: &str, file: &File, position: Option<&Spanned<DeValue<'_>>>) -> Result<Option<BatchTransform>> {
+fn batch_transform(
+    text: &str,
+    file: &File,
+    position: Option<&Spanned<DeValue<'_>>>,
+) -> Result<Option<BatchTransform>, Reason> {
     let mut list: Vec<BatchTransform> = list(text, false, &file.batch_transform, position)?;
-    let refuse = |number: usize, reason: &str| {
+    let refused = |number: usize, reason: &str| {
         let positions = position.and_then(|list| list.get_ref().as_array());
         let line = positions.and_then(|list| list.get(number)).map_or(1, |entry| line(text, entry.span().start));
-        Err(Error::argument("recipe", format!("line {line}: batch_transform: {reason}")))
+        Reason::new(format!("line {line}: batch_transform: {reason}"))
     };
     if list.len() > 1 {
-        return refuse(1, "one works; a RandomChoice has several, and applies one of them to each batch");
+        return Err(refused(1, "one works; a RandomChoice has several, and applies one of them to each batch"));
     }
     let blends = list.iter().any(BatchTransform::may_blend);
     if blends && file.output.is_some_and(|output| output.dtype == DType::U8) {
-        return refuse(0, "MixUp blends floats, but the output is U8; F32 and F16 work");
+        let reason = refused(0, "MixUp blends floats, but the output has 8-bit numbers");
+        return Err(reason.advise(advice::FLOAT_OUTPUT));
     }
     Ok(list.pop())
 }
@@ -117,7 +124,7 @@ fn transform<T: Listed>(
     (text, uint8): (&str, bool),
     table: &toml::Table,
     position: Option<&Spanned<DeValue<'_>>>,
-) -> Result<T, String> {
+) -> Result<T, Reason> {
     let keys = position.and_then(|position| position.get_ref().as_table());
     if let Some(toml::Value::Array(list)) = table.get("transforms") {
         let positions = keys.and_then(|keys| field(keys, "transforms")).and_then(|list| list.get_ref().as_array());
@@ -134,29 +141,32 @@ fn transform<T: Listed>(
     let name = table.get("type").and_then(toml::Value::as_str);
     let operator = name.map(|name| format!(", {name}")).unwrap_or_default();
     match table.clone().try_into::<T>() {
-        Ok(transform) => match transform.validate(uint8).map_err(Error::into_kind) {
+        Ok(transform) => match transform.validate(uint8) {
             Ok(()) => Ok(transform),
-            Err(ErrorKind::Argument { setting, reason }) => {
-                Err(format!("line {}{operator}: {setting}: {reason}", start(Some(setting))))
+            Err(error) => {
+                let key = match error.kind() {
+                    ErrorKind::Argument { setting, .. } => Some(*setting),
+                    _ => None,
+                };
+                Err(Reason::from(error).after(&format!("line {}{operator}: ", start(key))))
             }
-            Err(other) => Err(format!("line {}{operator}: {other}", start(None))),
         },
         Err(error) => {
             let message = error.to_string();
             let message = message.trim_end();
-            let advice = meant(message);
+            let meant = meant(message);
             let Some(key) = culprit::<T>(table, message) else {
-                return Err(format!("line {}{operator}: {message}", start(None)));
+                return Err(format!("line {}{operator}: {message}", start(None)).into());
             };
             let line = start(Some(key));
             if key == "type" {
-                return Err(format!("line {line}: type: {message}{advice}"));
+                return Err(format!("line {line}: type: {message}{meant}").into());
             }
             match T::works(name.unwrap_or_default(), key) {
                 Some(works) if !message.starts_with("unknown field") => {
-                    Err(format!("line {line}{operator}: {key}: {}; {works}", table[key]))
+                    Err(format!("line {line}{operator}: {key}: {}; {works}", table[key]).into())
                 }
-                _ => Err(format!("line {line}{operator}: {message}{advice}")),
+                _ => Err(format!("line {line}{operator}: {message}{meant}").into()),
             }
         }
     }

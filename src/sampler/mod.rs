@@ -34,6 +34,7 @@ mod shuffle;
 mod state;
 mod weights;
 
+use crate::advice::{self, Reason, Setting};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -245,15 +246,13 @@ impl Sampler {
         }
         self.check_blocks()?;
         if self.batches() == 0 {
-            return Err(Error::argument(
-                "last_batch",
-                format!(
-                    "LastBatch::Drop leaves no batch: {len} samples in world {world} are {} a shard, \
-                     fewer than batch_size {batch_size}; lower batch_size or world, or choose \
-                     LastBatch::Partial or Pad",
-                    len / world
-                ),
-            ));
+            let reason = format!(
+                "dropping the last batch leaves none: {len} samples in world {world} are {} a shard, fewer than a batch of \
+                 {batch_size}; a smaller world has more",
+                len / world
+            );
+            let reason = Reason::new(reason).advise(advice::lower(&[Setting::BatchSize]));
+            return Err(Error::argument("last_batch", reason.advise(advice::KEEP_LAST_BATCH)));
         }
         Ok(self)
     }
@@ -290,7 +289,15 @@ mod tests {
         for error in
             [refused(dropping.shard(0, 3)), refused(sampler.clone().shard(0, 3).unwrap().last_batch(LastBatch::Drop))]
         {
-            for part in ["last_batch: ", "11 samples", "world 3", "3 a shard", "batch_size 4"] {
+            for part in [
+                "last_batch: ",
+                "11 samples",
+                "world 3",
+                "3 a shard",
+                "a batch of 4",
+                "lower batch_size",
+                "LastBatch::Pad",
+            ] {
                 assert!(error.contains(part), "{error}");
             }
         }

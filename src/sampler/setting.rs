@@ -1,6 +1,7 @@
 //! The settings `order` and `lanes`: the kind of an epoch's order.
 
 use super::Sampler;
+use crate::advice::{self, Reason, Setting};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -54,15 +55,15 @@ impl Order {
         let Order::Blocks { samples, window } = self else { return Ok(()) };
         if samples == 0 || window == 0 {
             let reason = format!(
-                "Order::Blocks {{ samples: {samples}, window: {window} }}, but a block has at least 1 sample and a window \
-                 at least 1 block"
+                "blocks of {samples} samples in windows of {window}, but a block has at least 1 sample and a window at \
+                 least 1 block"
             );
             return Err(Error::argument("order", reason));
         }
         if samples.checked_mul(window).is_none_or(|most| u32::try_from(most).is_err()) {
             let reason = format!(
-                "Order::Blocks {{ samples: {samples}, window: {window} }}, but a window has at most {} samples, samples \
-                 times window",
+                "blocks of {samples} samples in windows of {window}, but a window has at most {} samples, samples times \
+                 window",
                 u32::MAX
             );
             return Err(Error::argument("order", reason));
@@ -168,19 +169,19 @@ impl Sampler {
         order.check()?;
         let Order::Blocks { samples, .. } = order else { return Ok(()) };
         if self.weights.is_some() {
-            let reason = "Order::Blocks has each sample once, but weights choose samples from all over the data set; leave \
-                          the weights out, or choose Order::Full";
-            return Err(Error::argument("order", reason));
+            let reason = "blocks have each sample once, but weights choose samples from all over the data set; leave the \
+                          weights out";
+            return Err(Error::argument("order", Reason::new(reason).advise(advice::FULL_ORDER)));
         }
         let lanes = self.lane_count();
         if !lanes.is_multiple_of(world) {
             let (below, above) = (lanes - lanes % world, lanes.next_multiple_of(world));
-            let near = if below == 0 { format!("lanes({above})") } else { format!("lanes({below}) or lanes({above})") };
+            let near = [below as u64, above as u64];
             let reason = format!(
-                "{lanes} in world {world}, but a rank owns whole lanes, as many as every other: choose a world that \
-                 divides {lanes}, or {near}"
+                "{lanes} in world {world}, but a rank owns whole lanes, as many as every other; the world has to divide {lanes}"
             );
-            return Err(Error::argument("lanes", reason));
+            let advice = advice::choose(Setting::Lanes, &near[usize::from(below == 0)..]);
+            return Err(Error::argument("lanes", Reason::new(reason).advise(advice)));
         }
         if lanes > len {
             let reason = format!(
@@ -219,7 +220,7 @@ mod tests {
         }
         for text in ["blocks:0:4", "blocks:4:0", "blocks:65536:65536", "blocks:18446744073709551615:2"] {
             let error = text.parse::<Order>().unwrap_err().to_string();
-            assert!(error.starts_with("order: Order::Blocks { samples: "), "{text}: {error}");
+            assert!(error.starts_with("order: blocks of "), "{text}: {error}");
         }
         assert!("blocks:65535:65536".parse::<Order>().is_ok());
     }

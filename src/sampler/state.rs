@@ -3,6 +3,7 @@
 mod written;
 
 use super::{LastBatch, Order, Sampler};
+use crate::advice::{self, Reason, Setting, Value};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use written::Written;
@@ -221,25 +222,26 @@ impl Sampler {
             return Err(Error::argument("shuffle", reason));
         }
         let lanes = (self.order != Order::Full).then_some(self.lane_count() as u64);
-        let unlike = |what: &str, saved: String, now: String, write: String| {
-            format!("the state was saved with {what}{saved}, but the loader has {now}; write {write} to go on")
+        let unlike = |saved: String, now: String, settings: Vec<_>| {
+            let reason = Reason::new(format!("the state was saved with {saved}, but the loader has {now}"));
+            reason.advise(advice::go_on_with(settings))
         };
         match (saved.order, now) {
             (OrderKind::Shuffled(saved), OrderKind::Shuffled(now)) if saved != now => {
-                let write = format!(".order(Order::{saved:?})");
-                let reason = unlike("Order::", format!("{saved:?}"), format!("Order::{now:?}"), write);
+                let reason = unlike(in_words(saved), in_words(now), vec![(Setting::Order, Some(value(saved)))]);
                 return Err(Error::argument("order", reason));
             }
             _ => {}
         }
         let words = |lanes: Option<u64>| lanes.map_or("no lanes".to_owned(), |lanes| format!("{lanes} lanes"));
         if saved.lanes != lanes {
-            let (setting, write) = match (saved.lanes, lanes) {
-                (None, _) => ("order", "no .order(..)".to_owned()),
-                (Some(lanes), Some(_)) => ("lanes", format!(".lanes({lanes})")),
-                (Some(lanes), None) => ("order", format!(".order(Order::Blocks {{ .. }}) and .lanes({lanes})")),
+            let number = |lanes| (Setting::Lanes, Some(Value::Number(lanes)));
+            let (setting, settings) = match (saved.lanes, lanes) {
+                (None, _) => ("order", vec![(Setting::Order, Some(value(Order::Full)))]),
+                (Some(lanes), Some(_)) => ("lanes", vec![number(lanes)]),
+                (Some(lanes), None) => ("order", vec![(Setting::Order, Some(Value::AnyBlocks)), number(lanes)]),
             };
-            return Err(Error::argument(setting, unlike("", words(saved.lanes), words(lanes), write)));
+            return Err(Error::argument(setting, unlike(words(saved.lanes), words(lanes), settings)));
         }
         Ok(())
     }
@@ -250,31 +252,49 @@ impl Sampler {
         let (batch_size, world, own) = (self.batch_size as u64, self.world as u64, self.global_batch());
         let batch = position / own;
         let fits = |number: &u64| position.is_multiple_of(*number);
-        let (setting, write) = if position.is_multiple_of(world) {
+        let (setting, choice, advice) = if position.is_multiple_of(world) {
             // 1 always fits.
             let near = (1..=batch_size).rev().find(|size| fits(&(size * world))).unwrap_or(1);
             let like_saved =
                 (saved > 0 && saved.is_multiple_of(world)).then(|| saved / world).filter(|size| fits(&(size * world)));
-            let write = match like_saved {
+            let (choice, fitting) = match like_saved {
                 Some(same) if same != near => {
-                    format!("batch_size({same}), which makes the global batches of the state, or batch_size({near})")
+                    (format!("; batches of {same} make the global batches of the state"), vec![same, near])
                 }
-                Some(same) => format!("batch_size({same}), which makes the global batches of the state"),
-                None => format!("batch_size({near})"),
+                Some(same) => (format!("; batches of {same} make the global batches of the state"), vec![same]),
+                None => (String::new(), vec![near]),
             };
-            ("batch_size", write)
+            ("batch_size", choice, Some(advice::choose(Setting::BatchSize, &fitting)))
         } else {
             let near = (1..world).rev().find(fits).unwrap_or(1);
-            ("shard", format!("a world that divides {position}, such as {near}, and a batch_size that fits"))
+            let choice = format!("; choose a world that divides {position}, such as {near}, and batches that fit");
+            ("shard", choice, None)
         };
         let reason = format!(
             "no batch of {batch_size} samples in world {world} begins at position {position}, where the state was saved \
-             with global batches of {saved}; the nearest begin at {} (batch {batch}) and {} (batch {}); choose {write}",
+             with global batches of {saved}; the nearest begin at {} (batch {batch}) and {} (batch {}){choice}",
             batch * own,
             (batch + 1).saturating_mul(own),
             batch + 1,
         );
-        Error::argument(setting, reason)
+        let error = Error::argument(setting, reason);
+        advice.into_iter().fold(error, Error::advise)
+    }
+}
+
+/// An order, as errors name it.
+fn in_words(order: Order) -> String {
+    match order {
+        Order::Full => "all samples shuffled".to_owned(),
+        Order::Blocks { samples, window } => format!("blocks of {samples} samples in windows of {window}"),
+    }
+}
+
+/// An order, as advice gives it.
+fn value(order: Order) -> Value {
+    match order {
+        Order::Full => Value::Word { rust: "Order::Full", word: "full" },
+        Order::Blocks { samples, window } => Value::Blocks { samples: samples as u64, window: window as u64 },
     }
 }
 

@@ -134,7 +134,7 @@ impl Operator for CustomColor {
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         let Some(parameters) = (self.draw)(numbers) else { return Ok(()) };
         if parameters.iter().any(|parameter| !parameter.is_finite()) {
-            let reason = format!("the closure of CustomColor::draw returned {parameters:?}; parameters must be finite");
+            let reason = format!("its closure drew the parameters {parameters:?}; parameters must be finite");
             return Err(context.error(self.name, reason));
         }
         context.emit(0, Op::Custom { parameters })

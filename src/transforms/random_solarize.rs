@@ -2,6 +2,7 @@ use super::arguments::check_probability;
 use super::op::Op;
 use super::params::{Context, Numbers};
 use super::{Effect, Operator, Slots};
+use crate::advice::{self, Reason};
 use crate::color::opcode;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -45,10 +46,8 @@ impl Operator for RandomSolarize {
         if (0.0..=255.0).contains(&self.threshold) {
             Ok(())
         } else {
-            Err(Error::argument(
-                "threshold",
-                format!("{}; 0 to 1 work, 0 to 255 with Semantics::Uint8", self.threshold),
-            ))
+            let reason = Reason::new(format!("{}; 0 to 1 work", self.threshold));
+            Err(Error::argument("threshold", reason.advise(advice::UINT8_LEVELS)))
         }
     }
 
@@ -56,10 +55,8 @@ impl Operator for RandomSolarize {
         if uint8 || self.threshold <= 1.0 {
             return Ok(());
         }
-        Err(Error::argument(
-            "threshold",
-            format!("{}; 0 to 1 work on floats, 0 to 255 with Semantics::Uint8", self.threshold),
-        ))
+        let reason = Reason::new(format!("{}; 0 to 1 work on floats", self.threshold));
+        Err(Error::argument("threshold", reason.advise(advice::UINT8_LEVELS)))
     }
 
     fn slots(&self, slots: &mut Slots) {

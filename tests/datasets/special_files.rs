@@ -100,7 +100,11 @@ fn a_file_beyond_max_file_bytes_is_not_read() {
     }
     for data in limited(length - 1) {
         let text = data.read(0, &mut buffer).unwrap_err().to_string();
-        let says = [format!("{length} bytes"), format!("max_file_bytes allows {}", length - 1), "1.jpg".to_owned()];
+        let says = [
+            format!("{length} bytes"),
+            format!("at most {} are read; raise max_file_bytes", length - 1),
+            "1.jpg".to_owned(),
+        ];
         assert!(says.iter().all(|part| text.contains(part)), "{text}");
     }
     let mut archive = tar::Builder::new(Vec::new());

@@ -100,6 +100,6 @@ fn another_global_batch_goes_on_where_one_begins_and_else_hears_of_its_neighbour
         assert!(error.contains("nearest begin at 20 (batch 2) and 30 (batch 3)"), "{error}");
         assert!(error.contains("choose batch_size(4), which makes the global batches of the state"), "{error}");
         let error = builder(0, 2).lanes(2).build(&Backend::Cpu).unwrap().resume(&state).unwrap_err().to_string();
-        assert!(error.starts_with("lanes: ") && error.ends_with("write .lanes(4) to go on"), "{error}");
+        assert!(error.starts_with("lanes: ") && error.ends_with("set lanes(4) to go on"), "{error}");
     });
 }

@@ -199,7 +199,7 @@ fn wrong_lists_are_refused_with_what_works() {
     let solarize = vec![resize(), RandomSolarize::new(128.0).into()];
     assert!(builder(&(Semantics::Uint8, solarize.clone())).build(&Backend::Cpu).is_ok());
     let error = builder(&(Semantics::Float, solarize)).build(&Backend::Cpu).unwrap_err().to_string();
-    assert!(error.contains("threshold") && error.contains("0 to 255 with Semantics::Uint8"), "{error}");
+    assert!(error.contains("threshold") && error.contains("0 to 255 work with Semantics::Uint8"), "{error}");
     for (text, reason) in [
         ("type = \"RandAugment\"\nmagnitude = 31", "line 3, RandAugment: magnitude: 31; 0 to 30 work with 31 bins"),
         ("type = \"GaussianBlur\"\nkernel_size = 4", "line 3, GaussianBlur: kernel_size: 4; odd numbers"),

@@ -90,7 +90,7 @@ impl BatchExt for Batch {
     fn class_tensor(&self, device: &Device) -> Result<Tensor<1, Int>> {
         let class = |label: &Label| match label {
             Label::Class(class) => Ok(i64::from(*class)),
-            other => Err(argument("dataset", format!("{other:?} is no class number; Batch::labels() has it"))),
+            other => Err(argument("dataset", format!("{other:?} is no class number; the labels of the batch have it"))),
         };
         let classes = self.labels().iter().map(class).collect::<Result<Vec<_>>>()?;
         Ok(Tensor::from_data(TensorData::new(classes, [self.len()]), device))

@@ -1,40 +1,64 @@
-//! Words the library's errors for users of the command: settings of the API become options or keys of the recipe.
+//! The library's errors in the command's words: its flags, and keys of recipes.
 
 use crate::units;
-use gpufeed::internals::{Shown, sample_called};
+use gpufeed::advice::{Language, Setting, Value};
+use gpufeed::internals::Shown;
 use gpufeed::{Error, ErrorKind};
 use std::borrow::Cow;
 
-/// Advice in the library's errors that only Rust code can follow. It is cut, because no option does the same.
-const FOR_RUST: [&str; 17] = [
-    "; choose one with TarShardsBuilder::extensions",
-    "; set the layout with LmdbBuilder::layout",
-    " raise max_page_bytes, or",
-    "; LmdbBuilder::allow_unlabelled ignores it",
-    ", or LmdbWriter::finish",
-    ", or use Idx::emnist",
-    ": Numpy::new().npz(path, images, labels) takes any",
-    "; set which with Numpy::new().layout(..)",
-    " (Dataset::channels)",
-    " (ImageList::builder().class_names(true) takes numbers as names)",
-    "; ImageList::builder().label_columns([..]) names one, or all that make a vector",
-    "; ImageList::builder().delimiter(..) names it",
-    "; ImageList::builder().header(true) takes that line for names",
-    "; ImageList::builder().header(true) takes it for names, and header(false) for a sample",
-    "; TarShardsBuilder::text_labels says whether they are",
-    "; TarShardsBuilder::text_labels says which",
-    ", and that ending can be chosen with TarShardsBuilder::extensions",
-];
+/// The command's flags and the keys of recipes.
+pub(crate) struct Flags;
+
+impl Language for Flags {
+    fn argument(&self, name: &'static str) -> Cow<'static, str> {
+        match name {
+            "workers" | "batch_size" | "cache" | "max_pixels" | "shuffle" | "seed" => {
+                format!("--{}", name.replace('_', "-")).into()
+            }
+            "seek_indexes" => "--seek-index".into(),
+            "shard" => "--part".into(),
+            "transforms" | "views" | "output" | "semantics" | "batch_transform" => {
+                format!("{name} in the recipe").into()
+            }
+            _ => name.into(),
+        }
+    }
+
+    fn setting(&self, setting: Setting, value: Option<Value>) -> Option<Cow<'static, str>> {
+        let (flag, of_recipe) = match setting {
+            Setting::BatchSize => ("--batch-size", false),
+            Setting::Workers => ("--workers", false),
+            Setting::MaxPixels => ("--max-pixels", false),
+            Setting::CacheBytes => ("--cache-mib", false),
+            Setting::ScaledDecode => return Some("--scaled-decode".into()),
+            Setting::Backend => ("--backend", false),
+            Setting::Shard => return Some("--part I/N".into()),
+            Setting::Views => return Some("the recipe's views".into()),
+            Setting::OutputSize | Setting::ListSizes => return Some("the recipe's sizes".into()),
+            Setting::DType => ("dtype", true),
+            Setting::Semantics => ("semantics", true),
+            // Data sets are opened with the settings that suit most, and loaders have the library's defaults.
+            _ => return None,
+        };
+        match value {
+            None => Some(flag.into()),
+            // Recipes have the names of Rust's variants.
+            Some(Value::Word { rust, .. }) if of_recipe => {
+                let variant = rust.rsplit("::").next().unwrap_or(rust);
+                Some(format!("{flag} = \"{variant}\" in the recipe").into())
+            }
+            Some(Value::Word { word, .. }) => Some(format!("{flag} {word}").into()),
+            Some(Value::Number(number)) => Some(format!("{flag} {number}").into()),
+            Some(_) => None,
+        }
+    }
+}
 
 /// Describes an error of the library.
 pub(crate) fn describe(error: &Error) -> String {
     let bytes = |bytes: &u64| units::bytes(*bytes as f64);
-    match error.kind() {
-        ErrorKind::Argument { setting, reason } => format!("{}: {}", option(setting), Shown(reason)),
-        ErrorKind::TruncatedImage { format, reason } => format!("truncated {format}: {}", Shown(reason)),
-        ErrorKind::TooManyPixels { width, height, max_pixels } => {
-            format!("an image of {width}x{height} pixels; the limit is {max_pixels}")
-        }
+    // Kinds with numbers of bytes get units, and those that `gpufeed doctor` explains name it.
+    let facts = match error.kind() {
         ErrorKind::TooMuchMemory { format, width, height, needed, max_decode_bytes } => {
             let (needed, limit) = (bytes(needed), bytes(max_decode_bytes));
             format!("decoding this {format} of {width}x{height} pixels takes {needed} of memory; the limit is {limit}")
@@ -42,27 +66,11 @@ pub(crate) fn describe(error: &Error) -> String {
         ErrorKind::FileTooLarge { name, bytes: found, max_file_bytes } => {
             format!("{}: {}; the limit is {}", Shown(name), bytes(found), bytes(max_file_bytes))
         }
-        ErrorKind::Sample { id, name, source } => {
-            let source = describe(source);
-            format!("{}: {source}", sample_called(*id, name, &source))
+        ErrorKind::OutOfMemory { what, bytes: wanted } => {
+            format!("the GPU is out of memory: it has no {} left for {what}", bytes(wanted))
         }
-        ErrorKind::TooManyFailures { failed, seen, last, .. } => format!(
-            "{failed} of the first {seen} samples cannot be used (`gpufeed doctor` names them); the last: {}",
-            describe(last)
-        ),
-        ErrorKind::NoAdapter { reason } => {
-            format!("no GPU adapter: {} (`gpufeed doctor` lists the adapters)", Shown(reason))
-        }
-        ErrorKind::OutOfMemory { what, bytes: wanted } => format!(
-            "the GPU is out of memory: it has no {} left for {what}; lower --batch-size or the recipe's sizes",
-            bytes(wanted)
-        ),
         ErrorKind::DoesNotFit { what, needed, limit, whose, .. } => {
-            let whose = if whose.contains("memory_budget") { "the loader's memory budget" } else { whose };
-            let (needed, limit) = (bytes(needed), bytes(limit));
-            format!(
-                "{what} needs {needed} but the limit is {limit} ({whose}); lower the recipe's sizes or views, or --batch-size"
-            )
+            format!("{what} needs {} but the limit is {} ({whose})", bytes(needed), bytes(limit))
         }
         ErrorKind::IntermediateTooLarge {
             transforms,
@@ -75,19 +83,22 @@ pub(crate) fn describe(error: &Error) -> String {
         } => {
             let [needed, limit] = [needed, memory_budget].map(bytes);
             format!(
-                "{} on an image of {source_width}x{source_height} takes {needed} of memory on the way, for {width}x{height} pixels, but the limit is {limit} (the loader's memory budget); lower the recipe's sizes",
+                "{} on an image of {source_width}x{source_height} takes {needed} of memory on the way, for {width}x{height} pixels, but the limit is {limit} (the memory budget)",
                 Shown(transforms)
             )
         }
-        ErrorKind::NoHostMemory { what, bytes: wanted, .. } => format!(
-            "{what} takes {} of memory that the system does not have; lower --workers, --batch-size or the recipe's sizes",
-            bytes(wanted)
-        ),
-        _ => {
-            let text = error.to_string();
-            FOR_RUST.iter().fold(text, |text, advice| text.replace(advice, ""))
+        ErrorKind::NoHostMemory { what, bytes: wanted, .. } => {
+            format!("{what} takes {} of memory that the system does not have", bytes(wanted))
         }
-    }
+        ErrorKind::NoAdapter { .. } => {
+            return format!("{}; `gpufeed doctor` lists the adapters", error.in_words_of(&Flags));
+        }
+        ErrorKind::TooManyFailures { .. } => {
+            return format!("{}; `gpufeed doctor` names them", error.in_words_of(&Flags));
+        }
+        _ => return error.in_words_of(&Flags),
+    };
+    gpufeed::advice::advised(&facts, error.advice(), &Flags)
 }
 
 /// Describes any error, which may be one of the library.
@@ -95,40 +106,64 @@ pub(crate) fn describe_any(error: &(dyn std::error::Error + 'static)) -> String 
     error.downcast_ref::<Error>().map_or_else(|| Shown(error).to_string(), describe)
 }
 
-/// Returns the option that stands for a setting of the API, or the setting's own name.
-fn option(setting: &str) -> Cow<'_, str> {
-    if ["workers", "batch_size", "cache", "seek_indexes", "max_pixels", "shuffle", "seed"].contains(&setting) {
-        return format!("--{}", setting.replace('_', "-")).into();
-    }
-    match setting {
-        "transforms" | "views" => format!("{setting} in the recipe").into(),
-        _ => setting.into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
+    use gpufeed::internals::every_piece;
 
-    /// A reason that is worded anew in the library must not bring its advice back into the command.
+    /// Advice in Rust's words, or in Python's.
+    fn is_foreign(text: &str) -> bool {
+        text.contains("::")
+            || text.contains("(true)")
+            || text.contains("(false)")
+            || text.contains("=\"")
+            || called(text)
+    }
+
+    /// True for `.name(`.
+    fn called(text: &str) -> bool {
+        text.match_indices('(').any(|(at, _)| {
+            let word: Vec<_> = text[..at].chars().rev().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            !word.is_empty() && text[..at - word.len()].ends_with('.')
+        })
+    }
+
     #[test]
-    fn the_library_still_has_each_advice_that_is_cut() {
-        fn read(folder: &std::path::Path, text: &mut String) {
-            for entry in std::fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    read(&path, text);
-                } else {
-                    text.push_str(&std::fs::read_to_string(&path).unwrap_or_default());
-                }
+    fn advice_is_in_flags_and_keys_that_exist() {
+        let command = crate::Arguments::command();
+        let flags: Vec<_> = command.get_subcommands().flat_map(|command| command.get_arguments()).collect();
+        let keys = gpufeed::recipe::to_toml(gpufeed::recipe::load("imagenet-randaugment").unwrap()).unwrap();
+        let (mut said, mut left_out) = (0, 0);
+        for advice in every_piece() {
+            let Some(text) = advice.in_words_of(&Flags) else {
+                left_out += 1;
+                continue;
+            };
+            assert!(!is_foreign(&text), "{text}");
+            for flag in text.split([' ', ',']).filter_map(|word| word.strip_prefix("--")) {
+                assert!(flags.iter().any(|known| known.get_long() == Some(flag)), "{text}: no flag --{flag}");
             }
+            for (at, _) in text.match_indices(" = \"") {
+                let key = text[..at].rsplit(' ').next().unwrap();
+                assert!(keys.contains(key), "{text}: no key {key}");
+            }
+            said += 1;
         }
-        let mut library = String::new();
-        read(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src"), &mut library);
-        // A line of source text may end inside of a message: `\` and the next line's spaces are not part of it.
-        let library: String = library.split("\\\n").map(str::trim_start).collect();
-        for advice in FOR_RUST {
-            assert!(library.contains(advice), "{advice}");
+        assert!(said > 10 && left_out > 10, "{said}, {left_out}");
+        assert!(
+            is_foreign("use Semantics::Uint8") && is_foreign("call .lanes(4)") && is_foreign("scaled_decode(true)")
+        );
+    }
+
+    #[test]
+    fn arguments_are_flags_that_exist() {
+        let command = crate::Arguments::command();
+        let flags: Vec<_> = command.get_subcommands().flat_map(|command| command.get_arguments()).collect();
+        for name in ["workers", "batch_size", "cache", "max_pixels", "shuffle", "seed", "seek_indexes", "shard"] {
+            let flag = Flags.argument(name);
+            let known = flags.iter().any(|known| known.get_long() == flag.strip_prefix("--"));
+            assert!(known, "{name}: no flag {flag}");
         }
     }
 
@@ -141,12 +176,15 @@ mod tests {
             what: "a run of the loader",
             needed: 5_000_000_000,
             limit: 4 << 30,
-            whose: "memory_budget",
-            setting: "batch_size, or raise memory_budget",
+            whose: "the memory budget",
+            settings: &[
+                Setting::BatchSize,
+                Setting::QueueDepth,
+                Setting::Views,
+                Setting::OutputSize,
+                Setting::ListSizes,
+            ],
         };
-        let twice = std::io::Error::other(
-            "at byte 0: the sample has an image already; choose one with TarShardsBuilder::extensions",
-        );
         for (kind, expected) in [
             (argument("batch_size"), "--batch-size: 0 is none"),
             (argument("transforms"), "transforms in the recipe: 0 is none"),
@@ -154,11 +192,7 @@ mod tests {
             (sample, "sample 3 (a.jpg): truncated JPEG: no end"),
             (
                 budget,
-                "a run of the loader needs 5 GB but the limit is 4.29 GB (the loader's memory budget); lower the recipe's sizes or views, or --batch-size",
-            ),
-            (
-                ErrorKind::Io { path: "x.tar".into(), source: twice },
-                "x.tar: at byte 0: the sample has an image already",
+                "a run of the loader needs 5 GB but the limit is 4.29 GB (the memory budget); lower --batch-size, the recipe's views or the recipe's sizes",
             ),
         ] {
             assert_eq!(describe(&kind.into()), expected);

@@ -110,7 +110,9 @@ pub(crate) fn run(arguments: &IndexArguments) -> Outcome {
     };
     bar.finish_and_clear();
     let summary = summary.map_err(|error| match error.kind() {
-        ErrorKind::Io { .. } => format!("{error} (--out FILE writes the indexes to another file)"),
+        ErrorKind::Io { .. } => {
+            format!("{} (--out FILE writes the indexes to another file)", error_text::describe(&error))
+        }
         ErrorKind::Argument { setting: "seek_indexes", .. } => {
             format!(
                 "{} has no folder for its indexes: --out FILE writes them to a file",

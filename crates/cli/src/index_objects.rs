@@ -19,7 +19,7 @@ pub(crate) fn run(address: &Path, part: Option<PartNumber>, as_json: bool) -> Ou
     let (samples, objects) = opened(address, part).map_err(|error| match error.kind() {
         ErrorKind::Io { path, .. } if path.to_string_lossy().ends_with("gpufeed-index") => format!(
             "{} (the indexes cannot be put beside the objects; each machine then makes its own, and keeps them where \
-             RemoteOptions::cache or ShardIndexes::Folder says)",
+             its loader says)",
             error_text::describe(&error)
         ),
         _ => error_text::describe(&error),

@@ -65,7 +65,7 @@ pub(crate) fn recipe(name: &str) -> Result<Recipe, Box<dyn std::error::Error>> {
             let reason = format!("--recipe: {}; a TOML file works, too", Shown(reason));
             command_line().error(ErrorKind::InvalidValue, reason).into()
         }
-        _ => error.to_string().into(),
+        _ => error_text::describe(&error).into(),
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod values;
 
+use crate::advice::{self, Reason};
 use bytes::Bytes;
 
 use super::labels::Labels;
@@ -71,9 +72,9 @@ impl Arrays {
             _ => {
                 let reason = format!(
                     "{channels} channels in {shape:?} (images, height, width, channels), but an image has 1 or 3, or \
-                     4 of bytes; if channels come before height and width, that is Arrays::nchw"
+                     4 of bytes"
                 );
-                return Err(Error::argument("shape", reason));
+                return Err(Error::argument("shape", Reason::new(reason).advise(advice::ARRAYS_NCHW)));
             }
         };
         let side = |size: usize, name: &str| match u32::try_from(size) {
@@ -108,9 +109,9 @@ impl Arrays {
         if channels > 1 && plane > 0 && !matches!(channels, 3 | 4) {
             let reason = format!(
                 "{channels} channels in {shape:?} (images, channels, height, width), but an image has 1 or 3, or 4 \
-                 of bytes; if channels come last, that is Arrays::nhwc"
+                 of bytes"
             );
-            return Err(Error::argument("shape", reason));
+            return Err(Error::argument("shape", Reason::new(reason).advise(advice::ARRAYS_NHWC)));
         }
         let ordered = [len, height, width, channels];
         if channels < 2 || plane == 0 {

@@ -1,5 +1,6 @@
 //! Opens an [`ImageFolder`]: which files are images, and which folders are refused.
 
+use crate::advice;
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 
@@ -151,14 +152,15 @@ impl ImageFolderBuilder {
     }
 
     fn no_class_folder(&self, root: &Path, files: usize) -> Error {
-        let hint = match files {
-            0 => "the folder is empty; each class is a folder in it".to_owned(),
-            _ => format!(
-                "there are {files} files directly in it, but no folder; each class is a folder in it, \
-                 even if there is only one; ImageFolder::flat() reads images without classes"
-            ),
-        };
-        ErrorKind::EmptyDataset { what: root.display().to_string(), hint }.into()
+        let what = root.display().to_string();
+        if files == 0 {
+            let hint = "the folder is empty; each class is a folder in it".to_owned();
+            return ErrorKind::EmptyDataset { what, hint }.into();
+        }
+        let hint = format!(
+            "there are {files} files directly in it, but no folder; each class is a folder in it, even if there is only one"
+        );
+        Error::from(ErrorKind::EmptyDataset { what, hint }).advise(advice::FOLDER_UNLABELLED)
     }
 
     fn no_images(&self, found: &ImageFolder, empty: &[String], noticed: &Noticed) -> Error {
@@ -171,13 +173,11 @@ impl ImageFolderBuilder {
             _ => format!("{}, class folders {names}", found.root.display()),
         };
         let mut hint = format!("looked for {} at any depth{}", self.extensions.join(" "), noticed.unread_too());
-        if !found.paths.is_empty() {
-            hint += &format!(
-                "; the other classes have {}: ImageFolder::builder().allow_empty(true) accepts that",
-                found.paths.len()
-            );
+        if found.paths.is_empty() {
+            return ErrorKind::EmptyDataset { what, hint }.into();
         }
-        ErrorKind::EmptyDataset { what, hint }.into()
+        hint += &format!("; the other classes have {}", found.paths.len());
+        Error::from(ErrorKind::EmptyDataset { what, hint }).advise(advice::FOLDER_ALLOW_EMPTY)
     }
 }
 

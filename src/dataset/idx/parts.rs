@@ -1,5 +1,6 @@
 //! Detection of IDX files in a folder, by their names.
 
+use crate::advice::{self, Reason};
 use std::path::{Path, PathBuf};
 
 use super::names::of_folder;
@@ -41,12 +42,11 @@ impl Idx {
             [_, _, ..] if !mnist => {
                 let names: Vec<_> = there.iter().map(|part| part.name()).collect();
                 let reason = format!(
-                    "{} holds the parts {} of EMNIST, each a data set of its own: leave one in the folder, or use \
-                    Idx::emnist",
+                    "{} holds the parts {} of EMNIST, each a data set of its own: leave one in the folder",
                     folder.display(),
                     names.join(", ")
                 );
-                return Err(Error::argument("path", reason));
+                return Err(Error::argument("path", Reason::new(reason).advise(advice::EMNIST_PART)));
             }
             _ => (["train", "t10k"].map(String::from), owned(of_folder(folder))),
         };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::super::{MAX_FILE_BYTES, Notice};
 use super::ImageList;
 use super::columns::Settings;
-use super::rows::labels;
+use super::rows::{Failure, labels};
 use super::{csv, json};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regular_file;
@@ -112,13 +112,13 @@ impl ImageListBuilder {
     pub fn open(self, path: impl AsRef<Path>) -> Result<ImageList> {
         let path = path.as_ref();
         let bytes = regular_file::read(path).map_err(|source| Error::io(path, source))?;
-        let failed = |(line, reason)| Error::data_file(path, format!("line {line}"), reason);
+        let failed = |(line, reason): Failure| Error::data_file(path, format!("line {line}"), reason);
         let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
         let rows = match extension.to_str() {
             Some("jsonl" | "ndjson" | "json") => {
                 let text = std::str::from_utf8(&bytes).map_err(|error| {
                     let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() as u64;
-                    failed((line, "no UTF-8".to_owned()))
+                    failed((line, "no UTF-8".into()))
                 })?;
                 json::rows(text, &self.settings)
             }

@@ -1,5 +1,6 @@
 //! Which columns of a CSV file, or keys of a JSON line, are the path and the label: one rule for both.
 
+use crate::advice::{self, Reason};
 use crate::quote::shortened;
 
 /// The names that a column of paths, or of labels, can have, in upper or lower case; the first one that is there counts.
@@ -43,7 +44,7 @@ impl Columns {
     ///
     /// # Errors
     /// The reason if a column that the settings name is not there, if two have one name, or if several could be the label.
-    pub(super) fn named(names: &[&str], settings: &Settings) -> Result<Columns, String> {
+    pub(super) fn named(names: &[&str], settings: &Settings) -> Result<Columns, Reason> {
         // pandas writes its index as a first column without a name, and reads and writes it again as "Unnamed: 0".
         let nameless = |at: usize| names[at].is_empty() || names[at].starts_with("Unnamed: ");
         let usual = |of: &[&str], but: Option<usize>| {
@@ -72,11 +73,8 @@ impl Columns {
             (true, None, 0 | 1) => (others().collect(), true),
             (true, None, _) => {
                 let all: Vec<&str> = others().map(|at| names[at]).collect();
-                return Err(format!(
-                    "several columns could be the label: {}; call one of them label; \
-                     ImageList::builder().label_columns([..]) names one, or all that make a vector",
-                    list(&all)
-                ));
+                let reason = format!("several columns could be the label: {}; call one of them label", list(&all));
+                return Err(Reason::new(reason).advise(advice::LIST_LABEL_COLUMNS));
             }
         };
         for at in [path].iter().chain(&labels) {
@@ -85,7 +83,7 @@ impl Columns {
             let same = |name: &&&str| **name == names[*at] || !set && name.eq_ignore_ascii_case(names[*at]);
             let same: Vec<&str> = names.iter().filter(same).copied().collect();
             if same.len() > 1 {
-                return Err(format!("two columns are called {}; which is meant is not known", list(&same)));
+                return Err(format!("two columns are called {}; which is meant is not known", list(&same)).into());
             }
         }
         let rest = (0..names.len()).filter(|at| *at != path && !labels.contains(at));
@@ -98,15 +96,15 @@ impl Columns {
     ///
     /// # Errors
     /// The reason if a number that the settings name is not there, or if several columns could be the label.
-    pub(super) fn numbered(count: usize, settings: &Settings) -> Result<Columns, String> {
-        let called = |name: &String| -> Result<usize, String> {
+    pub(super) fn numbered(count: usize, settings: &Settings) -> Result<Columns, Reason> {
+        let called = |name: &String| -> Result<usize, Reason> {
             name.parse().ok().filter(|at| *at < count).ok_or_else(|| {
-                format!(
-                    "there is no column {}: the first line names no column, so they are the numbers 0 to {}; \
-                     ImageList::builder().header(true) takes that line for names",
+                let reason = format!(
+                    "there is no column {}: the first line names no column, so they are the numbers 0 to {}",
                     shortened(name),
                     count.saturating_sub(1)
-                )
+                );
+                Reason::new(reason).advise(advice::LIST_HEADER)
             })
         };
         let path = settings.path_column.as_ref().map_or(Ok(0), called)?;
@@ -116,10 +114,11 @@ impl Columns {
             (false, _) => named,
             (true, 0 | 1) => others().collect(),
             (true, more) => {
-                return Err(format!(
+                let reason = format!(
                     "{more} columns could be the label, and the first line names none of them; write names there, one of \
-                     them label; ImageList::builder().label_columns([..]) names one, or all that make a vector"
-                ));
+                     them label"
+                );
+                return Err(Reason::new(reason).advise(advice::LIST_LABEL_COLUMNS));
             }
         };
         let unread = others().filter(|at| !labels.contains(at)).map(|at| at.to_string()).collect();
@@ -130,7 +129,7 @@ impl Columns {
 /// Returns the error for a first line that holds one field because other characters separate its columns: those between
 /// usual names, behind the name of an image, or between the words of a line that names no image. `is_sample`: a setting says
 /// that the line is a sample.
-pub(super) fn other_delimiter(fields: &[&str], delimiter: u8, is_sample: bool) -> Option<String> {
+pub(super) fn other_delimiter(fields: &[&str], delimiter: u8, is_sample: bool) -> Option<Reason> {
     let [line] = fields else { return None };
     const DELIMITERS: [(u8, &str); 4] =
         [(b',', "commas"), (b';', "semicolons"), (b'\t', "tabs"), (b'|', "vertical bars")];
@@ -145,10 +144,8 @@ pub(super) fn other_delimiter(fields: &[&str], delimiter: u8, is_sample: bool) -
         Some((_, name)) => (*name).to_owned(),
         None => format!("characters {:?}", char::from(delimiter)),
     };
-    Some(format!(
-        "the columns are separated by {name}, but {expected} are expected: write these{tsv}; \
-         ImageList::builder().delimiter(..) names it"
-    ))
+    let reason = format!("the columns are separated by {name}, but {expected} are expected: write these{tsv}");
+    Some(Reason::new(reason).advise(advice::LIST_DELIMITER))
 }
 
 /// Returns true if a field ends as the names of images do.
@@ -216,7 +213,7 @@ mod tests {
         let names = ["path", "x", "y", "label"];
         let found = Columns::named(&names, &settings(&["y", "x"])).unwrap();
         assert_eq!((found.labels, found.unread), (vec![2, 1], vec!["label".to_owned()]));
-        let refused = |names: &[&str], labels: &[&str]| Columns::named(names, &settings(labels)).unwrap_err();
+        let refused = |names: &[&str], labels: &[&str]| Columns::named(names, &settings(labels)).unwrap_err().text;
         assert!(refused(&names[..3], &[]).contains("several columns could be the label: x, y; call one"));
         assert_eq!(refused(&names, &["z"]), "there is no column z; there are path, x, y, label");
         assert!(refused(&["path", "label", "label"], &[]).contains("two columns are called label"));
@@ -224,29 +221,25 @@ mod tests {
         assert_eq!(Columns::named(&["path", "Label", "label"], &settings(&["label"])).unwrap().labels, [2]);
         let found = Columns::numbered(3, &settings(&["2"])).unwrap();
         assert_eq!((found.path, found.labels, found.unread), (0, vec![2], vec!["1".to_owned()]));
-        assert!(Columns::numbered(3, &settings(&[])).unwrap_err().contains("2 columns could be the label"));
-        assert!(Columns::numbered(2, &settings(&["x"])).unwrap_err().contains("the numbers 0 to 1"));
+        assert!(Columns::numbered(3, &settings(&[])).unwrap_err().text.contains("2 columns could be the label"));
+        assert!(Columns::numbered(2, &settings(&["x"])).unwrap_err().text.contains("the numbers 0 to 1"));
     }
 
     #[test]
     fn another_delimiter_is_named() {
         for (line, delimiter, says) in [
-            (
-                "path;label",
-                b',',
-                Some("semicolons, but commas are expected: write these; ImageList::builder().delimiter"),
-            ),
+            ("path;label", b',', Some("semicolons, but commas are expected: write these")),
             (
                 "path\tlabel",
                 b',',
-                Some("tabs, but commas are expected: write these, or let the file's name end in .tsv; Im"),
+                Some("tabs, but commas are expected: write these, or let the file's name end in .tsv"),
             ),
             ("path,label", b'\t', Some("commas, but tabs are expected")),
             ("path,label", b';', Some("commas, but semicolons are expected")),
             ("path,label", b'|', Some("commas, but vertical bars are expected")),
             ("path,label", b':', Some("commas, but characters ':' are expected")),
             ("name;breed", b',', Some("semicolons, but commas are expected")),
-            ("a|b", b',', Some("vertical bars, but commas are expected: write these; ImageList::builder().delimiter")),
+            ("a|b", b',', Some("vertical bars, but commas are expected: write these")),
             ("photo\tbreed", b',', Some("tabs, but commas")),
             ("name;breed;path,x", b'|', Some("commas")),
             ("who;photo", b'|', Some("semicolons")),
@@ -258,7 +251,10 @@ mod tests {
         ] {
             let said = other_delimiter(&[line], delimiter, false);
             assert_eq!(said.is_some(), says.is_some(), "{line}: {said:?}");
-            assert!(said.unwrap_or_default().contains(says.unwrap_or_default()), "{line}");
+            if let (Some(said), Some(says)) = (said, says) {
+                assert!(said.text.contains(says), "{line}");
+                assert_eq!(said.advice, [advice::LIST_DELIMITER], "{line}");
+            }
         }
         assert!(other_delimiter(&["a|b"], b',', true).is_none(), "a path may have such characters");
     }

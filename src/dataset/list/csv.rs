@@ -1,5 +1,6 @@
 //! CSV: the columns of a list.
 
+use crate::advice::{self, Reason};
 use csv::{ReaderBuilder, StringRecord};
 
 use super::columns::{Columns, Settings, is_image, other_delimiter};
@@ -19,13 +20,13 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
         let before = reader.position().line();
         let more = reader.read_record(&mut record).map_err(|error| {
             let line = error.position().map_or(before, csv::Position::line);
-            (line, error.to_string())
+            (line, error.to_string().into())
         })?;
         if !more {
             return Ok(found);
         }
         let line = record.position().map_or(before, |position| position.line() + empty_lines(bytes, position.byte()));
-        let fail = |reason: String| (line, reason);
+        let fail = |reason: Reason| (line, reason);
         let columns = match chosen {
             Some(ref columns) => columns,
             None => {
@@ -52,7 +53,7 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
         };
         let path = record.get(columns.path).unwrap_or_default();
         if path.is_empty() {
-            return Err(fail("no path".to_owned()));
+            return Err(fail("no path".into()));
         }
         if let Some(failure) = doubtful.take()
             && is_image(path)
@@ -62,18 +63,20 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
         if std::mem::take(&mut may_be_names) && !is_image(path) {
             let reason = format!(
                 "{} does not end as the names of images do, but the path in the next line does: if this line names the \
-                 columns, call one of them path; ImageList::builder().header(true) takes it for names, and header(false) \
-                 for a sample",
+                 columns, call one of them path",
                 shortened(path)
             );
-            doubtful = Some((line, reason));
+            doubtful = Some((line, Reason::new(reason).advise(advice::LIST_HEADER_OR_SAMPLE)));
         }
         let fields: Vec<&str> = columns.labels.iter().map(|at| record.get(*at).unwrap_or_default()).collect();
         let label = match fields[..] {
             [] => Parsed::None,
             [field] => Parsed::one(field, settings.names).map_err(fail)?,
             _ => Parsed::Numbers(
-                fields.iter().map(|field| Parsed::number(field)).collect::<Result<_, _>>().map_err(fail)?,
+                fields
+                    .iter()
+                    .map(|field| Parsed::number(field).map_err(Reason::from).map_err(fail))
+                    .collect::<Result<_, _>>()?,
             ),
         };
         found.rows.push(Row { line, path: path.to_owned(), label });

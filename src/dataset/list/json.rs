@@ -1,5 +1,6 @@
 //! JSON lines: the keys of a list.
 
+use crate::advice::{self, Reason};
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
@@ -18,7 +19,7 @@ pub(super) fn rows(text: &str, settings: &Settings) -> Result<Rows, Failure> {
     let mut found = Rows { what: "key", ..Rows::default() };
     let mut unread = BTreeSet::new();
     for (text, line) in lines.filter(|(text, _)| !text.trim().is_empty()) {
-        let fail = |reason: String| (line, reason);
+        let fail = |reason: String| (line, Reason::from(reason));
         let object: Map<String, Value> =
             serde_json::from_str(text).map_err(|error| fail(format!("{error}; {LIKE}")))?;
         let key = match &settings.path_column {
@@ -47,7 +48,7 @@ pub(super) fn rows(text: &str, settings: &Settings) -> Result<Rows, Failure> {
         }
         let label = match labels[..] {
             [] => Parsed::None,
-            [(key, value)] => label(key, value, settings.names).map_err(fail)?,
+            [(key, value)] => label(key, value, settings.names).map_err(|reason| (line, reason))?,
             _ => Parsed::Numbers(
                 labels
                     .iter()
@@ -95,7 +96,7 @@ fn usual<'a>(object: &'a Map<String, Value>, names: &[&str]) -> Result<Option<(&
 }
 
 /// Parses the label of a line.
-fn label(key: &str, value: &Value, names: bool) -> Result<Parsed, String> {
+fn label(key: &str, value: &Value, names: bool) -> Result<Parsed, Reason> {
     let class = value.as_u64().and_then(|class| u32::try_from(class).ok());
     match value {
         Value::Null => Ok(Parsed::None),
@@ -106,18 +107,16 @@ fn label(key: &str, value: &Value, names: bool) -> Result<Parsed, String> {
         Value::Number(_) => match (class, label_numbers::of_json(value)) {
             (Some(class), _) => Ok(Parsed::Class(class)),
             (None, Some(Ok(number))) => Ok(Parsed::Numbers(vec![number])),
-            (None, Some(Err(reason))) => {
-                Err(format!("{reason} (ImageList::builder().class_names(true) takes numbers as names)"))
-            }
-            (None, None) => Err(no_label(key)),
+            (None, Some(Err(reason))) => Err(Reason::new(reason).advise(advice::LIST_NAMES)),
+            (None, None) => Err(no_label(key).into()),
         },
         Value::String(text) => Parsed::one(text.trim(), names),
-        Value::Array(numbers) if numbers.is_empty() => Err(format!("the {key} is a list without numbers")),
+        Value::Array(numbers) if numbers.is_empty() => Err(format!("the {key} is a list without numbers").into()),
         Value::Array(numbers) => {
             let number = |value| label_numbers::of_json(value).unwrap_or_else(|| Err(no_label(key)));
-            numbers.iter().map(number).collect::<Result<_, _>>().map(Parsed::Numbers)
+            numbers.iter().map(number).collect::<Result<_, _>>().map(Parsed::Numbers).map_err(Reason::from)
         }
-        Value::Bool(_) | Value::Object(_) => Err(no_label(key)),
+        Value::Bool(_) | Value::Object(_) => Err(no_label(key).into()),
     }
 }
 

@@ -3,13 +3,11 @@
 use super::super::label_numbers;
 use super::super::labels::Labels;
 use super::columns::{LABELS, called};
+use crate::advice::{self, Reason};
 use crate::quote::shortened;
 
-/// The advice in errors about names that look like numbers.
-const NAMES: &str = "(ImageList::builder().class_names(true) takes such texts as names)";
-
 /// The number of a line, and the error in it.
-pub(super) type Failure = (u64, String);
+pub(super) type Failure = (u64, Reason);
 
 #[derive(Debug)]
 pub(super) struct Row {
@@ -38,9 +36,9 @@ impl Parsed {
     }
 
     /// Parses one number or text.
-    pub(super) fn one(text: &str, names: bool) -> Result<Self, String> {
+    pub(super) fn one(text: &str, names: bool) -> Result<Self, Reason> {
         if text.is_empty() {
-            return Err("the label is empty".to_owned());
+            return Err("the label is empty".into());
         }
         if names {
             return Ok(Parsed::Text(text.to_owned()));
@@ -50,12 +48,15 @@ impl Parsed {
         }
         match of_digits(text) {
             Some(Ok(number)) => Ok(Parsed::Numbers(vec![number])),
-            Some(Err(reason)) => Err(format!("{reason} {NAMES}")),
-            None if is_list(text) => Err(format!(
-                "the label {} is a list of numbers in one text: write each number into a column of its own and name these with \
-                 ImageList::builder().label_columns([..]), or a JSON list into JSON lines {NAMES}",
-                shortened(text)
-            )),
+            Some(Err(reason)) => Err(Reason::new(reason).advise(advice::LIST_NAMES)),
+            None if is_list(text) => {
+                let reason = format!(
+                    "the label {} is a list of numbers in one text: write each number into a column of its own, or a JSON list \
+                     into JSON lines",
+                    shortened(text)
+                );
+                Err(Reason::new(reason).advise(advice::LIST_LABEL_COLUMNS).advise(advice::LIST_NAMES))
+            }
             None => Ok(Parsed::Text(text.to_owned())),
         }
     }
@@ -119,18 +120,18 @@ pub(super) fn labels(rows: &[Row]) -> Result<(Labels, Vec<String>), Failure> {
     let numbers = |row: &Row| match &row.label {
         Parsed::Class(class) => {
             let number = label_numbers::of_whole(i128::from(*class));
-            let number = number.map_err(|reason| (row.line, format!("{reason} {NAMES}")))?;
+            let number = number.map_err(|reason| (row.line, Reason::new(reason).advise(advice::LIST_NAMES)))?;
             Ok(Some(vec![number]))
         }
         Parsed::Numbers(numbers) => Ok(Some(numbers.clone())),
         Parsed::None | Parsed::Text(_) => Ok(None),
     };
     let unlike = |row: &Row| {
-        let hint = match [&row.label, &first.label].contains(&&Parsed::None) {
-            true => "; give each line a label under one name, or none",
-            false => "; labels are of one kind (ImageList::builder().class_names(true) takes numbers as names)",
+        let facts = format!("{}, but line {} has {}", row.label.kind(), first.line, first.label.kind());
+        let reason = match [&row.label, &first.label].contains(&&Parsed::None) {
+            true => Reason::new(format!("{facts}; give each line a label under one name, or none")),
+            false => Reason::new(format!("{facts}; labels are of one kind")).advise(advice::LIST_NAMES),
         };
-        let reason = format!("{}, but line {} has {}{hint}", row.label.kind(), first.line, first.label.kind());
         (row.line, reason)
     };
     match &first.label {

@@ -2,11 +2,30 @@
 
 use super::super::labels::Labels;
 use super::columns::Settings;
-use super::csv::rows as csv;
-use super::json::rows as json;
-use super::rows::{Failure, labels};
+use super::rows::{Failure, Row, Rows};
+use super::{csv as of_csv, json as of_json, rows as of_rows};
+use crate::advice::{Rust, advised};
 
-fn read(text: &str) -> Result<(Vec<String>, Labels, Vec<String>), Failure> {
+/// A line, and the error in it with its advice.
+type Refused = (u64, String);
+
+fn refused((line, reason): Failure) -> Refused {
+    (line, advised(&reason.text, &reason.advice, &Rust))
+}
+
+fn csv(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<Rows, Refused> {
+    of_csv::rows(bytes, delimiter, settings).map_err(refused)
+}
+
+fn json(text: &str, settings: &Settings) -> Result<Rows, Refused> {
+    of_json::rows(text, settings).map_err(refused)
+}
+
+fn labels(rows: &[Row]) -> Result<(Labels, Vec<String>), Refused> {
+    of_rows::labels(rows).map_err(refused)
+}
+
+fn read(text: &str) -> Result<(Vec<String>, Labels, Vec<String>), Refused> {
     let plain = &Settings::default();
     let rows = if text.starts_with('{') { json(text, plain) } else { csv(text.as_bytes(), b',', plain) }?.rows;
     let (labels, classes) = labels(&rows)?;
@@ -101,8 +120,12 @@ fn errors_name_the_line() {
         ("a.jpg,1\nb.jpg,16777217\nc.jpg,0.5\n", 2, "f32, which labels of numbers have, does not hold 16777217"),
         ("a.jpg,0.5\nb.jpg,1e40\n", 2, "1e40 is outside the range of f32"),
         ("path,label\na.jpg,1e400\n", 2, "1e400 is outside the range of f32"),
-        ("path,label\na.jpg,1e40\n", 2, "have (ImageList::builder().class_names(true) takes such texts as names)"),
-        ("{\"path\": \"a\", \"label\": 1e40}", 1, "(ImageList::builder().class_names(true) takes numbers as names)"),
+        ("path,label\na.jpg,1e40\n", 2, "have; ImageList::builder().class_names(true) takes such labels as names"),
+        (
+            "{\"path\": \"a\", \"label\": 1e40}",
+            1,
+            "; ImageList::builder().class_names(true) takes such labels as names",
+        ),
         ("a.jpg,4294967297\n", 1, "does not hold 4294967297"),
         ("{\"path\": \"a\", \"label\": [0, 16777217]}", 1, "does not hold 16777217"),
         ("{\"path\": \"a\", \"label\": [1e40]}", 1, "1e40 is outside the range of f32"),
@@ -232,7 +255,7 @@ fn a_text_of_several_numbers_is_no_name() {
         for list in lists {
             let reason = read(&list).unwrap_err().1;
             assert!(reason.starts_with(&format!("the label {text} is a list of numbers in one text")), "{reason}");
-            assert!(reason.contains("label_columns([..])") && reason.contains("class_names(true)"), "{reason}");
+            assert!(reason.contains("label_columns names one") && reason.contains("class_names(true)"), "{reason}");
         }
         let named = Settings { names: true, ..Settings::default() };
         let list = csv(format!("path,label\na.jpg,\"{text}\"\n").as_bytes(), b',', &named).unwrap();

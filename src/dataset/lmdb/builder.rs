@@ -1,5 +1,6 @@
 //! Opens an [`Lmdb`]: its layout, its keys, the names of its classes.
 
+use crate::advice::{self, Reason};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -78,7 +79,8 @@ impl LmdbBuilder {
         let path = path.as_ref();
         let file = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
         if !file.exists() && path.join(format!(".{FILE}.part")).exists() {
-            return Err(broken(path, "it is not finished; run the same `gpufeed pack` again, or LmdbWriter::finish"));
+            let reason = Reason::new("it is not finished; run the same `gpufeed pack` again");
+            return Err(broken(path, reason.advise(advice::LMDB_FINISH)));
         }
         let reader = Reader::open(&file)?;
         let (keys, mut notices) = self.keys(&reader)?;
@@ -118,7 +120,8 @@ impl LmdbBuilder {
         let (path, mut buffer) = (&reader.path, Vec::new());
         let count = reader.get(COUNT, self.max_file_bytes, &mut buffer)?;
         if self.layout == LmdbLayout::Numbered || (self.layout == LmdbLayout::Auto && count.is_some()) {
-            let count = count.ok_or_else(|| broken(path, "no key num-samples, which LmdbLayout::Numbered has"))?;
+            let none = || Reason::new("no key num-samples, which numbered keys have").advise(advice::LMDB_LAYOUT);
+            let count = count.ok_or_else(|| broken(path, none()))?;
             let text = std::str::from_utf8(count).ok().and_then(|text| text.trim().parse::<usize>().ok());
             let Some(count) = text else { return Err(broken(path, "num-samples is not a number")) };
             let entries = reader.len();
@@ -147,9 +150,8 @@ impl LmdbBuilder {
             let key = &bytes[..*end];
             let value = reader.get(key, self.max_file_bytes, &mut buffer)?.unwrap_or_default();
             layout = LmdbLayout::of(value).map_err(|what| {
-                let reason =
-                    format!("the value of the key {} is {what}; set the layout with LmdbBuilder::layout", shown(key));
-                broken(path, reason)
+                let reason = Reason::new(format!("the value of the key {} is {what}", shown(key)));
+                broken(path, reason.advise(advice::LMDB_LAYOUT))
             })?;
         }
         let first = metadata.first().map(|key| String::from_utf8_lossy(key).into_owned()).unwrap_or_default();

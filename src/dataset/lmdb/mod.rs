@@ -13,6 +13,7 @@ mod tests;
 #[cfg(feature = "lmdb")]
 mod writer;
 
+use crate::advice::{self, Reason};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -165,15 +166,12 @@ impl Lmdb {
             _ if self.allow_unlabelled => Ok(Label::None),
             Some(Err(NoLabel::Word)) => {
                 let text = shortened(&String::from_utf8_lossy(text.unwrap_or_default()));
-                let reason = format!(
-                    "the label {key}, {text:?}, is neither a class nor a list of numbers; \
-                    LmdbBuilder::allow_unlabelled ignores it"
-                );
-                Err(broken(self.path(), reason))
+                let reason = format!("the label {key}, {text:?}, is neither a class nor a list of numbers");
+                Err(broken(self.path(), Reason::new(reason).advise(advice::LMDB_UNLABELLED)))
             }
             None => {
-                let reason = format!("there is no label {key}; LmdbBuilder::allow_unlabelled accepts that");
-                Err(broken(self.path(), reason))
+                let reason = Reason::new(format!("there is no label {key}"));
+                Err(broken(self.path(), reason.advise(advice::LMDB_UNLABELLED)))
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Reads an LMDB with positioned reads. A map would end the process if the file were cut short; with reads, a damaged
 //! or changing file causes errors or wrong bytes.
 
+use crate::advice::Reason;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io;
@@ -15,7 +16,7 @@ use crate::{read_at, regular_file};
 const BRANCHES: usize = 4096;
 
 /// Returns an error in the content of the file.
-pub(super) fn broken(path: &Path, reason: impl Into<String>) -> Error {
+pub(super) fn broken(path: &Path, reason: impl Into<Reason>) -> Error {
     Error::io(path, io::Error::new(io::ErrorKind::InvalidData, reason.into()))
 }
 

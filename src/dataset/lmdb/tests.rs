@@ -153,7 +153,7 @@ fn sets_that_contradict_themselves_are_refused() {
     let (image, label) = (image.0.as_bytes(), image.1.as_bytes());
     let count = (COUNT, b"1".as_slice());
     for (pairs, says) in [
-        (&[count, (image, JPEG)][..], "there is no label label-000000001; LmdbBuilder::allow_unlabelled"),
+        (&[count, (image, JPEG)][..], "there is no label label-000000001; LmdbBuilder::allow_unlabelled(true)"),
         (&[count, (image, JPEG), (label, b"a word")], "\"a word\", is neither a class nor a list"),
         (
             &[count, (image, JPEG), (label, "long word ".repeat(9).as_bytes())],

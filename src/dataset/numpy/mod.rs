@@ -3,6 +3,7 @@
 mod header;
 mod labels;
 
+use crate::advice::{self, Reason};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
@@ -99,7 +100,7 @@ impl Numpy {
         let has = |name: &str| archive.index_for_name(&format!("{name}.npy")).is_some();
         let Some((images, labels)) = NAMES.iter().find(|(images, labels)| has(images) && has(labels)) else {
             let reason = format!("no images and labels of a known name; it has {}", listed(&archive));
-            return Err(Error::data_file(path, "names", reason + ": Numpy::new().npz(path, images, labels) takes any"));
+            return Err(Error::data_file(path, "names", Reason::new(reason).advise(advice::NUMPY_ARRAYS)));
         };
         let others = [images, labels].map(|name| name.replace("train", "test"));
         let read = |images: &str, labels: &str| Self::new().npz(path, images, Some(labels));
@@ -172,7 +173,10 @@ impl Numpy {
         let float = header.kind == 'f';
         let (shape, layout) = match self.arranged(&header.shape, float) {
             Ok(arranged) => arranged,
-            Err(reason) => return refuse(source, format!("images of shape {:?}: {reason}", header.shape)),
+            Err(Reason { text, advice }) => {
+                let text = format!("images of shape {:?}: {text}", header.shape);
+                return Err(source.error(Reason { text, advice }));
+            }
         };
         let mut bytes = values(source, &header, "images")?;
         if float && header.big_endian != cfg!(target_endian = "big") {
@@ -183,11 +187,11 @@ impl Numpy {
             Layout::Nchw => Arrays::nchw(shape, values),
             Layout::Nhwc => Arrays::nhwc(shape, values),
         }
-        .map_err(|error| source.error_at(0, error.to_string()))
+        .map_err(|error| source.error_at(0, error))
     }
 
     /// Returns the four dimensions, and which one is the channels.
-    fn arranged(self, shape: &[usize], float: bool) -> Result<([usize; 4], Layout), String> {
+    fn arranged(self, shape: &[usize], float: bool) -> Result<([usize; 4], Layout), Reason> {
         let channels = |count: usize| matches!(count, 1 | 3) || (count == 4 && !float);
         match *shape {
             [count, height, width] => Ok(([count, height, width, 1], Layout::Nhwc)),
@@ -197,15 +201,15 @@ impl Numpy {
                     (None, false, true) => Layout::Nhwc,
                     (None, true, false) => Layout::Nchw,
                     (None, true, true) => {
-                        return Err("channels may be second or last; set which with Numpy::new().layout(..)".to_owned());
+                        return Err(Reason::new("channels may be second or last").advise(advice::ARRAYS_LAYOUT));
                     }
                     (None, false, false) => {
-                        return Err("neither the second nor the last dimension can be channels, 1 or 3".to_owned());
+                        return Err("neither the second nor the last dimension can be channels, 1 or 3".into());
                     }
                 };
                 Ok(([count, second, third, last], layout))
             }
-            _ => Err("they have 3 dimensions, or 4 with channels".to_owned()),
+            _ => Err("they have 3 dimensions, or 4 with channels".into()),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The compressions of pages. The crate `parquet` unpacks pages only as it goes through a column from its start.
 
+use crate::advice::{self, Reason, Setting};
 use std::io::Read;
 
 use parquet::basic::Compression;
@@ -7,7 +8,7 @@ use parquet::basic::Compression;
 use crate::allocate::Use;
 
 /// A page in memory.
-const PAGE: Use = Use { what: "a page of a Parquet file", setting: "workers, or max_page_bytes to refuse such pages" };
+const PAGE: Use = Use { what: "a page of a Parquet file", settings: &[Setting::Workers, Setting::ParquetMaxPageBytes] };
 
 /// Largest page that is unpacked: as the largest image, [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES).
 pub(super) const LARGEST: u32 = 1 << 30;
@@ -58,14 +59,14 @@ impl Codec {
     ///
     /// # Errors
     /// Returns what is wrong with it.
-    pub(super) fn unpack(self, bytes: Vec<u8>, length: u32, setting: Option<u64>) -> Result<Vec<u8>, String> {
+    pub(super) fn unpack(self, bytes: Vec<u8>, length: u32, setting: Option<u64>) -> Result<Vec<u8>, Reason> {
         let most = if self == Codec::None { LARGEST.into() } else { most_unpacked(setting, bytes.len()) };
         if u64::from(length) > most {
             let packed = bytes.len();
-            return Err(format!(
-                "a page of {packed} bytes becomes {length}, but max_page_bytes allows {most} for it; raise max_page_bytes, \
-                 or write smaller pages"
-            ));
+            let reason = format!(
+                "a page of {packed} bytes becomes {length}, but at most {most} are unpacked; write smaller pages"
+            );
+            return Err(Reason::new(reason).advise(advice::LARGER_PAGES));
         }
         let length = length as usize;
         let damaged = |error: &dyn std::fmt::Display| format!("its page is damaged: {error}");
@@ -75,9 +76,9 @@ impl Codec {
                 let claimed = snap::raw::decompress_len(&bytes).map_err(|error| damaged(&error))?;
                 // Three bytes of Snappy become 64 at most.
                 if claimed != length || length / 22 > bytes.len() {
-                    return Err(format!("its page has {claimed} bytes, the header says {length}"));
+                    return Err(format!("its page has {claimed} bytes, the header says {length}").into());
                 }
-                let mut unpacked = PAGE.zeroed(length).map_err(|error| error.to_string())?;
+                let mut unpacked = PAGE.zeroed(length)?;
                 snap::raw::Decoder::new().decompress(&bytes, &mut unpacked).map_err(|error| damaged(&error))?;
                 unpacked
             }
@@ -89,15 +90,15 @@ impl Codec {
         };
         match unpacked.len() == length {
             true => Ok(unpacked),
-            false => Err(format!("its page has {} bytes, the header says {length}", unpacked.len())),
+            false => Err(format!("its page has {} bytes, the header says {length}", unpacked.len()).into()),
         }
     }
 }
 
-fn unpacked(reader: impl Read, length: usize) -> Result<Vec<u8>, String> {
+fn unpacked(reader: impl Read, length: usize) -> Result<Vec<u8>, Reason> {
     let mut bytes = Vec::new();
     // Where the header lies, pages of memory are reserved and not touched.
-    PAGE.reserve(&mut bytes, length + 1).map_err(|error| error.to_string())?;
+    PAGE.reserve(&mut bytes, length + 1)?;
     let read = reader.take(length as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| format!("its page is damaged: {error}"))?;
     Ok(bytes)
@@ -129,7 +130,8 @@ mod tests {
             assert!(codec.unpack(packed[..packed.len() / 2].to_vec(), 100_000, None).is_err(), "{codec:?}");
             if codec != Codec::None {
                 let error = codec.unpack(packed.clone(), 100_000, Some(99_999)).unwrap_err();
-                assert!(error.contains("max_page_bytes allows 99999") && error.contains("100000"), "{error}");
+                assert!(error.text.contains("at most 99999") && error.text.contains("100000"), "{error}");
+                assert_eq!(error.advice, [advice::LARGER_PAGES]);
             }
             assert_eq!(Codec::numbered(codec.number()), Some(codec));
         }

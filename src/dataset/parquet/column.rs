@@ -1,5 +1,6 @@
 //! A column of a row group, page by page.
 
+use crate::advice::Reason;
 use std::cell::Cell;
 use std::ops::Range;
 
@@ -110,7 +111,7 @@ impl<'a> Column<'a> {
     }
 
     /// Returns an error of this column.
-    pub(super) fn refused(&self, reason: impl Into<String>) -> Error {
+    pub(super) fn refused(&self, reason: impl Into<Reason>) -> Error {
         Error::data_file(self.file.name(), &self.place, reason)
     }
 

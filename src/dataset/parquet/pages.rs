@@ -1,5 +1,6 @@
 //! The compressed pages that a thread has unpacked last.
 
+use crate::advice::Reason;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -75,7 +76,7 @@ impl Pages {
 }
 
 fn unpacked(file: &DataFile, page: &Page, max_page_bytes: Option<u64>) -> Result<Vec<u8>> {
-    let refused = |reason: String| Error::data_file(file.name(), format!("byte {}", page.offset), reason);
+    let refused = |reason: Reason| Error::data_file(file.name(), format!("byte {}", page.offset), reason);
     let bytes = file.bytes(page.offset, page.compressed as usize);
     let bytes = match bytes {
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Vec::new(),

@@ -1,5 +1,6 @@
 //! Scans a file: one pass over the pages of its images, labels and names.
 
+use crate::advice::{self, Advice, Reason};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::codec::{Codec, LARGEST};
@@ -26,7 +27,7 @@ pub(super) struct ParquetFormat {
 }
 
 impl ShardFormat for ParquetFormat {
-    const CLASSES: &'static str = "or say which hold for all of them with ParquetBuilder::classes";
+    const CLASSES: Advice = advice::PARQUET_CLASSES;
 
     fn settings(&self) -> u64 {
         let mut hash = Xxh3::new();
@@ -110,11 +111,10 @@ impl ShardFormat for ParquetFormat {
 
     fn refuse(&self, sample: &Faulty<'_>) -> Error {
         let reason = match sample.fault {
-            Fault::Class(class, named) => format!("it is of class {class}, but only {named} classes have names"),
+            Fault::Class(class, named) => format!("it is of class {class}, but only {named} classes have names").into(),
             Fault::Caption | Fault::Number | Fault::Unlabelled => {
-                "it has no label: there is no column of labels, or it says -1 or nothing; choose one \
-                with label_column, or accept that with ParquetBuilder::allow_unlabelled"
-                    .to_owned()
+                let reason = "it has no label: there is no column of labels, or it says -1 or nothing";
+                Reason::new(reason).advise(advice::PARQUET_LABEL).advise(advice::PARQUET_UNLABELLED)
             }
         };
         Error::data_file(sample.file, format!("row {}", sample.number), reason)

@@ -5,6 +5,7 @@
 //! file that has names is compared with the first file of the set, if that has any. Where the first file cannot be opened, the others are
 //! compared once it can.
 
+use crate::advice::{self, Advice, Reason};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -69,7 +70,7 @@ impl<F: ShardFormat> Shards<F> {
     /// The error for two files that have other names.
     fn unlike(&self, (first, a): (usize, &[String]), (other, b): (usize, &[String])) -> Error {
         let name = |number: usize| self.files[number].name();
-        unlike((name(first), a), (name(other), b), F::CLASSES)
+        unlike((name(first), a), (name(other), b), vec![F::CLASSES])
     }
 
     /// Compares the names of the set with those of its test split.
@@ -82,26 +83,26 @@ impl<F: ShardFormat> Shards<F> {
             return Ok(());
         }
         let file = |set: &Self| set.file(set.own_classes.lock().0).unwrap_or(Path::new("")).to_owned();
-        let alone = format!("{}, or open one split alone (ParquetBuilder::split)", F::CLASSES);
-        Err(unlike((&file(self), names), (&file(other), of_other), &alone))
+        let advice = vec![F::CLASSES, advice::ONE_SPLIT];
+        Err(unlike((&file(self), names), (&file(other), of_other), advice))
     }
 }
 
-/// The error for two files that have other names; `ways` are those that a user has besides the same names.
-fn unlike((first, a): (&Path, &[String]), (other, b): (&Path, &[String]), ways: &str) -> Error {
+/// The error for two files that have other names; `advice` is what a user can set besides the same names.
+fn unlike((first, a): (&Path, &[String]), (other, b): (&Path, &[String]), advice: Vec<Advice>) -> Error {
     let at = a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()));
     let called = |names: &[String]| match names.get(at) {
         Some(name) => format!("called {:?}", shortened(name)),
         None => "without a name".to_owned(),
     };
-    let reason = format!(
+    let text = format!(
         "its {} names of classes are not the {} of {}: class {at} is {} here and {} there, so that labels would mean different \
-         things; give all files the same names, {ways}",
+         things; give all files the same names",
         b.len(),
         a.len(),
         Shown(first.display()),
         called(b),
         called(a),
     );
-    Error::data_file(other, "names of classes", reason)
+    Error::data_file(other, "names of classes", Reason { text, advice })
 }

@@ -37,6 +37,7 @@ mod spool;
 #[cfg(test)]
 mod tests;
 
+use crate::advice::Advice;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -79,7 +80,7 @@ const USUAL_BYTES: u64 = 110_000;
 /// How a format finds its samples.
 pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
     /// What an error advises where files have other names of classes: the setting that names them.
-    const CLASSES: &'static str;
+    const CLASSES: Advice;
 
     /// Returns a hash of the format and of the settings that decide what a scan finds.
     fn settings(&self) -> u64;

@@ -98,8 +98,7 @@ impl<F: ShardFormat> Shards<F> {
                 Ok(Some(index)) => return Some(index),
                 Ok(None) => {}
                 Err(error) => {
-                    let then =
-                        "the index of a file of samples stays in memory; ShardIndexes::Folder stores it elsewhere";
+                    let then = "the index of a file of samples stays in memory; give a folder for indexes";
                     tracing::warn!(path = %Shown(stored.display()), %error, "{then}");
                 }
             }
@@ -119,7 +118,7 @@ impl<F: ShardFormat> Shards<F> {
     fn spooled(&self, bytes: &IndexBytes) -> Option<Index> {
         let warn = |error: &io::Error| {
             let folder = Spool::folder();
-            let then = "indexes of objects stay in memory; ShardIndexes::Folder stores them elsewhere";
+            let then = "indexes of objects stay in memory; give a folder for indexes";
             tracing::warn!(path = %Shown(folder.display()), %error, "{then}");
         };
         let spool = self.spool.get_or_init(|| Spool::new().inspect_err(warn).ok().map(Arc::new)).as_ref()?;

@@ -1,5 +1,6 @@
 //! The samples of a shard, made of groups of members: their images, their labels, what is not read.
 
+use crate::advice;
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -118,13 +119,9 @@ impl<'a> Samples<'a> {
             return Ok(());
         }
         let (named, extensions) = (shown(key), self.extensions.join(" ."));
-        let choose = candidate.map_or_else(String::new, |name| {
-            format!(
-                "; {} may be its image, and that ending can be chosen with TarShardsBuilder::extensions",
-                shown(name)
-            )
-        });
-        Err(self.at(at, format!("sample {named} has a label but no image (.{extensions}){choose}")))
+        let may_be = candidate.map_or_else(String::new, |name| format!("; {} may be its image", shown(name)));
+        let error = self.at(at, format!("sample {named} has a label but no image (.{extensions}){may_be}"));
+        Err(if candidate.is_some() { error.advise(advice::CHOOSE_ENDING) } else { error })
     }
 
     /// Returns true if the JSON of these members is a label.
@@ -170,11 +167,11 @@ impl<'a> Samples<'a> {
     fn sample(&mut self, key: &[u8], at: u64, part: Part, dotted: Option<Vec<u8>>) -> Result<()> {
         let named = shown(key);
         if let Some(double) = part.doubles.first() {
-            let reason = match double.role.kind() {
-                Some(Kind::Label(_)) => "the sample has one already",
-                _ => "the sample has an image already; choose one with TarShardsBuilder::extensions",
-            };
-            return Err(self.at(double.header, format!("member {}: {reason}", shown(&double.name))));
+            let is_label = matches!(double.role.kind(), Some(Kind::Label(_)));
+            let what = if is_label { "one" } else { "an image" };
+            let name = shown(&double.name);
+            let error = self.at(double.header, format!("member {name}: the sample has {what} already"));
+            return Err(if is_label { error } else { error.advise(advice::CHOOSE_IMAGE) });
         }
         let Some(image) = part.image else { return Ok(()) };
         let Ok(length) = u32::try_from(image.size) else {

@@ -1,5 +1,6 @@
 //! Scans the headers of a shard: the members of each sample, the offset of its image, its label.
 
+use crate::advice::{self, Advice};
 use std::cell::Cell;
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -28,7 +29,7 @@ pub(super) struct TarFormat {
 }
 
 impl ShardFormat for TarFormat {
-    const CLASSES: &'static str = "or say which hold for all of them with TarShardsBuilder::classes";
+    const CLASSES: Advice = advice::TAR_CLASSES;
 
     fn settings(&self) -> u64 {
         xxh3_64(self.extensions.join("/").as_bytes())
@@ -45,24 +46,30 @@ impl ShardFormat for TarFormat {
 
     fn refuse(&self, sample: &Faulty<'_>) -> Error {
         let key = shown(sample.key.as_bytes());
-        let reason = match sample.fault {
+        let (reason, advice) = match sample.fault {
             Fault::Class(class, named) => {
-                format!("sample {key} is of class {class}, but only {named} classes have names")
+                (format!("sample {key} is of class {class}, but only {named} classes have names"), None)
             }
-            Fault::Caption => format!(
-                "the .txt of sample {key} is no number, but in the first shard no .txt is a caption, so that those of numbers \
-                 are labels; TarShardsBuilder::text_labels says whether they are"
-            ),
-            Fault::Number => format!(
-                "the .txt of sample {key} is a number, as all in this shard, but those of the first shard are captions; \
-                 TarShardsBuilder::text_labels says which"
-            ),
-            Fault::Unlabelled => format!(
-                "sample {key} has no label (.cls, .json, or a .txt if all of them are numbers); TarShardsBuilder::allow_unlabelled \
-                 accepts that"
-            ),
+            Fault::Caption => {
+                let reason = format!(
+                    "the .txt of sample {key} is no number, but in the first shard no .txt is a caption, so that those of \
+                     numbers are labels"
+                );
+                (reason, Some(advice::TEXT_LABELS))
+            }
+            Fault::Number => {
+                let reason = format!(
+                    "the .txt of sample {key} is a number, as all in this shard, but those of the first shard are captions"
+                );
+                (reason, Some(advice::TEXT_LABELS))
+            }
+            Fault::Unlabelled => {
+                let reason = format!("sample {key} has no label (.cls, .json, or a .txt if all of them are numbers)");
+                (reason, Some(advice::TAR_UNLABELLED))
+            }
         };
-        refused(sample.file, sample.offset.saturating_sub(BLOCK), reason)
+        let error = refused(sample.file, sample.offset.saturating_sub(BLOCK), reason);
+        advice.into_iter().fold(error, Error::advise)
     }
 }
 

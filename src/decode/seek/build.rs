@@ -2,6 +2,7 @@
 
 use super::file::{self, IndexFile};
 use super::{SeekIndexes, SeekStore, lock, unpoisoned, write};
+use crate::advice::{self, Reason};
 use crate::atomic_file;
 use crate::decode::{self, DecodeOptions, ImageFormat};
 use crate::error::{Error, Result};
@@ -85,7 +86,7 @@ impl SeekIndexes {
             return Err(Error::argument("threads", "0 threads; give at least 1"));
         }
         let Some(path) = self.path(files.folder()) else {
-            let reason = format!("{self:?} names no file; give one with SeekIndexes::File(path)");
+            let reason = Reason::new("there is no file to write indexes to").advise(advice::SEEK_FILE);
             return Err(Error::argument("seek_indexes", reason));
         };
         can_be_written(&path).map_err(|source| Error::io(&path, source))?;
@@ -176,7 +177,7 @@ impl Work<'_> {
                     self.next.store(self.files.len(), Relaxed);
                     break;
                 }
-                Err(error) => summary.failed.push((self.files.name(index), error.to_string())),
+                Err(error) => summary.failed.push((self.files.name(index), error.kind().to_string())),
                 Ok(()) => {}
             }
             let goes_on = progress(self.done.fetch_add(1, Relaxed) + 1);

@@ -71,7 +71,7 @@ impl SeekIndex {
                 .then(|| gpufeed_jpeg::SeekIndex::from_bytes(record))??;
             Some(SeekIndex { key: u128::from_le_bytes(*key), index })
         };
-        read().ok_or_else(|| Error::argument("bytes", "not the bytes of SeekIndex::to_bytes, or damaged"))
+        read().ok_or_else(|| Error::argument("bytes", "not the bytes of a seek index, or damaged"))
     }
 
     /// Returns the engine's index if it belongs to this file.

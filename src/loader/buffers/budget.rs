@@ -1,6 +1,7 @@
 //! The declared memory: the bytes of a run, and the largest number of output buffers.
 
-use crate::error::{ErrorKind, Result};
+use crate::advice::{self, Setting};
+use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes between the stages of a plan that a worker may take besides the budget, as it takes its file and its decoded
 /// image. Ordinary images have less.
@@ -83,20 +84,18 @@ impl Budget {
         if needed <= self.limit {
             return Ok(());
         }
-        let (what, setting) = match (runs, self.counted() > self.fixed) {
-            (1, false) => {
-                ("a run of the loader", "batch_size, queue_depth, views or the output size, or raise memory_budget")
-            }
+        use Setting::{BatchSize, ListSizes, OutputSize, QueueDepth, Views, Workers};
+        let (what, settings): (_, &[_]) = match (runs, self.counted() > self.fixed) {
+            (1, false) => ("a run of the loader", &[BatchSize, QueueDepth, Views, OutputSize]),
             (1, true) => (
                 "a run of the loader, with the images between the stages of its plan in each worker,",
-                "workers, the sizes in the list of transforms, batch_size, queue_depth, views or the output size, or raise memory_budget",
+                &[Workers, ListSizes, BatchSize, QueueDepth, Views, OutputSize],
             ),
-            _ => (
-                "one more run of the loader",
-                "batch_size or queue_depth, raise memory_budget, or end other runs first",
-            ),
+            _ => ("a run of the loader beside those under way", &[BatchSize, QueueDepth]),
         };
-        Err(ErrorKind::DoesNotFit { what, needed, limit: self.limit, whose: "memory_budget", setting }.into())
+        let whose = "the memory budget";
+        let error = Error::from(ErrorKind::DoesNotFit { what, needed, limit: self.limit, whose, settings });
+        Err(error.advise(advice::raise(Setting::MemoryBudget)))
     }
 }
 

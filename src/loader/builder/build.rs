@@ -1,6 +1,7 @@
 //! Building a loader from its settings: its plan, its executor, its buffers.
 
 use super::{DataLoaderBuilder, mixing};
+use crate::advice::{self, Reason, Setting};
 use crate::backend::Backend;
 use crate::dataset::{Dataset, SampleData, log_notices};
 use crate::decode::Decoder;
@@ -51,9 +52,8 @@ impl DataLoaderBuilder {
             return Err(Error::argument("max_decode_bytes", "0 refuses every image"));
         }
         if self.scaled_decode && self.cache != Cache::Off {
-            let reason =
-                "does not work with scaled_decode(true), because cached pixels serve every crop and need the full size";
-            return Err(Error::argument("cache", reason));
+            let reason = "cached pixels serve every crop, and need images that are decoded at their full size";
+            return Err(Error::argument("cache", Reason::new(reason).advise(advice::WITHOUT_SCALED_DECODE)));
         }
         check_views(self.views)?;
         match self.on_error {
@@ -96,11 +96,8 @@ impl DataLoaderBuilder {
         let without_shaders = plan.without_shaders();
         if !without_shaders.is_empty() {
             if self.execute == Execute::Gpu {
-                let reason = format!(
-                    "Execute::Gpu has no shaders for {}; Execute::Auto augments on the CPU and copies the batches to the GPU",
-                    without_shaders.join(", ")
-                );
-                return Err(Error::argument("execute", reason));
+                let reason = Reason::new(format!("there are no shaders for {}", without_shaders.join(", ")));
+                return Err(Error::argument("execute", reason.advise(advice::EXECUTE_AUTO_COPIES)));
             }
             self.execute = Execute::Cpu;
         }
@@ -176,8 +173,7 @@ impl DataLoaderBuilder {
         match (self.shard, self.shard_auto) {
             (Some((rank, world)), true) => {
                 let reason = format!(
-                    "set by .shard({rank}, {world}) and by .shard_auto(), which takes it from the launcher's variables; \
-                     call one of the two"
+                    "set to rank {rank} of {world}, and to be taken from the launcher's variables; choose one of the two"
                 );
                 Err(Error::argument("shard", reason))
             }
@@ -215,8 +211,8 @@ impl DataLoaderBuilder {
         let base = self.queue_depth + 2;
         match (backend, self.execute) {
             (Backend::Cpu, Execute::Gpu) => {
-                let reason = "Execute::Gpu needs a GPU, but the loader was built with Backend::Cpu; Execute::Auto works with both";
-                Err(Error::argument("execute", reason))
+                let reason = Reason::new("shaders need a GPU, but the backend is the CPU");
+                Err(Error::argument("execute", reason.advise(advice::EXECUTE_AUTO)))
             }
             (Backend::Cpu, _) => {
                 let budget = Budget::new(self.memory_budget, base, 0, batch, workers)?;
@@ -244,7 +240,7 @@ impl DataLoaderBuilder {
                 needed: Workspace::bytes_for(plan, outputs, 0),
                 limit: gpu.caps().max_binding_bytes,
                 whose: "a binding of this adapter",
-                setting: "views",
+                settings: &[Setting::Views],
             }
             .into());
         }
@@ -291,17 +287,17 @@ impl DataLoaderBuilder {
         let slot_bytes = self.slot_bytes.max(a_sample);
         let slot_bytes = slot_bytes.checked_next_multiple_of(256).unwrap_or(slot_bytes);
         if slot_bytes > binding {
-            let setting = match self.views {
-                _ if self.slot_bytes > binding => "slot_bytes",
-                1 => "the output size",
-                _ => "views",
+            let settings: &[_] = match self.views {
+                _ if self.slot_bytes > binding => &[Setting::SlotBytes],
+                1 => &[Setting::OutputSize],
+                _ => &[Setting::Views],
             };
             return Err(ErrorKind::DoesNotFit {
                 what: "a slot",
                 needed: slot_bytes,
                 limit: binding,
                 whose: "a binding of this adapter",
-                setting,
+                settings,
             }
             .into());
         }
@@ -364,7 +360,7 @@ mod tests {
     #[test]
     fn a_shard_has_one_source_and_is_explained() {
         let error = builder().shard(1, 2).shard_auto().build(&Backend::Cpu).unwrap_err().to_string();
-        assert!(error.starts_with("shard: set by .shard(1, 2) and by .shard_auto()"), "{error}");
+        assert!(error.starts_with("shard: set to rank 1 of 2, and to be taken from"), "{error}");
         let by_hand = builder().shard(1, 2).build(&Backend::Cpu).unwrap();
         assert!(by_hand.explain().contains("\nshard: rank 1 of 2 by .shard(..)\n"), "{}", by_hand.explain());
         assert_eq!((by_hand.shard().rank, by_hand.shard().world, by_hand.len()), (1, 2, 3));

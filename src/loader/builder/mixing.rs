@@ -1,5 +1,6 @@
 //! The settings that a batch transform needs.
 
+use crate::advice::{self, Reason};
 use crate::dataset::{Dataset, Label};
 use crate::error::{Error, Result};
 use crate::plan::DType;
@@ -11,8 +12,8 @@ use crate::transforms::BatchTransform;
 pub(super) fn check(transform: &BatchTransform, dataset: &dyn Dataset, dtype: DType) -> Result<()> {
     transform.validate()?;
     if dtype == DType::U8 && transform.may_blend() {
-        let reason = "MixUp blends floats, but the output is DType::U8; F32 and F16 work, and CutMix with any type";
-        return Err(Error::argument("batch_transform", reason));
+        let reason = Reason::new("MixUp blends floats, but the output has 8-bit numbers, with which CutMix works");
+        return Err(Error::argument("batch_transform", reason.advise(advice::FLOAT_OUTPUT)));
     }
     let mut buffer = Vec::new();
     match dataset.read(0, &mut buffer) {

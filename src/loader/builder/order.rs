@@ -1,6 +1,7 @@
 //! The samples of an epoch and their order: the setters, and which kinds of order go with the other settings.
 
 use super::DataLoaderBuilder;
+use crate::advice::{self, Reason};
 use crate::error::{Error, Result};
 use crate::sampler::{LastBatch, Order, Sampler};
 
@@ -86,16 +87,15 @@ impl DataLoaderBuilder {
     /// Gives the sampler its order.
     pub(super) fn ordered(&self, mut sampler: Sampler) -> Result<Sampler> {
         if self.order.is_none() && self.shuffle && self.dataset.is_remote() {
-            let reason = "not set, but the data set is remote and shuffle(true) would read each image by itself, from all \
-                          over it; choose .order(Order::Blocks { samples: 256, window: 4 }), or .order(Order::Full) to \
-                          have it so";
-            return Err(Error::argument("order", reason));
+            let reason = "not set, but the data set is remote, and shuffling all of it would read each image by itself, from \
+                          all over it";
+            return Err(Error::argument("order", Reason::new(reason).advise(advice::REMOTE_ORDER)));
         }
         let order = self.order.unwrap_or_default();
         if let Some(lanes) = self.lanes {
             if order == Order::Full {
-                let reason = format!("{lanes}, but only .order(Order::Blocks {{ .. }}) has lanes");
-                return Err(Error::argument("lanes", reason));
+                let reason = Reason::new(format!("{lanes}, but only an order of blocks has lanes"));
+                return Err(Error::argument("lanes", reason.advise(advice::SOME_BLOCKS)));
             }
             sampler = sampler.lanes(lanes)?;
         }
@@ -147,7 +147,7 @@ mod tests {
     fn shuffling_remote_data_asks_for_an_order() {
         for remote in [builder(Remote(data())), builder(Remote(data()).repeat(2).unwrap())] {
             let error = remote.clone().shuffle(true).build(&Backend::Cpu).unwrap_err().to_string();
-            assert!(error.starts_with("order: ") && error.contains("shuffle(true)"), "{error}");
+            assert!(error.starts_with("order: ") && error.contains("shuffling all of it"), "{error}");
             for order in [Order::Full, BLOCKS] {
                 remote.clone().shuffle(true).order(order).build(&Backend::Cpu).unwrap();
             }
@@ -159,11 +159,11 @@ mod tests {
     #[test]
     fn lanes_and_weights_go_only_with_their_order() {
         let refused = |builder: DataLoaderBuilder| builder.build(&Backend::Cpu).unwrap_err().to_string();
-        assert!(refused(builder(data()).shuffle(true).lanes(2)).starts_with("lanes: 2, but only .order(Order::Blocks"));
+        assert!(refused(builder(data()).shuffle(true).lanes(2)).starts_with("lanes: 2, but only an order of blocks"));
         assert!(refused(builder(data()).order(Order::Full).lanes(2)).starts_with("lanes: 2, but only"));
         assert!(refused(builder(data()).order(BLOCKS).lanes(4).shard(0, 3)).starts_with("lanes: 4 in world 3"));
         assert!(refused(builder(data()).order(BLOCKS).lanes(0)).starts_with("lanes: 0"));
         let weighted = data().with_weights([1.0; 10]).unwrap();
-        assert!(refused(builder(weighted).order(BLOCKS)).starts_with("order: Order::Blocks has each sample once"));
+        assert!(refused(builder(weighted).order(BLOCKS)).starts_with("order: blocks have each sample once"));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::CachedSample;
 use super::table::Table;
+use crate::advice::Setting;
 use crate::allocate::{Use, product};
 use crate::error::Result;
 use crate::pixels::PixelsRef;
@@ -15,7 +16,7 @@ pub(in crate::loader) struct HostCache {
 }
 
 /// The pixels of a sample in the cache.
-const CACHED: Use = Use { what: "a sample in the cache", setting: "the bytes of the cache" };
+const CACHED: Use = Use { what: "a sample in the cache", settings: &[Setting::CacheBytes] };
 
 /// Bytes of a pixel.
 const PIXEL: u64 = 3;

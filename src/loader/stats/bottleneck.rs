@@ -257,7 +257,7 @@ impl Shares {
         let one_more = self.rate(self.workers + 1.0, 1.0);
         // A setting is better advice than a purchase, as long as there is a core for it.
         if self.usable - self.cpu >= 0.5 && one_more > 1.02 {
-            (reason, change(format!("workers({:.0}), whose waits overlap", self.workers + 1.0), one_more))
+            (reason, change(format!("{:.0} workers, whose waits overlap", self.workers + 1.0), one_more))
         } else {
             let cached = self.rate(self.workers, 1.0 - self.waiting / self.working.max(1e-9));
             (reason, change("samples that are there at once (page cache, a faster disk)".to_owned(), cached))
@@ -392,7 +392,7 @@ impl Stats {
             Resource::Upload => {
                 let (rate, next) = shares.rate_without(resource);
                 let reason = format!("it is in use {} of the time", percent(shares.upload));
-                let what = format!("fewer bytes (DType::F16 or U8, smaller regions), until {next} limits, at most");
+                let what = format!("fewer bytes (batches of f16 or u8, smaller regions), until {next} limits, at most");
                 (reason, change(what, rate))
             }
             Resource::Gpu => {
@@ -430,7 +430,7 @@ impl Stats {
         );
         let one_more = shares.rate(shares.workers + 1.0, 1.0);
         if shares.idle >= 0.5 && one_more > 1.02 {
-            (reason, change(format!("workers({:.0})", shares.workers + 1.0), one_more))
+            (reason, change(format!("{:.0} workers", shares.workers + 1.0), one_more))
         } else {
             let more = Shares { usable: shares.usable + 1.0, ..*shares };
             (reason, change("one more core and worker".to_owned(), more.rate(shares.workers + 1.0, 1.0)))

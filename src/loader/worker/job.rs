@@ -1,6 +1,7 @@
 //! A sample with its parameters and its route, ready to be decoded.
 
 use super::read::{ReadData, ReadSample};
+use crate::advice::{self, Reason};
 use crate::dataset::{PixelFormat, Pixels, SampleData};
 use crate::decode::Probe;
 use crate::error::{Error, Result};
@@ -65,8 +66,8 @@ impl<'a> Content<'a> {
             return Err(Error::argument("semantics", reason));
         }
         if pipeline.plan().input_channels() == 1 && channels != 1 {
-            let reason = format!("the image has {channels} channels, but the data set promises 1 (Dataset::channels)");
-            return Err(Error::argument("channels", reason));
+            let reason = Reason::new(format!("the image has {channels} channels, but the data set promises 1"));
+            return Err(Error::argument("channels", reason.advise(advice::CHANNELS)));
         }
         Ok(content)
     }

@@ -66,14 +66,14 @@ fn orders_of_blocks_go_on_with_their_own_lanes_and_numbers_alone() {
     let state = saved.state(2, 2);
     // Lanes are the world's unless they are set: another world has to name those of the first run.
     let error = refused(&sampler(8, 2).order(blocks).unwrap(), &state);
-    assert_eq!(error, "lanes: the state was saved with 4 lanes, but the loader has 2 lanes; write .lanes(4) to go on");
+    assert_eq!(error, "lanes: the state was saved with 4 lanes, but the loader has 2 lanes; set lanes(4) to go on");
     assert_eq!(sampler(8, 2).lanes(4).unwrap().order(blocks).unwrap().batch_of(&state).unwrap(), 2);
     assert_eq!(sampler(8, 2).lanes(4).unwrap().order(blocks).unwrap().state(2, 2), state);
     let error = refused(&sampler(4, 4), &state);
-    assert!(error.starts_with("order: the state was saved with Order::Blocks { samples: 4, window: 3 }"), "{error}");
-    assert!(error.ends_with("has Order::Full; write .order(Order::Blocks { samples: 4, window: 3 }) to go on"));
+    assert!(error.starts_with("order: the state was saved with blocks of 4 samples in windows of 3"), "{error}");
+    assert!(error.ends_with("has all samples shuffled; set Order::Blocks { samples: 4, window: 3 } to go on"));
     let other = sampler(4, 4).order(Order::Blocks { samples: 4, window: 2 }).unwrap();
-    assert!(refused(&other, &state).contains("but the loader has Order::Blocks { samples: 4, window: 2 }"));
+    assert!(refused(&other, &state).contains("but the loader has blocks of 4 samples in windows of 2"));
     let error = refused(&saved.clone().shuffle(false), &state);
     assert!(error.starts_with("shuffle: ") && error.contains("this one is in the order of the data set"), "{error}");
     let runs = saved.clone().shuffle(false).state(2, 2);
@@ -91,7 +91,7 @@ fn other_settings_are_refused_by_name() {
         (sampler(8, 5), "shard: ", "global batches of 16; the nearest begin at 40 (batch 1) and 80 (batch 2)"),
         (sampler(8, 5), "shard: ", "choose a world that divides 48, such as 4,"),
         (sampler(10, 2), "batch_size: ", "no batch of 10 samples in world 2 begins at position 48"),
-        (sampler(10, 2), "batch_size: ", "batch_size(8), which makes the global batches of the state"),
+        (sampler(10, 2), "batch_size: ", "batches of 8 make the global batches of the state; choose batch_size(8)"),
         (sampler(10, 2), "batch_size: ", "the nearest begin at 40 (batch 2) and 60 (batch 3)"),
         (sampler(7, 3), "batch_size: ", "choose batch_size(4)"),
         (sampler(8, 2).shuffle(false), "shuffle: ", "an epoch shuffled, this one is in the order of the data set"),

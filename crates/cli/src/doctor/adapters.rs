@@ -1,5 +1,6 @@
 //! Lists the adapters, and explains which one gpufeed takes on this machine.
 
+use crate::error_text;
 use gpufeed::wgpu::{self, Features, Limits};
 use gpufeed::{ADAPTER_VARIABLE, Backend, Gpu};
 use serde::Serialize;
@@ -116,7 +117,7 @@ impl Adapter {
             name: info.name,
             compute_shaders: number.is_some(),
             opens: matches!(opened, Some(Ok(_))),
-            error: opened.and_then(Result::err).map(|error| error.to_string()),
+            error: opened.and_then(Result::err).map(|error| error_text::describe(&error)),
             upload,
             limits: limits(&adapter.limits()),
             features: features(adapter.features()),
@@ -193,12 +194,12 @@ fn named_adapter() -> Option<String> {
 fn path(auto: &gpufeed::Result<Backend>, adapters: &[Adapter]) -> Path {
     let taken = adapters.iter().find(|adapter| adapter.taken);
     let why = match auto {
-        Err(error) => format!("Backend::auto() fails: {error}"),
+        Err(error) => format!("backend auto fails: {}", error_text::describe(error)),
         Ok(Backend::Gpu(gpu)) => {
             let because = taken.map_or_else(String::new, |adapter| format!(": {}", adapter.why));
-            format!("Backend::auto() takes {}{because}", gpu.info().name)
+            format!("backend auto takes {}{because}", gpu.info().name)
         }
-        Ok(_) => format!("Backend::auto() takes the CPU: {}", why_cpu(adapters, named_adapter())),
+        Ok(_) => format!("backend auto takes the CPU: {}", why_cpu(adapters, named_adapter())),
     };
     let (backend, executor, upload) = match auto {
         Err(_) => (None, None, None),

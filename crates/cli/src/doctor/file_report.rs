@@ -1,5 +1,6 @@
 //! The facts about a file, and the verdict and findings that follow from them.
 
+use crate::error_text;
 use gpufeed::decode::jpeg_has_end;
 use gpufeed::{Error, ErrorKind};
 use serde::Serialize;
@@ -80,13 +81,13 @@ impl FileReport {
         let (verdict, reason) = match error.kind() {
             ErrorKind::TooManyPixels { width, height, max_pixels } => {
                 (self.width, self.height) = (Some(*width), Some(*height));
-                (Verdict::TooLarge, format!("declares {width}x{height} pixels, more than max_pixels = {max_pixels}"))
+                (Verdict::TooLarge, format!("declares {width}x{height} pixels, more than {max_pixels}"))
             }
             ErrorKind::TooMuchMemory { width, height, .. } => {
                 (self.width, self.height) = (Some((*width).into()), Some((*height).into()));
-                (Verdict::TooLarge, error.to_string())
+                (Verdict::TooLarge, error_text::describe(error))
             }
-            ErrorKind::NoMemory { .. } => (Verdict::TooLarge, error.to_string()),
+            ErrorKind::NoMemory { .. } => (Verdict::TooLarge, error_text::describe(error)),
             // The end marker is present, so the data before it are damaged, not cut.
             ErrorKind::TruncatedImage { reason, .. } if self.jpeg.is_some() && jpeg_has_end(bytes) => {
                 (Verdict::Corrupt, reason.clone())
@@ -102,7 +103,7 @@ impl FileReport {
                 (Verdict::Unsupported, reason.clone())
             }
             ErrorKind::Decode { reason, .. } => (Verdict::Corrupt, reason.clone()),
-            _ => (Verdict::Corrupt, error.to_string()),
+            _ => (Verdict::Corrupt, error_text::describe(error)),
         };
         self.refuse(verdict, reason);
     }

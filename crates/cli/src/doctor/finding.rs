@@ -111,43 +111,45 @@ impl Finding {
     pub(super) fn advice(self) -> &'static str {
         match self {
             Finding::NotAnImageFolder => {
-                "ImageFolder::open refuses the folder for the reason above: give each class a folder of its own, or read the files with a Dataset of yours"
+                "a folder of classes is refused for the reason above: give each class a folder of its own, or read the files with a data set of yours"
             }
             Finding::Truncated => {
-                "OnError::Skip, the default, replaces and counts them; Truncated::Fill keeps what there is of those marked so; better fetch them again"
+                "a loader replaces and counts them by default; one that fills truncated images keeps what there is of those marked so; better fetch them again"
             }
             Finding::Corrupt => {
-                "OnError::Skip, the default, replaces and counts them; Truncated::Fill keeps those marked so, with damaged pixels; better fetch them again or delete them"
+                "a loader replaces and counts them by default; one that fills truncated images keeps those marked so, with damaged pixels; better fetch them again or delete them"
             }
             Finding::TooLarge => {
-                "raise max_pixels (DecodeOptions, --max-pixels here) if they are real, and max_decode_bytes to what is said of them: each worker takes 4 bytes a pixel for a PNG, 5 to 8 for a JPEG in one scan, 7 to 17 for a progressive one, 4 more for a turned one, up to 12 for other formats of 8 bits a sample and more for deeper ones; otherwise delete them: a header can declare any size"
+                "raise max_pixels (--max-pixels here) if they are real, and max_decode_bytes to what is said of them: each worker takes 4 bytes a pixel for a PNG, 5 to 8 for a JPEG in one scan, 7 to 17 for a progressive one, 4 more for a turned one, up to 12 for other formats of 8 bits a sample and more for deeper ones; otherwise delete them: a header can declare any size"
             }
-            Finding::Unsupported => "OnError::Skip passes them over; convert them to baseline JPEG, PNG or WebP",
+            Finding::Unsupported => {
+                "a loader replaces and counts them by default; convert them to baseline JPEG, PNG or WebP"
+            }
             Finding::Unreadable => "mend permissions or links; a loader counts them as failures",
             Finding::Empty => "delete them or fetch them again; a loader counts them as failures",
             Finding::NoImage => "delete or rename them; a loader counts those in a class as failures",
             Finding::Panicked => {
-                "gpufeed goes on (OnError::Skip); delete them, and please report them: it is a decoder's bug"
+                "gpufeed goes on without them; delete them, and please report them: it is a decoder's bug"
             }
             Finding::WrongExtension => {
                 "gpufeed goes by the bytes, so they work; rename them for programs that go by the name"
             }
             Finding::PassedOver => {
-                "images that ImageFolder does not take: rename them, move them into a class folder, or name their extension with ImageFolder::builder().extensions([...])"
+                "images that a folder's data set does not take: rename them, move them into a class folder, or name their ending where the folder is opened"
             }
             Finding::Duplicate => {
                 "the same bytes several times: these images weigh more in an epoch, and between training and evaluation they leak; keep one of each"
             }
             Finding::AcrossClasses => "the same image with two labels: find out which is right",
             Finding::EmptyClass => {
-                "ImageFolder::open refuses them unless ImageFolder::builder().allow_empty(true); delete the folder if the class does not exist, but its removal renumbers those after it"
+                "the data set is refused for them unless empty classes are allowed where it is opened; delete the folder if the class does not exist, but its removal renumbers those after it"
             }
-            Finding::UnreadableFolder => "ImageFolder::open fails on them: mend their permissions",
+            Finding::UnreadableFolder => "the data set is refused for them: mend their permissions",
             Finding::LinkLoop => {
-                "ImageFolder follows none twice, other programs may; delete the link, for what lies behind it counts twice"
+                "gpufeed follows none twice, other programs may; delete the link, for what lies behind it counts twice"
             }
             Finding::Turned => {
-                "gpufeed turns them upright; torchvision's default loader does not: .exif(Orientation::Ignore) gives its pixels"
+                "gpufeed turns them upright; torchvision's default loader does not, nor does gpufeed where it is told to ignore EXIF"
             }
             Finding::Cmyk => {
                 "converted as Pillow converts them, without colour profiles; convert them to RGB if colours matter"

@@ -1,5 +1,6 @@
 //! Inspects files: recognises each by its first bytes and decodes all of it.
 
+use crate::error_text;
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -69,9 +70,9 @@ impl Inspector {
             _ if self.unreachable.get().is_some() => return,
             (Some(data), Some(index)) => read_sample(&**data, index, &mut worker.bytes, report).map_err(|error| {
                 if is_network_failure(&error) {
-                    let _ = self.unreachable.set(error.to_string());
+                    let _ = self.unreachable.set(error_text::describe(&error));
                 }
-                error.to_string()
+                error_text::describe(&error)
             }),
             _ => self.read(&entry.path, &mut worker.bytes, report).map_err(|error| error.to_string()),
         };
@@ -137,7 +138,7 @@ impl Inspector {
             options.truncated = Truncated::Fill;
             let filled = self.decode_whole(bytes, &found, &options, &mut worker.scratch);
             report.fill_keeps = Some(filled.is_ok());
-            report.fill_error = filled.err().map(|error| error.to_string());
+            report.fill_error = filled.err().map(|error| error_text::describe(&error));
         }
     }
 

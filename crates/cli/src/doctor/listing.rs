@@ -1,5 +1,6 @@
 //! Lists what is to be inspected: the files of a folder, or the samples of another data set.
 
+use crate::error_text;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -195,7 +196,7 @@ fn classify(
                     entry.class = Some(class.to_string_lossy().into_owned());
                 }
             }
-            Ok(Some(error.to_string()))
+            Ok(Some(error_text::describe(&error)))
         }
     }
 }

@@ -114,7 +114,7 @@ fn render_nodes() -> Vec<RenderNode> {
 
 /// The variables that gpufeed, wgpu 30 or a driver reads, and their effects.
 const VARIABLES: [(&str, &str); 24] = [
-    ("GPUFEED_ADAPTER", "chooses what Backend::auto() takes: cpu, a number, or part of an adapter's name"),
+    ("GPUFEED_ADAPTER", "chooses what backend auto takes: cpu, a number, or part of an adapter's name"),
     ("WGPU_BACKEND", "only adapters of these APIs are looked for"),
     ("WGPU_DEBUG", "debug information in shaders, validation: slower"),
     ("WGPU_VALIDATION", "the APIs' validation layers: slower if 1"),

@@ -33,7 +33,7 @@ pub(super) fn folder(out: &mut impl Write, summary: &Summary, list: bool) -> io:
         accepted.samples, accepted.usable
     )?;
     if let Some(error) = &accepted.error {
-        writeln!(out, "ImageFolder::open refuses the folder: {}", Shown(error))?;
+        writeln!(out, "the folder is refused: {}", Shown(error))?;
     }
     classes(out, summary)?;
     let mut params = summary.histograms.iter().filter(|histogram| !histogram.bars.is_empty());
@@ -101,7 +101,7 @@ fn files(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     for file in summary.files.iter().filter(|file| !(file.findings.is_empty() && file.notes.is_empty())) {
         let kinds: Vec<String> = file.findings.iter().chain(&file.notes).map(|&found| kind(found)).collect();
         let reason = file.reason.as_ref().map_or_else(String::new, |reason| format!(": {}", Shown(reason)));
-        let fill = if file.fill_keeps == Some(true) { " (Truncated::Fill keeps it)" } else { "" };
+        let fill = if file.fill_keeps == Some(true) { " (a loader that fills truncated images keeps it)" } else { "" };
         let format = match file.format {
             Some(format) if file.findings.contains(&Finding::WrongExtension) => format!(" (is {format})"),
             _ => String::new(),
@@ -141,7 +141,7 @@ fn advice(out: &mut impl Write, summary: &Summary, list: bool) -> io::Result<()>
     }
     let kept = summary.files.iter().filter(|file| file.fill_keeps == Some(true)).count();
     if kept > 0 {
-        writeln!(out, "  Truncated::Fill would keep {kept} of those that do not decode.")?;
+        writeln!(out, "  A loader that fills truncated images would keep {kept} of those that do not decode.")?;
     }
     if list || summary.findings.is_empty() { Ok(()) } else { writeln!(out, "  --list names each file.") }
 }

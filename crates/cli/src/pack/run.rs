@@ -5,6 +5,7 @@ use super::journal::{Progress, Skipped};
 use super::recode::{Packed, Recoding, Treatment};
 use super::workers::Workers;
 use crate::dataset::NamedDataset;
+use crate::error_text;
 use gpufeed::Dataset;
 use gpufeed::internals::InOrder;
 use indicatif::ProgressBar;
@@ -124,7 +125,7 @@ impl<'a> Run<'a> {
             let next = first..end.min(first + step);
             let packed = self.workers.map(next, |recoder, index| recoder.pack(data, index, recoding));
             for (index, sample) in (first..).zip(packed) {
-                let sample = sample.map_err(|error| error.to_string())?;
+                let sample = sample.map_err(|error| error_text::describe_any(&*error))?;
                 self.totals.add(data, index, &sample);
                 match &sample.treatment {
                     Treatment::Unreadable(reason) => {

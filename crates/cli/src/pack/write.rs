@@ -9,6 +9,7 @@ use super::run::{Prepared, Run, Totals};
 use super::shards::{self, ShardWriter};
 use super::workers::Workers;
 use crate::dataset::NamedDataset;
+use crate::error_text;
 use gpufeed::Dataset as _;
 use gpufeed::dataset::TarShards;
 use indicatif::ProgressBar;
@@ -150,8 +151,8 @@ fn write_lmdb(
                 writer.commit()
             });
             put.map_err(|error| match error.kind() {
-                gpufeed::ErrorKind::Io { .. } => resumable(error.to_string()),
-                _ => error.to_string(),
+                gpufeed::ErrorKind::Io { .. } => resumable(error_text::describe(&error)),
+                _ => error_text::describe(&error),
             })
         }
         Prepared::Skipped(skipped) => journal.skip(skipped).map_err(resumable),

@@ -1,7 +1,6 @@
 //! The part of this process by the variables that Slurm, Kubernetes and the launchers of many processes set.
 
 use super::{MOST_PARTS, PartNumber};
-use gpufeed::internals::SHARD_BY_HAND;
 use gpufeed::{ErrorKind, Shard};
 use std::ffi::OsString;
 
@@ -36,7 +35,7 @@ pub(super) fn part(
     let task_or_index = (number(TASK)?, number(INDEX)?);
     let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
     let shard = Shard::of_variables(text).map_err(|error| match error.kind() {
-        ErrorKind::Argument { reason, .. } => reason.replace(SHARD_BY_HAND, "--part I/N says which part"),
+        ErrorKind::Argument { reason, .. } => format!("{reason}; --part I/N says which part"),
         _ => error.to_string(),
     })?;
     if let (Some(part), _) | (_, Some(part)) = task_or_index

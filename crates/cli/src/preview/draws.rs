@@ -87,11 +87,11 @@ impl Rows {
         };
         let done = self.original(index, &mut row).and_then(|()| self.draw(epochs, &mut row));
         if let Err(error) = done {
-            row.error = Some(match error.into_kind() {
+            row.error = Some(match error.kind() {
                 // The row names the sample.
-                ErrorKind::Sample { source, .. } => error_text::describe(&source),
-                kind @ (ErrorKind::Device { .. } | ErrorKind::OutOfMemory { .. }) => return Err(kind.into()),
-                kind => error_text::describe(&kind.into()),
+                ErrorKind::Sample { source, .. } => error_text::describe(source),
+                ErrorKind::Device { .. } | ErrorKind::OutOfMemory { .. } => return Err(error),
+                _ => error_text::describe(&error),
             });
         }
         Ok(row)

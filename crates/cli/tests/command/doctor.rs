@@ -163,13 +163,13 @@ fn each_problem_is_found_named_and_counted() {
 
     let shown = text(&doctor(&[root.path().to_str().unwrap(), "--list"]));
     for line in [
-        "cat/cut.jpg: truncated: no end-of-image marker (Truncated::Fill keeps it)",
-        "cat/progressive.jpg: corrupt: a scan is damaged or cut (Truncated::Fill keeps it)",
-        "cat/mended.jpg: corrupt: the scan is damaged or cut (Truncated::Fill keeps it)",
+        "cat/cut.jpg: truncated: no end-of-image marker (a loader that fills truncated images keeps it)",
+        "cat/progressive.jpg: corrupt: a scan is damaged or cut (a loader that fills truncated images keeps it)",
+        "cat/mended.jpg: corrupt: the scan is damaged or cut (a loader that fills truncated images keeps it)",
         "cat/really.jpg: wrong extension (is PNG)",
         "dog/turned.jpg: turned by EXIF",
         "dog/arithmetic.jpg: unsupported: arithmetic coding is not supported",
-        "dog/forged.jpg: too large: declares 65535x65535 pixels, more than max_pixels = 268435456",
+        "dog/forged.jpg: too large: declares 65535x65535 pixels, more than 268435456",
         "loose.jpg: passed over",
         "none: empty class",
         "the same bytes: cat/again/copy.jpg, cat/good.jpg, dog/copy.jpg",

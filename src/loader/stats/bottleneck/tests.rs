@@ -133,7 +133,7 @@ fn predictions_are_what_the_model_then_gives() {
         let before = model.rate();
         let change = limit(&model).1.change.unwrap();
         model.workers += 1;
-        assert!(change.what.starts_with(&format!("workers({})", model.workers)), "{}", change.what);
+        assert!(change.what.starts_with(&format!("{} workers", model.workers)), "{}", change.what);
         let gain = model.rate() / before - 1.0;
         assert!((change.gain - gain).abs() < 0.02, "{}: predicted {:.3}, then {gain:.3}", change.what, change.gain);
     }
@@ -267,7 +267,7 @@ fn cores_that_others_use_are_not_idle() {
 
     let free = beside_others(0.0).bottleneck();
     assert!(free.reason.ends_with("1.0 of 2 cores idle"), "{free}");
-    assert!(free.change.as_ref().is_some_and(|change| change.what == "workers(2)" && change.gain > 0.9), "{free}");
+    assert!(free.change.as_ref().is_some_and(|change| change.what == "2 workers" && change.gain > 0.9), "{free}");
     // If the system does not count idle time, every core that this process does not use counts as idle.
     let unknown = Model { work: 0.01, ..FREE }.stats().bottleneck();
     assert_eq!((unknown.change, unknown.reason), (free.change, free.reason));
@@ -300,5 +300,5 @@ fn who_waits_for_samples_finds_a_core_among_busy_ones() {
     stats.watched = stats.running;
     stats.idle = Some(Duration::ZERO);
     let change = stats.bottleneck().change.unwrap();
-    assert!(change.what.starts_with("workers(2)") && change.gain > 0.9, "{change:?}");
+    assert!(change.what.starts_with("2 workers") && change.gain > 0.9, "{change:?}");
 }

@@ -14,15 +14,6 @@ pub(crate) fn resource_name(resource: Resource) -> String {
     format!("{resource:?}").to_lowercase()
 }
 
-/// Words a change of the loader's settings as one of the command's options.
-fn option_for(change: &str) -> String {
-    let text = change.replace("DType::F16 or U8", "dtype = \"F16\" or \"U8\" in the recipe");
-    match text.strip_prefix("workers(").and_then(|rest| rest.split_once(')')) {
-        Some((workers, rest)) => format!("--workers {workers}{rest}"),
-        None => text,
-    }
-}
-
 fn share(time: Duration, of: Duration, threads: usize) -> f64 {
     time.as_secs_f64() / (of.as_secs_f64() * threads.max(1) as f64).max(1e-9)
 }
@@ -113,7 +104,7 @@ impl Interval {
         Bottleneck {
             resource: found.resource.map(resource_name),
             verdict: found.reason.clone(),
-            change: found.change.as_ref().map(|change| option_for(&change.what)),
+            change: found.change.as_ref().map(|change| change.what.clone()),
             predicted_gain: found.change.as_ref().map(|change| change.gain),
             refuted: None,
             utilisation: found.utilisation.iter().map(|&(resource, share)| (resource_name(resource), share)).collect(),
@@ -132,25 +123,5 @@ impl Interval {
     pub(crate) fn service(&self, stage: Stage) -> Option<f64> {
         let row = self.stats.stages.iter().find(|row| row.stage == stage && row.items > 0)?;
         Some(row.busy.as_secs_f64() / row.items as f64)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::option_for;
-
-    #[test]
-    fn changes_are_worded_as_options() {
-        for (change, expected) in [
-            ("workers(3)", "--workers 3"),
-            ("workers(2), whose waits overlap", "--workers 2, whose waits overlap"),
-            ("one more core and worker", "one more core and worker"),
-            (
-                "fewer bytes (DType::F16 or U8, smaller)",
-                "fewer bytes (dtype = \"F16\" or \"U8\" in the recipe, smaller)",
-            ),
-        ] {
-            assert_eq!(option_for(change), expected);
-        }
     }
 }

@@ -1,0 +1,379 @@
+//! Advice in errors as data: which settings change an error, and how Rust, the command and Python write them.
+//!
+//! The sentence of an [`Error`](crate::Error) states facts. What its reader can set stands beside it, as [`Advice`]: the
+//! library's own text names the methods of its builders, the command its flags and keys of recipes, the Python package its
+//! keywords. A [`Language`] is one of these.
+
+mod pieces;
+
+#[doc(hidden)] // for tests that show all advice in each language
+pub use pieces::every_piece;
+pub(crate) use pieces::*;
+
+use std::borrow::Cow;
+use std::fmt;
+
+macro_rules! settings {
+    ($($(#[$doc:meta])* $name:ident = $rust:literal,)*) => {
+        /// A setting that advice names, whichever language sets it. Settings of data sets have the name of their format.
+        ///
+        /// ```
+        /// use gpufeed::advice::Setting;
+        ///
+        /// assert_eq!(Setting::BatchSize.in_rust(), "batch_size");
+        /// assert_eq!(Setting::TarExtensions.in_rust(), "TarShardsBuilder::extensions");
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Setting {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Setting {
+            /// All settings that advice names.
+            pub const ALL: &[Setting] = &[$(Setting::$name),*];
+
+            /// The words for the setting in Rust: a method, or what it is for.
+            pub const fn in_rust(self) -> &'static str {
+                match self {
+                    $(Setting::$name => $rust,)*
+                }
+            }
+        }
+    };
+}
+
+settings! {
+    /// The samples of a batch.
+    BatchSize = "batch_size",
+    /// The batches that wait for the caller.
+    QueueDepth = "queue_depth",
+    /// The images that a batch has of each sample.
+    Views = "views",
+    /// The threads that decode.
+    Workers = "workers",
+    /// The bytes of a staging slot.
+    SlotBytes = "slot_bytes",
+    /// The bytes that a loader may take.
+    MemoryBudget = "memory_budget",
+    /// The batches that a program holds.
+    HeldBatches = "drop batches earlier",
+    /// The size of the images that a list of transforms makes.
+    OutputSize = "the output size",
+    /// The sizes of images on their way through a list of transforms.
+    ListSizes = "the sizes in the list of transforms",
+    /// The images that a call gives at once.
+    ImagesAtOnce = "the number of images given at once",
+    /// The kind of the epochs' order.
+    Order = "order",
+    /// The lanes of an order of blocks.
+    Lanes = "lanes",
+    /// The rank of this process, and the number of ranks.
+    Shard = ".shard(rank, world)",
+    /// The treatment of an epoch's last batch.
+    LastBatch = "last_batch",
+    /// The GPU or the CPU.
+    Backend = "Backend",
+    /// What augments: shaders or native code.
+    Execute = "Execute",
+    /// The type of a batch's numbers.
+    DType = "DType",
+    /// The arithmetic of the operators.
+    Semantics = "Semantics",
+    /// The bytes of the cache.
+    CacheBytes = "the bytes of the cache",
+    /// Decoding at a smaller scale.
+    ScaledDecode = "scaled_decode",
+    /// The treatment of images whose file ends early.
+    Truncated = "Truncated",
+    /// The treatment of samples that fail.
+    OnError = "on_error",
+    /// The most pixels of an image.
+    MaxPixels = "max_pixels",
+    /// The most memory that decoding an image may take.
+    MaxDecodeBytes = "max_decode_bytes",
+    /// The most bytes of an image's file.
+    MaxFileBytes = "max_file_bytes",
+    /// Where seek indexes are kept.
+    SeekIndexes = "SeekIndexes",
+    /// The classes of soft labels.
+    NumClasses = "num_classes",
+    /// The channels that a data set promises.
+    Channels = "Dataset::channels",
+    /// The labels of a batch, whatever they are.
+    BatchLabels = "Batch::labels()",
+    /// The call that completes an LMDB.
+    LmdbFinish = "LmdbWriter::finish",
+    /// The layout of an LMDB's keys.
+    LmdbLayout = "LmdbBuilder::layout",
+    /// Whether samples of an LMDB may lack a label.
+    LmdbAllowUnlabelled = "LmdbBuilder::allow_unlabelled",
+    /// The endings of images in tar shards.
+    TarExtensions = "TarShardsBuilder::extensions",
+    /// Whether texts in tar shards are labels.
+    TarTextLabels = "TarShardsBuilder::text_labels",
+    /// Whether samples of tar shards may lack a label.
+    TarAllowUnlabelled = "TarShardsBuilder::allow_unlabelled",
+    /// The names of the classes of tar shards.
+    TarClasses = "TarShardsBuilder::classes",
+    /// The names of the classes of Parquet files.
+    ParquetClasses = "ParquetBuilder::classes",
+    /// The split of Parquet files.
+    ParquetSplit = "ParquetBuilder::split",
+    /// The column of labels of Parquet files.
+    ParquetLabelColumn = "ParquetBuilder::label_column",
+    /// Whether rows of Parquet files may lack a label.
+    ParquetAllowUnlabelled = "ParquetBuilder::allow_unlabelled",
+    /// The most bytes of a page of Parquet files.
+    ParquetMaxPageBytes = "max_page_bytes",
+    /// Whether a folder's images have no classes.
+    FolderUnlabelled = "ImageFolder::builder().unlabelled",
+    /// Whether class folders may be empty.
+    FolderAllowEmpty = "ImageFolder::builder().allow_empty",
+    /// Whether the labels of a list are names.
+    ListClassNames = "ImageList::builder().class_names",
+    /// The columns of labels of a list.
+    ListLabelColumns = "ImageList::builder().label_columns",
+    /// The character between the columns of a list.
+    ListDelimiter = "ImageList::builder().delimiter",
+    /// Whether the first line of a list names its columns.
+    ListHeader = "ImageList::builder().header",
+    /// The part of EMNIST.
+    EmnistPart = "Idx::emnist",
+    /// The names of a NumPy archive's arrays.
+    NumpyArrays = "Numpy::new().npz(path, images, labels)",
+    /// Where channels stand in arrays.
+    ArraysLayout = "Numpy::new().layout",
+}
+
+/// The value that advice gives a setting.
+///
+/// ```
+/// use gpufeed::advice::{Setting, Value, in_rust};
+///
+/// assert_eq!(in_rust(Setting::ScaledDecode, Some(Value::Flag(true))), "scaled_decode(true)");
+/// let fill = Value::Word { rust: "Truncated::Fill", word: "fill" };
+/// assert_eq!(in_rust(Setting::Truncated, Some(fill)), "Truncated::Fill");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Value {
+    /// A switch that is on or off.
+    Flag(bool),
+    /// A number of samples, bytes or threads.
+    Number(u64),
+    /// One of several words: as Rust has it, and the plain word.
+    Word {
+        /// A variant or a call in Rust.
+        rust: &'static str,
+        /// The word as settings in text have it.
+        word: &'static str,
+    },
+    /// [`Order::Blocks`](crate::Order::Blocks) with these numbers.
+    Blocks {
+        /// The samples of a block.
+        samples: u64,
+        /// The blocks of a window.
+        window: u64,
+    },
+    /// [`Order::Blocks`](crate::Order::Blocks) with any numbers.
+    AnyBlocks,
+}
+
+/// How Rust writes a setting, or a setting and its value.
+pub fn in_rust(setting: Setting, value: Option<Value>) -> Cow<'static, str> {
+    let name = setting.in_rust();
+    match value {
+        None => name.into(),
+        Some(Value::Flag(flag)) => format!("{name}({flag})").into(),
+        Some(Value::Number(number)) => format!("{name}({number})").into(),
+        Some(Value::Word { rust, .. }) => rust.into(),
+        Some(Value::Blocks { samples, window }) => {
+            format!("Order::Blocks {{ samples: {samples}, window: {window} }}").into()
+        }
+        Some(Value::AnyBlocks) => "Order::Blocks { .. }".into(),
+    }
+}
+
+/// A language in which settings are written: the command's flags, Python's keywords.
+///
+/// ```
+/// use gpufeed::advice::{Language, Setting, Value};
+/// use gpufeed::{Error, ErrorKind};
+/// use std::borrow::Cow;
+///
+/// struct Toml;
+///
+/// impl Language for Toml {
+///     fn argument(&self, name: &'static str) -> Cow<'static, str> {
+///         name.into()
+///     }
+///
+///     fn setting(&self, setting: Setting, _value: Option<Value>) -> Option<Cow<'static, str>> {
+///         (setting == Setting::MaxPixels).then(|| "max-pixels".into())
+///     }
+/// }
+///
+/// let error = Error::from(ErrorKind::TooManyPixels { width: 9, height: 9, max_pixels: 80 });
+/// assert!(error.in_words_of(&Toml).ends_with("; raise max-pixels"));
+/// assert!(error.to_string().ends_with("; raise max_pixels"));
+/// ```
+pub trait Language {
+    /// The name of the argument that an [`ErrorKind::Argument`](crate::ErrorKind::Argument) is about; `name` is Rust's.
+    fn argument(&self, name: &'static str) -> Cow<'static, str>;
+
+    /// A setting, or a setting and its value, inside a sentence. `None` if the language cannot set it: the advice is then
+    /// left out.
+    fn setting(&self, setting: Setting, value: Option<Value>) -> Option<Cow<'static, str>>;
+}
+
+/// The library's own language.
+pub(crate) struct Rust;
+
+impl Language for Rust {
+    fn argument(&self, name: &'static str) -> Cow<'static, str> {
+        name.into()
+    }
+
+    fn setting(&self, setting: Setting, value: Option<Value>) -> Option<Cow<'static, str>> {
+        Some(in_rust(setting, value))
+    }
+}
+
+/// Something to set so that an error goes away: a phrase, and the settings in it.
+///
+/// ```
+/// use gpufeed::{Error, ErrorKind};
+///
+/// let error = Error::from(ErrorKind::TruncatedImage { format: "JPEG", reason: "no end".into() });
+/// let advice: Vec<String> = error.advice().iter().map(|advice| advice.to_string()).collect();
+/// assert_eq!(advice, ["Truncated::Fill accepts such images"]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    phrase: &'static str,
+    settings: Cow<'static, [(Setting, Option<Value>)]>,
+}
+
+/// In a phrase, the place of a setting; there are as many as settings.
+const ONE: &str = "{}";
+
+/// In a phrase, the place of those of its settings that the reader's language has.
+const SOME: &str = "{..}";
+
+impl Advice {
+    const fn new(phrase: &'static str, settings: &'static [(Setting, Option<Value>)]) -> Advice {
+        Advice { phrase, settings: Cow::Borrowed(settings) }
+    }
+
+    fn of(phrase: &'static str, settings: Vec<(Setting, Option<Value>)>) -> Advice {
+        Advice { phrase, settings: Cow::Owned(settings) }
+    }
+
+    /// The phrase in the words of a language; `None` if it cannot set what the advice is about.
+    pub fn in_words_of(&self, language: &dyn Language) -> Option<String> {
+        let mut names = self.settings.iter().map(|(setting, value)| language.setting(*setting, *value));
+        if let Some((before, after)) = self.phrase.split_once(SOME) {
+            let mut known: Vec<_> = names.flatten().collect();
+            known.dedup();
+            let last = known.pop()?;
+            let list = if known.is_empty() { last } else { format!("{} or {last}", known.join(", ")).into() };
+            return Some(format!("{before}{list}{after}"));
+        }
+        let mut text = String::new();
+        let mut parts = self.phrase.split(ONE);
+        text += parts.next().unwrap_or_default();
+        for part in parts {
+            text += &names.next().flatten()?;
+            text += part;
+        }
+        Some(text)
+    }
+}
+
+/// In Rust's words.
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_words_of(&Rust).unwrap_or_default())
+    }
+}
+
+/// The reason of an error, and its advice.
+#[derive(Clone, Debug)]
+pub(crate) struct Reason {
+    pub(crate) text: String,
+    pub(crate) advice: Vec<Advice>,
+}
+
+impl Reason {
+    pub(crate) fn new(text: impl Into<String>) -> Reason {
+        Reason { text: text.into(), advice: Vec::new() }
+    }
+
+    /// Puts words before the text.
+    pub(crate) fn after(mut self, words: &str) -> Reason {
+        self.text.insert_str(0, words);
+        self
+    }
+
+    pub(crate) fn advise(mut self, advice: Advice) -> Reason {
+        self.advice.push(advice);
+        self
+    }
+}
+
+impl From<String> for Reason {
+    fn from(text: String) -> Self {
+        Reason::new(text)
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Self {
+        Reason::new(text)
+    }
+}
+
+/// The facts of an error, followed by its advice in the words of a language.
+///
+/// ```
+/// use gpufeed::advice::{Language, Setting, Value, advised};
+/// use gpufeed::{Error, ErrorKind};
+/// use std::borrow::Cow;
+///
+/// struct Nothing;
+///
+/// impl Language for Nothing {
+///     fn argument(&self, name: &'static str) -> Cow<'static, str> {
+///         name.into()
+///     }
+///
+///     fn setting(&self, _: Setting, _: Option<Value>) -> Option<Cow<'static, str>> {
+///         None
+///     }
+/// }
+///
+/// let error = Error::from(ErrorKind::TruncatedImage { format: "JPEG", reason: "no end".into() });
+/// assert_eq!(advised("it is cut", error.advice(), &Nothing), "it is cut");
+/// ```
+pub fn advised(facts: &str, advice: &[Advice], language: &dyn Language) -> String {
+    let mut text = facts.to_owned();
+    for phrase in advice.iter().filter_map(|advice| advice.in_words_of(language)) {
+        text += "; ";
+        text += &phrase;
+    }
+    text
+}
+
+/// The text alone: an [`Error`](crate::Error) that holds the reason shows its advice.
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// As the source of an [`std::io::Error`], whose advice an [`ErrorKind::Io`](crate::ErrorKind::Io) takes over.
+impl std::error::Error for Reason {}
+
+#[cfg(test)]
+mod tests;
