@@ -196,7 +196,7 @@ impl Default for LoaderSettings {
 pub enum ShardChoice {
     /// The variables of torchrun, Open MPI, MPICH or Slurm, as [`Shard::auto`](crate::Shard::auto) finds them.
     Auto,
-    /// The caller.
+    /// The caller, by these numbers.
     ByHand {
         /// This process's number, from 0 on.
         rank: usize,
