@@ -245,12 +245,8 @@ impl LoaderSettings {
 
     /// The part of the settings that decoders read.
     pub(super) fn decode(&self) -> DecodeOptions {
-        let mut options = DecodeOptions::default();
-        options.exif = self.exif;
-        options.truncated = self.truncated;
-        options.max_pixels = self.max_pixels;
-        options.max_decode_bytes = self.max_decode_bytes;
-        options
+        let LoaderSettings { exif, truncated, max_pixels, max_decode_bytes, .. } = *self;
+        DecodeOptions { exif, truncated, max_pixels, max_decode_bytes }
     }
 }
 

@@ -163,8 +163,7 @@ fn errors_of_files_name_the_line_and_the_key() {
     ];
     assert_eq!(both[0], both[1]);
     assert_eq!((both[0].order, both[0].seed), (Some(Order::Blocks { samples: 8, window: 64 }), 0));
-    let mut base = LoaderSettings::default();
-    base.seed = 7;
+    let base = read(json!({ "seed": 7 })).unwrap();
     fs::write(root.path().join("c.toml"), "shuffle = true\n").unwrap();
     let updated = base.updated(root.path().join("c.toml")).unwrap();
     assert_eq!((updated.seed, updated.shuffle), (7, true));

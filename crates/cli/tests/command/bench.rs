@@ -328,8 +328,8 @@ fn caches_and_other_formats_of_data() {
 fn a_file_has_the_settings_of_the_loaders() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("run.toml");
-    let text = "batch_size = 8\nworkers = 1\ncache = \"host:64M\"\ndtype = \"float16\"\nviews = 2\n";
-    std::fs::write(&file, text).expect("a file");
+    let content = "batch_size = 8\nworkers = 1\ncache = \"host:64M\"\ndtype = \"float16\"\nviews = 2\n";
+    std::fs::write(&file, content).expect("a file");
     let file = file.to_str().expect("UTF-8");
     let run = ["--quick", "--backend", "cpu", "--seconds", "0.2", "--settings", file];
     let report = report(&run);
