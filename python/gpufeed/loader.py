@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
-import numbers
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
 
-from gpufeed import _gpufeed, arguments, keywords, opening, samples, turns
+from gpufeed import _gpufeed, arguments, keywords, opening
 from gpufeed.errors import ArgumentError
 from gpufeed.failures import on_error_of
 from gpufeed.position import Positioned
@@ -264,7 +263,7 @@ class DataLoader(Positioned):
 
     def _open(self) -> _gpufeed.Dataset:
         """The data set, of a path or as it is."""
-        return _open(self._data, self._keywords, self._thread_safe)
+        return opening.open_data(self._data, self._keywords, self._thread_safe)
 
     def _early_shard(self) -> tuple[tuple[int, int], str]:
         """The shard before a launcher's library may have been initialised: errors wait for the first iteration."""
@@ -369,73 +368,6 @@ class DataLoader(Positioned):
 
 
 _NOT_PICKLED = ("_running", "_buffers", "_native", "_native_data", "_in_force")
-
-
-def wrap(data: Any, item: Any, channels: int, classes: list[str], thread_safe: bool | None = None) -> _gpufeed.Dataset:
-    """The data set of an object in Python, also of its pickle."""
-    return _gpufeed.Dataset.wrap(data, item, channels, classes, turns.parts(data, thread_safe), thread_safe)
-
-
-def _open(data: Any, given: dict[str, Any], thread_safe: bool | None = None) -> _gpufeed.Dataset:
-    if thread_safe is not None and (arguments.is_path(data) or isinstance(data, _gpufeed.Dataset)):
-        raise ArgumentError("thread_safe: it belongs to a data set in Python; gpufeed's own are always read by all workers")
-    if arguments.is_path(data):
-        return opening.open_path(data, given)
-    if "counts" in given:
-        raise ArgumentError("counts: it belongs to the path of tar shards or Parquet files; gpufeed.open takes it, too")
-    for name in given:
-        # The loader's own settings have it, too.
-        if name not in keywords.LOADER:
-            raise ArgumentError(f"{name}: it belongs to a path, and data is {arguments.given(data)}; gpufeed.open takes it, too")
-    if isinstance(data, _gpufeed.Dataset):
-        return data
-    if isinstance(data, (bytearray, memoryview)):
-        raise ArgumentError(f"data: {arguments.given(data)}; a path as text, as bytes and as a Path works")
-    if not hasattr(data, "__len__") or not (hasattr(data, "__getitem__") or hasattr(data, "__getitems__")):
-        raise ArgumentError(
-            f"data: {arguments.given(data)}; a path, a data set of gpufeed.open, and an object with __len__ and "
-            "__getitem__ work"
-        )
-    return wrap(data, samples.item, _channels(data), _classes(data), thread_safe)
-
-
-def _channels(data: Any) -> int:
-    """The attribute ``channels`` of an object: those of its images."""
-    channels = getattr(data, "channels", 3)
-    if isinstance(channels, bool) or not isinstance(channels, numbers.Integral) or channels not in (1, 3):
-        raise ArgumentError(
-            f"data: the attribute channels of this {type(data).__name__} is {channels!r}; 1, which promises gray images, and 3 "
-            "work, and 3 is the default"
-        )
-    return int(channels)
-
-
-def _classes(data: Any) -> list[str]:
-    """The attribute ``classes`` of an object: the classes' names, in the order of their numbers."""
-    classes = getattr(data, "classes", None)
-    if classes is None:
-        return []
-    what = f"data: the attribute classes of this {type(data).__name__}"
-    if isinstance(classes, Mapping):
-        return _classes_by_name(classes, what)
-    if isinstance(classes, (set, frozenset)):
-        raise ArgumentError(f"{what} is a {type(classes).__name__}, which has no order; a list of the classes' names works")
-    if isinstance(classes, (str, bytes)) or not hasattr(classes, "__iter__"):
-        raise ArgumentError(f"{what} is {classes!r}; a list of the classes' names works")
-    return [str(name) for name in classes]
-
-
-def _classes_by_name(classes: Mapping[Any, Any], what: str) -> list[str]:
-    """The names of a dictionary such as torchvision's ``class_to_idx``: of each name its number."""
-    plain = all(isinstance(name, str) for name in classes) and all(
-        isinstance(number, numbers.Integral) and not isinstance(number, bool) for number in classes.values()
-    )
-    if not plain or sorted(classes.values()) != list(range(len(classes))):
-        raise ArgumentError(
-            f"{what} is a {type(classes).__name__}, and not one of each name and its number, from 0 to {len(classes) - 1} "
-            "once each; a list of the classes' names works, too"
-        )
-    return sorted(classes, key=lambda name: classes[name])
 
 
 def check_device(device: str) -> None:

@@ -1,17 +1,19 @@
-"""Opening a path with the keywords of ``gpufeed.open``."""
+"""Data sets: of a path with the keywords of ``gpufeed.open``, and of an object in Python."""
 
 from __future__ import annotations
 
 import json
+import numbers
+from collections.abc import Mapping
 from typing import Any
 
-from gpufeed import _gpufeed, arguments
+from gpufeed import _gpufeed, arguments, keywords, samples, turns
 from gpufeed.errors import ArgumentError
 
 
-def open_path(data: Any, keywords: dict[str, Any]) -> _gpufeed.Dataset:
+def open_path(data: Any, given: dict[str, Any]) -> _gpufeed.Dataset:
     """The data set at a path or an address, with keywords that have been checked."""
-    return _gpufeed.Dataset.open(arguments.path("data", data), json.dumps(keywords))
+    return _gpufeed.Dataset.open(arguments.path("data", data), json.dumps(given))
 
 
 def reopen(path: str, keywords: str, test: bool) -> _gpufeed.Dataset:
@@ -22,3 +24,71 @@ def reopen(path: str, keywords: str, test: bool) -> _gpufeed.Dataset:
     if data.test is None:
         raise ArgumentError(f"data: {data.description} had a test split when it was pickled, and has none here")
     return data.test
+
+
+def wrap(data: Any, item: Any, channels: int, classes: list[str], thread_safe: bool | None = None) -> _gpufeed.Dataset:
+    """The data set of an object in Python, also of its pickle."""
+    return _gpufeed.Dataset.wrap(data, item, channels, classes, turns.parts(data, thread_safe), thread_safe)
+
+
+def open_data(data: Any, given: dict[str, Any], thread_safe: bool | None = None) -> _gpufeed.Dataset:
+    """The data set of whatever a loader takes: a path with its keywords, one that is open, or an object."""
+    if thread_safe is not None and (arguments.is_path(data) or isinstance(data, _gpufeed.Dataset)):
+        raise ArgumentError("thread_safe: it belongs to a data set in Python; gpufeed's own are always read by all workers")
+    if arguments.is_path(data):
+        return open_path(data, given)
+    if "counts" in given:
+        raise ArgumentError("counts: it belongs to the path of tar shards or Parquet files; gpufeed.open takes it, too")
+    for name in given:
+        # The loader's own settings have it, too.
+        if name not in keywords.LOADER:
+            raise ArgumentError(f"{name}: it belongs to a path, and data is {arguments.given(data)}; gpufeed.open takes it, too")
+    if isinstance(data, _gpufeed.Dataset):
+        return data
+    if isinstance(data, (bytearray, memoryview)):
+        raise ArgumentError(f"data: {arguments.given(data)}; a path as text, as bytes and as a Path works")
+    if not hasattr(data, "__len__") or not (hasattr(data, "__getitem__") or hasattr(data, "__getitems__")):
+        raise ArgumentError(
+            f"data: {arguments.given(data)}; a path, a data set of gpufeed.open, and an object with __len__ and "
+            "__getitem__ work"
+        )
+    return wrap(data, samples.item, _channels(data), _classes(data), thread_safe)
+
+
+def _channels(data: Any) -> int:
+    """The attribute ``channels`` of an object: those of its images."""
+    channels = getattr(data, "channels", 3)
+    if isinstance(channels, bool) or not isinstance(channels, numbers.Integral) or channels not in (1, 3):
+        raise ArgumentError(
+            f"data: the attribute channels of this {type(data).__name__} is {channels!r}; 1, which promises gray images, and 3 "
+            "work, and 3 is the default"
+        )
+    return int(channels)
+
+
+def _classes(data: Any) -> list[str]:
+    """The attribute ``classes`` of an object: the classes' names, in the order of their numbers."""
+    classes = getattr(data, "classes", None)
+    if classes is None:
+        return []
+    what = f"data: the attribute classes of this {type(data).__name__}"
+    if isinstance(classes, Mapping):
+        return _classes_by_name(classes, what)
+    if isinstance(classes, (set, frozenset)):
+        raise ArgumentError(f"{what} is a {type(classes).__name__}, which has no order; a list of the classes' names works")
+    if isinstance(classes, (str, bytes)) or not hasattr(classes, "__iter__"):
+        raise ArgumentError(f"{what} is {classes!r}; a list of the classes' names works")
+    return [str(name) for name in classes]
+
+
+def _classes_by_name(classes: Mapping[Any, Any], what: str) -> list[str]:
+    """The names of a dictionary such as torchvision's ``class_to_idx``: of each name its number."""
+    plain = all(isinstance(name, str) for name in classes) and all(
+        isinstance(number, numbers.Integral) and not isinstance(number, bool) for number in classes.values()
+    )
+    if not plain or sorted(classes.values()) != list(range(len(classes))):
+        raise ArgumentError(
+            f"{what} is a {type(classes).__name__}, and not one of each name and its number, from 0 to {len(classes) - 1} "
+            "once each; a list of the classes' names works, too"
+        )
+    return sorted(classes, key=lambda name: classes[name])

@@ -64,7 +64,7 @@ impl Adaptor {
 impl PythonDataset {
     /// The data set of this object.
     pub(crate) fn again<'py>(&self, py: Python<'py>) -> Again<'py> {
-        let wrap = py.import("gpufeed.loader")?.getattr("wrap")?;
+        let wrap = py.import("gpufeed.opening")?.getattr("wrap")?;
         let arguments = (&self.object, &self.item, self.channels, &self.classes, self.thread_safe);
         Ok((wrap, arguments.into_pyobject(py)?))
     }

@@ -5,6 +5,7 @@
 //! A range stands in it as `1 to 64` or `at least 1`.
 
 mod file;
+mod size;
 mod written;
 
 pub use file::given;
@@ -17,7 +18,6 @@ use crate::plan::{DType, Layout, Semantics};
 use crate::sampler::{LastBatch, Order};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use written::size;
 
 /// The settings of a [`DataLoader`](crate::DataLoader), without its data set, its transforms and its backend.
 ///
