@@ -4,92 +4,84 @@ use super::LoaderSettings;
 use crate::error::{Error, Result};
 use crate::regular_file;
 use crate::spelling::meant;
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::{Map, Value};
-use std::fmt;
 use std::path::Path;
+use toml::de::DeTable;
 
 /// The settings that a file has, each checked by itself, in their written forms.
 pub fn given(path: &Path) -> Result<Map<String, Value>> {
     let text = regular_file::read_to_string(path).map_err(|error| Error::io(path, error))?;
     let json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
     let read = if json { from_json(&text) } else { from_toml(&text) };
-    let Given(given) = read.map_err(|(line, reason)| {
+    read.map_err(|Wrong { line, reason }| {
         let reason = reason.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
         Error::argument("settings", format!("{}: line {line}: {reason}", path.display()))
-    })?;
+    })
+}
+
+/// What is wrong with a file, and in which line, from 1 on.
+struct Wrong {
+    line: usize,
+    reason: String,
+}
+
+type Read = std::result::Result<Map<String, Value>, Wrong>;
+
+fn from_toml(text: &str) -> Read {
+    let syntax = |error: toml::de::Error| Wrong {
+        line: line(text, error.span().map_or(0, |span| span.start)),
+        reason: error.message().to_owned(),
+    };
+    let table: toml::Table = toml::from_str(text).map_err(syntax)?;
+    let positions = DeTable::parse(text).map_err(syntax)?;
+    let mut given = Map::new();
+    for key in positions.get_ref().keys() {
+        let wrong = |reason| Wrong { line: line(text, key.span().start), reason };
+        let key = key.get_ref().as_ref();
+        let value = serde_json::to_value(&table[key]).map_err(|error| wrong(error.to_string()))?;
+        given.insert(key.to_owned(), checked(key, value).map_err(wrong)?);
+    }
     Ok(given)
 }
 
-/// What was read, or the line of an error and its text.
-type Read = std::result::Result<Given, (usize, String)>;
-
-fn from_toml(text: &str) -> Read {
-    toml::from_str(text).map_err(|error| {
-        let start = error.span().map_or(0, |span| span.start.min(text.len()));
-        (1 + text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count(), error.message().to_owned())
-    })
-}
-
 fn from_json(text: &str) -> Read {
-    serde_json::from_str(text).map_err(|error| {
+    let table: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
         let reason = error.to_string();
-        // The line stands at the beginning already.
+        // The line stands before the reason already.
         let reason = reason.rsplit_once(" at line ").map_or(&*reason, |(reason, _)| reason);
-        (error.line().max(1), reason.to_owned())
+        Wrong { line: error.line().max(1), reason: reason.to_owned() }
+    })?;
+    let mut given = Map::new();
+    for (key, value) in table {
+        // A quote within a text has a backslash before it, so this is a key wherever it stands.
+        let quoted = format!("\"{key}\"");
+        let places =
+            text.match_indices(&quoted).filter(|(at, _)| text[at + quoted.len()..].trim_start().starts_with(':'));
+        let places: Vec<usize> = places.map(|(at, _)| at).collect();
+        let wrong = |reason| Wrong { line: line(text, places.last().copied().unwrap_or(0)), reason };
+        if places.len() > 1 {
+            return Err(wrong(format!("{key}: stands twice")));
+        }
+        let value = checked(&key, value).map_err(wrong)?;
+        given.insert(key, value);
+    }
+    Ok(given)
+}
+
+/// The value of one setting, in the form in which it is written.
+fn checked(key: &str, value: Value) -> std::result::Result<Value, String> {
+    let alone = Map::from_iter([(key.to_owned(), value)]);
+    let written = serde_json::from_value::<LoaderSettings>(alone.into()).and_then(serde_json::to_value);
+    written.map(|mut all| all[key].take()).map_err(|error| {
+        let reason = error.to_string();
+        match meant(&reason) {
+            Some(advice) => format!("{key}: no such setting{advice}"),
+            None => format!("{key}: {reason}"),
+        }
     })
 }
 
-/// The settings of a file.
-struct Given(Map<String, Value>);
-
-impl<'de> Deserialize<'de> for Given {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
-        from.deserialize_map(Keys).map(Given)
-    }
-}
-
-struct Keys;
-
-impl<'de> Visitor<'de> for Keys {
-    type Value = Map<String, Value>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("settings by their names")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
-        let mut given = Map::new();
-        while let Some(key) = map.next_key::<String>()? {
-            let value = map.next_value_seed(Setting(&key))?;
-            if given.insert(key.clone(), value).is_some() {
-                return Err(A::Error::custom(format!("{key}: stands twice")));
-            }
-        }
-        Ok(given)
-    }
-}
-
-/// The value of one setting. It is checked where it is read, so that an error is about its place.
-struct Setting<'a>(&'a str);
-
-impl<'de> DeserializeSeed<'de> for Setting<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> std::result::Result<Value, D::Error> {
-        let key = self.0;
-        let refused = |error: serde_json::Error| {
-            let reason = error.to_string();
-            let reason = match meant(&reason) {
-                Some(advice) => format!("no such setting{advice}"),
-                None => reason,
-            };
-            D::Error::custom(format!("{key}: {reason}"))
-        };
-        let value = Value::deserialize(from)?;
-        let alone = Map::from_iter([(key.to_owned(), value)]);
-        let settings: LoaderSettings = serde_json::from_value(alone.into()).map_err(refused)?;
-        let mut written = serde_json::to_value(settings).map_err(refused)?;
-        Ok(written[key].take())
-    }
+/// The line of byte `at`, counted from 1.
+fn line(text: &str, at: usize) -> usize {
+    1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
 }

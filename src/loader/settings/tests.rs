@@ -148,7 +148,7 @@ fn errors_of_files_name_the_line_and_the_key() {
         ("a.json", "{\n  \"seed\": 1,\n  \"worker\": 2\n}\n", "a.json: line 3: worker: no such setting; did you mean"),
         ("a.json", "{\"workers\": \"all\"}", "a.json: line 1: workers: \"all\"; a whole number works"),
         ("a.json", "{\"seed\": 1,\n \"seed\": 2}", "a.json: line 2: seed: stands twice"),
-        ("a.json", "[1]", "a.json: line 1: invalid type: sequence, expected settings by their names"),
+        ("a.json", "[1]", "a.json: line 1: invalid type: sequence, expected a map"),
         ("a.json", "{\"seed\": 1", "a.json: line 1: EOF"),
     ] {
         let error = load(name, text).unwrap_err().to_string();
