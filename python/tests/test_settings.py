@@ -120,8 +120,13 @@ def test_settings_of_remote_data(tmp_path: Path) -> None:
     }
     # Data of this machine take no notice.
     assert len(gpufeed.open(root, **remote)) == 3
-    with pytest.raises(gpufeed.FileError, match="ca.pem"):
+    with pytest.raises(gpufeed.ArgumentError, match="certificates: .*ca.pem"):
         gpufeed.open("https://127.0.0.1:9/a.tar", **remote)
+    with pytest.raises(gpufeed.FileError) as refused:
+        gpufeed.open("http://127.0.0.1:9/a.tar", **(remote | {"remote_certificates": None}))
+    assert "127.0.0.1:9/a.tar" in str(refused.value)
+    with pytest.raises(gpufeed.ArgumentError, match="^remote_timeout: 0 leaves no time for any answer"):
+        gpufeed.open("http://127.0.0.1:9/a.tar", remote_timeout=0)
     for given, words in [
         ({"remote_timeout": -1}, "^remote_timeout: -1; a number of seconds"),
         ({"remote_retries": 1.5}, "^remote_retries: 1.5 is a float"),

@@ -29,7 +29,7 @@ impl Opening {
         let given: Map<String, Value> = read(self.keywords.parse().map_err(|error| unread(&error))?)?;
         let (remote, of_format): (Map<_, _>, Map<_, _>) =
             given.into_iter().partition(|(keyword, _)| keyword.starts_with(REMOTE));
-        let remote = read::<Remote>(remote.into())?.options();
+        let remote = read::<Remote>(remote.into())?.options()?;
         if of_format.is_empty() {
             return gpufeed::dataset::open_with(&self.path, remote);
         }
@@ -59,10 +59,13 @@ impl Opening {
 }
 
 impl Remote {
-    fn options(self) -> RemoteOptions {
+    fn options(self) -> Result<RemoteOptions> {
         let mut options = RemoteOptions::new();
         if let Some((folder, bytes)) = self.remote_cache {
             options = options.cache(folder, bytes);
+        }
+        if self.remote_timeout == Some(0.0) {
+            return Err(refuse("remote_timeout", "0 leaves no time for any answer"));
         }
         if let Some(seconds) = self.remote_timeout {
             // The library takes no longer times.
@@ -77,7 +80,8 @@ impl Remote {
         if let Some(file) = self.remote_certificates {
             options = options.certificates(file);
         }
-        self.remote_store.into_iter().flatten().fold(options, |options, (name, value)| options.store(name, value))
+        let store = self.remote_store.into_iter().flatten();
+        Ok(store.fold(options, |options, (name, value)| options.store(name, value)))
     }
 }
 
