@@ -135,7 +135,10 @@ def keyword(doc: str, attributes: str, name: str, rust: str, enums: dict[str, li
 def loader_keywords() -> list[Keyword]:
     enums = words_of_enums()
     (struct,) = re.findall(r"^pub struct LoaderSettings \{\n(.*?)^\}", LOADER.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    return [keyword(*field, enums) for field in FIELD.findall(struct)]
+    found = [keyword(*field, enums) for field in FIELD.findall(struct)]
+    if len(found) != len(re.findall(r"^    pub ", struct, re.MULTILINE)):
+        raise SystemExit(f"{LOADER.relative_to(ROOT)}: a field is none that this script reads")
+    return found
 
 
 def path_keywords() -> list[Keyword]:
@@ -182,7 +185,7 @@ def rendered() -> dict[Path, str]:
     }
     for file, keywords in ((PACKAGE / "loader.py", [*PYTHON, *loader, *beside]), (PACKAGE / "__init__.py", paths)):
         indent = "        " if file.name == "loader.py" else "    "
-        text = between(files[file], r"( *)# Keywords by scripts/settings.py\.\n", r" *# End of keywords\.\n", signature(keywords, indent))
+        text = between(files[file], r" *# Keywords by scripts/settings.py\.\n", r" *# End of keywords\.\n", signature(keywords, indent))
         files[file] = between(text, r" *Args:\n", r' *"""\n', arguments(keywords, "        "))
     guide = ROOT / "docs" / "guide" / "settings.md"
     of_guide = {"loader": guide_table(loader_keywords()), "python": python_table([*PYTHON, *(each for each in loader if each.name in DEFAULTS)])}
@@ -269,7 +272,8 @@ def path_table(keywords: list[Keyword]) -> str:
 
 def between(text: str, begin: str, end: str, content: str) -> str:
     """The text with other content between two lines."""
-    found, count = re.subn(rf"(^{begin})(.*?)(^{end})", lambda match: match.group(1) + content + match.group(match.lastindex or 0), text, count=1, flags=re.DOTALL | re.MULTILINE)
+    place = re.compile(rf"(?P<begin>^{begin}).*?(?P<end>^{end})", re.DOTALL | re.MULTILINE)
+    found, count = place.subn(lambda match: match["begin"] + content + match["end"], text, count=1)
     if count != 1:
         raise SystemExit(f"no place between {begin!r} and {end!r}")
     return found

@@ -21,7 +21,8 @@ use std::path::{Path, PathBuf};
 
 /// The settings of a [`DataLoader`](crate::DataLoader), without its data set, its transforms and its backend.
 ///
-/// [`DataLoaderBuilder`](crate::DataLoaderBuilder) has a method of the same name for each, which says more about it.
+/// [`DataLoaderBuilder`](crate::DataLoaderBuilder) has a method for each, which says more about it; its method `output` sets the
+/// layout and the type.
 /// [`DataLoaderBuilder::settings`](crate::DataLoaderBuilder::settings) takes all of them,
 /// [`DataLoader::settings`](crate::DataLoader::settings) returns those in force.
 ///
