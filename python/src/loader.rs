@@ -67,8 +67,8 @@ impl Loader {
 
 #[pymethods]
 impl Loader {
-    /// A loader of `dataset` with a recipe and the fields of `LoaderSettings`, both as JSON. Closing waits `exit_timeout` seconds
-    /// for threads that are inside a data set in Python; `num_classes` are those of soft labels.
+    /// A loader of `dataset` with a recipe and the fields of `LoaderSettings`, both as JSON. Closing waits
+    /// `exit_timeout` seconds for threads that are inside a data set in Python; `num_classes` are those of soft labels.
     #[new]
     #[pyo3(signature = (dataset, recipe, settings, backend, exit_timeout, num_classes=None))]
     fn new(

@@ -59,8 +59,8 @@ impl DataLoaderBuilder {
         DataLoaderBuilder { dataset, recipe, settings, shard_auto: false, host_memory: HostMemory::default() }
     }
 
-    /// Takes all settings at once, in the place of those that were set before; [`LoaderSettings`] lists them. The layout, the type,
-    /// the semantics and the views of a recipe stay where `settings` has none.
+    /// Takes all settings at once, in the place of those that were set before; [`LoaderSettings`] lists them. The
+    /// layout, the type, the semantics and the views of a recipe stay where `settings` has none.
     ///
     /// ```
     /// use gpufeed::{Backend, DataLoader, InMemory, Label, LoaderSettings, PixelFormat, recipe};

@@ -216,8 +216,8 @@ impl DataLoader {
         &self.recipe
     }
 
-    /// The settings in force. Those that were left to the recipe, to this machine or to a launcher are filled in. A checkpoint that
-    /// holds them beside its [`State`] says how its batches were made.
+    /// The settings in force. Those that were left to the recipe, to this machine or to a launcher are filled in. A
+    /// checkpoint that holds them beside its [`State`] says how its batches were made.
     ///
     /// ```
     /// use gpufeed::transforms::CenterCrop;

@@ -1,8 +1,8 @@
 //! The settings of a loader as data: what a file, a checkpoint or a caller in another language writes.
 //!
-//! `scripts/settings.py` reads this struct, and writes the keywords of Python's `DataLoader` and the guide's table from it. A
-//! field's documentation ends with `Default: ` and the default as it is written, or in words where the setting may be absent.
-//! A range stands in it as `1 to 64` or `at least 1`.
+//! `scripts/settings.py` reads this struct, and writes the keywords of Python's `DataLoader` and the guide's table from
+//! it. A field's documentation ends with `Default: ` and the default as it is written, or in words where the setting
+//! may be absent. A range stands in it as `1 to 64` or `at least 1`.
 
 mod file;
 mod size;
@@ -21,13 +21,13 @@ use std::path::{Path, PathBuf};
 
 /// The settings of a [`DataLoader`](crate::DataLoader), without its data set, its transforms and its backend.
 ///
-/// [`DataLoaderBuilder`](crate::DataLoaderBuilder) has a method for each, which says more about it; its method `output` sets the
-/// layout and the type.
-/// [`DataLoaderBuilder::settings`](crate::DataLoaderBuilder::settings) takes all of them,
+/// [`DataLoaderBuilder`](crate::DataLoaderBuilder) has a method for each, which says more about it; its method `output`
+/// sets the layout and the type. [`DataLoaderBuilder::settings`](crate::DataLoaderBuilder::settings) takes all of them,
 /// [`DataLoader::settings`](crate::DataLoader::settings) returns those in force.
 ///
-/// They are read from TOML and JSON, and written, as users of Python write them: words in lower case, and bytes as a number or as
-/// text with a unit of 1024, `"16G"`, `"512M"`, `"64K"`. Absent keys have their defaults, and unknown ones are errors.
+/// They are read from TOML and JSON, and written, as users of Python write them: words in lower case, and bytes as a
+/// number or as text with a unit of 1024, `"16G"`, `"512M"`, `"64K"`. Absent keys have their defaults, and unknown ones
+/// are errors.
 ///
 /// ```
 /// use gpufeed::transforms::CenterCrop;
@@ -63,21 +63,25 @@ pub struct LoaderSettings {
     /// The seed of every random number. Default: `0`.
     #[serde(with = "written")]
     pub seed: u64,
-    /// The kind of a shuffled epoch's order: `"full"`, or `["blocks", samples, window]`, which permutes blocks of so many
-    /// neighbours and shuffles within windows of so many blocks. Default: full; remote data need one to be shuffled.
+    /// The kind of a shuffled epoch's order: `"full"`, or `["blocks", samples, window]`, which permutes blocks of so
+    /// many neighbours and shuffles within windows of so many blocks. Default: full; remote data need one to be
+    /// shuffled.
     #[serde(with = "written")]
     pub order: Option<Order>,
-    /// The lanes of an order of blocks, which the number of ranks has to divide: at least 1. Default: as many as there are ranks.
+    /// The lanes of an order of blocks, which the number of ranks has to divide: at least 1. Default: as many as there
+    /// are ranks.
     #[serde(with = "written")]
     pub lanes: Option<usize>,
-    /// This process's share of each epoch: `[rank, world]`, or `"auto"` for that of the launcher's variables. Default: all of it.
+    /// This process's share of each epoch: `[rank, world]`, or `"auto"` for that of the launcher's variables. Default:
+    /// all of it.
     #[serde(with = "written")]
     pub shard: Option<ShardChoice>,
-    /// The treatment of an epoch's last, incomplete batch: `"partial"` leaves it smaller, `"drop"` leaves it out, `"pad"` fills it
-    /// up. Default: `"partial"`.
+    /// The treatment of an epoch's last, incomplete batch: `"partial"` leaves it smaller, `"drop"` leaves it out,
+    /// `"pad"` fills it up. Default: `"partial"`.
     #[serde(with = "written")]
     pub last_batch: LastBatch,
-    /// Images that a batch has of each sample, each with random numbers of its own: 1 to 64. Default: the recipe's, else 1.
+    /// Images that a batch has of each sample, each with random numbers of its own: 1 to 64. Default: the recipe's,
+    /// else 1.
     #[serde(with = "written")]
     pub views: Option<usize>,
     /// The order of a batch's elements: `"nchw"` or `"nhwc"`. Default: the recipe's, else NCHW.
@@ -86,40 +90,45 @@ pub struct LoaderSettings {
     /// The type of a batch's elements: `"float32"`, `"float16"` or `"uint8"`. Default: the recipe's, else float32.
     #[serde(with = "written")]
     pub dtype: Option<DType>,
-    /// The arithmetic of the operators: `"float"`, or `"uint8"` for torchvision's on 8-bit images. Default: the recipe's, else floats.
+    /// The arithmetic of the operators: `"float"`, or `"uint8"` for torchvision's on 8-bit images. Default: the
+    /// recipe's, else floats.
     #[serde(with = "written")]
     pub semantics: Option<Semantics>,
-    /// The treatment of samples that cannot be used: `"fail"` ends the run with the first one; `"skip"` replaces each by another
-    /// sample, up to a tenth of all, or up to the share that is given, 0 to 1. Default: `"skip"`.
+    /// The treatment of samples that cannot be used: `"fail"` ends the run with the first one; `"skip"` replaces each
+    /// by another sample, up to a tenth of all, or up to the share that is given, 0 to 1. Default: `"skip"`.
     #[serde(with = "written")]
     pub on_error: OnError,
-    /// Threads that read and decode: 1 to 4096. Default: one for each core of this process, divided by the ranks that share them.
+    /// Threads that read and decode: 1 to 4096. Default: one for each core of this process, divided by the ranks that
+    /// share them.
     #[serde(with = "written")]
     pub workers: Option<usize>,
     /// The most batches that wait for the caller: 1 to 4096. Default: `2`.
     #[serde(with = "written")]
     pub queue_depth: usize,
-    /// Bytes for output buffers, staging slots, workspace, and images between the stages of the plan, together. Default: `"4G"`.
+    /// Bytes for output buffers, staging slots, workspace, and images between the stages of the plan, together.
+    /// Default: `"4G"`.
     #[serde(with = "size")]
     pub memory_budget: u64,
     /// Bytes of a staging slot, on a GPU alone: at least 16 MiB. Default: `"32M"`.
     #[serde(with = "size")]
     pub slot_bytes: u64,
-    /// Decoded samples that stay between epochs: `"host:16G"` in RAM, `"device:8G"` on the GPU, up to so many bytes, or `"off"`.
-    /// Default: `"off"`.
+    /// Decoded samples that stay between epochs: `"host:16G"` in RAM, `"device:8G"` on the GPU, up to so many bytes, or
+    /// `"off"`. Default: `"off"`.
     #[serde(with = "written")]
     pub cache: Cache,
-    /// Rounds what the cache stores after a resize to bytes: less memory, and pixels that differ by up to half a level. Default:
-    /// `false`.
+    /// Rounds what the cache stores after a resize to bytes: less memory, and pixels that differ by up to half a level.
+    /// Default: `false`.
     #[serde(with = "written")]
     pub cache_in_bytes: bool,
-    /// What augments on a GPU backend: `"gpu"`, `"cpu"`, or `"auto"`, the GPU unless it is a software adapter. Default: `"auto"`.
+    /// What augments on a GPU backend: `"gpu"`, `"cpu"`, or `"auto"`, the GPU unless it is a software adapter. Default:
+    /// `"auto"`.
     #[serde(with = "written")]
     pub execute: Execute,
     /// Turns and mirrors images as their EXIF or XMP orientation says. Default: `true`.
     #[serde(with = "written")]
     pub exif: Orientation,
-    /// The treatment of truncated image files: `"error"`, or `"fill"`, which uses the pixels that can be decoded. Default: `"error"`.
+    /// The treatment of truncated image files: `"error"`, or `"fill"`, which uses the pixels that can be decoded.
+    /// Default: `"error"`.
     #[serde(with = "written")]
     pub truncated: Truncated,
     /// The most pixels that an image may declare: at least 1. Default: `268435456`.
@@ -128,12 +137,12 @@ pub struct LoaderSettings {
     /// The most bytes of memory that decoding one image may take. Default: `"3G"`.
     #[serde(with = "size")]
     pub max_decode_bytes: u64,
-    /// Decodes JPEGs at a half, a quarter or an eighth of their size where a resize reduces them by as much; changes pixels.
-    /// Default: `false`.
+    /// Decodes JPEGs at a half, a quarter or an eighth of their size where a resize reduces them by as much; changes
+    /// pixels. Default: `false`.
     #[serde(with = "written")]
     pub scaled_decode: bool,
-    /// The storage of seek indexes of JPEGs: a file `"beside"` the data, a file by its path, `"memory"`, or `"off"`. Default:
-    /// `"beside"`.
+    /// The storage of seek indexes of JPEGs: a file `"beside"` the data, a file by its path, `"memory"`, or `"off"`.
+    /// Default: `"beside"`.
     #[serde(with = "written")]
     pub seek_indexes: SeekIndexes,
     /// Bytes of memory for seek indexes that are not in a file. Default: `"256M"`.
@@ -142,8 +151,8 @@ pub struct LoaderSettings {
     /// Bytes of remote data that are in memory or on their way before a worker asks for them. Default: 256 MiB.
     #[serde(with = "size")]
     pub read_ahead: Option<u64>,
-    /// A folder on this machine that keeps what is fetched of remote data, and its bytes: `["/scratch/photos", "200G"]`. Default:
-    /// none.
+    /// A folder on this machine that keeps what is fetched of remote data, and its bytes: `["/scratch/photos",
+    /// "200G"]`. Default: none.
     #[serde(with = "written")]
     pub remote_cache: Option<(PathBuf, u64)>,
 }
@@ -224,9 +233,9 @@ impl LoaderSettings {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the file, the line, the key and the values that work, or the known
-    /// key that is nearest; [`ErrorKind::Io`](crate::ErrorKind::Io) if there is no such file. Numbers that do not go together are
-    /// errors of [`DataLoaderBuilder::build`](crate::DataLoaderBuilder::build).
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the file, the line, the key and the values that work,
+    /// or the known key that is nearest; [`ErrorKind::Io`](crate::ErrorKind::Io) if there is no such file. Numbers that
+    /// do not go together are errors of [`DataLoaderBuilder::build`](crate::DataLoaderBuilder::build).
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         LoaderSettings::default().updated(path)
     }

@@ -2,8 +2,8 @@
 
 use gpufeed::{LoaderSettings, Output, Recipe};
 
-/// Moves the output, the semantics and the views from settings, where these have any, into the recipe: what is done without a
-/// loader has them, too.
+/// Moves the output, the semantics and the views from settings, where these have any, into the recipe: what is done
+/// without a loader has them, too.
 pub(crate) fn move_into(recipe: &mut Recipe, settings: &mut LoaderSettings) {
     let (layout, dtype) = (settings.layout.take(), settings.dtype.take());
     if layout.is_some() || dtype.is_some() {

@@ -1,7 +1,8 @@
 //! The settings of data sets as data: a struct for each format, whose fields are the keywords of `gpufeed.open`.
 //!
-//! `scripts/settings.py` reads this file and writes the signature of `gpufeed.open` and its documentation. Where several formats
-//! know a keyword, the first one has the line of documentation. A `Word` is one of those that its documentation quotes.
+//! `scripts/settings.py` reads this file and writes the signature of `gpufeed.open` and its documentation. Where
+//! several formats know a keyword, the first one has the line of documentation. A `Word` is one of those that its
+//! documentation quotes.
 
 use gpufeed::dataset::Format;
 use serde::Deserialize;
@@ -63,13 +64,14 @@ formats! {
         max_file_bytes: Size,
     }
     List "a list of files" {
-        /// The column of the images: of a list or Parquet files, or an array of an `.npz`. Default: the one with a usual name.
+        /// The column of the images: of a list or Parquet files, or an array of an `.npz`. Default: the one with a
+        /// usual name.
         image_column: String,
         /// The column of the labels; of a list several make a vector. CIFAR-100's own files have `"coarse_label"` and
         /// `"fine_label"`. Default: the one with a usual name.
         label_column: Columns,
-        /// The names of the classes; for a list of files `true`, which reads numbers in its labels as names. Default: those that the
-        /// data set names.
+        /// The names of the classes; for a list of files `true`, which reads numbers in its labels as names. Default:
+        /// those that the data set names.
         class_names: ClassNames,
         /// The folder to which the paths of a list are relative. Default: that of the list.
         root: PathBuf,
@@ -80,13 +82,13 @@ formats! {
         max_file_bytes: Size,
     }
     Numpy "a NumPy file" {
-        /// The split: of Parquet files `"train"`, `"validation"` or `"test"`, of others `"train"` or `"test"`. Default: the training
-        /// split, beside which `.test` is the other one.
+        /// The split: of Parquet files `"train"`, `"validation"` or `"test"`, of others `"train"` or `"test"`. Default:
+        /// the training split, beside which `.test` is the other one.
         split: String,
         image_column: String,
         label_column: String,
-        /// What arrays or keys are: `"nhwc"` or `"nchw"` for NumPy's arrays, `"numbered"`, `"class_and_image"` or `"image"` for an
-        /// LMDB. Default: as the shapes or the keys say.
+        /// What arrays or keys are: `"nhwc"` or `"nchw"` for NumPy's arrays, `"numbered"`, `"class_and_image"` or
+        /// `"image"` for an LMDB. Default: as the shapes or the keys say.
         data_layout: Word,
     }
     Tar "tar shards" {
@@ -103,8 +105,9 @@ formats! {
         /// Writes the indexes that are missing beside the objects of a store. Default: `false`.
         put_indexes: bool,
         max_file_bytes: Size,
-        /// A JSON file, or its address, with the samples that each file has: OpenCLIP's `sizes.json`, WebDataset's `wids` index,
-        /// `gpufeed-pack.json`. A file is then opened when one of its samples comes. Default: all files are opened at once.
+        /// A JSON file, or its address, with the samples that each file has: OpenCLIP's `sizes.json`, WebDataset's
+        /// `wids` index, `gpufeed-pack.json`. A file is then opened when one of its samples comes. Default: all files
+        /// are opened at once.
         counts: PathBuf,
     }
     Lmdb "an LMDB" {
@@ -115,7 +118,8 @@ formats! {
     }
     Idx "MNIST's files" {
         split: String,
-        /// The part of EMNIST: `"byclass"`, `"bymerge"`, `"balanced"`, `"letters"`, `"digits"` or `"mnist"`. Default: none.
+        /// The part of EMNIST: `"byclass"`, `"bymerge"`, `"balanced"`, `"letters"`, `"digits"` or `"mnist"`. Default:
+        /// none.
         part: Word,
     }
     Cifar "CIFAR's files" {
@@ -142,8 +146,8 @@ formats! {
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Remote {
-    /// A folder on this machine that keeps what is fetched of remote data, and its bytes: `["/scratch/photos", "200G"]`. Default:
-    /// none.
+    /// A folder on this machine that keeps what is fetched of remote data, and its bytes: `["/scratch/photos",
+    /// "200G"]`. Default: none.
     pub(super) remote_cache: Option<(PathBuf, Size)>,
     /// Seconds for which a server may send nothing before the request is made again. Default: the variable
     /// `GPUFEED_REMOTE_TIMEOUT`, else 30.
@@ -156,7 +160,7 @@ pub(super) struct Remote {
     pub(super) remote_min_rate: Option<Size>,
     /// A file of certificates (PEM) that are trusted besides the system's. Default: the variable `SSL_CERT_FILE`.
     pub(super) remote_certificates: Option<PathBuf>,
-    /// Settings of the store by the names of their variables, `{"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"}`, in whose place they
-    /// stand; a pickle of the data set has them, credentials included. Default: the variables alone.
+    /// Settings of the store by the names of their variables, `{"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"}`, in whose
+    /// place they stand; a pickle of the data set has them, credentials included. Default: the variables alone.
     pub(super) remote_store: Option<BTreeMap<String, String>>,
 }
