@@ -144,19 +144,19 @@ fn transform<T: Listed>(
         Err(error) => {
             let message = error.to_string();
             let message = message.trim_end();
-            let advice = meant(message).unwrap_or_default();
+            let meant = meant(message).unwrap_or_default();
             let Some(key) = culprit::<T>(table, message) else {
                 return Err(format!("line {}{operator}: {message}", start(None)));
             };
             let line = start(Some(key));
             if key == "type" {
-                return Err(format!("line {line}: type: {message}{advice}"));
+                return Err(format!("line {line}: type: {message}{meant}"));
             }
             match T::works(name.unwrap_or_default(), key) {
                 Some(works) if !message.starts_with("unknown field") => {
                     Err(format!("line {line}{operator}: {key}: {}; {works}", table[key]))
                 }
-                _ => Err(format!("line {line}{operator}: {message}{advice}")),
+                _ => Err(format!("line {line}{operator}: {message}{meant}")),
             }
         }
     }
