@@ -59,7 +59,7 @@ run_tests() {
 if [ "$quick" -eq 1 ]; then
     # Two at a time: much of their time is waiting.
     run_tests "$main" --numprocesses 2 .
-    (cd python && "$main" -m mypy --strict gpufeed examples)
+    (cd python && "$main" -m mypy --strict gpufeed examples tests/refused_keywords.py)
     exit
 fi
 
@@ -67,7 +67,7 @@ export GPUFEED_FULL=1
 (cd python && cargo clippy --locked --all-targets -- -D warnings)
 "$main" -m pip install --quiet --no-cache-dir --requirement python/requirements-frameworks.txt --requirement python/requirements-ray.txt
 run_tests "$main" .
-(cd python && "$main" -m mypy --strict gpufeed examples)
+(cd python && "$main" -m mypy --strict gpufeed examples tests/refused_keywords.py)
 # The installed module, not the sources, which have none.
 (cd python/tests && "$main" -m mypy.stubtest --mypy-config-file ../pyproject.toml gpufeed._gpufeed)
 

@@ -15,6 +15,7 @@ macro_rules! chapter {
 }
 
 chapter!(first_batch, "first-batch", "pipeline.svg");
+chapter!(settings, "settings");
 chapter!(data_sets, "data-sets");
 #[cfg(feature = "remote")]
 chapter!(stores, "stores");

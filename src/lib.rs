@@ -132,8 +132,8 @@ pub use gpu::{Compile, Gpu};
 pub use launcher::Shard;
 pub use loader::{
     Batch, Bottleneck, Cache, Change, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, GpuClock, GpuTime,
-    HostBufferHook, Images, Latency, NextEpoch, OnError, PassTime, PoolStats, QueueStats, Resource, Stage, StageStats,
-    Stats,
+    HostBufferHook, Images, Latency, LoaderSettings, NextEpoch, OnError, PassTime, PoolStats, QueueStats, Resource,
+    ShardChoice, Stage, StageStats, Stats,
 };
 pub use plan::{DType, Layout, Output, Plan, Semantics};
 pub use processor::Processor;

@@ -11,6 +11,14 @@ pub(crate) fn did_you_mean(name: &str, known: impl IntoIterator<Item = impl AsRe
     closest.map_or_else(String::new, |(_, known)| format!("; did you mean \"{}\"?", known.as_ref()))
 }
 
+/// The advice of [`did_you_mean`] where serde reports a name that is unknown, as it quotes that one and those expected;
+/// `None` for its other errors.
+pub(crate) fn meant(message: &str) -> Option<String> {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let name = quoted.next().filter(|_| message.starts_with("unknown "))?;
+    Some(did_you_mean(name, quoted))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import atexit as _atexit
-from typing import Any
+import json as _json
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal
 
-from gpufeed import _gpufeed, arguments as _arguments, opening as _opening
+from gpufeed import _gpufeed, arguments as _arguments, keywords as _keywords, opening as _opening
 from gpufeed._gpufeed import Array, Batch, Dataset, Failure, __version__
 from gpufeed.errors import ArgumentError, DataError, Error, FileError, OutOfMemoryError, RunError
 from gpufeed.loader import DataLoader
@@ -30,64 +33,111 @@ __all__ = [
     "pack",
     "preview",
     "recipes",
+    "settings",
 ]
 
 
 def open(
     path: Any,
     *,
-    split: str | None = None,
-    label_column: Any = None,
-    image_column: str | None = None,
-    allow_unlabelled: bool | None = None,
-    unlabelled: bool | None = None,
-    text_labels: bool | None = None,
+    # Keywords by scripts/settings.py.
+    extensions: str | Sequence[str] | None = None,
     allow_empty: bool | None = None,
-    extensions: Any = None,
-    class_names: Any = None,
-    root: Any = None,
+    unlabelled: bool | None = None,
+    max_file_bytes: int | str | None = None,
+    image_column: str | None = None,
+    label_column: str | Sequence[str] | None = None,
+    class_names: bool | Sequence[str] | None = None,
+    root: str | PathLike[str] | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
-    data_layout: str | None = None,
-    part: str | None = None,
-    indexes: Any = None,
-    index_memory: Any = None,
+    split: str | None = None,
+    data_layout: Literal["nhwc", "nchw", "numbered", "class_and_image", "image"] | None = None,
+    allow_unlabelled: bool | None = None,
+    text_labels: bool | None = None,
+    indexes: str | PathLike[str] | None = None,
+    index_memory: int | str | None = None,
     put_indexes: bool | None = None,
-    max_file_bytes: Any = None,
-    max_page_bytes: Any = None,
-    remote_cache: Any = None,
-    counts: Any = None,
+    counts: str | PathLike[str] | None = None,
+    part: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] | None = None,
+    max_page_bytes: int | str | None = None,
+    remote_cache: tuple[str | PathLike[str], int | str] | None = None,
+    remote_timeout: float | None = None,
+    remote_retries: int | None = None,
+    remote_min_rate: int | str | None = None,
+    remote_certificates: str | PathLike[str] | None = None,
+    remote_store: Mapping[str, str] | None = None,
+    # End of keywords.
 ) -> Dataset:
     """Opens the data set at ``path``, in any of gpufeed's formats: a folder of class folders, tar shards, Parquet files, an
     LMDB, MNIST's and CIFAR's files, ``.npy`` and ``.npz``, a list in CSV or JSON lines; tar shards and Parquet files also
     by an address, ``s3://bucket/train-{000..146}.tar``.
 
-    Keywords for a format; one that the opened format does not know is an error. :class:`DataLoader` takes them, too.
+    A keyword that the format does not know is an error. :class:`DataLoader` takes all of them, too.
 
-    - ``split``: of Parquet files ``"train"``, ``"validation"`` or ``"test"``, of MNIST's, CIFAR's and ``.npz`` files
-      ``"train"`` or ``"test"``. Without it, the training split is opened, and ``.test`` is the other one.
-    - ``label_column``, ``image_column``: a column of Parquet files, an array of an ``.npz``, or a column or key of a list of
-      files, of which several in a list make a vector. CIFAR-100's own files have ``label_column="coarse_label"`` and
-      ``"fine_label"``, the default.
-    - ``allow_unlabelled`` (False): tar shards, Parquet files and LMDBs may have samples without a label.
-    - ``text_labels``: whether numbers in the ``.txt`` of tar shards are labels; without it, if all of a set's texts are numbers
-    - ``unlabelled`` (False): all images below a folder, without labels. ``allow_empty`` (False): a class folder may be empty.
-    - ``extensions``: the endings of images in folders and tar shards, ``["jpg", "webp"]``
-    - ``class_names``: the names of the classes, for tar shards, Parquet files and LMDBs; for a list of files True, which
-      reads numbers in its labels as names
-    - ``root``: the folder to which the paths of a list are relative. ``header``: True if a CSV's first line names columns.
-      ``delimiter``: what separates its columns, ``";"``
-    - ``data_layout``: ``"nhwc"`` or ``"nchw"`` for NumPy's arrays; ``"numbered"``, ``"class_and_image"`` or ``"image"`` for
-      an LMDB. ``part``: ``"letters"`` and its like, of EMNIST
-    - ``indexes`` (``"beside"``): where indexes of tar shards and Parquet files are kept: ``"beside"`` them, in ``"memory"``
-      or in a folder. ``index_memory`` (32 MiB) for the parts of them that are in use. ``put_indexes`` (False) writes them
-      beside objects of a store.
-    - ``max_file_bytes`` (1 GiB): an image file that is larger is not read, and its sample fails. ``max_page_bytes``: the most
-      that a compressed page of Parquet files may become
-    - ``remote_cache`` and ``counts`` are those of :class:`DataLoader`.
+    Args:
+        extensions: The endings of images, ``["jpg", "webp"]``. Of a folder of class folders, a folder of images, tar shards.
+            Default: those of images.
+        allow_empty: A class folder may be empty. Of a folder of class folders. Default: ``False``.
+        unlabelled: All images below the folder are samples, without labels. Of a folder of class folders, a folder of images.
+            Default: ``False`` where there are class folders.
+        max_file_bytes: Bytes of the largest image that is read; the sample of a larger one fails. Of a folder of class folders,
+            a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1G"``.
+        image_column: The column of the images: of a list or Parquet files, or an array of an ``.npz``. Of a list of files, a
+            NumPy file, Parquet files. Default: the one with a usual name.
+        label_column: The column of the labels; of a list several make a vector. CIFAR-100's own files have ``"coarse_label"``
+            and ``"fine_label"``. Of a list of files, a NumPy file, CIFAR's files, Parquet files. Default: the one with a usual
+            name.
+        class_names: The names of the classes; for a list of files ``True``, which reads numbers in its labels as names. Of a
+            list of files, tar shards, an LMDB, Parquet files. Default: those that the data set names.
+        root: The folder to which the paths of a list are relative. Of a list of files. Default: that of the list.
+        header: The first line of a CSV file names its columns. Of a list of files. Default: whether its words are names of
+            columns.
+        delimiter: What separates the columns of a CSV file, such as ``";"``. Of a list of files. Default: a comma, or a tab in
+            ``.tsv``.
+        split: The split: of Parquet files ``"train"``, ``"validation"`` or ``"test"``, of others ``"train"`` or ``"test"``. Of
+            a NumPy file, MNIST's files, CIFAR's files, Parquet files. Default: the training split, beside which ``.test`` is
+            the other one.
+        data_layout: What arrays or keys are: ``"nhwc"`` or ``"nchw"`` for NumPy's arrays, ``"numbered"``, ``"class_and_image"``
+            or ``"image"`` for an LMDB. Of a NumPy file, an LMDB. Default: as the shapes or the keys say.
+        allow_unlabelled: Samples may have no label. Of tar shards, an LMDB, Parquet files. Default: ``False``.
+        text_labels: Numbers in the ``.txt`` of tar shards are labels. Of tar shards. Default: if all of a set's texts are
+            numbers.
+        indexes: Where the indexes of shards are kept: ``"beside"`` them, in ``"memory"``, or in a folder. Of tar shards,
+            Parquet files. Default: ``"beside"``.
+        index_memory: Bytes of memory for the parts of these indexes that are in use. Of tar shards, Parquet files. Default:
+            ``"32M"``.
+        put_indexes: Writes the indexes that are missing beside the objects of a store. Of tar shards, Parquet files. Default:
+            ``False``.
+        counts: A JSON file, or its address, with the samples that each file has: OpenCLIP's ``sizes.json``, WebDataset's
+            ``wids`` index, ``gpufeed-pack.json``. A file is then opened when one of its samples comes. Of tar shards, Parquet
+            files. Default: all files are opened at once.
+        part: The part of EMNIST: ``"byclass"``, ``"bymerge"``, ``"balanced"``, ``"letters"``, ``"digits"`` or ``"mnist"``. Of
+            MNIST's files. Default: none.
+        max_page_bytes: Bytes that a compressed page of Parquet files may become. Of Parquet files. Default: 64 times its own,
+            and ``"64M"`` at least.
+        remote_cache: A folder on this machine that keeps what is fetched of remote data, and its bytes: ``("/scratch/photos",
+            "200G")``. Of remote data. Default: none.
+        remote_timeout: Seconds for which a server may send nothing before the request is made again. Of remote data. Default:
+            the variable ``GPUFEED_REMOTE_TIMEOUT``, else 30.
+        remote_retries: How often a request is made again that failed for a reason that may pass. Of remote data. Default: the
+            variable ``GPUFEED_REMOTE_RETRIES``, else 10.
+        remote_min_rate: The least rate of an answer, in bytes a second over 30 seconds; 0 takes any. Of remote data. Default:
+            the variable ``GPUFEED_REMOTE_MIN_RATE``, else 1024.
+        remote_certificates: A file of certificates (PEM) that are trusted besides the system's. Of remote data. Default: the
+            variable ``SSL_CERT_FILE``.
+        remote_store: Settings of the store by the names of their variables, ``{"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"}``,
+            in whose place they stand; a pickle of the data set has them, credentials included. Of remote data. Default: the
+            variables alone.
     """
-    keywords = {name: value for name, value in locals().items() if name not in ("path", "remote_cache", "counts")}
-    return _opening.open_path(path, _arguments.remote_cache(remote_cache), counts, keywords)
+    return _opening.open_path(path, _arguments.checked(_keywords.PATHS, locals()))
+
+
+def settings(path: str | PathLike[str]) -> dict[str, Any]:
+    """The settings of a file of TOML or JSON, for :class:`DataLoader`: ``DataLoader(data, recipe=..., **gpufeed.settings("run.toml"))``.
+    The command reads the same file: ``gpufeed bench --settings run.toml``. A key that does not exist is an error."""
+    found: dict[str, Any] = _json.loads(_gpufeed.settings_of(_arguments.path("path", path)))
+    return found
 
 
 def recipes() -> list[str]:

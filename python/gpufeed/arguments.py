@@ -6,9 +6,13 @@ import numbers
 import operator
 import os
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpufeed.errors import ArgumentError
+
+# Makes the form for the native module of a keyword's name and value, or raises.
+Check = Callable[[str, Any], Any]
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -37,6 +41,17 @@ def unknown(name: str) -> ArgumentError | TypeError:
     if name in _OF_TORCH:
         return ArgumentError(f"{name}: not an argument of gpufeed.DataLoader: {_OF_TORCH[name]}")
     return TypeError(f"DataLoader() has no argument {name!r}")
+
+
+def checked(checks: Mapping[str, Check], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords that were given, in the form of the native module."""
+    made = {name: check(name, given[name]) for name, check in checks.items()}
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def optional(check: Check) -> Check:
+    """What takes None, too, for a keyword that was not given."""
+    return lambda name, value: None if value is None else check(name, value)
 
 
 def whole(name: str, value: Any, least: int = 0) -> int:
@@ -88,53 +103,97 @@ def _listed(words: tuple[str, ...]) -> str:
     return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
-def dtype(value: Any) -> str:
+def dtype(name: str, value: Any) -> str:
     """The type of the images: torch's, NumPy's, or its name."""
-    name = getattr(value, "__name__", None) or str(value)
-    name = {"half": "float16", "float": "float32"}.get(name.rpartition(".")[2], name.rpartition(".")[2])
-    if name in ("float32", "float16", "uint8"):
-        return name
-    hint = "; float16 has the same size: convert in the loop with images.bfloat16()" if name == "bfloat16" else ""
-    raise ArgumentError(f"dtype: {name}; float32, float16 and uint8 work{hint}")
+    written = (getattr(value, "__name__", None) or str(value)).rpartition(".")[2]
+    written = {"half": "float16", "float": "float32"}.get(written, written)
+    if written in ("float32", "float16", "uint8"):
+        return written
+    hint = "; float16 has the same size: convert in the loop with images.bfloat16()" if written == "bfloat16" else ""
+    raise ArgumentError(f"{name}: {written}; float32, float16 and uint8 work{hint}")
 
 
-def cache(value: Any) -> tuple[str, int] | None:
-    """``"host:16G"``, ``"device:8G"`` or ``None``."""
-    if value is None or value == "off":
-        return None
+def cache(name: str, value: Any) -> str:
+    """``"host:16G"``, ``"device:8G"`` or ``"off"``."""
+    if value == "off":
+        return "off"
     place, colon, bytes = value.partition(":") if isinstance(value, str) else ("", "", "")
     if place not in ("host", "device") or not colon:
-        raise ArgumentError(f'cache: {value!r}; "host:16G", "device:8G" and None work')
-    return place, size("cache", bytes)
+        raise ArgumentError(f'{name}: {value!r}; "host:16G", "device:8G" and None work')
+    return f"{place}:{size(name, bytes)}"
 
 
-def order(value: Any) -> str:
-    """``"full"`` or ``("blocks", samples, window)``, as the native module takes it."""
+def order(name: str, value: Any) -> Any:
+    """``"full"`` or ``("blocks", samples, window)``."""
     if value == "full":
         return "full"
     if isinstance(value, (tuple, list)) and len(value) == 3 and value[0] == "blocks":
-        return f"blocks:{whole('order', value[1], 1)}:{whole('order', value[2], 1)}"
-    raise ArgumentError(f'order: {value!r}; "full" and ("blocks", 256, 4), samples of a block and blocks of a window, work')
+        return ["blocks", whole(name, value[1], 1), whole(name, value[2], 1)]
+    raise ArgumentError(f'{name}: {value!r}; "full" and ("blocks", 256, 4), samples of a block and blocks of a window, work')
 
 
-def remote_cache(value: Any) -> tuple[str, int] | None:
-    """``(folder, bytes)`` or ``None``."""
-    if value is None:
-        return None
+def remote_cache(name: str, value: Any) -> tuple[str, int]:
+    """``(folder, bytes)``."""
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise ArgumentError(f'remote_cache: {value!r}; ("/var/cache/gpufeed", "200G"), a folder and its bound, and None work')
-    return path("remote_cache", value[0]), size("remote_cache", value[1])
+        raise ArgumentError(f'{name}: {value!r}; ("/var/cache/gpufeed", "200G"), a folder and its bound, and None work')
+    return path(name, value[0]), size(name, value[1])
 
 
-def on_error(value: Any) -> float:
-    """``"skip"``, ``"fail"``, or the share of samples that may fail; as the native module takes it."""
-    if value == "skip":
-        return 0.1
-    if value == "fail":
-        return -1.0
+def on_error(name: str, value: Any) -> str | float:
+    """``"skip"``, ``"fail"``, or the share of samples that may fail."""
+    if value in ("skip", "fail"):
+        return str(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-        raise ArgumentError(f'on_error: {value!r}; "skip", "fail" and the share of samples that may fail, 0 to 1, work')
+        raise ArgumentError(f'{name}: {value!r}; "skip", "fail" and the share of samples that may fail, 0 to 1, work')
     return float(value)
+
+
+def text(name: str, value: Any) -> str:
+    """A name."""
+    if not isinstance(value, str):
+        raise ArgumentError(f"{name}: {given(value)}; a name works")
+    return value
+
+
+def character(name: str, value: Any) -> str:
+    """One character of ASCII."""
+    if isinstance(value, str) and len(value) == 1 and value.isascii():
+        return value
+    raise ArgumentError(f'{name}: {value!r}; one ASCII character works, such as ";"')
+
+
+def texts(name: str, value: Any) -> list[str]:
+    """One text, or several."""
+    several = [value] if isinstance(value, str) else value
+    if isinstance(several, (list, tuple)) and all(isinstance(each, str) for each in several):
+        return list(several)
+    raise ArgumentError(f"{name}: {value!r}; a list of texts works")
+
+
+def columns(name: str, value: Any) -> str | list[str]:
+    """A column, or several."""
+    if isinstance(value, (list, tuple)) and not value:
+        raise ArgumentError(f"{name}: {value!r}, which names no column; leave it out for the one with a usual name")
+    return value if isinstance(value, str) else texts(name, value)
+
+
+def class_names(name: str, value: Any) -> bool | list[str]:
+    """The names of the classes, or whether labels are names."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, (list, tuple)) and value:
+        return texts(name, value)
+    raise ArgumentError(f"{name}: {value!r}; the names of the classes work, and True and False for a list of files")
+
+
+def texts_by_name(name: str, value: Any) -> dict[str, str]:
+    """A text for each name. Values are not shown: they may be credentials."""
+    if not isinstance(value, Mapping):
+        raise ArgumentError(f'{name}: a {type(value).__name__}; a dictionary of texts works, such as {{"AWS_REGION": "eu-west-1"}}')
+    for key, each in value.items():
+        if not isinstance(key, str) or not isinstance(each, str):
+            raise ArgumentError(f"{name}: {key!r} has a {type(each).__name__}; names and values are texts")
+    return dict(value)
 
 
 def given(value: Any) -> str:

@@ -25,6 +25,7 @@ class About:
     samples: int
     batch_size: int
     classes: list[str]
+    settings: dict[str, Any]
 
 
 class Decoder:
@@ -55,8 +56,9 @@ class Decoder:
 
     def about(self, shard: Shard) -> About:
         """Makes the loader, and tells of it."""
-        native, size = self._native(shard), self._loader(shard).batch_size
-        return About(_gpufeed.__version__, len(native), len(native.dataset), size, native.dataset.classes)
+        native, made = self._native(shard), self._loader(shard)
+        data = native.dataset
+        return About(_gpufeed.__version__, len(native), len(data), made.batch_size, data.classes, made._made_with())
 
     def state(self, shard: Shard, epoch: int, batch: int) -> str:
         """The state, as JSON, at which a batch of an epoch is due."""

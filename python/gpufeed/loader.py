@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-import numbers
 import warnings
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal
 
-from gpufeed import _gpufeed, arguments, opening, samples, turns
+from gpufeed import _gpufeed, arguments, keywords, opening
 from gpufeed.errors import ArgumentError
 from gpufeed.failures import on_error_of
 from gpufeed.position import Positioned
-from gpufeed.settings import cut_normalize, native, num_classes_of, recipe_of
+from gpufeed.recipe import cut_normalize, num_classes_of, recipe_of
 from gpufeed.shard import resolve
 
 
@@ -25,40 +26,118 @@ class DataLoader(Positioned):
     dictionary of each name's number, and ``channels`` (3) those of its images: 1 promises gray ones, which then stay in one channel. ``transforms`` takes torchvision's transforms; ``recipe`` the name of a built-in
     recipe, a TOML file, or a dictionary of its content instead.
 
-    All other arguments are those of gpufeed's ``DataLoaderBuilder`` by their own names, and may be left out:
-
-    - ``batch_size`` (1), ``shuffle`` (False), ``seed`` (0), ``drop_last`` (False) or ``last_batch`` (``"partial"``,
-      ``"drop"``, ``"pad"``), ``views`` (1), ``batch_transforms`` (torchvision's ``MixUp``, ``CutMix``, or a
-      ``RandomChoice`` of them), ``num_classes`` (for their soft labels; by default those that the data set names)
-    - ``device`` (``"cpu"``): the device of the tensors; ``"cuda"`` copies ahead on a stream of its own.
-      ``normalize_on_device`` leaves the last ``Normalize`` to that device.
-    - ``dtype`` (the recipe's): float32, float16 or uint8; ``channels_last`` (False)
-    - ``backend`` (``"cpu"``): what augments: ``"cpu"``, ``"gpu"``, ``"auto"``, or an adapter's name
-    - ``shard`` (``"auto"``): ``torch.distributed`` if it is initialised, else the variables of torchrun, Open MPI, MPICH or
-      Slurm's ``srun``; or ``(rank, world)``, or None for all samples
-    - ``order`` (``"full"``, and none for data from afar): ``("blocks", samples, window)`` permutes blocks of so many
-      neighbours and shuffles within ``window`` of them; ``lanes`` (as many as there are ranks), which the ranks divide
-    - for data from afar: ``read_ahead`` (256 MiB), ``remote_cache`` (``("/var/cache/gpufeed", "200G")``)
-    - for many tar shards or Parquet files: ``counts``, a JSON, or its address, with the samples that each file has, as
-      OpenCLIP's ``sizes.json``, WebDataset's ``wids`` index and ``gpufeed-pack.json``. A file is then opened when one of
-      its samples comes.
-    - for a path, the keywords of :func:`gpufeed.open`, which chooses labels and files by them: ``split``, ``label_column``,
-      ``allow_unlabelled``, ``class_names``, ``extensions``, ``allow_empty`` and more
-    - ``on_error`` (``"fail"`` without ``shuffle`` and for a recipe whose name ends in ``-eval``, else ``"skip"``): what a
-      sample does that cannot be used. ``"fail"`` ends the epoch with its error; with ``"skip"`` another sample stands in for
-      it, up to a tenth of them or the share that is given, and one warning an epoch names the first
-    - ``thread_safe``, for an object in Python: one call at a time is inside it, as reads may share a file or other state, unless
-      this is True. Lists, torch's ``TensorDataset``, torchvision's data sets that read without sharing, such as
-      ``ImageFolder``, ``CIFAR10`` and ``MNIST``, and torch's ``Subset`` and ``ConcatDataset`` of them are known to be safe. An
-      attribute ``thread_safe`` of the object says the same.
-    - ``exit_timeout`` (5): seconds that closing an iteration, and the interpreter's exit, wait for threads inside such an object.
-      Where a read of an iteration that was closed has the object's turn and does not return, a later one ends with an error after
-      as long, and at least 5 seconds.
-    - ``workers``, ``queue_depth``, ``slot_bytes``, ``memory_budget``, ``cache`` (``"host:16G"``, ``"device:8G"``),
-      ``cache_in_bytes``, ``seek_indexes``, ``seek_memory``, ``exif``, ``truncated``, ``max_pixels``, ``max_decode_bytes``, ``scaled_decode``, ``semantics``, ``execute``
-
     Iterating gives ``(images, labels)`` of one epoch: a second iteration ends the first and takes the next epoch, or the
     one of :meth:`set_epoch`. :meth:`epochs` and :meth:`batches` give more.
+
+    The keywords of paths are those of :func:`gpufeed.open`, which chooses labels and files by them.
+
+    Args:
+        recipe: The name of a built-in recipe, a TOML file, or a dictionary of its content, in the place of ``transforms``.
+        batch_transforms: torchvision's ``MixUp``, ``CutMix``, or a ``RandomChoice`` of them.
+        num_classes: The classes of the soft labels of ``batch_transforms``. Default: those that these or the data set name.
+        drop_last: Leaves out an incomplete last batch, as ``last_batch="drop"`` does.
+        device: The device of the tensors; ``"cuda"`` copies ahead on a stream of its own.
+        normalize_on_device: Leaves the last ``Normalize`` to that device.
+        channels_last: Tensors in torch's ``channels_last`` format.
+        backend: What augments: ``"cpu"``, ``"gpu"``, ``"auto"``, or an adapter's name.
+        thread_safe: For an object in Python: its reads share no state, so several calls at a time may be inside it. Default:
+            what it says itself, or is known of its type.
+        exit_timeout: Seconds that closing an iteration, and the interpreter's exit, wait for threads inside an object in
+            Python.
+        batch_size: Samples in a batch: at least 1.
+        shuffle: Gives each epoch its own random order.
+        seed: The seed of every random number.
+        order: The kind of a shuffled epoch's order: ``"full"``, or ``("blocks", samples, window)``, which permutes blocks of so
+            many neighbours and shuffles within windows of so many blocks. Default: full; remote data need one to be shuffled.
+        lanes: The lanes of an order of blocks, which the number of ranks has to divide: at least 1. Default: as many as there
+            are ranks.
+        shard: This process's share of each epoch: ``(rank, world)``, or ``"auto"`` for that of the launcher's variables.
+            Default: ``torch.distributed`` if it is initialised, else the launcher's variables; None is all of it.
+        last_batch: The treatment of an epoch's last, incomplete batch: ``"partial"`` leaves it smaller, ``"drop"`` leaves it
+            out, ``"pad"`` fills it up. Default: ``"partial"``, or ``"drop"`` with ``drop_last``.
+        views: Images that a batch has of each sample, each with random numbers of its own: 1 to 64. Default: the recipe's, else
+            1.
+        layout: The order of a batch's elements: ``"nchw"`` or ``"nhwc"``. Default: the recipe's, else NCHW.
+        dtype: The type of a batch's elements: ``"float32"``, ``"float16"`` or ``"uint8"``. Default: the recipe's, else float32.
+        semantics: The arithmetic of the operators: ``"float"``, or ``"uint8"`` for torchvision's on 8-bit images. Default: the
+            recipe's, else floats.
+        on_error: The treatment of samples that cannot be used: ``"fail"`` ends the run with the first one; ``"skip"`` replaces
+            each by another sample, up to a tenth of all, or up to the share that is given, 0 to 1. Default: ``"skip"`` with
+            ``shuffle``, but ``"fail"`` for a recipe whose name ends in ``-eval``.
+        workers: Threads that read and decode: 1 to 4096. Default: one for each core of this process, divided by the ranks that
+            share them.
+        queue_depth: The most batches that wait for the caller: 1 to 4096.
+        memory_budget: Bytes for output buffers, staging slots, workspace, and images between the stages of the plan, together.
+        slot_bytes: Bytes of a staging slot, on a GPU alone: at least 16 MiB.
+        cache: Decoded samples that stay between epochs: ``"host:16G"`` in RAM, ``"device:8G"`` on the GPU, up to so many bytes,
+            or ``"off"``.
+        cache_in_bytes: Rounds what the cache stores after a resize to bytes: less memory, and pixels that differ by up to half
+            a level.
+        execute: What augments on a GPU backend: ``"gpu"``, ``"cpu"``, or ``"auto"``, the GPU unless it is a software adapter.
+        exif: Turns and mirrors images as their EXIF or XMP orientation says.
+        truncated: The treatment of truncated image files: ``"error"``, or ``"fill"``, which uses the pixels that can be
+            decoded.
+        max_pixels: The most pixels that an image may declare: at least 1.
+        max_decode_bytes: The most bytes of memory that decoding one image may take.
+        scaled_decode: Decodes JPEGs at a half, a quarter or an eighth of their size where a resize reduces them by as much;
+            changes pixels.
+        seek_indexes: The storage of seek indexes of JPEGs: a file ``"beside"`` the data, a file by its path, ``"memory"``, or
+            ``"off"``.
+        seek_memory: Bytes of memory for seek indexes that are not in a file.
+        read_ahead: Bytes of remote data that are in memory or on their way before a worker asks for them. Default: 256 MiB.
+        remote_cache: A folder on this machine that keeps what is fetched of remote data, and its bytes: ``("/scratch/photos",
+            "200G")``. Default: none.
+        extensions: The endings of images, ``["jpg", "webp"]``. Of a folder of class folders, a folder of images, tar shards.
+            Default: those of images.
+        allow_empty: A class folder may be empty. Of a folder of class folders. Default: ``False``.
+        unlabelled: All images below the folder are samples, without labels. Of a folder of class folders, a folder of images.
+            Default: ``False`` where there are class folders.
+        max_file_bytes: Bytes of the largest image that is read; the sample of a larger one fails. Of a folder of class folders,
+            a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1G"``.
+        image_column: The column of the images: of a list or Parquet files, or an array of an ``.npz``. Of a list of files, a
+            NumPy file, Parquet files. Default: the one with a usual name.
+        label_column: The column of the labels; of a list several make a vector. CIFAR-100's own files have ``"coarse_label"``
+            and ``"fine_label"``. Of a list of files, a NumPy file, CIFAR's files, Parquet files. Default: the one with a usual
+            name.
+        class_names: The names of the classes; for a list of files ``True``, which reads numbers in its labels as names. Of a
+            list of files, tar shards, an LMDB, Parquet files. Default: those that the data set names.
+        root: The folder to which the paths of a list are relative. Of a list of files. Default: that of the list.
+        header: The first line of a CSV file names its columns. Of a list of files. Default: whether its words are names of
+            columns.
+        delimiter: What separates the columns of a CSV file, such as ``";"``. Of a list of files. Default: a comma, or a tab in
+            ``.tsv``.
+        split: The split: of Parquet files ``"train"``, ``"validation"`` or ``"test"``, of others ``"train"`` or ``"test"``. Of
+            a NumPy file, MNIST's files, CIFAR's files, Parquet files. Default: the training split, beside which ``.test`` is
+            the other one.
+        data_layout: What arrays or keys are: ``"nhwc"`` or ``"nchw"`` for NumPy's arrays, ``"numbered"``, ``"class_and_image"``
+            or ``"image"`` for an LMDB. Of a NumPy file, an LMDB. Default: as the shapes or the keys say.
+        allow_unlabelled: Samples may have no label. Of tar shards, an LMDB, Parquet files. Default: ``False``.
+        text_labels: Numbers in the ``.txt`` of tar shards are labels. Of tar shards. Default: if all of a set's texts are
+            numbers.
+        indexes: Where the indexes of shards are kept: ``"beside"`` them, in ``"memory"``, or in a folder. Of tar shards,
+            Parquet files. Default: ``"beside"``.
+        index_memory: Bytes of memory for the parts of these indexes that are in use. Of tar shards, Parquet files. Default:
+            ``"32M"``.
+        put_indexes: Writes the indexes that are missing beside the objects of a store. Of tar shards, Parquet files. Default:
+            ``False``.
+        counts: A JSON file, or its address, with the samples that each file has: OpenCLIP's ``sizes.json``, WebDataset's
+            ``wids`` index, ``gpufeed-pack.json``. A file is then opened when one of its samples comes. Of tar shards, Parquet
+            files. Default: all files are opened at once.
+        part: The part of EMNIST: ``"byclass"``, ``"bymerge"``, ``"balanced"``, ``"letters"``, ``"digits"`` or ``"mnist"``. Of
+            MNIST's files. Default: none.
+        max_page_bytes: Bytes that a compressed page of Parquet files may become. Of Parquet files. Default: 64 times its own,
+            and ``"64M"`` at least.
+        remote_timeout: Seconds for which a server may send nothing before the request is made again. Of remote data. Default:
+            the variable ``GPUFEED_REMOTE_TIMEOUT``, else 30.
+        remote_retries: How often a request is made again that failed for a reason that may pass. Of remote data. Default: the
+            variable ``GPUFEED_REMOTE_RETRIES``, else 10.
+        remote_min_rate: The least rate of an answer, in bytes a second over 30 seconds; 0 takes any. Of remote data. Default:
+            the variable ``GPUFEED_REMOTE_MIN_RATE``, else 1024.
+        remote_certificates: A file of certificates (PEM) that are trusted besides the system's. Of remote data. Default: the
+            variable ``SSL_CERT_FILE``.
+        remote_store: Settings of the store by the names of their variables, ``{"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"}``,
+            in whose place they stand; a pickle of the data set has them, credentials included. Of remote data. Default: the
+            variables alone.
     """
 
     def __init__(
@@ -66,28 +145,79 @@ class DataLoader(Positioned):
         data: Any,
         transforms: Any = None,
         *,
+        # Keywords by scripts/settings.py.
         recipe: Any = None,
         batch_transforms: Any = None,
-        batch_size: int = 1,
-        shuffle: bool = False,
+        num_classes: int | None = None,
         drop_last: bool = False,
         device: Any = "cpu",
-        dtype: Any = None,
-        channels_last: bool = False,
         normalize_on_device: bool = False,
-        shard: Any = "auto",
-        num_classes: int | None = None,
-        counts: Any = None,
+        channels_last: bool = False,
+        backend: str = "cpu",
         thread_safe: bool | None = None,
-        **settings: Any,
+        exit_timeout: float = 5,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        seed: int = 0,
+        order: Literal["full"] | tuple[Literal["blocks"], int, int] | None = None,
+        lanes: int | None = None,
+        shard: Literal["auto"] | tuple[int, int] | None = "auto",
+        last_batch: Literal["partial", "drop", "pad"] | None = None,
+        views: int | None = None,
+        layout: Literal["nchw", "nhwc"] | None = None,
+        dtype: Any = None,
+        semantics: Literal["float", "uint8"] | None = None,
+        on_error: Literal["fail", "skip"] | float | None = None,
+        workers: int | None = None,
+        queue_depth: int = 2,
+        memory_budget: int | str = "4G",
+        slot_bytes: int | str = "32M",
+        cache: str | None = "off",
+        cache_in_bytes: bool = False,
+        execute: Literal["auto", "gpu", "cpu"] = "auto",
+        exif: bool = True,
+        truncated: Literal["error", "fill"] = "error",
+        max_pixels: int = 268435456,
+        max_decode_bytes: int | str = "3G",
+        scaled_decode: bool = False,
+        seek_indexes: str | PathLike[str] = "beside",
+        seek_memory: int | str = "256M",
+        read_ahead: int | str | None = None,
+        remote_cache: tuple[str | PathLike[str], int | str] | None = None,
+        extensions: str | Sequence[str] | None = None,
+        allow_empty: bool | None = None,
+        unlabelled: bool | None = None,
+        max_file_bytes: int | str | None = None,
+        image_column: str | None = None,
+        label_column: str | Sequence[str] | None = None,
+        class_names: bool | Sequence[str] | None = None,
+        root: str | PathLike[str] | None = None,
+        header: bool | None = None,
+        delimiter: str | None = None,
+        split: str | None = None,
+        data_layout: Literal["nhwc", "nchw", "numbered", "class_and_image", "image"] | None = None,
+        allow_unlabelled: bool | None = None,
+        text_labels: bool | None = None,
+        indexes: str | PathLike[str] | None = None,
+        index_memory: int | str | None = None,
+        put_indexes: bool | None = None,
+        counts: str | PathLike[str] | None = None,
+        part: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] | None = None,
+        max_page_bytes: int | str | None = None,
+        remote_timeout: float | None = None,
+        remote_retries: int | None = None,
+        remote_min_rate: int | str | None = None,
+        remote_certificates: str | PathLike[str] | None = None,
+        remote_store: Mapping[str, str] | None = None,
+        # End of keywords.
     ) -> None:
+        given = locals()
         super().__init__()
-        self._data = data
-        self._shard = shard
-        self._counts = counts
-        self._keywords = opening.taken_from(settings)
+        settings = arguments.checked(keywords.LOADER, given)
+        self._keywords = arguments.checked(keywords.PATHS, given)
+        self._data, self._shard = data, shard
         self._thread_safe = None if thread_safe is None else arguments.flag("thread_safe", thread_safe)
-        self.batch_size = arguments.whole("batch_size", batch_size, 1)
+        self.batch_size = settings["batch_size"]
         self.drop_last = arguments.flag("drop_last", drop_last)
         self.device = str(device)
         self._channels_last = arguments.flag("channels_last", channels_last)
@@ -100,19 +230,15 @@ class DataLoader(Positioned):
         whole = json.dumps(content)
         if arguments.flag("normalize_on_device", normalize_on_device):
             self._normalize = cut_normalize(content, dtype, "normalize_on_device")
-            dtype = "uint8"
-        if "on_error" not in settings:
-            settings["on_error"] = on_error_of(arguments.flag("shuffle", shuffle), content.get("name", ""))
-        self._settings = native(settings)
-        self._settings |= {"recipe": json.dumps(content), "batch_size": self.batch_size, "page_aligned": True}
-        self._settings["shuffle"] = arguments.flag("shuffle", shuffle)
-        if dtype is not None:
-            self._settings["dtype"] = arguments.dtype(dtype)
-        if self._channels_last:
-            self._settings["layout"] = "nhwc"
-        if self.drop_last:
-            if self._settings.setdefault("last_batch", "drop") != "drop":
-                raise ArgumentError("drop_last: True, but last_batch says otherwise; give one of the two")
+            settings["dtype"] = "uint8"
+        settings.setdefault("on_error", on_error_of(settings["shuffle"], content.get("name", "")))
+        for flag, name, value in (("channels_last", "layout", "nhwc"), ("drop_last", "last_batch", "drop")):
+            if given[flag] and settings.setdefault(name, value) != value:
+                raise ArgumentError(f"{flag}: True, but {name} says otherwise; give one of the two")
+        if settings["cache_in_bytes"] and settings.get("cache", "off") == "off":
+            raise ArgumentError('cache_in_bytes: True, but there is no cache; cache="host:16G" makes one')
+        self._settings, self._recipe = settings, json.dumps(content)
+        self._of_python = arguments.checked(keywords.PYTHON, given)
         self._native_data = self._open()
         self._length = len(self._native_data)
         for text in self._native_data.warnings:
@@ -122,15 +248,22 @@ class DataLoader(Positioned):
             _gpufeed.recipe_check(whole, self._native_data.channels)
         mixes = bool(content.get("batch_transform"))
         if (found := num_classes_of(mixes, num_classes, classes, self._native_data)) is not None:
-            self._settings["num_classes"] = found
+            self._of_python["num_classes"] = found
         check_device(self.device)
         self._settled: tuple[int, int] | None = None
         self._shard_source = ""
         self._native = self._build(*self._early_shard())
 
+    @staticmethod
+    def _refuse_unknown(given: Iterable[str]) -> None:
+        known = inspect.signature(DataLoader.__init__).parameters
+        for name in given:
+            if name not in known:
+                raise arguments.unknown(name)
+
     def _open(self) -> _gpufeed.Dataset:
         """The data set, of a path or as it is."""
-        return _open(self._data, self._settings.get("remote_cache"), self._counts, self._keywords, self._thread_safe)
+        return opening.open_data(self._data, self._keywords, self._thread_safe)
 
     def _early_shard(self) -> tuple[tuple[int, int], str]:
         """The shard before a launcher's library may have been initialised: errors wait for the first iteration."""
@@ -143,7 +276,14 @@ class DataLoader(Positioned):
 
     def _build(self, shard: tuple[int, int], source: str) -> _gpufeed.Loader:
         self._settled, self._shard_source = shard, source
-        return _gpufeed.Loader(self._native_data, self._settings | {"shard": shard})
+        settings = json.dumps(self._settings | {"shard": shard})
+        native = _gpufeed.Loader(self._native_data, self._recipe, settings, **self._of_python)
+        # The share and the threads are a process's; a state is the same on every rank.
+        self._in_force = {name: value for name, value in json.loads(native.settings()).items() if name not in ("shard", "workers")}
+        return native
+
+    def _made_with(self) -> dict[str, Any]:
+        return self._in_force
 
     def _loader(self) -> _gpufeed.Loader:
         """The native loader, of the shard that is known now."""
@@ -191,7 +331,7 @@ class DataLoader(Positioned):
         # The library's own line knows no `torch.distributed`.
         lines = [line for line in loader.explain().splitlines() if not line.startswith("shard: ")]
         lines.append(f"shard: rank {rank} of {world} by {source}")
-        if self._settings.get("backend", "cpu") != "cpu":
+        if self._of_python["backend"] != "cpu":
             lines.append("handed over: each batch is read back from the GPU into host memory, one more copy by the bus")
         lines.append(f"device: {self.device}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
@@ -227,78 +367,7 @@ class DataLoader(Positioned):
         self._native = self._build(*self._early_shard())
 
 
-_NOT_PICKLED = ("_running", "_buffers", "_native", "_native_data")
-
-
-def wrap(data: Any, item: Any, channels: int, classes: list[str], thread_safe: bool | None = None) -> _gpufeed.Dataset:
-    """The data set of an object in Python, also of its pickle."""
-    return _gpufeed.Dataset.wrap(data, item, channels, classes, turns.parts(data, thread_safe), thread_safe)
-
-
-def _open(
-    data: Any,
-    remote_cache: tuple[str, int] | None,
-    counts: Any,
-    keywords: dict[str, Any],
-    thread_safe: bool | None = None,
-) -> _gpufeed.Dataset:
-    if thread_safe is not None and (arguments.is_path(data) or isinstance(data, _gpufeed.Dataset)):
-        raise ArgumentError("thread_safe: it belongs to a data set in Python; gpufeed's own are always read by all workers")
-    if arguments.is_path(data):
-        return opening.open_path(data, remote_cache, counts, keywords)
-    if counts is not None:
-        raise ArgumentError("counts: it belongs to the path of tar shards or Parquet files; gpufeed.open takes it, too")
-    for name in keywords:
-        raise ArgumentError(f"{name}: it belongs to a path, and data is {arguments.given(data)}; gpufeed.open takes it, too")
-    if isinstance(data, _gpufeed.Dataset):
-        return data
-    if isinstance(data, (bytearray, memoryview)):
-        raise ArgumentError(f"data: {arguments.given(data)}; a path as text, as bytes and as a Path works")
-    if not hasattr(data, "__len__") or not (hasattr(data, "__getitem__") or hasattr(data, "__getitems__")):
-        raise ArgumentError(
-            f"data: {arguments.given(data)}; a path, a data set of gpufeed.open, and an object with __len__ and "
-            "__getitem__ work"
-        )
-    return wrap(data, samples.item, _channels(data), _classes(data), thread_safe)
-
-
-def _channels(data: Any) -> int:
-    """The attribute ``channels`` of an object: those of its images."""
-    channels = getattr(data, "channels", 3)
-    if isinstance(channels, bool) or not isinstance(channels, numbers.Integral) or channels not in (1, 3):
-        raise ArgumentError(
-            f"data: the attribute channels of this {type(data).__name__} is {channels!r}; 1, which promises gray images, and 3 "
-            "work, and 3 is the default"
-        )
-    return int(channels)
-
-
-def _classes(data: Any) -> list[str]:
-    """The attribute ``classes`` of an object: the classes' names, in the order of their numbers."""
-    classes = getattr(data, "classes", None)
-    if classes is None:
-        return []
-    what = f"data: the attribute classes of this {type(data).__name__}"
-    if isinstance(classes, Mapping):
-        return _classes_by_name(classes, what)
-    if isinstance(classes, (set, frozenset)):
-        raise ArgumentError(f"{what} is a {type(classes).__name__}, which has no order; a list of the classes' names works")
-    if isinstance(classes, (str, bytes)) or not hasattr(classes, "__iter__"):
-        raise ArgumentError(f"{what} is {classes!r}; a list of the classes' names works")
-    return [str(name) for name in classes]
-
-
-def _classes_by_name(classes: Mapping[Any, Any], what: str) -> list[str]:
-    """The names of a dictionary such as torchvision's ``class_to_idx``: of each name its number."""
-    plain = all(isinstance(name, str) for name in classes) and all(
-        isinstance(number, numbers.Integral) and not isinstance(number, bool) for number in classes.values()
-    )
-    if not plain or sorted(classes.values()) != list(range(len(classes))):
-        raise ArgumentError(
-            f"{what} is a {type(classes).__name__}, and not one of each name and its number, from 0 to {len(classes) - 1} "
-            "once each; a list of the classes' names works, too"
-        )
-    return sorted(classes, key=lambda name: classes[name])
+_NOT_PICKLED = ("_running", "_buffers", "_native", "_native_data", "_in_force")
 
 
 def check_device(device: str) -> None:

@@ -1,110 +1,94 @@
-"""Opening a path: the keywords of ``gpufeed.open`` that belong to one format or another, checked and as JSON."""
+"""Data sets: of a path with the keywords of ``gpufeed.open``, and of an object in Python."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import numbers
+from collections.abc import Mapping
 from typing import Any
 
-from gpufeed import _gpufeed, arguments
+from gpufeed import _gpufeed, arguments, keywords, samples, turns
 from gpufeed.errors import ArgumentError
 
 
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise ArgumentError(f"{name}: {arguments.given(value)}; a name works")
-    return value
+def open_path(data: Any, given: dict[str, Any]) -> _gpufeed.Dataset:
+    """The data set at a path or an address, with keywords that have been checked."""
+    return _gpufeed.Dataset.open(arguments.path("data", data), json.dumps(given))
 
 
-def _texts(name: str, value: Any) -> list[str]:
-    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
-        return list(value)
-    raise ArgumentError(f"{name}: {value!r}; a list of texts works")
-
-
-def _columns(name: str, value: Any) -> str | list[str]:
-    if isinstance(value, (list, tuple)) and not value:
-        raise ArgumentError(f"{name}: {value!r}, which names no column; leave it out for the one with a usual name")
-    return value if isinstance(value, str) else _texts(name, value)
-
-
-def _delimiter(name: str, value: Any) -> str:
-    if isinstance(value, str) and len(value) == 1 and value.isascii():
-        return value
-    raise ArgumentError(f"{name}: {value!r}; one ASCII character works, such as \";\"")
-
-
-def _extensions(name: str, value: Any) -> list[str]:
-    return [value] if isinstance(value, str) else _texts(name, value)
-
-
-def _class_names(name: str, value: Any) -> bool | list[str]:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, (list, tuple)) and value:
-        return _texts(name, value)
-    raise ArgumentError(f"{name}: {value!r}; the names of the classes work, and True and False for a list of files")
-
-
-def _layout(name: str, value: Any) -> str:
-    return arguments.word(name, value, ("nhwc", "nchw", "numbered", "class_and_image", "image"))
-
-
-def _part(name: str, value: Any) -> str:
-    return arguments.word(name, value, ("byclass", "bymerge", "balanced", "letters", "digits", "mnist"))
-
-
-# Each keyword, and what makes its form for the native module. Which formats know it, `python/src/opening.rs` says.
-KEYWORDS: dict[str, Callable[[str, Any], Any]] = {
-    "split": _text,
-    "label_column": _columns,
-    "image_column": _text,
-    "allow_unlabelled": arguments.flag,
-    "unlabelled": arguments.flag,
-    "text_labels": arguments.flag,
-    "allow_empty": arguments.flag,
-    "extensions": _extensions,
-    "class_names": _class_names,
-    "root": arguments.path,
-    "header": arguments.flag,
-    "delimiter": _delimiter,
-    "data_layout": _layout,
-    "part": _part,
-    "indexes": arguments.path,
-    "index_memory": arguments.size,
-    "put_indexes": arguments.flag,
-    "max_file_bytes": arguments.size,
-    "max_page_bytes": arguments.size,
-}
-
-
-def taken_from(settings: dict[str, Any]) -> dict[str, Any]:
-    """Takes the keywords of formats out of a loader's settings; those that are None are left out."""
-    found = {name: settings.pop(name) for name in KEYWORDS if name in settings}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def as_json(keywords: dict[str, Any]) -> str:
-    """The keywords for the native module; empty without any."""
-    made = {name: KEYWORDS[name](name, value) for name, value in keywords.items() if value is not None}
-    return json.dumps(made) if made else ""
-
-
-def open_path(
-    data: Any, remote_cache: tuple[str, int] | None, counts: Any, keywords: dict[str, Any]
-) -> _gpufeed.Dataset:
-    """The data set at a path or an address."""
-    counts = counts if counts is None else arguments.path("counts", counts)
-    return _gpufeed.Dataset.open(arguments.path("data", data), remote_cache, counts, as_json(keywords))
-
-
-def reopen(
-    path: str, remote_cache: tuple[str, int] | None, counts: str | None, keywords: str, test: bool
-) -> _gpufeed.Dataset:
+def reopen(path: str, keywords: str, test: bool) -> _gpufeed.Dataset:
     """The data set of a pickle: that of a path, or its test split."""
-    data = _gpufeed.Dataset.open(path, remote_cache, counts, keywords)
+    data = _gpufeed.Dataset.open(path, keywords)
     if not test:
         return data
     if data.test is None:
         raise ArgumentError(f"data: {data.description} had a test split when it was pickled, and has none here")
     return data.test
+
+
+def wrap(data: Any, item: Any, channels: int, classes: list[str], thread_safe: bool | None = None) -> _gpufeed.Dataset:
+    """The data set of an object in Python, also of its pickle."""
+    return _gpufeed.Dataset.wrap(data, item, channels, classes, turns.parts(data, thread_safe), thread_safe)
+
+
+def open_data(data: Any, given: dict[str, Any], thread_safe: bool | None = None) -> _gpufeed.Dataset:
+    """The data set of whatever a loader takes: a path with its keywords, one that is open, or an object."""
+    if thread_safe is not None and (arguments.is_path(data) or isinstance(data, _gpufeed.Dataset)):
+        raise ArgumentError("thread_safe: it belongs to a data set in Python; gpufeed's own are always read by all workers")
+    if arguments.is_path(data):
+        return open_path(data, given)
+    if "counts" in given:
+        raise ArgumentError("counts: it belongs to the path of tar shards or Parquet files; gpufeed.open takes it, too")
+    for name in given:
+        # The loader's own settings have it, too.
+        if name not in keywords.LOADER:
+            raise ArgumentError(f"{name}: it belongs to a path, and data is {arguments.given(data)}; gpufeed.open takes it, too")
+    if isinstance(data, _gpufeed.Dataset):
+        return data
+    if isinstance(data, (bytearray, memoryview)):
+        raise ArgumentError(f"data: {arguments.given(data)}; a path as text, as bytes and as a Path works")
+    if not hasattr(data, "__len__") or not (hasattr(data, "__getitem__") or hasattr(data, "__getitems__")):
+        raise ArgumentError(
+            f"data: {arguments.given(data)}; a path, a data set of gpufeed.open, and an object with __len__ and "
+            "__getitem__ work"
+        )
+    return wrap(data, samples.item, _channels(data), _classes(data), thread_safe)
+
+
+def _channels(data: Any) -> int:
+    """The attribute ``channels`` of an object: those of its images."""
+    channels = getattr(data, "channels", 3)
+    if isinstance(channels, bool) or not isinstance(channels, numbers.Integral) or channels not in (1, 3):
+        raise ArgumentError(
+            f"data: the attribute channels of this {type(data).__name__} is {channels!r}; 1, which promises gray images, and 3 "
+            "work, and 3 is the default"
+        )
+    return int(channels)
+
+
+def _classes(data: Any) -> list[str]:
+    """The attribute ``classes`` of an object: the classes' names, in the order of their numbers."""
+    classes = getattr(data, "classes", None)
+    if classes is None:
+        return []
+    what = f"data: the attribute classes of this {type(data).__name__}"
+    if isinstance(classes, Mapping):
+        return _classes_by_name(classes, what)
+    if isinstance(classes, (set, frozenset)):
+        raise ArgumentError(f"{what} is a {type(classes).__name__}, which has no order; a list of the classes' names works")
+    if isinstance(classes, (str, bytes)) or not hasattr(classes, "__iter__"):
+        raise ArgumentError(f"{what} is {classes!r}; a list of the classes' names works")
+    return [str(name) for name in classes]
+
+
+def _classes_by_name(classes: Mapping[Any, Any], what: str) -> list[str]:
+    """The names of a dictionary such as torchvision's ``class_to_idx``: of each name its number."""
+    plain = all(isinstance(name, str) for name in classes) and all(
+        isinstance(number, numbers.Integral) and not isinstance(number, bool) for number in classes.values()
+    )
+    if not plain or sorted(classes.values()) != list(range(len(classes))):
+        raise ArgumentError(
+            f"{what} is a {type(classes).__name__}, and not one of each name and its number, from 0 to {len(classes) - 1} "
+            "once each; a list of the classes' names works, too"
+        )
+    return sorted(classes, key=lambda name: classes[name])

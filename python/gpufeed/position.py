@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from gpufeed import arguments, saved
 from gpufeed.errors import ArgumentError, RunError
@@ -15,6 +15,9 @@ from gpufeed.iterator import Iterating, Run
 
 if TYPE_CHECKING:
     import torch
+
+
+Self = TypeVar("Self", bound="Positioned")
 
 
 class Source(Protocol):
@@ -40,8 +43,9 @@ class Positioned:
     device: str
     _takes_turns = False
 
-    def __new__(cls, *_: Any, **__: Any) -> Any:
-        """As ``object``'s; unpickling calls it, too."""
+    def __new__(cls: type[Self], *_: Any, **given: Any) -> Self:
+        """As ``object``'s; unpickling calls it, too. A keyword that does not exist is refused here, with advice."""
+        cls._refuse_unknown(given)
         _tell_torch()
         return super().__new__(cls)
 
@@ -64,6 +68,14 @@ class Positioned:
 
     def _before_run(self) -> None:
         """Checks what may have changed since the loader was made."""
+
+    @staticmethod
+    def _refuse_unknown(given: Iterable[str]) -> None:
+        """Raises for a keyword that does not exist, where more is to be said than Python says."""
+
+    def _made_with(self) -> dict[str, Any]:
+        """The settings of the batches, for a state."""
+        raise NotImplementedError
 
     def _check_open(self) -> None:
         if self._closed:
@@ -152,8 +164,9 @@ class Positioned:
         return self._loader().state(self._next_epoch, 0)
 
     def state_dict(self) -> dict[str, Any]:
-        """The position after the last batch that was handed out, for a checkpoint."""
-        return {"gpufeed": json.loads(self._state())}
+        """The position after the last batch that was handed out, for a checkpoint; beside it the settings that the loader was made
+        with, which tell a reader how its batches came about."""
+        return {"gpufeed": json.loads(self._state()), "settings": self._made_with()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on at a position of :meth:`state_dict`: the next iteration has the batches that were still due. A state of

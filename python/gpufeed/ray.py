@@ -12,7 +12,7 @@ from gpufeed.fleet import Fleet
 from gpufeed.loader import check_device
 from gpufeed.parcel import Batch, Failure, StoredArray
 from gpufeed.position import Positioned
-from gpufeed.settings import cut_normalize, recipe_of
+from gpufeed.recipe import cut_normalize, recipe_of
 from gpufeed.shard import Shard, resolve
 
 __all__ = ["Batch", "DataLoader", "Failure", "RemoteDataset", "StoredArray"]
@@ -99,7 +99,7 @@ class DataLoader(Positioned):
             self._normalize = cut_normalize(content, config.get("dtype"), "finish_on_device")
             config["dtype"] = "uint8"
         elif config.get("dtype") is not None:
-            config["dtype"] = arguments.dtype(config["dtype"])
+            config["dtype"] = arguments.dtype("dtype", config["dtype"])
         config["recipe"] = content
 
     def _begin(self) -> None:
@@ -141,6 +141,10 @@ class DataLoader(Positioned):
         resolved = resolve_device(self.device)
         # None of the store's memory is page-locked: torch copies it into blocks of its own that are.
         return HostBuffers(CudaDevice(resolved) if resolved.type == "cuda" else PlainDevice(resolved))
+
+    def _made_with(self) -> dict[str, Any]:
+        # Those of the actors, which stay known when these have ended.
+        return (self._fleet or self._loader()).about.settings
 
     def batches(self) -> Iterator[Batch]:
         """The batches of the next epoch with all that is known of them: ``images`` and ``labels`` for

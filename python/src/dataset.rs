@@ -94,19 +94,12 @@ impl Dataset {
 
 #[pymethods]
 impl Dataset {
-    /// Opens the data set at a path, in any of gpufeed's formats; one from afar with a cache on disk, a folder and its bytes;
-    /// tar shards and Parquet files with a JSON of the samples that each file has; with keywords of its format, as JSON.
+    /// Opens the data set at a path, in any of gpufeed's formats, with the keywords of its format as JSON.
     #[staticmethod]
-    #[pyo3(signature = (path, remote_cache=None, counts=None, keywords=""))]
-    fn open(
-        py: Python<'_>,
-        path: PathBuf,
-        remote_cache: Option<(PathBuf, u64)>,
-        counts: Option<PathBuf>,
-        keywords: &str,
-    ) -> PyResult<Dataset> {
+    #[pyo3(signature = (path, keywords="{}"))]
+    fn open(py: Python<'_>, path: PathBuf, keywords: &str) -> PyResult<Dataset> {
         guard(py, || {
-            let opening = Opening { path, remote_cache, counts, keywords: keywords.to_owned() };
+            let opening = Opening { path, keywords: keywords.to_owned() };
             let opened = py.detach(|| opening.open());
             let Opened { train, test, .. } = opened.map_err(|error| errors::to_python(py, &error))?;
             warn_of_library(py)?;

@@ -1,10 +1,10 @@
 //! The native module `gpufeed._gpufeed`. The Python files of the package make gpufeed's API of it.
 //!
 //! `loader.rs` makes a loader, `run.rs` runs it, `batch.rs` hands its batches over, `dlpack.rs` shares their memory,
-//! `dataset.rs` has data sets, `opening.rs` opens a path with the keywords of its format, `python_dataset.rs` reads those in
+//! `dataset.rs` has data sets, `opening/` opens a path with the keywords of its format, `python_dataset.rs` reads those in
 //! Python, `turns.rs` lets one call at a time into an object, `interpreter_end.rs` makes the calls that the interpreter's end
 //! may cut off, `source.rs` makes a data set again of its pickle, `transforms.rs` reads recipes, `errors.rs` raises errors,
-//! `advice.rs` puts their advice into Python's words, `stats.rs` has the statistics, `settings.rs` takes over settings,
+//! `advice.rs` puts their advice into Python's words, `stats.rs` has the statistics, `settings.rs` builds a loader of its settings,
 //! `shard.rs` finds the launcher's rank, `process.rs` knows about forks and the interpreter's end.
 
 mod advice;
@@ -42,6 +42,8 @@ mod _gpufeed {
     use super::process::{command, end_all, open_runs};
     #[pymodule_export]
     use super::run::{Run, warn_of_library};
+    #[pymodule_export]
+    use super::settings::settings_of;
     #[pymodule_export]
     use super::shard::launched;
     #[pymodule_export]

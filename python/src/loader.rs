@@ -5,7 +5,7 @@ use crate::dataset::Dataset;
 use crate::errors;
 use crate::process::{Owner, guard};
 use crate::run::{Run, refuse_inside, warn_of_library};
-use crate::settings::Settings;
+use crate::settings;
 use crate::stats;
 use crate::turns::Waits;
 use gpufeed::{DataLoader, Epochs, HostBufferHook, State};
@@ -15,9 +15,6 @@ use pyo3::{PyTraverseError, PyVisit};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-
-/// How long closing waits for threads that are inside a data set in Python, in seconds.
-const EXIT_TIMEOUT: f64 = 5.0;
 
 /// A loader: a data set, a recipe and settings.
 #[pyclass(frozen, module = "gpufeed")]
@@ -70,22 +67,29 @@ impl Loader {
 
 #[pymethods]
 impl Loader {
-    /// A loader of `dataset` with the settings of `DataLoaderBuilder`, by their names.
+    /// A loader of `dataset` with a recipe and the fields of `LoaderSettings`, both as JSON. Closing waits
+    /// `exit_timeout` seconds for threads that are inside a data set in Python; `num_classes` are those of soft labels.
     #[new]
-    fn new(py: Python<'_>, dataset: Py<Dataset>, settings: &Bound<'_, PyDict>) -> PyResult<Loader> {
+    #[pyo3(signature = (dataset, recipe, settings, backend, exit_timeout, num_classes=None))]
+    fn new(
+        py: Python<'_>,
+        dataset: Py<Dataset>,
+        recipe: &str,
+        settings: &str,
+        backend: &str,
+        exit_timeout: f64,
+        num_classes: Option<usize>,
+    ) -> PyResult<Loader> {
         guard(py, || {
             let buffers = Arc::new(Buffers::default());
             let data = dataset.get().dataset()?;
-            let settings = Settings::read(settings)?;
-            let num_classes = settings.num_classes;
             // More than a century is for ever.
-            let seconds = settings.exit_timeout.unwrap_or(EXIT_TIMEOUT).clamp(0.0, 4e9);
-            let exit_timeout = Duration::from_secs_f64(seconds);
+            let exit_timeout = Duration::from_secs_f64(exit_timeout.clamp(0.0, 4e9));
             if let Some(turns) = dataset.get().turns() {
                 turns.set_patience(exit_timeout);
             }
             let hook = Arc::clone(&buffers) as Arc<dyn HostBufferHook>;
-            let loader = py.detach(|| settings.build(data, hook));
+            let loader = py.detach(|| settings::build(data, recipe, settings, backend, hook));
             let loader = loader.map_err(|error| errors::to_python(py, &error))?;
             warn_of_library(py)?;
             let loader = Mutex::new(Some(Arc::new(loader)));
@@ -134,6 +138,12 @@ impl Loader {
     /// The plan, the executor, the batches and the memory, in words.
     fn explain(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.loader(py)?.explain())
+    }
+
+    /// The settings in force, as JSON.
+    fn settings(&self, py: Python<'_>) -> PyResult<String> {
+        let settings = serde_json::to_string(self.loader(py)?.settings());
+        settings.map_err(|error| errors::raise(py, "ArgumentError", "Argument", &format!("settings: {error}")))
     }
 
     /// The recipe as TOML.

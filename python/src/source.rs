@@ -6,7 +6,6 @@ use crate::python_dataset::PythonDataset;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
-use std::path::Path;
 
 /// How a data set was made. It has no `Debug`, because an address may have credentials.
 pub(crate) enum Source {
@@ -35,10 +34,7 @@ impl Opening {
     /// The data set of this path, or its test split.
     pub(crate) fn again<'py>(&self, py: Python<'py>, test: bool) -> Again<'py> {
         // A `Path` of Python would make one slash of an address's two.
-        let text = |path: &Path| path.as_os_str().to_owned();
-        let cache = self.remote_cache.as_ref().map(|(folder, bytes)| (text(folder), *bytes));
-        let counts = self.counts.as_deref().map(text);
-        let arguments = (text(&self.path), cache, counts, &self.keywords, test);
+        let arguments = (self.path.as_os_str(), &self.keywords, test);
         Ok((py.import("gpufeed.opening")?.getattr("reopen")?, arguments.into_pyobject(py)?))
     }
 }
@@ -68,7 +64,7 @@ impl Adaptor {
 impl PythonDataset {
     /// The data set of this object.
     pub(crate) fn again<'py>(&self, py: Python<'py>) -> Again<'py> {
-        let wrap = py.import("gpufeed.loader")?.getattr("wrap")?;
+        let wrap = py.import("gpufeed.opening")?.getattr("wrap")?;
         let arguments = (&self.object, &self.item, self.channels, &self.classes, self.thread_safe);
         Ok((wrap, arguments.into_pyobject(py)?))
     }

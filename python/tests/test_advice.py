@@ -6,18 +6,10 @@ import inspect
 import re
 
 import gpufeed
-from gpufeed import _gpufeed, opening, settings
+from gpufeed import _gpufeed
 from language import RUST
 
-KEYWORDS = {
-    *inspect.signature(gpufeed.DataLoader).parameters,
-    *opening.KEYWORDS,
-    *settings._SIZES,
-    *settings._NUMBERS,
-    *settings._FLAGS,
-    *settings._WORDS,
-    *("cache", "order", "on_error", "seek_indexes", "backend"),
-}
+KEYWORDS = {*inspect.signature(gpufeed.DataLoader).parameters, *inspect.signature(gpufeed.open).parameters}
 
 
 def test_every_advice_is_in_pythons_words() -> None:

@@ -189,6 +189,26 @@ impl Format {
         }
     }
 
+    /// As [`detect`](Self::detect), with the settings with which the folder of a store is listed.
+    ///
+    /// ```no_run
+    /// use gpufeed::dataset::{Format, RemoteOptions};
+    ///
+    /// let options = RemoteOptions::new().store("AWS_SKIP_SIGNATURE", "true");
+    /// assert_eq!(Format::detect_with("s3://photos/train", &options)?, Format::Parquet);
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What the listing of a store's folder fails with.
+    #[cfg(feature = "remote")]
+    pub fn detect_with(path: impl AsRef<Path>, options: &super::RemoteOptions) -> Result<Format> {
+        let Some(address) = address::of(path.as_ref()) else { return Ok(Self::detect(path)) };
+        address::check(address)?;
+        Self::of_address(address).map_or_else(|| Self::of_folder(address, options), Ok)
+    }
+
     /// Detects the format by the ending of an address; `None` for that of a folder, whose name may have a dot, too.
     fn of_address(text: &str) -> Option<Format> {
         let shown = address::without_credentials(text);

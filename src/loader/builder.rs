@@ -7,13 +7,11 @@ mod mixing;
 mod order;
 
 use super::buffers::{HostBufferHook, HostMemory};
-use super::cache::Cache;
+use super::settings::LoaderSettings;
 use super::{Execute, OnError};
 use crate::dataset::Dataset;
-use crate::decode::{DecodeOptions, SeekIndexes};
 use crate::plan::{DType, Layout, Output, Semantics};
 use crate::recipe::Recipe;
-use crate::sampler::{LastBatch, Order};
 use crate::transforms::{BatchTransform, Transform};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,88 +38,55 @@ use std::sync::Arc;
 #[must_use]
 pub struct DataLoaderBuilder {
     dataset: Arc<dyn Dataset>,
-    name: String,
-    description: String,
-    transforms: Vec<Transform>,
-    output: Output,
-    semantics: Semantics,
-    views: usize,
-    batch_transform: Option<BatchTransform>,
-    batch_size: usize,
-    shuffle: bool,
-    order: Option<Order>,
-    lanes: Option<usize>,
-    seed: u64,
-    /// Set by hand: rank and world.
-    shard: Option<(usize, usize)>,
+    /// The transforms, with the output, the semantics and the views that recipes have named.
+    recipe: Recipe,
+    /// What stands here goes before the recipe's.
+    settings: LoaderSettings,
+    /// Asked for by [`shard_auto`](Self::shard_auto), beside the settings, which may have a share set by hand.
     shard_auto: bool,
-    last_batch: LastBatch,
-    workers: Option<usize>,
-    queue_depth: usize,
-    slot_bytes: u64,
-    read_ahead: Option<u64>,
-    remote_cache: Option<(PathBuf, u64)>,
-    memory_budget: u64,
     host_memory: HostMemory,
-    decode: DecodeOptions,
-    scaled_decode: bool,
-    cache: Cache,
-    cache_in_bytes: bool,
-    seek_indexes: SeekIndexes,
-    seek_memory: u64,
-    on_error: OnError,
-    execute: Execute,
 }
 
 impl std::fmt::Debug for DataLoaderBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DataLoaderBuilder").field("transforms", &self.transforms).finish_non_exhaustive()
+        f.debug_struct("DataLoaderBuilder").field("transforms", &self.recipe.transforms).finish_non_exhaustive()
     }
 }
 
 impl DataLoaderBuilder {
     pub(super) fn new(dataset: Arc<dyn Dataset>) -> Self {
-        DataLoaderBuilder {
-            dataset,
-            name: String::new(),
-            description: String::new(),
-            transforms: Vec::new(),
-            output: Output::default(),
-            semantics: Semantics::Float,
-            views: 1,
-            batch_transform: None,
-            batch_size: 1,
-            shuffle: false,
-            order: None,
-            lanes: None,
-            seed: 0,
-            shard: None,
-            shard_auto: false,
-            last_batch: LastBatch::default(),
-            workers: None,
-            queue_depth: 2,
-            slot_bytes: 32 << 20,
-            read_ahead: None,
-            remote_cache: None,
-            memory_budget: 4 << 30,
-            host_memory: HostMemory::default(),
-            decode: DecodeOptions::default(),
-            scaled_decode: false,
-            cache: Cache::Off,
-            cache_in_bytes: false,
-            seek_indexes: SeekIndexes::default(),
-            seek_memory: 256 << 20,
-            on_error: OnError::default(),
-            execute: Execute::default(),
-        }
+        let (recipe, settings) = (Recipe::default(), LoaderSettings::default());
+        DataLoaderBuilder { dataset, recipe, settings, shard_auto: false, host_memory: HostMemory::default() }
+    }
+
+    /// Takes all settings at once, in the place of those that were set before; [`LoaderSettings`] lists them. The
+    /// layout, the type, the semantics and the views of a recipe stay where `settings` has none.
+    ///
+    /// ```
+    /// use gpufeed::{Backend, DataLoader, InMemory, Label, LoaderSettings, PixelFormat, recipe};
+    ///
+    /// let mut settings = LoaderSettings::default();
+    /// settings.batch_size = 2;
+    /// settings.workers = Some(1);
+    ///
+    /// let mut data = InMemory::new();
+    /// for class in 0..4 {
+    ///     data.push_pixels(40, 40, PixelFormat::Rgb8, vec![0; 4800], Label::Class(class))?;
+    /// }
+    /// let loader = DataLoader::builder(data).recipe(recipe::cifar_train()).settings(settings).build(&Backend::Cpu)?;
+    /// assert_eq!((loader.len(), loader.settings().batch_size, loader.settings().views), (2, 2, Some(1)));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn settings(self, settings: LoaderSettings) -> Self {
+        DataLoaderBuilder { settings, ..self }
     }
 
     /// Adds an operator; operators apply in the order in which they are added.
     pub fn transform(mut self, transform: impl Into<Transform>) -> Self {
-        self.transforms.push(transform.into());
+        self.recipe.transforms.push(transform.into());
         // The added operator makes the list differ from the named recipe, so the name is removed.
-        self.name.clear();
-        self.description.clear();
+        self.recipe.name.clear();
+        self.recipe.description.clear();
         self
     }
 
@@ -133,15 +98,23 @@ impl DataLoaderBuilder {
     /// replaces the recipe's setting.
     pub fn recipe(mut self, recipe: impl Into<Recipe>) -> Self {
         let Recipe { name, description, transforms, output, semantics, views, batch_transform } = recipe.into();
-        let first = self.transforms.is_empty();
-        (self.name, self.description) = if first { (name, description) } else { Default::default() };
-        self.transforms.extend(transforms);
-        self.output = output.unwrap_or(self.output);
-        self.semantics = semantics.unwrap_or(self.semantics);
-        if views != 1 {
-            self.views = views;
+        let first = self.recipe.transforms.is_empty();
+        (self.recipe.name, self.recipe.description) = if first { (name, description) } else { Default::default() };
+        self.recipe.transforms.extend(transforms);
+        // What the recipe names replaces what was set before.
+        if output.is_some() {
+            self.recipe.output = output;
+            (self.settings.layout, self.settings.dtype) = (None, None);
         }
-        self.batch_transform = batch_transform.or(self.batch_transform);
+        if semantics.is_some() {
+            self.recipe.semantics = semantics;
+            self.settings.semantics = None;
+        }
+        if views != 1 {
+            self.recipe.views = views;
+            self.settings.views = None;
+        }
+        self.recipe.batch_transform = batch_transform.or(self.recipe.batch_transform);
         self
     }
 
@@ -176,8 +149,9 @@ impl DataLoaderBuilder {
     /// assert_eq!(batch.soft_labels(4)?[4..8], [1.0 - lambda as f32, lambda as f32, 0.0, 0.0]);
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
-    pub fn batch_transform(self, transform: impl Into<BatchTransform>) -> Self {
-        DataLoaderBuilder { batch_transform: Some(transform.into()), ..self }
+    pub fn batch_transform(mut self, transform: impl Into<BatchTransform>) -> Self {
+        self.recipe.batch_transform = Some(transform.into());
+        self
     }
 
     /// Images that a batch has of each sample, for contrastive learning: 1 to 64; 1 by default.
@@ -201,41 +175,48 @@ impl DataLoaderBuilder {
     /// assert_eq!(batch.classes().unwrap(), [0, 0, 1, 1, 2, 2, 3, 3]);
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
-    pub fn views(self, views: usize) -> Self {
-        DataLoaderBuilder { views, ..self }
+    pub fn views(mut self, views: usize) -> Self {
+        self.settings.views = Some(views);
+        self
     }
 
     /// Layout and type of the batches; NCHW in f32 by default.
-    pub fn output(self, layout: Layout, dtype: DType) -> Self {
-        DataLoaderBuilder { output: Output { layout, dtype }, ..self }
+    pub fn output(mut self, layout: Layout, dtype: DType) -> Self {
+        (self.settings.layout, self.settings.dtype) = (Some(layout), Some(dtype));
+        self
     }
 
     /// The arithmetic of the operators: floats by default; [`Semantics::Uint8`] computes as torchvision does on 8-bit
     /// images.
-    pub fn semantics(self, semantics: Semantics) -> Self {
-        DataLoaderBuilder { semantics, ..self }
+    pub fn semantics(mut self, semantics: Semantics) -> Self {
+        self.settings.semantics = Some(semantics);
+        self
     }
 
     /// Samples in a batch; 1 by default, as in PyTorch.
-    pub fn batch_size(self, batch_size: usize) -> Self {
-        DataLoaderBuilder { batch_size, ..self }
+    pub fn batch_size(mut self, batch_size: usize) -> Self {
+        self.settings.batch_size = batch_size;
+        self
     }
 
     /// Threads that read and decode: 1 to 4096. By default the cores on which this process may run, divided by the
     /// processes that share them: as many as a launcher (torchrun, Open MPI, MPICH, Slurm's `srun`) has started on this
     /// machine, by the variables that it sets, unless it has bound each to cores of its own.
-    pub fn workers(self, workers: usize) -> Self {
-        DataLoaderBuilder { workers: Some(workers), ..self }
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.settings.workers = Some(workers);
+        self
     }
 
     /// The most batches that wait for the caller: 1 to 4096; 2 by default.
-    pub fn queue_depth(self, queue_depth: usize) -> Self {
-        DataLoaderBuilder { queue_depth, ..self }
+    pub fn queue_depth(mut self, queue_depth: usize) -> Self {
+        self.settings.queue_depth = queue_depth;
+        self
     }
 
     /// Bytes of a staging slot (GPU only): at least 16 MiB; 32 MiB by default. Batches do not depend on it.
-    pub fn slot_bytes(self, slot_bytes: u64) -> Self {
-        DataLoaderBuilder { slot_bytes, ..self }
+    pub fn slot_bytes(mut self, slot_bytes: u64) -> Self {
+        self.settings.slot_bytes = slot_bytes;
+        self
     }
 
     /// Bytes for output buffers, slots, workspace, and what the workers take between the stages of the plan, if that
@@ -243,8 +224,9 @@ impl DataLoaderBuilder {
     ///
     /// It bounds each image as well: one that takes more between the stages is refused
     /// ([`ErrorKind::IntermediateTooLarge`](crate::ErrorKind::IntermediateTooLarge)), by `build` if every image would.
-    pub fn memory_budget(self, memory_budget: u64) -> Self {
-        DataLoaderBuilder { memory_budget, ..self }
+    pub fn memory_budget(mut self, memory_budget: u64) -> Self {
+        self.settings.memory_budget = memory_budget;
+        self
     }
 
     /// Bytes of a data set from afar that are in memory or on their way before a worker asks for them: 256 MiB by
@@ -254,8 +236,9 @@ impl DataLoaderBuilder {
     /// It holds blocks of 8 MiB. With fewer bytes than the blocks of which samples are expected at a time, blocks are
     /// fetched more than once: [`Stats::remote`](crate::Stats::remote) counts them. While workers wait for blocks that
     /// nobody expected, it is exceeded by at most a block for each of them.
-    pub fn read_ahead(self, bytes: u64) -> Self {
-        DataLoaderBuilder { read_ahead: Some(bytes), ..self }
+    pub fn read_ahead(mut self, bytes: u64) -> Self {
+        self.settings.read_ahead = Some(bytes);
+        self
     }
 
     /// Keeps what a data set from afar fetches in a folder on this machine, up to so many bytes and a block more for
@@ -266,8 +249,9 @@ impl DataLoaderBuilder {
     /// Objects that were used least recently make room, never one that is in use. A folder that cannot be written, a
     /// full disk and a bound below a block are no errors: the data set streams, and a warning says so once. A data set
     /// keeps the first folder that it was given.
-    pub fn remote_cache(self, folder: impl Into<PathBuf>, bytes: u64) -> Self {
-        DataLoaderBuilder { remote_cache: Some((folder.into(), bytes)), ..self }
+    pub fn remote_cache(mut self, folder: impl Into<PathBuf>, bytes: u64) -> Self {
+        self.settings.remote_cache = Some((folder.into(), bytes));
+        self
     }
 
     /// Begins and ends each output buffer in host memory at a page's border, so that each can be page-locked by itself:
@@ -286,13 +270,31 @@ impl DataLoaderBuilder {
     }
 
     /// The treatment of samples that fail; they are replaced by default.
-    pub fn on_error(self, on_error: OnError) -> Self {
-        DataLoaderBuilder { on_error, ..self }
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.settings.on_error = on_error;
+        self
     }
 
     /// The executor that augments on a GPU backend. [`Execute::Gpu`] with [`Backend::Cpu`](crate::Backend::Cpu) is an
     /// error.
-    pub fn execute(self, execute: Execute) -> Self {
-        DataLoaderBuilder { execute, ..self }
+    pub fn execute(mut self, execute: Execute) -> Self {
+        self.settings.execute = execute;
+        self
+    }
+
+    /// The form of the batches: the settings', else the recipe's.
+    fn form(&self) -> Output {
+        let Output { layout, dtype } = self.recipe.output.unwrap_or_default();
+        Output { layout: self.settings.layout.unwrap_or(layout), dtype: self.settings.dtype.unwrap_or(dtype) }
+    }
+
+    /// The arithmetic of the operators: the settings', else the recipe's.
+    fn arithmetic(&self) -> Semantics {
+        self.settings.semantics.or(self.recipe.semantics).unwrap_or_default()
+    }
+
+    /// Views of a sample: the settings', else the recipe's.
+    fn view_count(&self) -> usize {
+        self.settings.views.unwrap_or(self.recipe.views)
     }
 }

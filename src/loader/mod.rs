@@ -27,6 +27,7 @@ mod remote;
 mod replay;
 pub(crate) mod run;
 mod scratch;
+pub(crate) mod settings;
 pub(crate) mod stats;
 mod worker;
 
@@ -36,6 +37,7 @@ pub use builder::DataLoaderBuilder;
 pub use cache::Cache;
 pub use epochs::Epochs;
 pub use iteration::NextEpoch;
+pub use settings::{LoaderSettings, ShardChoice};
 pub use stats::{
     Bottleneck, Change, GpuClock, GpuTime, Latency, PassTime, PoolStats, QueueStats, Resource, Stage, StageStats, Stats,
 };
@@ -128,6 +130,7 @@ pub enum Execute {
 pub struct DataLoader {
     pipeline: Arc<Pipeline>,
     recipe: Recipe,
+    settings: LoaderSettings,
     backend: Backend,
     budget: buffers::Budget,
     /// The epoch that the next loop over `&loader` takes.
@@ -211,6 +214,25 @@ impl DataLoader {
     /// ```
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
+    }
+
+    /// The settings in force. Those that were left to the recipe, to this machine or to a launcher are filled in. A
+    /// checkpoint that holds them beside its [`State`] says how its batches were made.
+    ///
+    /// ```
+    /// use gpufeed::transforms::CenterCrop;
+    /// use gpufeed::{Backend, DType, DataLoader, InMemory, Label, PixelFormat};
+    ///
+    /// let mut data = InMemory::new();
+    /// data.push_pixels(8, 8, PixelFormat::Rgb8, vec![0; 192], Label::Class(0))?;
+    /// let loader = DataLoader::builder(data).transform(CenterCrop::new(4)).seed(7).build(&Backend::Cpu)?;
+    /// let settings = loader.settings();
+    /// assert_eq!((settings.seed, settings.dtype), (7, Some(DType::F32)));
+    /// assert!(settings.workers.is_some());
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn settings(&self) -> &LoaderSettings {
+        &self.settings
     }
 
     /// The plan of the transforms. With [`cache_in_bytes`](DataLoaderBuilder::cache_in_bytes) batches and

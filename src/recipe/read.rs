@@ -5,7 +5,7 @@ use super::{Recipe, check_views, keys};
 use crate::advice::{self, Reason};
 use crate::error::{ErrorKind, Result};
 use crate::plan::{DType, Output, Semantics};
-use crate::spelling::did_you_mean;
+use crate::spelling::meant;
 use crate::transforms::{BatchTransform, Transform};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -154,7 +154,7 @@ fn transform<T: Listed>(
         Err(error) => {
             let message = error.to_string();
             let message = message.trim_end();
-            let meant = meant(message);
+            let meant = meant(message).unwrap_or_default();
             let Some(key) = culprit::<T>(table, message) else {
                 return Err(format!("line {}{operator}: {message}", start(None)).into());
             };
@@ -169,15 +169,6 @@ fn transform<T: Listed>(
                 _ => Err(format!("line {line}{operator}: {message}{meant}").into()),
             }
         }
-    }
-}
-
-/// The name that was meant, where serde reports one that is unknown: it quotes that one and those expected.
-fn meant(message: &str) -> String {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    match quoted.next() {
-        Some(name) if message.starts_with("unknown ") => did_you_mean(name, quoted),
-        _ => String::new(),
     }
 }
 

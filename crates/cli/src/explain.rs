@@ -5,7 +5,7 @@ use crate::{DONE, Outcome, dataset, to_stdout};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use gpufeed::internals::shaders;
-use gpufeed::{Backend, DataLoader, Dataset, Execute};
+use gpufeed::{Backend, DataLoader, Dataset, Execute, LoaderSettings};
 use serde_json::json;
 use std::error::Error;
 use std::io::Write as _;
@@ -38,6 +38,9 @@ pub(crate) struct ExplainArguments {
     /// Threads [default: one a core]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=4096))]
     workers: Option<usize>,
+    /// A TOML or JSON file of a loader's settings, which stands in the place of the options for them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["shaders", "batch_size", "workers"])]
+    settings: Option<PathBuf>,
     /// Prints one JSON object
     #[arg(long)]
     json: bool,
@@ -60,12 +63,14 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Outcome {
         None => procedural::one(&arguments.recipe)?,
     };
     let backend = backend(arguments)?;
-    let execute = if arguments.shaders { Execute::Gpu } else { Execute::Auto };
-    let mut builder = DataLoader::builder(data).recipe(recipe).batch_size(arguments.batch_size).execute(execute);
-    if let Some(workers) = arguments.workers {
-        builder = builder.workers(workers);
+    let mut settings = LoaderSettings::default();
+    settings.batch_size = arguments.batch_size;
+    settings.workers = arguments.workers;
+    settings.execute = if arguments.shaders { Execute::Gpu } else { Execute::Auto };
+    if let Some(file) = &arguments.settings {
+        settings = settings.updated(file)?;
     }
-    let loader = builder.build(&backend)?;
+    let loader = DataLoader::builder(data).recipe(recipe).settings(settings).build(&backend)?;
     let passes = shaders::passes(loader.plan());
     if arguments.json {
         let mut value = json(&loader, &passes);
@@ -103,6 +108,7 @@ fn json(loader: &DataLoader, passes: &[(String, shaders::Variant)]) -> serde_jso
         "batches": loader.len(),
         "memory_bytes": loader.memory(),
         "recipe": loader.recipe().to_toml().ok(),
+        "settings": loader.settings(),
         "text": loader.explain(),
     })
 }

@@ -43,6 +43,7 @@ mod preview;
 mod render;
 mod report;
 mod results;
+mod settings;
 mod show;
 mod units;
 mod warnings;

@@ -20,6 +20,7 @@ use crate::loader::feed::SMALL;
 use crate::loader::intermediates::{self, LargeImages};
 use crate::loader::pipeline::{Execution, Pipeline};
 use crate::loader::remote::RemoteParts;
+use crate::loader::settings::{LoaderSettings, ShardChoice};
 use crate::loader::stats::Counters;
 use crate::loader::{DataLoader, Execute, OnError};
 use crate::plan::cpu_fallback::REGION_BYTES;
@@ -36,27 +37,27 @@ impl DataLoaderBuilder {
         if !(1..=4096).contains(&workers) {
             return Err(Error::argument("workers", format!("{workers}; 1 to 4096 work")));
         }
-        if !(1..=4096).contains(&self.queue_depth) {
-            return Err(Error::argument("queue_depth", format!("{}; 1 to 4096 work", self.queue_depth)));
+        if !(1..=4096).contains(&self.settings.queue_depth) {
+            return Err(Error::argument("queue_depth", format!("{}; 1 to 4096 work", self.settings.queue_depth)));
         }
-        if self.slot_bytes < REGION_BYTES {
+        if self.settings.slot_bytes < REGION_BYTES {
             return Err(Error::argument(
                 "slot_bytes",
-                format!("{} is too small; {REGION_BYTES} or more work", self.slot_bytes),
+                format!("{} is too small; {REGION_BYTES} or more work", self.settings.slot_bytes),
             ));
         }
-        if self.decode.max_pixels == 0 {
+        if self.settings.max_pixels == 0 {
             return Err(Error::argument("max_pixels", "0 refuses every image"));
         }
-        if self.decode.max_decode_bytes == 0 {
+        if self.settings.max_decode_bytes == 0 {
             return Err(Error::argument("max_decode_bytes", "0 refuses every image"));
         }
-        if self.scaled_decode && self.cache != Cache::Off {
+        if self.settings.scaled_decode && self.settings.cache != Cache::Off {
             let reason = "cached pixels serve every crop, and need images that are decoded at their full size";
             return Err(Error::argument("cache", Reason::new(reason).advise(advice::WITHOUT_SCALED_DECODE)));
         }
-        check_views(self.views)?;
-        match self.on_error {
+        check_views(self.view_count())?;
+        match self.settings.on_error {
             OnError::Skip { max_share } if !(0.0..=1.0).contains(&max_share) => {
                 Err(Error::argument("on_error", format!("max_share = {max_share} is not a share; 0 to 1 work")))
             }
@@ -74,51 +75,57 @@ impl DataLoaderBuilder {
     /// [`ErrorKind::OutOfMemory`] if the GPU has no memory left for the small
     /// buffers of compiling; [`ErrorKind::Device`] if it refuses a shader or is lost.
     pub fn build(mut self, backend: &Backend) -> Result<DataLoader> {
-        let workers = self.workers.unwrap_or_else(crate::cores::of_this_process);
+        let workers = self.settings.workers.unwrap_or_else(crate::cores::of_this_process);
         self.check_numbers(workers)?;
         let shard = self.chosen_shard()?;
-        let mut sampler = Sampler::new(self.dataset.len(), self.batch_size)?
-            .shuffle(self.shuffle)
-            .seed(self.seed)
+        let mut sampler = Sampler::new(self.dataset.len(), self.settings.batch_size)?
+            .shuffle(self.settings.shuffle)
+            .seed(self.settings.seed)
             .shard(shard.rank, shard.world)?
-            .last_batch(self.last_batch)?;
+            .last_batch(self.settings.last_batch)?;
         sampler = self.ordered(sampler)?;
         if let Some(weights) = self.dataset.weights() {
             sampler = sampler.weights(weights)?;
         }
-        if let Some(transform) = &self.batch_transform {
-            mixing::check(transform, &*self.dataset, self.output.dtype)?;
+        if let Some(transform) = &self.recipe.batch_transform {
+            mixing::check(transform, &*self.dataset, self.form().dtype)?;
         }
-        let plan = Plan::compile_as(self.semantics, self.dataset.channels(), &self.transforms, &self.output)?;
-        if let Some((first, second)) = normalized_twice(&self.transforms) {
+        let (output, semantics, views) = (self.form(), self.arithmetic(), self.view_count());
+        let plan = Plan::compile_as(semantics, self.dataset.channels(), &self.recipe.transforms, &output)?;
+        if let Some((first, second)) = normalized_twice(&self.recipe.transforms) {
             tracing::warn!(first, second, "Normalize stands twice in the list, and images are normalised by both");
         }
         let without_shaders = plan.without_shaders();
         if !without_shaders.is_empty() {
-            if self.execute == Execute::Gpu {
+            if self.settings.execute == Execute::Gpu {
                 let reason = Reason::new(format!("there are no shaders for {}", without_shaders.join(", ")));
                 return Err(Error::argument("execute", reason.advise(advice::EXECUTE_AUTO_COPIES)));
             }
-            self.execute = Execute::Cpu;
+            self.settings.execute = Execute::Cpu;
         }
         let size = plan.output_size().ok_or_else(|| plan.sizes_differ())?;
-        let outputs = self.views * plan.crops();
+        let outputs = views * plan.crops();
         // Computed in floats, because u64 can overflow: 2^22 pixels a side, 2^64 images.
-        let images = self.batch_size as f64 * outputs as f64;
+        let images = self.settings.batch_size as f64 * outputs as f64;
         let too_large = images * plan.image_bytes(size) as f64 > u64::MAX as f64 / 64.0;
-        let batch_bytes =
-            if too_large { u64::MAX / 64 } else { (self.batch_size * outputs * plan.image_bytes(size)) as u64 };
-        let split = CacheSplit::new(plan, self.executor(backend), self.cache_memory(backend), self.cache_in_bytes);
-        let most_intermediate = self.memory_budget.max(BESIDES);
+        let batch_bytes = if too_large {
+            u64::MAX / 64
+        } else {
+            (self.settings.batch_size * outputs * plan.image_bytes(size)) as u64
+        };
+        let split =
+            CacheSplit::new(plan, self.executor(backend), self.cache_memory(backend), self.settings.cache_in_bytes);
+        let most_intermediate = self.settings.memory_budget.max(BESIDES);
         // Batches that do not fit are refused below, by the sizes that are theirs.
-        let batches_fit = batch_bytes.saturating_mul(self.queue_depth as u64 + 2) <= self.memory_budget;
+        let batches_fit =
+            batch_bytes.saturating_mul(self.settings.queue_depth as u64 + 2) <= self.settings.memory_budget;
         let a_worker = intermediates::least(&split, if batches_fit { most_intermediate } else { u64::MAX })?;
         let a_worker = Workers { count: workers as u64, bytes: a_worker };
         let (execution, budget) = self.execution(backend, &split, (batch_bytes, a_worker), size)?;
         // Shaders that were compiled before call nothing on the device, so that its loss has not been noticed.
         execution.executor().gpu().map_or(Ok(()), |gpu| gpu.alive("building a loader"))?;
         let len = self.dataset.len();
-        let cache = match (self.cache, &execution) {
+        let cache = match (self.settings.cache, &execution) {
             (Cache::Off, _) => cache::CacheStore::Off,
             (Cache::Device(budget), Execution::Gpu(gpu)) => {
                 cache::CacheStore::Device(DeviceCache::new(gpu.kernels.gpu(), len, budget))
@@ -126,18 +133,25 @@ impl DataLoaderBuilder {
             (Cache::Host(budget) | Cache::Device(budget), _) => cache::CacheStore::Host(HostCache::new(len, budget)),
         };
         let recipe = Recipe {
-            name: self.name,
-            description: self.description,
-            transforms: self.transforms,
-            output: Some(self.output),
-            semantics: (self.semantics != Semantics::Float).then_some(self.semantics),
-            views: self.views,
-            batch_transform: self.batch_transform.clone(),
+            output: Some(output),
+            semantics: (semantics != Semantics::Float).then_some(semantics),
+            views,
+            ..self.recipe
+        };
+        let settings = LoaderSettings {
+            shard: (shard != Shard::WHOLE).then_some(ShardChoice::ByHand { rank: shard.rank, world: shard.world }),
+            layout: Some(output.layout),
+            dtype: Some(output.dtype),
+            semantics: Some(semantics),
+            views: Some(views),
+            workers: Some(workers),
+            ..self.settings
         };
         log_notices(&*self.dataset);
-        let decoder = Decoder::new(self.decode, &self.seek_indexes, self.dataset.folder(), self.seek_memory);
+        let decoder =
+            Decoder::new(settings.decode(), &settings.seek_indexes, self.dataset.folder(), settings.seek_memory);
         let pipeline = Pipeline {
-            remote: RemoteParts::new(&*self.dataset, self.read_ahead, self.remote_cache.as_ref()),
+            remote: RemoteParts::new(&*self.dataset, settings.read_ahead, settings.remote_cache.as_ref()),
             decoder,
             small_in_memory: is_small_in_memory(&*self.dataset),
             cache,
@@ -146,16 +160,16 @@ impl DataLoaderBuilder {
             size,
             sampler,
             shard,
-            seed: self.seed,
-            batch_size: self.batch_size,
+            seed: settings.seed,
+            batch_size: settings.batch_size,
             outputs,
-            batch_transform: self.batch_transform,
-            scaled_decode: self.scaled_decode,
-            on_error: self.on_error,
+            batch_transform: recipe.batch_transform.clone(),
+            scaled_decode: settings.scaled_decode,
+            on_error: settings.on_error,
             workers,
             most_intermediate,
             large_images: LargeImages::new(budget.share(), most_intermediate),
-            queue_depth: self.queue_depth,
+            queue_depth: settings.queue_depth,
             execution,
             scratch: bounded(workers),
             stats: Counters::new(workers),
@@ -163,6 +177,7 @@ impl DataLoaderBuilder {
         Ok(DataLoader {
             pipeline: Arc::new(pipeline),
             recipe,
+            settings,
             backend: backend.clone(),
             budget,
             next_epoch: AtomicU64::new(0),
@@ -170,21 +185,21 @@ impl DataLoaderBuilder {
     }
 
     fn chosen_shard(&self) -> Result<Shard> {
-        match (self.shard, self.shard_auto) {
-            (Some((rank, world)), true) => {
+        match (self.settings.shard, self.shard_auto) {
+            (Some(ShardChoice::ByHand { rank, world }), true) => {
                 let reason = format!(
                     "set to rank {rank} of {world}, and to be taken from the launcher's variables; choose one of the two"
                 );
                 Err(Error::argument("shard", reason))
             }
-            (Some((rank, world)), false) => Ok(Shard::by_hand(rank, world)),
-            (None, true) => Shard::auto(),
+            (Some(ShardChoice::ByHand { rank, world }), false) => Ok(Shard::by_hand(rank, world)),
+            (Some(ShardChoice::Auto), _) | (None, true) => Shard::auto(),
             (None, false) => Ok(Shard::WHOLE),
         }
     }
 
     fn executor(&self, backend: &Backend) -> Executor {
-        match (backend, self.execute) {
+        match (backend, self.settings.execute) {
             (Backend::Gpu(_), Execute::Gpu) => Executor::Gpu,
             (Backend::Gpu(gpu), Execute::Auto) if !gpu.is_software() => Executor::Gpu,
             _ => Executor::Cpu,
@@ -193,7 +208,7 @@ impl DataLoaderBuilder {
 
     /// The memory of the cache: host memory if the CPU executor augments.
     fn cache_memory(&self, backend: &Backend) -> Option<CacheMemory> {
-        match (self.cache, self.executor(backend)) {
+        match (self.settings.cache, self.executor(backend)) {
             (Cache::Off, _) => None,
             (Cache::Device(_), Executor::Gpu) => Some(CacheMemory::Device),
             (Cache::Host(_), _) | (Cache::Device(_), Executor::Cpu) => Some(CacheMemory::Host),
@@ -208,14 +223,14 @@ impl DataLoaderBuilder {
         size: (u32, u32),
     ) -> Result<(Execution, Budget)> {
         // One buffer is being filled, `queue_depth` are ready, one is with the caller.
-        let base = self.queue_depth + 2;
-        match (backend, self.execute) {
+        let base = self.settings.queue_depth + 2;
+        match (backend, self.settings.execute) {
             (Backend::Cpu, Execute::Gpu) => {
                 let reason = Reason::new("shaders need a GPU, but the backend is the CPU");
                 Err(Error::argument("execute", reason.advise(advice::EXECUTE_AUTO)))
             }
             (Backend::Cpu, _) => {
-                let budget = Budget::new(self.memory_budget, base, 0, batch, workers)?;
+                let budget = Budget::new(self.settings.memory_budget, base, 0, batch, workers)?;
                 let memory = self.host_memory.clone();
                 let host = host_ring(base, budget, batch, &memory)?;
                 Ok((Execution::Cpu(Arc::new(CpuBuffers { host, memory, copy_up: None })), budget))
@@ -233,7 +248,7 @@ impl DataLoaderBuilder {
     /// The most samples in a staging slot: those of one batch, and the same number that replace failed ones of earlier
     /// batches; fewer where a binding has no room for their parameters.
     fn slot_samples(&self, gpu: &Gpu, plan: &Plan) -> Result<usize> {
-        let (outputs, most) = (self.views * plan.crops(), Workspace::most_images(gpu.caps(), plan));
+        let (outputs, most) = (self.view_count() * plan.crops(), Workspace::most_images(gpu.caps(), plan));
         if most < outputs {
             return Err(ErrorKind::DoesNotFit {
                 what: "the parameters of one sample",
@@ -244,18 +259,19 @@ impl DataLoaderBuilder {
             }
             .into());
         }
-        Ok(self.batch_size.saturating_mul(2).min(most / outputs))
+        Ok(self.settings.batch_size.saturating_mul(2).min(most / outputs))
     }
 
     /// Bytes that mixing adds to each target; `None` if batches are not mixed.
     fn mix_sizes(&self, gpu: &Gpu, plan: &Plan, size: (u32, u32)) -> Result<Option<MixSizes>> {
-        let sizes = |_| MixSizes::new(gpu, self.batch_size, self.views * plan.crops(), elements(plan, size));
-        self.batch_transform.as_ref().map(sizes).transpose()
+        let sizes =
+            |_| MixSizes::new(gpu, self.settings.batch_size, self.view_count() * plan.crops(), elements(plan, size));
+        self.recipe.batch_transform.as_ref().map(sizes).transpose()
     }
 
     fn host_to_gpu(&self, gpu: &Gpu, (batch, workers): (u64, Workers), base: usize) -> Result<(Execution, Budget)> {
         let copies = batch.saturating_mul(COPY_SLOTS as u64 + 2);
-        let budget = Budget::new(self.memory_budget, base, copies, batch, workers)?;
+        let budget = Budget::new(self.settings.memory_budget, base, copies, batch, workers)?;
         let outputs = BufferRing::new(base, budget);
         // The caller never sees this ring.
         let memory = HostMemory::default();
@@ -283,12 +299,13 @@ impl DataLoaderBuilder {
             1 => a_float_image.max(REGION_BYTES),
             crops => REGION_BYTES + crops * a_float_image,
         };
-        let a_sample = if self.views * plan.crops() == 1 { a_float_image } else { self.views as u64 * a_view };
-        let slot_bytes = self.slot_bytes.max(a_sample);
+        let a_sample =
+            if self.view_count() * plan.crops() == 1 { a_float_image } else { self.view_count() as u64 * a_view };
+        let slot_bytes = self.settings.slot_bytes.max(a_sample);
         let slot_bytes = slot_bytes.checked_next_multiple_of(256).unwrap_or(slot_bytes);
         if slot_bytes > binding {
-            let settings: &[_] = match self.views {
-                _ if self.slot_bytes > binding => &[Setting::SlotBytes],
+            let settings: &[_] = match self.view_count() {
+                _ if self.settings.slot_bytes > binding => &[Setting::SlotBytes],
                 1 => &[Setting::OutputSize],
                 _ => &[Setting::Views],
             };
@@ -303,21 +320,21 @@ impl DataLoaderBuilder {
         }
         let slot_samples = self.slot_samples(gpu, plan)?;
         let copies = SLOTS as u64 + u64::from(!gpu.mappable());
-        let cached = if matches!(self.cache, Cache::Device(_)) { CACHED_IN_FLIGHT } else { 0 };
+        let cached = if matches!(self.settings.cache, Cache::Device(_)) { CACHED_IN_FLIGHT } else { 0 };
         let in_flight = (SLOTS + cached) as u64;
         let fixed = slot_bytes.saturating_mul(copies)
-            + Workspace::bytes_for(plan, slot_samples * self.views * plan.crops(), in_flight);
+            + Workspace::bytes_for(plan, slot_samples * self.view_count() * plan.crops(), in_flight);
         let mix_sizes = self.mix_sizes(gpu, plan, size)?;
         let a_target = Target::bytes_for(plan, batch) + mix_sizes.map_or(0, |sizes| sizes.bytes());
-        let budget = Budget::new(self.memory_budget, base, fixed, a_target, workers)?;
+        let budget = Budget::new(self.settings.memory_budget, base, fixed, a_target, workers)?;
         check_made_batch(gpu, plan, batch)?;
         let outputs = BufferRing::new(base, budget);
         let mut kernels = Kernels::new(gpu, plan, cached_stage)?;
         if let Some(sizes) = mix_sizes {
-            kernels = kernels.with_mixer(sizes, (self.views * plan.crops() * elements(plan, size)) as u64)?;
+            kernels = kernels.with_mixer(sizes, (self.view_count() * plan.crops() * elements(plan, size)) as u64)?;
         }
         kernels.warm_up();
-        let (slots, resources, sample_images) = (SLOTS, bounded(1), self.views * plan.crops());
+        let (slots, resources, sample_images) = (SLOTS, bounded(1), self.view_count() * plan.crops());
         let gpu = GpuBuffers { kernels, outputs, resources, slots, slot_bytes, slot_samples, sample_images };
         Ok((Execution::Gpu(Arc::new(gpu)), budget))
     }

@@ -40,8 +40,9 @@ impl DataLoaderBuilder {
     ///     .build(&Backend::auto()?)?;
     /// # Ok(()) }
     /// ```
-    pub fn cache(self, cache: Cache) -> Self {
-        DataLoaderBuilder { cache, ..self }
+    pub fn cache(mut self, cache: Cache) -> Self {
+        self.settings.cache = cache;
+        self
     }
 
     /// Makes a [`cache`](Self::cache) round the result of a prefix with a [`Resize`](crate::transforms::Resize) to
@@ -72,7 +73,8 @@ impl DataLoaderBuilder {
     /// assert_eq!(loader.cached(), (1, 3 * 32 * 32));
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
-    pub fn cache_in_bytes(self, cache_in_bytes: bool) -> Self {
-        DataLoaderBuilder { cache_in_bytes, ..self }
+    pub fn cache_in_bytes(mut self, cache_in_bytes: bool) -> Self {
+        self.settings.cache_in_bytes = cache_in_bytes;
+        self
     }
 }

@@ -3,13 +3,15 @@
 use super::DataLoaderBuilder;
 use crate::advice::{self, Reason};
 use crate::error::{Error, Result};
+use crate::loader::settings::ShardChoice;
 use crate::sampler::{LastBatch, Order, Sampler};
 
 impl DataLoaderBuilder {
     /// Gives each epoch its own random order; off by default. Data that are [remote](crate::Dataset::is_remote) need an
     /// [`order`](Self::order) beside it.
-    pub fn shuffle(self, shuffle: bool) -> Self {
-        DataLoaderBuilder { shuffle, ..self }
+    pub fn shuffle(mut self, shuffle: bool) -> Self {
+        self.settings.shuffle = shuffle;
+        self
     }
 
     /// The kind of the epochs' order; [`Order::Full`] by default. It does not shuffle by itself: without
@@ -35,25 +37,29 @@ impl DataLoaderBuilder {
     /// assert!(loader.explain().contains("order: blocks of 5 samples, shuffled in windows of 2, 8 lanes"));
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
-    pub fn order(self, order: Order) -> Self {
-        DataLoaderBuilder { order: Some(order), ..self }
+    pub fn order(mut self, order: Order) -> Self {
+        self.settings.order = Some(order);
+        self
     }
 
     /// The lanes of [`Order::Blocks`], which the number of processes has to divide; as many as there are processes by
     /// default. [`Sampler::lanes`](crate::Sampler::lanes) has the details.
-    pub fn lanes(self, lanes: usize) -> Self {
-        DataLoaderBuilder { lanes: Some(lanes), ..self }
+    pub fn lanes(mut self, lanes: usize) -> Self {
+        self.settings.lanes = Some(lanes);
+        self
     }
 
     /// The seed of every random number; 0 by default.
-    pub fn seed(self, seed: u64) -> Self {
-        DataLoaderBuilder { seed, ..self }
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.settings.seed = seed;
+        self
     }
 
     /// This process's share of each epoch: `rank` of `world` processes. By default all of it, whatever launcher has
     /// started the process.
-    pub fn shard(self, rank: usize, world: usize) -> Self {
-        DataLoaderBuilder { shard: Some((rank, world)), ..self }
+    pub fn shard(mut self, rank: usize, world: usize) -> Self {
+        self.settings.shard = Some(ShardChoice::ByHand { rank, world });
+        self
     }
 
     /// Takes this process's share from the variables of torchrun, Open MPI, MPICH or Slurm, as [`Shard::auto`](crate::Shard::auto) finds it
@@ -80,19 +86,20 @@ impl DataLoaderBuilder {
     }
 
     /// The treatment of an epoch's last, incomplete batch; by default it stays incomplete.
-    pub fn last_batch(self, last_batch: LastBatch) -> Self {
-        DataLoaderBuilder { last_batch, ..self }
+    pub fn last_batch(mut self, last_batch: LastBatch) -> Self {
+        self.settings.last_batch = last_batch;
+        self
     }
 
     /// Gives the sampler its order.
     pub(super) fn ordered(&self, mut sampler: Sampler) -> Result<Sampler> {
-        if self.order.is_none() && self.shuffle && self.dataset.is_remote() {
+        if self.settings.order.is_none() && self.settings.shuffle && self.dataset.is_remote() {
             let reason = "not set, but the data set is remote, and shuffling all of it would read each image by itself, from \
                           all over it";
             return Err(Error::argument("order", Reason::new(reason).advise(advice::REMOTE_ORDER)));
         }
-        let order = self.order.unwrap_or_default();
-        if let Some(lanes) = self.lanes {
+        let order = self.settings.order.unwrap_or_default();
+        if let Some(lanes) = self.settings.lanes {
             if order == Order::Full {
                 let reason = Reason::new(format!("{lanes}, but only an order of blocks has lanes"));
                 return Err(Error::argument("lanes", reason.advise(advice::SOME_BLOCKS)));

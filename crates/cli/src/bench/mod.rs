@@ -27,14 +27,15 @@ use std::ffi::OsString;
 /// Measures and writes all outputs. `given` holds all arguments of the process.
 pub(crate) fn run(arguments: &BenchArguments, given: &[OsString]) -> Outcome {
     arguments.check()?;
-    let workers = arguments.workers();
+    let settings = arguments.settings()?;
+    let workers = arguments.workers(&settings)?;
     let main = workers.last().copied().unwrap_or(1);
     if arguments.first_batch {
-        first_batch::print(&Setup::new(arguments)?, main)?;
+        first_batch::print(&Setup::new(arguments, settings)?, main)?;
         return Ok(DONE);
     }
     let outputs = arguments.outputs()?;
-    let (report, traced) = run::run(arguments, given, (&workers, main), outputs.trace.as_ref())?;
+    let (report, traced) = run::run(arguments, given, settings, (&workers, main), outputs.trace.as_ref())?;
     let json = serde_json::to_string_pretty(&report)? + "\n";
     let card = serde_json::to_string_pretty(&report.card())? + "\n";
     // Tries all outputs, because one may fail while the next succeeds. JSON comes first: the others can be made from

@@ -11,7 +11,7 @@ use super::setup::samples::Samples;
 use super::setup::{BenchArguments, Setup, data};
 use crate::output::Output;
 use crate::results::{Data, Kernels, Report, SCHEMA, Statistics};
-use gpufeed::{DataLoader, recipe};
+use gpufeed::{DataLoader, LoaderSettings, recipe};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::error::Error;
 use std::ffi::OsString;
@@ -71,13 +71,14 @@ struct Run<'a> {
 pub(super) fn run(
     arguments: &BenchArguments,
     given: &[OsString],
+    settings: LoaderSettings,
     (workers, main): (&[usize], usize),
     trace: Option<&Output>,
 ) -> Result<Finished, Box<dyn Error>> {
     let parts = 5 + if arguments.quick { 0 } else { 4 } + u64::from(trace.is_some());
     let progress = Progress::new(parts)?;
     progress.next("samples");
-    let setup = &Setup::new(arguments)?;
+    let setup = &Setup::new(arguments, settings)?;
     let report = describe(arguments, setup, main)?;
     let samples = read_samples(arguments, setup, (workers, main))?;
     let mut run = Run { arguments, setup, workers: main, samples, progress, report };
@@ -216,6 +217,9 @@ fn describe(arguments: &BenchArguments, setup: &Setup, workers: usize) -> Result
             setup.order()
         ));
     }
+    if let Some(file) = &arguments.settings {
+        notes.push(format!("the loaders' settings are those of {}", file.display()));
+    }
     if !setup.step.is_zero() {
         notes.push(format!("the consumer slept {} ms a batch (--emulate-step)", arguments.emulate_step));
     }
@@ -241,9 +245,9 @@ fn describe(arguments: &BenchArguments, setup: &Setup, workers: usize) -> Result
             bytes: setup.data.bytes,
             drawn: setup.data.drawn,
         },
-        cache: arguments.cache.name(),
+        cache: setup.cache().to_owned(),
         workers,
-        batch_size: setup.batch_size,
+        batch_size: setup.settings.batch_size,
         notes,
         ..Report::default()
     })

@@ -7,7 +7,8 @@ use crate::error_text;
 use gpufeed::decode::{self, DecodeOptions};
 use gpufeed::transforms::{Params, Resize};
 use gpufeed::{
-    Backend, DType, DataLoader, Dataset as _, ErrorKind, Label, Layout, OnError, Plan, Recipe, Result, SampleData,
+    Backend, Cache, DType, DataLoader, Dataset as _, ErrorKind, Label, Layout, LoaderSettings, OnError, Plan, Recipe,
+    Result, SampleData,
 };
 use image::RgbImage;
 use std::ops::Range;
@@ -52,17 +53,20 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(source: Arc<NamedDataset>, recipe: &Recipe, seed: u64, backend: &Backend) -> Result<Rows> {
+    pub(super) fn new(
+        source: Arc<NamedDataset>,
+        recipe: &Recipe,
+        mut settings: LoaderSettings,
+        backend: &Backend,
+    ) -> Result<Rows> {
         let single = Arc::new(SingleSample::new(Arc::clone(&source.data)));
         // Batches of one sample would mix it with itself.
         let recipe = Recipe { batch_transform: None, ..recipe.clone() };
-        let loader = DataLoader::builder(Arc::clone(&single))
-            .recipe(recipe)
-            .seed(seed)
-            .workers(1)
-            .queue_depth(1)
-            .on_error(OnError::Fail)
-            .build(backend)?;
+        // The loader has one sample, and each row another one: those settings stay that make pixels of it.
+        (settings.shuffle, settings.order, settings.lanes, settings.shard) = (false, None, None, None);
+        settings.cache = Cache::Off;
+        let builder = DataLoader::builder(Arc::clone(&single)).recipe(recipe).settings(settings);
+        let loader = builder.batch_size(1).workers(1).queue_depth(1).on_error(OnError::Fail).build(backend)?;
         Ok(Rows { source, single, loader, keep_bytes: false })
     }
 

@@ -18,7 +18,7 @@ use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use draws::{Row, Rows};
 use gpufeed::internals::Shown;
-use gpufeed::{Backend, Dataset};
+use gpufeed::{Backend, Dataset, LoaderSettings};
 use image::ImageFormat;
 use std::error::Error;
 use std::io;
@@ -61,6 +61,9 @@ pub(crate) struct PreviewArguments {
     /// The loader's seed
     #[arg(long, value_name = "S", default_value = "0")]
     seed: u64,
+    /// A TOML or JSON file of a loader's settings: its seed, its output, how it decodes
+    #[arg(long, value_name = "FILE", conflicts_with = "seed")]
+    settings: Option<PathBuf>,
     /// Who augments
     #[arg(long, value_enum, default_value = "cpu")]
     backend: BackendChoice,
@@ -95,7 +98,14 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
     let json = arguments.json.then_some(Path::new("-"));
     let [json, picture, raw] = output::open([("--json", json), ("--out", out), ("--raw", arguments.raw.as_deref())])?;
     let format = picture.as_ref().zip(out).map_or(Ok(ImageFormat::Png), |(picture, path)| format_of(picture, path))?;
-    let recipe = crate::recipe(&arguments.recipe)?;
+    let mut recipe = crate::recipe(&arguments.recipe)?;
+    let mut settings = LoaderSettings::default();
+    settings.seed = arguments.seed;
+    if let Some(file) = &arguments.settings {
+        settings = settings.updated(file)?;
+    }
+    crate::settings::move_into(&mut recipe, &mut settings);
+    let seed = settings.seed;
     let source = dataset::open(&arguments.data)?.train;
     let data = &*source.data;
     let indices = match arguments.sample {
@@ -114,7 +124,7 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
     let epochs =
         epoch..epoch.checked_add(draws).ok_or_else(|| format!("--epoch: {epoch}; up to {} works", u64::MAX - draws))?;
     let backend = backend(arguments)?;
-    let rows = Rows::new(Arc::new(source), &recipe, arguments.seed, &backend)?.keep_bytes(arguments.raw.is_some());
+    let rows = Rows::new(Arc::new(source), &recipe, settings, &backend)?.keep_bytes(arguments.raw.is_some());
     let rows: Vec<Row> = indices.iter().map(|index| rows.row(*index, epochs.clone())).collect::<Result<_, _>>()?;
     let failed = rows.iter().filter_map(|row| row.error.as_ref().map(|error| format!("{}: {error}", row.name)));
     let failed: Vec<String> = failed.collect();
@@ -125,8 +135,7 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
         let mut draws = rows.iter().flat_map(|row| &row.draws);
         raw.write(|file| draws.try_for_each(|draw| file.write_all(&draw.bytes)))?;
     }
-    let sheet =
-        sheet::Sheet::new(&arguments.recipe, &recipe, arguments.seed, &backend.to_string(), &rows, arguments.columns);
+    let sheet = sheet::Sheet::new(&arguments.recipe, &recipe, seed, &backend.to_string(), &rows, arguments.columns);
     if let Some(picture) = &picture {
         let mut file = io::Cursor::new(Vec::new());
         sheet.image.write_to(&mut file, format).map_err(|error| format!("--out: {error}"))?;

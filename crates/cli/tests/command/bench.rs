@@ -293,7 +293,7 @@ fn help_names_every_argument() {
     let output = gpufeed(&["--help"]);
     assert_eq!(output.status.code(), Some(0));
     let help = String::from_utf8(output.stdout).expect("UTF-8");
-    let names = "data recipe adapter backend shaders cache workers batch-size seconds json html markdown trace emulate-step quick";
+    let names = "data recipe adapter backend shaders cache settings workers batch-size seconds json html markdown trace emulate-step quick";
     for name in names.split(' ') {
         assert!(help.contains(&format!("--{name}")), "{name} is missing in:\n{help}");
     }
@@ -322,6 +322,28 @@ fn caches_and_other_formats_of_data() {
     let refused = gpufeed(&["--cache", "host", "--scaled-decode"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(said(&refused).contains("--scaled-decode"), "{}", said(&refused));
+}
+
+#[test]
+fn a_file_has_the_settings_of_the_loaders() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("run.toml");
+    let content = "batch_size = 8\nworkers = 1\ncache = \"host:64M\"\ndtype = \"float16\"\nviews = 2\n";
+    std::fs::write(&file, content).expect("a file");
+    let file = file.to_str().expect("UTF-8");
+    let run = ["--quick", "--backend", "cpu", "--seconds", "0.2", "--settings", file];
+    let report = report(&run);
+    assert_eq!((number(&report, "/batch_size"), number(&report, "/workers")), (8.0, 1.0));
+    assert_eq!(text(&report, "/cache"), "host");
+    let recipe = text(&report, "/recipe_toml");
+    assert!(recipe.contains("views = 2") && recipe.contains("dtype = \"F16\""), "{recipe}");
+    let notes = rows(&report, "/notes").iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n");
+    assert!(notes.contains("settings are those of") && notes.contains("run.toml"), "{notes}");
+    for more in [["--batch-size", "4"], ["--cache", "host"], ["--workers", "2"]] {
+        let refused = gpufeed(&[&run[..], &more].concat());
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+        assert!(said(&refused).contains("--settings"), "{}", said(&refused));
+    }
 }
 
 /// Runs a short measurement with the given data and recipe.

@@ -95,6 +95,39 @@ fn a_recipe_is_explained() {
     assert!(String::from_utf8(refused.stderr).unwrap().contains("--adapter"));
 }
 
+#[test]
+fn the_settings_in_force_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.toml");
+    let file = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let recipe = ["explain", "--recipe", "mnist-train", "--backend", "cpu"];
+    let with = |text: &str, more: &[&str]| gpufeed(&[&recipe[..], &["--json", "--settings", &file(text)], more].concat());
+    let settings = |text: &str| {
+        let output = with(text, &[]);
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()["settings"].take()
+    };
+    let given = settings("batch_size = 1\nworkers = 3\ncache = \"host:64M\"\ndtype = \"uint8\"\n");
+    let shown = ["batch_size", "workers", "cache", "dtype", "queue_depth"].map(|name| given[name].clone());
+    assert_eq!(serde_json::json!(shown), serde_json::json!([1, 3, "host:64M", "uint8", 2]));
+    // What is shown is read again, but for what is not set.
+    let mut set = given.clone();
+    set.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    let again = folder.path().join("again.json");
+    std::fs::write(&again, set.to_string()).unwrap();
+    let again = printed(&[&recipe[..], &["--json", "--settings", again.to_str().unwrap()]].concat());
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&again).unwrap()["settings"], given);
+
+    let refused = with("batch_size = 1\nworker = 3\n", &[]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("run.toml: line 2: worker: no such setting; did you mean \"workers\"?"), "{said}");
+    assert_eq!(with("batch_size = 1\n", &["--workers", "2"]).status.code(), Some(2));
+}
+
 /// `web/` runs the shaders by these numbers.
 #[test]
 fn json_with_wgsl_has_what_runs_the_shaders() {

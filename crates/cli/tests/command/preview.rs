@@ -170,6 +170,22 @@ fn one_sample_is_replayed_bit_for_bit() {
 }
 
 #[test]
+fn a_file_of_settings_has_the_seed_and_the_output() {
+    let root = folder();
+    let recipe = ["--recipe", "imagenet-train-jitter", "--sample", "2", "--json"];
+    let raw = |name: &str, more: &[&str]| {
+        json(&preview(root.path(), &[&recipe[..], &["--raw", name], more].concat()));
+        std::fs::read(root.path().join(name)).unwrap()
+    };
+    std::fs::write(root.path().join("run.toml"), "seed = 9\nshuffle = true\nbatch_size = 64\ncache = \"host:1M\"\n").unwrap();
+    assert!(raw("given.bin", &["--settings", "run.toml"]) == raw("seed.bin", &["--seed", "9"]));
+    std::fs::write(root.path().join("half.toml"), "seed = 9\ndtype = \"float16\"\n").unwrap();
+    assert_eq!(2 * raw("half.bin", &["--settings", "half.toml"]).len(), raw("seed.bin", &["--seed", "9"]).len());
+    std::fs::write(root.path().join("run.toml"), "sed = 9\n").unwrap();
+    fails(root.path(), &["--settings", "run.toml"], &["run.toml: line 1: sed: no such setting", "\"seed\""]);
+}
+
+#[test]
 fn tiny_images_are_enlarged_and_views_are_columns() {
     let root = folder();
     let report =

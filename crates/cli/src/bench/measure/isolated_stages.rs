@@ -40,7 +40,7 @@ pub(crate) fn measure(
     let augment = if setup.shaders() { "augment (CPU executor)" } else { "augment" };
     add(augment, threads, augment_rate(plan, samples, threads, time)?);
     if let (Some(gpu), true) = (setup.gpu(), setup.shaders()) {
-        let images = setup.batch_size.min(samples.params.len());
+        let images = setup.settings.batch_size.min(samples.params.len());
         match Rig::new(gpu, plan, &samples.params[..images]) {
             Ok(rig) => add("put, upload and passes", 1, gpu_rate(gpu, rig, images, time)?),
             Err(error) => notes.push(format!("alone: put, upload and passes by themselves were not measured: {error}")),

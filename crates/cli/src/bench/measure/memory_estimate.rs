@@ -96,10 +96,12 @@ fn estimate<'a>(
     let mut native = Native::new(plan, std::slice::from_ref(largest), samples.pixel)?;
     native.run()?;
     let (output, executor) = (native.output(), native.memory() - native.output());
-    let batches =
-        BATCHES * (setup.batch_size as u64 - 1) * (loader.recipe().views * loader.plan().crops()) as u64 * output;
+    let batches = BATCHES
+        * (setup.settings.batch_size as u64 - 1)
+        * (loader.recipe().views * loader.plan().crops()) as u64
+        * output;
     let image = (CACHED.0 * samples.area).max(CACHED.1 * plan.output_size().map_or(0, area));
-    let cached = match setup.cache {
+    let cached = match setup.settings.cache {
         Cache::Host(bytes) | Cache::Device(bytes) => bytes.min(image.saturating_mul(setup.data.dataset.len() as u64)),
         _ => 0,
     };

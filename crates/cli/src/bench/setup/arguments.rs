@@ -3,7 +3,8 @@
 use crate::output::{self, Output};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
-use gpufeed::decode::SeekIndexes;
+use gpufeed::decode::{Orientation, SeekIndexes};
+use gpufeed::{Execute, LoaderSettings};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
@@ -40,6 +41,9 @@ pub(crate) struct BenchArguments {
     /// Where seek indexes of JPEGs are kept; `beside` writes a file into the data's folder
     #[arg(long, value_enum, default_value = "memory")]
     pub(crate) seek_index: SeekIndex,
+    /// A TOML or JSON file of a loader's settings, which stands in the place of the options for them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["shaders", "cache", "cache_mib", "scaled_decode", "seek_index", "batch_size"])]
+    pub(crate) settings: Option<PathBuf>,
     /// Numbers of workers to compare, with commas between; the last one is the main run's [default: 1 and all cores]
     #[arg(long, value_name = "LIST", value_delimiter = ',', overrides_with = "workers", value_parser = RangedU64ValueParser::<usize>::new().range(1..=4096))]
     workers: Vec<usize>,
@@ -146,11 +150,6 @@ impl Cache {
             Cache::Device => gpufeed::Cache::Device(bytes),
         }
     }
-
-    /// Returns the name for the report.
-    pub(crate) fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -199,13 +198,33 @@ impl BenchArguments {
         Ok(Outputs { json, html, markdown, trace, card })
     }
 
+    /// Returns the settings of the loaders, but for their workers and, unless a file has one, their order.
+    pub(crate) fn settings(&self) -> gpufeed::Result<LoaderSettings> {
+        let mut settings = LoaderSettings::default();
+        settings.batch_size = self.batch_size;
+        settings.shuffle = true;
+        // torchvision ignores the orientation, too.
+        settings.exif = Orientation::Ignore;
+        settings.seek_indexes = self.seek_index.setting();
+        settings.cache = self.cache.setting(self.cache_mib);
+        settings.scaled_decode = self.scaled_decode;
+        settings.execute = if self.shaders { Execute::Gpu } else { Execute::Auto };
+        match &self.settings {
+            Some(file) => settings.updated(file),
+            None => Ok(settings),
+        }
+    }
+
     /// Returns the numbers of workers of the sweep. The last one is the main run's.
-    pub(crate) fn workers(&self) -> Vec<usize> {
-        let cores = available_parallelism().map_or(1, usize::from);
+    pub(crate) fn workers(&self, settings: &LoaderSettings) -> Result<Vec<usize>, clap::Error> {
+        let most = settings.workers.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
         match &self.workers[..] {
-            [] if cores == 1 => vec![1],
-            [] => vec![1, cores],
-            list => list.to_vec(),
+            [] if most == 1 => Ok(vec![1]),
+            [] => Ok(vec![1, most]),
+            _ if settings.workers.is_some() => {
+                Err(crate::conflict("--workers cannot be used with a file of --settings that has workers"))
+            }
+            list => Ok(list.to_vec()),
         }
     }
 

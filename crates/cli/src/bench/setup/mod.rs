@@ -13,9 +13,8 @@ mod texture;
 use arguments::BackendChoice;
 pub(crate) use arguments::BenchArguments;
 use gpufeed::Dataset;
-use gpufeed::decode::{Orientation, SeekIndexes};
 use gpufeed::recipe::Recipe;
-use gpufeed::{Backend, Cache, DataLoader, DataLoaderBuilder, Execute, Gpu, Order};
+use gpufeed::{Backend, Cache, DataLoader, DataLoaderBuilder, Execute, Gpu, LoaderSettings, Order};
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,32 +37,23 @@ pub(crate) struct BenchData {
 /// Everything that a loader is built of, except the number of its workers.
 pub(crate) struct Setup {
     pub(crate) backend: Backend,
-    pub(crate) execute: Execute,
     pub(crate) data: BenchData,
+    /// With what a file of settings says of its batches: what is measured without a loader has it, too.
     pub(crate) recipe: Recipe,
-    pub(crate) seek_indexes: SeekIndexes,
-    pub(crate) cache: Cache,
-    pub(crate) scaled_decode: bool,
-    pub(crate) batch_size: usize,
+    pub(crate) settings: LoaderSettings,
     /// Time that the consumer works on a batch.
     pub(crate) step: Duration,
 }
 
 impl Setup {
-    pub(crate) fn new(arguments: &BenchArguments) -> Result<Setup, Box<dyn Error>> {
+    pub(crate) fn new(arguments: &BenchArguments, mut settings: LoaderSettings) -> Result<Setup, Box<dyn Error>> {
         let backend = backend(arguments)?;
-        let recipe = crate::recipe(&arguments.recipe)?;
-        Ok(Setup {
-            execute: if arguments.shaders { Execute::Gpu } else { Execute::Auto },
-            data: data::open(&arguments.data, &arguments.recipe)?,
-            recipe,
-            seek_indexes: arguments.seek_index.setting(),
-            cache: arguments.cache.setting(arguments.cache_mib),
-            scaled_decode: arguments.scaled_decode,
-            batch_size: arguments.batch_size,
-            step: arguments.step(),
-            backend,
-        })
+        let mut recipe = crate::recipe(&arguments.recipe)?;
+        let data = data::open(&arguments.data, &arguments.recipe)?;
+        let order = if data.dataset.is_remote() { REMOTE_ORDER } else { Order::Full };
+        settings.order = settings.order.or(Some(order));
+        crate::settings::move_into(&mut recipe, &mut settings);
+        Ok(Setup { backend, data, recipe, settings, step: arguments.step() })
     }
 
     pub(crate) fn loader(&self, workers: usize) -> gpufeed::Result<DataLoader> {
@@ -72,22 +62,21 @@ impl Setup {
 
     /// Returns the order of an epoch.
     pub(crate) fn order(&self) -> Order {
-        if self.data.dataset.is_remote() { REMOTE_ORDER } else { Order::Full }
+        self.settings.order.unwrap_or_default()
+    }
+
+    /// Names the cache for the report.
+    pub(crate) fn cache(&self) -> &'static str {
+        match self.settings.cache {
+            Cache::Host(_) => "host",
+            Cache::Device(_) => "device",
+            _ => "none",
+        }
     }
 
     pub(crate) fn builder(&self, workers: usize) -> DataLoaderBuilder {
-        DataLoader::builder(self.data.dataset.clone())
-            .recipe(self.recipe.clone())
-            .batch_size(self.batch_size)
-            .workers(workers)
-            .shuffle(true)
-            .order(self.order())
-            // torchvision ignores the orientation, too.
-            .exif(Orientation::Ignore)
-            .seek_indexes(self.seek_indexes.clone())
-            .cache(self.cache)
-            .scaled_decode(self.scaled_decode)
-            .execute(self.execute)
+        let builder = DataLoader::builder(self.data.dataset.clone()).recipe(self.recipe.clone());
+        builder.settings(self.settings.clone()).workers(workers)
     }
 
     pub(crate) fn gpu(&self) -> Option<&Gpu> {
@@ -99,7 +88,7 @@ impl Setup {
 
     /// Returns true if the GPU augments.
     pub(crate) fn shaders(&self) -> bool {
-        self.gpu().is_some_and(|gpu| self.execute == Execute::Gpu || !gpu.is_software())
+        self.gpu().is_some_and(|gpu| self.settings.execute == Execute::Gpu || !gpu.is_software())
     }
 
     /// Names the executor that augments.

@@ -1,4 +1,4 @@
-"""The settings of a loader and its recipe, in the form of the native module."""
+"""The recipe of a loader: what the native module gets of its transforms, and what its device does of them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def cut_normalize(content: dict[str, Any], dtype: Any, keyword: str) -> tuple[li
     last = transforms.pop()
     content["transform"] = transforms
     output = content.get("output", {})
-    found = arguments.dtype(dtype) if dtype is not None else _DTYPES[output.get("dtype", "F32")]
+    found = arguments.dtype("dtype", dtype) if dtype is not None else _DTYPES[output.get("dtype", "F32")]
     content["output"] = output | {"dtype": "U8"}
     mean, std = last["mean"], last["std"]
     if len({*mean}) == 1 and len({*std}) == 1:
@@ -89,45 +89,3 @@ def cut_normalize(content: dict[str, Any], dtype: Any, keyword: str) -> tuple[li
 
 
 _DTYPES = {"F32": "float32", "F16": "float16", "U8": "uint8"}
-
-
-_SIZES = ("slot_bytes", "memory_budget", "max_decode_bytes", "seek_memory", "read_ahead")
-_NUMBERS = {"seed": 0, "workers": 1, "queue_depth": 1, "max_pixels": 1, "views": 1, "lanes": 1}
-_FLAGS = ("exif", "scaled_decode", "cache_in_bytes")
-_WORDS = {
-    "last_batch": ("partial", "drop", "pad"),
-    "truncated": ("error", "fill"),
-    "semantics": ("float", "uint8"),
-    "execute": ("auto", "gpu", "cpu"),
-}
-
-
-def native(given: dict[str, Any]) -> dict[str, Any]:
-    """The settings with one form for the native module each."""
-    settings: dict[str, Any] = {}
-    for name, value in given.items():
-        if name in _SIZES:
-            settings[name] = arguments.size(name, value)
-        elif name in _NUMBERS:
-            settings[name] = arguments.whole(name, value, _NUMBERS[name])
-        elif name in _FLAGS:
-            settings[name] = arguments.flag(name, value)
-        elif name in _WORDS:
-            settings[name] = arguments.word(name, value, _WORDS[name])
-        elif name == "cache":
-            settings[name] = arguments.cache(value)
-        elif name == "order":
-            settings[name] = arguments.order(value)
-        elif name == "remote_cache":
-            settings[name] = arguments.remote_cache(value)
-        elif name == "on_error":
-            settings[name] = arguments.on_error(value)
-        elif name == "exit_timeout":
-            settings[name] = arguments.seconds(name, value)
-        elif name in ("seek_indexes", "backend"):
-            settings[name] = arguments.path(name, value)
-        else:
-            raise arguments.unknown(name)
-    if settings.get("cache_in_bytes") and settings.get("cache") is None:
-        raise ArgumentError('cache_in_bytes: True, but there is no cache; cache="host:16G" makes one')
-    return settings

@@ -1,0 +1,15 @@
+//! A file of a loader's settings, `--settings FILE`, beside a recipe.
+
+use gpufeed::{LoaderSettings, Output, Recipe};
+
+/// Moves the output, the semantics and the views from settings, where these have any, into the recipe: what is done
+/// without a loader has them, too.
+pub(crate) fn move_into(recipe: &mut Recipe, settings: &mut LoaderSettings) {
+    let (layout, dtype) = (settings.layout.take(), settings.dtype.take());
+    if layout.is_some() || dtype.is_some() {
+        let output = recipe.output.unwrap_or_default();
+        recipe.output = Some(Output { layout: layout.unwrap_or(output.layout), dtype: dtype.unwrap_or(output.dtype) });
+    }
+    recipe.semantics = settings.semantics.take().or(recipe.semantics);
+    recipe.views = settings.views.take().unwrap_or(recipe.views);
+}

@@ -1,0 +1,219 @@
+//! Opening a path of each format with its settings.
+
+use super::keywords::{Cifar, ClassNames, Columns, Folder, Idx, Images, List, Lmdb, Numpy, Parquet, Tar};
+use super::{boxed, choose, is_missing, refuse, there, whole};
+use gpufeed::dataset::{self, Emnist, Format, LmdbLayout, Opened, RemoteOptions, ShardIndexes, Split};
+use gpufeed::{Dataset, Error, ImageFolder, ImageList, Layout, Result, TarShards};
+use std::path::{Path, PathBuf};
+
+/// The builder with a setting, where it was given.
+macro_rules! set {
+    ($builder:ident, $($method:ident = $value:expr),+ $(,)?) => {
+        $(
+            if let Some(value) = $value {
+                $builder = $builder.$method(value);
+            }
+        )+
+    };
+}
+
+impl Folder {
+    pub(super) fn open(self, path: &Path) -> Result<Opened> {
+        let mut builder = ImageFolder::builder();
+        set!(builder, extensions = self.extensions, allow_empty = self.allow_empty, unlabelled = self.unlabelled);
+        set!(builder, max_file_bytes = self.max_file_bytes);
+        builder.open(path).map(whole)
+    }
+}
+
+impl Images {
+    pub(super) fn open(self, path: &Path) -> Result<Opened> {
+        let Images { extensions, unlabelled, max_file_bytes } = self;
+        let unlabelled = unlabelled.or(Some(true));
+        Folder { extensions, unlabelled, max_file_bytes, allow_empty: None }.open(path)
+    }
+}
+
+impl List {
+    pub(super) fn open(self, path: &Path) -> Result<Opened> {
+        let mut builder = ImageList::builder();
+        let names = match self.class_names {
+            Some(ClassNames::Names(_)) => {
+                let reason = "names, but a list of files has its own; True reads its labels as names";
+                return Err(refuse("class_names", reason));
+            }
+            Some(ClassNames::AreNames(names)) => Some(names),
+            None => None,
+        };
+        let columns = self.label_column.map(|columns| match columns {
+            Columns::One(column) => vec![column],
+            Columns::Several(columns) => columns,
+        });
+        // Python has checked that it is ASCII.
+        let delimiter = self.delimiter.and_then(|delimiter| u8::try_from(delimiter).ok());
+        set!(builder, class_names = names, root = self.root, header = self.header, delimiter = delimiter);
+        set!(builder, path_column = self.image_column, label_columns = columns, max_file_bytes = self.max_file_bytes);
+        builder.open(path).map(whole)
+    }
+}
+
+impl Tar {
+    pub(super) fn open(self, path: &Path, remote: RemoteOptions) -> Result<Opened> {
+        let mut builder = TarShards::builder().remote(remote);
+        set!(builder, extensions = self.extensions, allow_unlabelled = self.allow_unlabelled);
+        set!(builder, text_labels = self.text_labels, classes = names(self.class_names)?);
+        set!(builder, indexes = self.indexes.map(indexes), index_memory = self.index_memory.map(memory));
+        set!(builder, put_indexes = self.put_indexes, max_file_bytes = self.max_file_bytes, counts = self.counts);
+        builder.open(path).map(whole)
+    }
+}
+
+impl Parquet {
+    pub(super) fn open(self, path: &Path, remote: RemoteOptions) -> Result<Opened> {
+        let mut builder = dataset::Parquet::builder().remote(remote);
+        set!(builder, image_column = self.image_column, label_column = self.label_column);
+        set!(builder, allow_unlabelled = self.allow_unlabelled, classes = names(self.class_names)?);
+        set!(builder, indexes = self.indexes.map(indexes), index_memory = self.index_memory.map(memory));
+        set!(builder, put_indexes = self.put_indexes, max_file_bytes = self.max_file_bytes, counts = self.counts);
+        set!(builder, max_page_bytes = self.max_page_bytes);
+        if let Some(split) = self.split {
+            return builder.split(split).open(path).map(whole);
+        }
+        let (train, test) = builder.parts(path)?;
+        Ok(Opened { train: Box::new(train), test: boxed(test) })
+    }
+}
+
+impl Lmdb {
+    pub(super) fn open(self, path: &Path) -> Result<Opened> {
+        let mut builder = dataset::Lmdb::builder();
+        let layout = match self.data_layout.as_deref() {
+            None => None,
+            Some("numbered") => Some(LmdbLayout::Numbered),
+            Some("class_and_image") => Some(LmdbLayout::ClassAndImage),
+            Some("image") => Some(LmdbLayout::Image),
+            Some(other) => {
+                return Err(layout_of_another(other, "\"numbered\", \"class_and_image\" and \"image\" work"));
+            }
+        };
+        set!(builder, layout = layout, allow_unlabelled = self.allow_unlabelled, classes = names(self.class_names)?);
+        set!(builder, max_file_bytes = self.max_file_bytes);
+        builder.open(path).map(whole)
+    }
+}
+
+impl Numpy {
+    pub(super) fn open(self, path: &Path) -> Result<Opened> {
+        let mut numpy = dataset::Numpy::new();
+        let layout = match self.data_layout.as_deref() {
+            None => None,
+            Some("nhwc") => Some(Layout::Nhwc),
+            Some("nchw") => Some(Layout::Nchw),
+            Some(other) => return Err(layout_of_another(other, "\"nhwc\" and \"nchw\" work")),
+        };
+        set!(numpy, layout = layout);
+        let archive = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("npz"));
+        match (self.image_column, self.label_column) {
+            (Some(images), labels) if archive => {
+                if self.split.is_some() {
+                    return Err(refuse("split", "image_column names the array; leave one of the two out"));
+                }
+                numpy.npz(path, &images, labels.as_deref()).map(whole)
+            }
+            (None, None) if !archive && self.split.is_none() => numpy.npy(path, None::<&Path>).map(whole),
+            (None, None) if layout.is_some() => {
+                Err(refuse("data_layout", "of an .npz it goes with image_column, the array's name"))
+            }
+            (None, None) => choose(Format::Numpy.open(path)?, split(self.split)?, path),
+            (None, Some(_)) if archive => Err(refuse("label_column", "of an .npz it goes with image_column")),
+            _ => Err(refuse(
+                "image_column",
+                "only an .npz has arrays with names; leave image_column and label_column out",
+            )),
+        }
+    }
+}
+
+impl Idx {
+    pub(super) fn open(self, path: &Path) -> Result<Opened> {
+        let split = split(self.split)?;
+        let Some(part) = self.part else {
+            return match (Format::Idx.open(path), split) {
+                // Without the files of the other split, this one opens by itself.
+                (Err(error), Some(split)) if is_missing(&error) => {
+                    gpufeed::Idx::open(path, split).map(whole).map_err(|_| error)
+                }
+                (opened, split) => choose(opened?, split, path),
+            };
+        };
+        let parts =
+            [Emnist::ByClass, Emnist::ByMerge, Emnist::Balanced, Emnist::Letters, Emnist::Digits, Emnist::Mnist];
+        let Some(part) = parts.into_iter().find(|each| each.name() == part) else {
+            return Err(refuse("part", format!("{part:?}; {} work", parts.map(Emnist::name).join(", "))));
+        };
+        both(split, |split| gpufeed::Idx::emnist(path, part, split))
+    }
+}
+
+impl Cifar {
+    pub(super) fn open(self, path: &Path) -> Result<Opened> {
+        let coarse = match self.label_column.as_deref() {
+            None | Some("fine_label" | "fine_labels") => false,
+            Some("coarse_label" | "coarse_labels") => true,
+            Some(other) => {
+                let reason = format!("{other:?}; \"fine_label\" and, of CIFAR-100, \"coarse_label\" work");
+                return Err(refuse("label_column", reason));
+            }
+        };
+        match split(self.split)? {
+            None if !coarse => Format::Cifar.open(path),
+            split if coarse => both(split, |split| gpufeed::Cifar::coarse(path, split)),
+            split => both(split, |split| gpufeed::Cifar::open(path, split)),
+        }
+    }
+}
+
+/// The split that was asked for, or both.
+fn both<D: Dataset + 'static>(split: Option<Split>, of: impl Fn(Split) -> Result<D>) -> Result<Opened> {
+    match split {
+        Some(split) => of(split).map(whole),
+        None => Ok(Opened { train: Box::new(of(Split::Train)?), test: boxed(there(of(Split::Test))?) }),
+    }
+}
+
+/// The names of the classes.
+fn names(given: Option<ClassNames>) -> Result<Option<Vec<String>>> {
+    match given {
+        None => Ok(None),
+        Some(ClassNames::Names(names)) => Ok(Some(names)),
+        Some(ClassNames::AreNames(_)) => {
+            Err(refuse("class_names", "True and False are for a list of files; here the names of the classes work"))
+        }
+    }
+}
+
+fn indexes(place: PathBuf) -> ShardIndexes {
+    match place.to_str() {
+        Some("beside") => ShardIndexes::Beside,
+        Some("memory") => ShardIndexes::Memory,
+        _ => ShardIndexes::Folder(place),
+    }
+}
+
+fn memory(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// The split of a set that comes in two.
+fn split(name: Option<String>) -> Result<Option<Split>> {
+    match name.as_deref() {
+        None => Ok(None),
+        Some("train") => Ok(Some(Split::Train)),
+        Some("test") => Ok(Some(Split::Test)),
+        Some(other) => Err(refuse("split", format!("{other:?}; \"train\" and \"test\" work"))),
+    }
+}
+
+fn layout_of_another(layout: &str, works: &str) -> Error {
+    refuse("data_layout", format!("{layout:?}; {works} there"))
+}

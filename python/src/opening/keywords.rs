@@ -1,0 +1,166 @@
+//! The settings of data sets as data: a struct for each format, whose fields are the keywords of `gpufeed.open`.
+//!
+//! `scripts/settings.py` reads this file and writes the signature of `gpufeed.open` and its documentation. Where
+//! several formats know a keyword, the first one has the line of documentation. A `Word` is one of those that its
+//! documentation quotes.
+
+use gpufeed::dataset::Format;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// One of several words.
+pub(super) type Word = String;
+/// Bytes.
+pub(super) type Size = u64;
+
+/// One column, or several.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Columns {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// The names of classes; for a list of files whether it has names.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum ClassNames {
+    AreNames(bool),
+    Names(Vec<String>),
+}
+
+/// Makes a struct of each format's keywords, and the table of them.
+macro_rules! formats {
+    ($($format:ident $words:literal { $($(#[$doc:meta])* $keyword:ident: $type:ty,)+ })+) => {
+        $(
+            #[derive(Default, Deserialize)]
+            #[serde(default, deny_unknown_fields)]
+            pub(super) struct $format {
+                $($(#[$doc])* pub(super) $keyword: Option<$type>,)+
+            }
+        )+
+
+        /// Each format, in words, and the keywords that it knows.
+        pub(super) static FORMATS: &[(Format, &str, &[&str])] =
+            &[$((Format::$format, $words, &[$(stringify!($keyword)),+])),+];
+    };
+}
+
+formats! {
+    Folder "a folder of class folders" {
+        /// The endings of images, `["jpg", "webp"]`. Default: those of images.
+        extensions: Vec<String>,
+        /// A class folder may be empty. Default: `false`.
+        allow_empty: bool,
+        /// All images below the folder are samples, without labels. Default: `false` where there are class folders.
+        unlabelled: bool,
+        /// Bytes of the largest image that is read; the sample of a larger one fails. Default: `"1G"`.
+        max_file_bytes: Size,
+    }
+    Images "a folder of images" {
+        extensions: Vec<String>,
+        unlabelled: bool,
+        max_file_bytes: Size,
+    }
+    List "a list of files" {
+        /// The column of the images: of a list or Parquet files, or an array of an `.npz`. Default: the one with a
+        /// usual name.
+        image_column: String,
+        /// The column of the labels; of a list several make a vector. CIFAR-100's own files have `"coarse_label"` and
+        /// `"fine_label"`. Default: the one with a usual name.
+        label_column: Columns,
+        /// The names of the classes; for a list of files `true`, which reads numbers in its labels as names. Default:
+        /// those that the data set names.
+        class_names: ClassNames,
+        /// The folder to which the paths of a list are relative. Default: that of the list.
+        root: PathBuf,
+        /// The first line of a CSV file names its columns. Default: whether its words are names of columns.
+        header: bool,
+        /// What separates the columns of a CSV file, such as `";"`. Default: a comma, or a tab in `.tsv`.
+        delimiter: char,
+        max_file_bytes: Size,
+    }
+    Numpy "a NumPy file" {
+        /// The split: of Parquet files `"train"`, `"validation"` or `"test"`, of others `"train"` or `"test"`. Default:
+        /// the training split, beside which `.test` is the other one.
+        split: String,
+        image_column: String,
+        label_column: String,
+        /// What arrays or keys are: `"nhwc"` or `"nchw"` for NumPy's arrays, `"numbered"`, `"class_and_image"` or
+        /// `"image"` for an LMDB. Default: as the shapes or the keys say.
+        data_layout: Word,
+    }
+    Tar "tar shards" {
+        extensions: Vec<String>,
+        /// Samples may have no label. Default: `false`.
+        allow_unlabelled: bool,
+        /// Numbers in the `.txt` of tar shards are labels. Default: if all of a set's texts are numbers.
+        text_labels: bool,
+        class_names: ClassNames,
+        /// Where the indexes of shards are kept: `"beside"` them, in `"memory"`, or in a folder. Default: `"beside"`.
+        indexes: PathBuf,
+        /// Bytes of memory for the parts of these indexes that are in use. Default: `"32M"`.
+        index_memory: Size,
+        /// Writes the indexes that are missing beside the objects of a store. Default: `false`.
+        put_indexes: bool,
+        max_file_bytes: Size,
+        /// A JSON file, or its address, with the samples that each file has: OpenCLIP's `sizes.json`, WebDataset's
+        /// `wids` index, `gpufeed-pack.json`. A file is then opened when one of its samples comes. Default: all files
+        /// are opened at once.
+        counts: PathBuf,
+    }
+    Lmdb "an LMDB" {
+        allow_unlabelled: bool,
+        class_names: ClassNames,
+        data_layout: Word,
+        max_file_bytes: Size,
+    }
+    Idx "MNIST's files" {
+        split: String,
+        /// The part of EMNIST: `"byclass"`, `"bymerge"`, `"balanced"`, `"letters"`, `"digits"` or `"mnist"`. Default:
+        /// none.
+        part: Word,
+    }
+    Cifar "CIFAR's files" {
+        split: String,
+        label_column: String,
+    }
+    Parquet "Parquet files" {
+        split: String,
+        image_column: String,
+        label_column: String,
+        allow_unlabelled: bool,
+        class_names: ClassNames,
+        indexes: PathBuf,
+        index_memory: Size,
+        put_indexes: bool,
+        max_file_bytes: Size,
+        /// Bytes that a compressed page of Parquet files may become. Default: 64 times its own, and `"64M"` at least.
+        max_page_bytes: Size,
+        counts: PathBuf,
+    }
+}
+
+/// How remote data are read, whatever their format; data of this machine take no notice.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Remote {
+    /// A folder on this machine that keeps what is fetched of remote data, and its bytes: `["/scratch/photos",
+    /// "200G"]`. Default: none.
+    pub(super) remote_cache: Option<(PathBuf, Size)>,
+    /// Seconds for which a server may send nothing before the request is made again. Default: the variable
+    /// `GPUFEED_REMOTE_TIMEOUT`, else 30.
+    pub(super) remote_timeout: Option<f64>,
+    /// How often a request is made again that failed for a reason that may pass. Default: the variable
+    /// `GPUFEED_REMOTE_RETRIES`, else 10.
+    pub(super) remote_retries: Option<u32>,
+    /// The least rate of an answer, in bytes a second over 30 seconds; 0 takes any. Default: the variable
+    /// `GPUFEED_REMOTE_MIN_RATE`, else 1024.
+    pub(super) remote_min_rate: Option<Size>,
+    /// A file of certificates (PEM) that are trusted besides the system's. Default: the variable `SSL_CERT_FILE`.
+    pub(super) remote_certificates: Option<PathBuf>,
+    /// Settings of the store by the names of their variables, `{"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"}`, in whose
+    /// place they stand; a pickle of the data set has them, credentials included. Default: the variables alone.
+    pub(super) remote_store: Option<BTreeMap<String, String>>,
+}

@@ -1,0 +1,144 @@
+//! Opening a path with the keywords of `gpufeed.open`, each of which one format or another knows.
+
+mod formats;
+mod keywords;
+
+use gpufeed::dataset::{Format, Opened, RemoteOptions, Split};
+use gpufeed::internals::is_remote_path;
+use gpufeed::{Dataset, Error, ErrorKind, Result};
+use keywords::{FORMATS, Remote};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The arguments of `gpufeed.open`, as they were given.
+#[derive(Clone)]
+pub(crate) struct Opening {
+    pub(crate) path: PathBuf,
+    /// The keywords as JSON, which Python has checked.
+    pub(crate) keywords: String,
+}
+
+/// What begins the names of the keywords of remote data, which belong to no format.
+const REMOTE: &str = "remote_";
+
+impl Opening {
+    /// Opens the path. A keyword that its format does not know is an error.
+    pub(crate) fn open(&self) -> Result<Opened> {
+        let given: Map<String, Value> = read(self.keywords.parse().map_err(|error| unread(&error))?)?;
+        let (remote, of_format): (Map<_, _>, Map<_, _>) =
+            given.into_iter().partition(|(keyword, _)| keyword.starts_with(REMOTE));
+        let remote = read::<Remote>(remote.into())?.options()?;
+        if of_format.is_empty() {
+            return gpufeed::dataset::open_with(&self.path, remote);
+        }
+        let format = Format::detect_with(&self.path, &remote)?;
+        if format != Format::List && of_format.get("label_column").is_some_and(Value::is_array) {
+            return Err(refuse("label_column", "several columns, which a list of files takes; one name works here"));
+        }
+        of_format.keys().try_for_each(|keyword| check(format, keyword))?;
+        // Formats that are read from this machine alone: the library says so.
+        if is_remote_path(&self.path) && !matches!(format, Format::Tar | Format::Parquet) {
+            return gpufeed::dataset::open_with(&self.path, remote);
+        }
+        let (path, keywords) = (&*self.path, Value::from(of_format));
+        match format {
+            Format::Folder => read::<keywords::Folder>(keywords)?.open(path),
+            Format::Images => read::<keywords::Images>(keywords)?.open(path),
+            Format::List => read::<keywords::List>(keywords)?.open(path),
+            Format::Numpy => read::<keywords::Numpy>(keywords)?.open(path),
+            Format::Tar => read::<keywords::Tar>(keywords)?.open(path, remote),
+            Format::Lmdb => read::<keywords::Lmdb>(keywords)?.open(path),
+            Format::Idx => read::<keywords::Idx>(keywords)?.open(path),
+            Format::Cifar => read::<keywords::Cifar>(keywords)?.open(path),
+            Format::Parquet => read::<keywords::Parquet>(keywords)?.open(path, remote),
+            _ => format.open(path),
+        }
+    }
+}
+
+impl Remote {
+    fn options(self) -> Result<RemoteOptions> {
+        let mut options = RemoteOptions::new();
+        if let Some((folder, bytes)) = self.remote_cache {
+            options = options.cache(folder, bytes);
+        }
+        if self.remote_timeout == Some(0.0) {
+            return Err(refuse("remote_timeout", "0 leaves no time for any answer"));
+        }
+        if let Some(seconds) = self.remote_timeout {
+            // The library takes no longer times.
+            options = options.timeout(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
+        }
+        if let Some(retries) = self.remote_retries {
+            options = options.retries(retries);
+        }
+        if let Some(rate) = self.remote_min_rate {
+            options = options.min_rate(rate);
+        }
+        if let Some(file) = self.remote_certificates {
+            options = options.certificates(file);
+        }
+        let store = self.remote_store.into_iter().flatten();
+        Ok(store.fold(options, |options, (name, value)| options.store(name, value)))
+    }
+}
+
+/// The settings of a format.
+fn read<T: DeserializeOwned>(keywords: Value) -> Result<T> {
+    serde_json::from_value(keywords).map_err(|error| unread(&error))
+}
+
+fn unread(error: &serde_json::Error) -> Error {
+    refuse("open", error.to_string())
+}
+
+/// Refuses a keyword that a format does not know.
+fn check(format: Format, name: &str) -> Result<()> {
+    let of_format = FORMATS.iter().find(|(each, ..)| *each == format);
+    let words = match of_format {
+        Some((.., known)) if known.contains(&name) => return Ok(()),
+        Some((_, words, _)) => words,
+        None => "of another format",
+    };
+    let knowing: Vec<_> =
+        FORMATS.iter().filter(|(.., known)| known.contains(&name)).map(|(_, words, _)| *words).collect();
+    let setting = FORMATS.iter().flat_map(|(.., known)| *known).find(|known| **known == name).unwrap_or(&"open");
+    Err(refuse(setting, format!("a keyword of {}, but the path is {words}; leave it out", knowing.join(", "))))
+}
+
+fn refuse(setting: &'static str, reason: impl Into<String>) -> Error {
+    ErrorKind::Argument { setting, reason: reason.into() }.into()
+}
+
+fn whole(data: impl Dataset + 'static) -> Opened {
+    Opened { train: Box::new(data), test: None }
+}
+
+fn boxed(data: Option<impl Dataset + 'static>) -> Option<Box<dyn Dataset>> {
+    data.map(|data| Box::new(data) as Box<dyn Dataset>)
+}
+
+/// A split, or `None` if its files are not there.
+fn there<D>(opened: Result<D>) -> Result<Option<D>> {
+    match opened {
+        Ok(data) => Ok(Some(data)),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns true if a file is not there.
+fn is_missing(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+}
+
+/// The split that was asked for, of both.
+fn choose(opened: Opened, split: Option<Split>, path: &Path) -> Result<Opened> {
+    match (split, opened) {
+        (Some(Split::Test), Opened { test: Some(test), .. }) => Ok(Opened { train: test, test: None }),
+        (Some(Split::Test), _) => Err(refuse("split", format!("{} has no test split", path.display()))),
+        (_, opened) => Ok(opened),
+    }
+}

@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""Writes what is said of the settings elsewhere from the structs that are the settings: the keywords of `gpufeed.DataLoader` and
+`gpufeed.open` with their types, defaults and documentation, what checks each, and the tables of the guide and of python/README.md.
+
+    scripts/settings.py [--check]     --check compares with the files instead of writing them
+
+Reads `LoaderSettings` (src/loader/settings.rs), the words of its enums (src/loader/settings/written.rs), and the keywords of paths
+(python/src/opening/keywords.rs). A new setting stands there alone. What only Python has is in the table below, in the same form.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOADER = ROOT / "src" / "loader" / "settings.rs"
+WRITTEN = ROOT / "src" / "loader" / "settings" / "written.rs"
+OPENING = ROOT / "python" / "src" / "opening" / "keywords.rs"
+PACKAGE = ROOT / "python" / "gpufeed"
+WIDTH = 128
+
+
+@dataclass(frozen=True)
+class Keyword:
+    """A setting as Python has it."""
+
+    name: str
+    # Of Python, in an annotation.
+    type: str
+    # A literal of Python.
+    default: str
+    # What makes its form for the native module; empty where the loader does that itself.
+    check: str
+    doc: str
+    # The default in words, where the literal does not say it.
+    otherwise: str = ""
+    # The default as TOML has it, in the table of the guide.
+    toml: str = ""
+    formats: tuple[str, ...] = ()
+
+
+# The keywords that only Python has: name, type, default, check, documentation.
+PYTHON = [
+    Keyword("recipe", "Any", "None", "", "The name of a built-in recipe, a TOML file, or a dictionary of its content, in the place of `transforms`."),
+    Keyword("batch_transforms", "Any", "None", "", "torchvision's `MixUp`, `CutMix`, or a `RandomChoice` of them."),
+    Keyword("num_classes", "int | None", "None", "", "The classes of the soft labels of `batch_transforms`.", "those that these or the data set name"),
+    Keyword("drop_last", "bool", "False", "", 'Leaves out an incomplete last batch, as `last_batch="drop"` does.'),
+    Keyword("device", "Any", '"cpu"', "", 'The device of the tensors; `"cuda"` copies ahead on a stream of its own.'),
+    Keyword("normalize_on_device", "bool", "False", "", "Leaves the last `Normalize` to that device."),
+    Keyword("channels_last", "bool", "False", "", "Tensors in torch's `channels_last` format."),
+    Keyword("backend", "str", '"cpu"', "arguments.text", 'What augments: `"cpu"`, `"gpu"`, `"auto"`, or an adapter\'s name.'),
+    Keyword("thread_safe", "bool | None", "None", "", "For an object in Python: its reads share no state, so several calls at a time may be inside it.", "what it says itself, or is known of its type"),
+    Keyword("exit_timeout", "float", "5", "arguments.seconds", "Seconds that closing an iteration, and the interpreter's exit, wait for threads inside an object in Python."),
+]
+
+# Where Python's default is another one: the literal, and its words.
+DEFAULTS = {
+    "shard": ('"auto"', "`torch.distributed` if it is initialised, else the launcher's variables; None is all of it"),
+    "last_batch": ("None", '`"partial"`, or `"drop"` with `drop_last`'),
+    "on_error": ("None", '`"skip"` with `shuffle`, but `"fail"` for a recipe whose name ends in `-eval`'),
+}
+
+# Where None stands for a word.
+NONE_WORKS = ("cache", "shard")
+
+PATH = "str | PathLike[str]"
+COLUMN = "str | Sequence[str]"
+# What Python has for each type of Rust: the annotation and the check. Those of words are made of their words.
+TYPES = {
+    "bool": ("bool", "arguments.flag"),
+    "Orientation": ("bool", "arguments.flag"),
+    "u64 of bytes": ("int | str", "arguments.size"),
+    "Size": ("int | str", "arguments.size"),
+    "u32": ("int", "arguments.whole"),
+    "u64": ("int", "arguments.whole"),
+    "usize": ("int", "arguments.whole"),
+    "f64": ("float", "arguments.seconds"),
+    "char": ("str", "arguments.character"),
+    "String": ("str", "arguments.text"),
+    "PathBuf": (PATH, "arguments.path"),
+    "Vec<String>": (COLUMN, "arguments.texts"),
+    "Columns": (COLUMN, "arguments.columns"),
+    "ClassNames": ("bool | Sequence[str]", "arguments.class_names"),
+    "BTreeMap<String, String>": ("Mapping[str, str]", "arguments.texts_by_name"),
+    "DType": ("Any", "arguments.dtype"),
+    "Order": ('Literal["full"] | tuple[Literal["blocks"], int, int]', "arguments.order"),
+    "ShardChoice": ('Literal["auto"] | tuple[int, int]', ""),
+    "OnError": ('Literal["fail", "skip"] | float', "arguments.on_error"),
+    "Cache": ("str", "arguments.cache"),
+    "SeekIndexes": (PATH, "arguments.path"),
+    "(PathBuf, u64)": (f"tuple[{PATH}, int | str]", "arguments.remote_cache"),
+    "(PathBuf, Size)": (f"tuple[{PATH}, int | str]", "arguments.remote_cache"),
+}
+
+FIELD = re.compile(r"((?: *///.*\n)*)((?: *#\[.*\]\n)*) *(?:pub(?:\(super\))? )?(\w+): ([^{}\n]+),\n")
+
+
+def words_of_enums() -> dict[str, list[str]]:
+    (block,) = re.findall(r"^words! \{\n(.*?)^\}", WRITTEN.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    rows = re.findall(r"(\w+) \{ (.*) \}", block)
+    return {name: re.findall(r'= "(\w+)"', variants) for name, variants in rows}
+
+
+def keyword(doc: str, attributes: str, name: str, rust: str, enums: dict[str, list[str]]) -> Keyword:
+    said = " ".join(line.strip().removeprefix("///").strip() for line in doc.splitlines())
+    said, _, default = said.partition(" Default: ")
+    default = default.removesuffix(".")
+    optional = re.fullmatch(r"Option<(.+)>", rust)
+    rust = optional[1] if optional else rust
+    if 'with = "size"' in attributes:
+        rust += " of bytes"
+    if rust == "Word" or rust in enums and rust not in TYPES:
+        words = enums[rust] if rust in enums else re.findall(r'`"(\w+)"`', said)
+        quoted = ", ".join(f'"{word}"' for word in words)
+        python, check = f"Literal[{quoted}]", f"partial(arguments.word, words=({quoted}))" if words else ""
+    elif rust in TYPES:
+        python, check = TYPES[rust]
+    else:
+        raise SystemExit(f"{name}: no type of Python for {rust}: add it to scripts/settings.py")
+    least = re.search(r"at least (\d+)|\b(\d+) to \d", said)
+    if check == "arguments.whole" and least:
+        check = f"partial(arguments.whole, least={least[1] or least[2]})"
+    if "tuple[" in python:
+        # Lists of TOML are tuples of Python.
+        said = re.sub(r"`\[([^`]*)\]`", r"`(\1)`", said)
+    value = re.fullmatch(r"`([^`]*)`", default)
+    literal = {"true": "True", "false": "False"}.get(value[1], value[1]) if value else "None"
+    return Keyword(name, python, literal, check, said, "" if value else default, value[1] if value else "")
+
+
+def loader_keywords() -> list[Keyword]:
+    enums = words_of_enums()
+    (struct,) = re.findall(r"^pub struct LoaderSettings \{\n(.*?)^\}", LOADER.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    found = [keyword(*field, enums) for field in FIELD.findall(struct)]
+    if len(found) != len(re.findall(r"^    pub ", struct, re.MULTILINE)):
+        raise SystemExit(f"{LOADER.relative_to(ROOT)}: a field is none that this script reads")
+    return found
+
+
+def path_keywords() -> list[Keyword]:
+    """Those of all formats, each once, with the formats that know it."""
+    text = OPENING.read_text(encoding="utf-8")
+    (table,) = re.findall(r"^formats! \{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE)
+    (remote,) = re.findall(r"^pub\(super\) struct Remote \{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE)
+    found: dict[str, Keyword] = {}
+    for words, fields in re.findall(r'^    \w+ "([^"]+)" \{\n(.*?)^    \}', table, re.DOTALL | re.MULTILINE):
+        for field in FIELD.findall(fields):
+            made = keyword(*field, {})
+            known = found.get(made.name)
+            if known is None:
+                if not made.doc:
+                    raise SystemExit(f"{made.name}: no documentation where it stands first in {OPENING.relative_to(ROOT)}")
+                known = replace(made, otherwise=made.otherwise or default_words(made.toml), default="None")
+            elif made.doc:
+                raise SystemExit(f"{made.name}: documented twice in {OPENING.relative_to(ROOT)}")
+            # A format may take less than another, one column of several for example; its opening says so.
+            found[made.name] = replace(widest(known, made), formats=(*known.formats, words))
+    return [*found.values(), *(replace(keyword(*field, {}), formats=("remote data",)) for field in FIELD.findall(remote))]
+
+
+def widest(known: Keyword, other: Keyword) -> Keyword:
+    if other.check == "arguments.columns" and known.check == "arguments.text":
+        return replace(known, type=other.type, check=other.check)
+    return known
+
+
+def default_words(toml: str) -> str:
+    return f"`{toml}`" if toml else ""
+
+
+def rendered() -> dict[Path, str]:
+    """Each file with what stands there now."""
+    loader = [pythonic(each) for each in loader_keywords()]
+    paths = path_keywords()
+    # The loader's own settings go to the path as well.
+    beside = [each for each in paths if each.name not in {own.name for own in loader}]
+    files = {
+        PACKAGE / "keywords.py": checks(loader, paths),
+        PACKAGE / "loader.py": (PACKAGE / "loader.py").read_text(encoding="utf-8"),
+        PACKAGE / "__init__.py": (PACKAGE / "__init__.py").read_text(encoding="utf-8"),
+    }
+    for file, keywords in ((PACKAGE / "loader.py", [*PYTHON, *loader, *beside]), (PACKAGE / "__init__.py", paths)):
+        indent = "        " if file.name == "loader.py" else "    "
+        text = between(files[file], r" *# Keywords by scripts/settings.py\.\n", r" *# End of keywords\.\n", signature(keywords, indent))
+        files[file] = between(text, r" *Args:\n", r' *"""\n', arguments(keywords, "        "))
+    guide = ROOT / "docs" / "guide" / "settings.md"
+    of_guide = {"loader": guide_table(loader_keywords()), "python": python_table([*PYTHON, *(each for each in loader if each.name in DEFAULTS)])}
+    files[guide] = tables(guide.read_text(encoding="utf-8"), of_guide)
+    readme = ROOT / "python" / "README.md"
+    files[readme] = tables(readme.read_text(encoding="utf-8"), {"paths": path_table(paths)})
+    return files
+
+
+def pythonic(keyword: Keyword) -> Keyword:
+    default, words = DEFAULTS.get(keyword.name, (keyword.default, keyword.otherwise))
+    return replace(keyword, default=default, otherwise=words)
+
+
+def annotation(keyword: Keyword) -> str:
+    """The type of a keyword; one that may be absent may be None."""
+    none = keyword.default == "None" or keyword.name in NONE_WORKS
+    return f"{keyword.type} | None" if none and keyword.type != "Any" and "None" not in keyword.type else keyword.type
+
+
+def in_python(text: str) -> str:
+    """The text with the constants of Python in the place of TOML's."""
+    return text.replace("`true`", "`True`").replace("`false`", "`False`")
+
+
+def signature(keywords: list[Keyword], indent: str) -> str:
+    return "".join(f"{indent}{each.name}: {annotation(each)} = {each.default},\n" for each in keywords)
+
+
+def arguments(keywords: list[Keyword], indent: str) -> str:
+    """The documentation of each, in the form in which editors look for it."""
+    lines = []
+    for each in keywords:
+        said = each.doc if each.doc.endswith(".") else f"{each.doc}."
+        if each.formats:
+            said = f"{said} Of {', '.join(each.formats)}."
+        if each.otherwise:
+            said = f"{said} Default: {each.otherwise}."
+        text = f"{each.name}: {in_python(said).replace('`', '``')}"
+        lines += textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    ", break_long_words=False, break_on_hyphens=False)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def checks(loader: list[Keyword], paths: list[Keyword]) -> str:
+    """The module with what checks each keyword."""
+
+    def table(name: str, keywords: list[Keyword]) -> str:
+        rows = []
+        for each in keywords:
+            check = f"arguments.optional({each.check})" if each.default == "None" or each.name in NONE_WORKS else each.check
+            rows += [f'    "{each.name}": {check},\n'] if each.check else []
+        return f"{name}: dict[str, arguments.Check] = {{\n{''.join(rows)}}}\n"
+
+    return (
+        '"""What checks each keyword, and makes its form for the native module. Written by scripts/settings.py."""\n\n'
+        "from __future__ import annotations\n\nfrom functools import partial\n\nfrom gpufeed import arguments\n\n"
+        f"# The fields of ``LoaderSettings``, but for the share, which is known at the first iteration.\n{table('LOADER', loader)}\n"
+        f"# What only Python has.\n{table('PYTHON', PYTHON)}\n"
+        f"# Those of paths. Which formats know each, ``python/src/opening/keywords.rs`` says.\n{table('PATHS', paths)}"
+    )
+
+
+def guide_table(keywords: list[Keyword]) -> str:
+    rows = ["| setting | default | meaning |", "|---|---|---|"]
+    for each in keywords:
+        said = re.sub(r"`\(([^`]*)\)`", r"`[\1]`", each.doc).rstrip(".")
+        rows.append(f"| `{each.name}` | {default_words(each.toml) or each.otherwise} | {said} |")
+    return "\n".join(rows) + "\n"
+
+
+def python_table(keywords: list[Keyword]) -> str:
+    rows = ["| keyword | default | meaning |", "|---|---|---|"]
+    for each in keywords:
+        rows.append(f"| `{each.name}` | {each.otherwise or f'`{each.default}`'} | {each.doc.rstrip('.')} |")
+    return in_python("\n".join(rows)) + "\n"
+
+
+def path_table(keywords: list[Keyword]) -> str:
+    rows = ["| keyword | of | meaning | default |", "|---|---|---|---|"]
+    for each in keywords:
+        rows.append(f"| `{each.name}` | {', '.join(each.formats)} | {each.doc.rstrip('.')} | {each.otherwise} |")
+    return in_python("\n".join(rows)) + "\n"
+
+
+def between(text: str, begin: str, end: str, content: str) -> str:
+    """The text with other content between two lines."""
+    place = re.compile(rf"(?P<begin>^{begin}).*?(?P<end>^{end})", re.DOTALL | re.MULTILINE)
+    found, count = place.subn(lambda match: match["begin"] + content + match["end"], text, count=1)
+    if count != 1:
+        raise SystemExit(f"no place between {begin!r} and {end!r}")
+    return found
+
+
+def tables(text: str, by_name: dict[str, str]) -> str:
+    for name, content in by_name.items():
+        text = between(text, rf"<!-- settings: {name} -->\n", r"<!-- end -->\n", f"\n{content}\n")
+    return text
+
+
+def main() -> int:
+    if sys.argv[1:] not in ([], ["--check"]):
+        print(__doc__, file=sys.stderr)
+        return 2
+    files = rendered()
+    differ = [path for path, text in files.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    if not sys.argv[1:]:
+        for path in differ:
+            path.write_text(files[path], encoding="utf-8")
+    elif differ:
+        names = ", ".join(str(path.relative_to(ROOT)) for path in differ)
+        print(f"{names}: not what the structs of the settings say: run scripts/settings.py", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

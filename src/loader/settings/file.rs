@@ -1,0 +1,87 @@
+//! Files of settings, in TOML and JSON. Errors name the file, the line and the key.
+
+use super::LoaderSettings;
+use crate::error::{Error, Result};
+use crate::regular_file;
+use crate::spelling::meant;
+use serde_json::{Map, Value};
+use std::path::Path;
+use toml::de::DeTable;
+
+/// The settings that a file has, each checked by itself, in their written forms.
+pub fn given(path: &Path) -> Result<Map<String, Value>> {
+    let text = regular_file::read_to_string(path).map_err(|error| Error::io(path, error))?;
+    let json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+    let read = if json { from_json(&text) } else { from_toml(&text) };
+    read.map_err(|Wrong { line, reason }| {
+        let reason = reason.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+        Error::argument("settings", format!("{}: line {line}: {reason}", path.display()))
+    })
+}
+
+/// What is wrong with a file, and in which line, from 1 on.
+struct Wrong {
+    line: usize,
+    reason: String,
+}
+
+type Read = std::result::Result<Map<String, Value>, Wrong>;
+
+fn from_toml(text: &str) -> Read {
+    let syntax = |error: toml::de::Error| Wrong {
+        line: line(text, error.span().map_or(0, |span| span.start)),
+        reason: error.message().to_owned(),
+    };
+    let table: toml::Table = toml::from_str(text).map_err(syntax)?;
+    let positions = DeTable::parse(text).map_err(syntax)?;
+    let mut given = Map::new();
+    for key in positions.get_ref().keys() {
+        let wrong = |reason| Wrong { line: line(text, key.span().start), reason };
+        let key = key.get_ref().as_ref();
+        let value = serde_json::to_value(&table[key]).map_err(|error| wrong(error.to_string()))?;
+        given.insert(key.to_owned(), checked(key, value).map_err(wrong)?);
+    }
+    Ok(given)
+}
+
+fn from_json(text: &str) -> Read {
+    let table: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
+        let reason = error.to_string();
+        // The line stands before the reason already.
+        let reason = reason.rsplit_once(" at line ").map_or(&*reason, |(reason, _)| reason);
+        Wrong { line: error.line().max(1), reason: reason.to_owned() }
+    })?;
+    let mut given = Map::new();
+    for (key, value) in table {
+        // A quote within a text has a backslash before it, so this is a key wherever it stands.
+        let quoted = format!("\"{key}\"");
+        let places =
+            text.match_indices(&quoted).filter(|(at, _)| text[at + quoted.len()..].trim_start().starts_with(':'));
+        let places: Vec<usize> = places.map(|(at, _)| at).collect();
+        let wrong = |reason| Wrong { line: line(text, places.last().copied().unwrap_or(0)), reason };
+        if places.len() > 1 {
+            return Err(wrong(format!("{key}: stands twice")));
+        }
+        let value = checked(&key, value).map_err(wrong)?;
+        given.insert(key, value);
+    }
+    Ok(given)
+}
+
+/// The value of one setting, in the form in which it is written.
+fn checked(key: &str, value: Value) -> std::result::Result<Value, String> {
+    let alone = Map::from_iter([(key.to_owned(), value)]);
+    let written = serde_json::from_value::<LoaderSettings>(alone.into()).and_then(serde_json::to_value);
+    written.map(|mut all| all[key].take()).map_err(|error| {
+        let reason = error.to_string();
+        match meant(&reason) {
+            Some(advice) => format!("{key}: no such setting{advice}"),
+            None => format!("{key}: {reason}"),
+        }
+    })
+}
+
+/// The line of byte `at`, counted from 1.
+fn line(text: &str, at: usize) -> usize {
+    1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
+}
