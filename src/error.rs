@@ -3,7 +3,7 @@
 //! The sentence around a reason stands here, the reason itself where the error is made. The command words some kinds
 //! anew, for users who have options instead of methods: `crates/cli/src/error_text.rs`.
 
-use crate::address::shown_path;
+use crate::credentials::shown_path;
 use crate::quote::{Shown, ShownLines};
 use std::any::Any;
 use std::borrow::Cow;

@@ -256,7 +256,7 @@ pub fn load(name_or_file: &str) -> Result<Recipe> {
         return named(name_or_file);
     }
     let path = Path::new(name_or_file);
-    let text = crate::regular_file::read_to_string(path).map_err(|error| Error::io(path, error))?;
+    let text = crate::storage::local::regular_file::read_to_string(path).map_err(|error| Error::io(path, error))?;
     from_toml(&text).map_err(|error| match error.into_kind() {
         crate::ErrorKind::Argument { reason, .. } => Error::argument("recipe", format!("{name_or_file}: {reason}")),
         kind => kind.into(),

@@ -7,9 +7,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::column::{Column, Content, PageHeader};
 use super::values::{indices, rows_left};
-use crate::dataset::data_file::DataFile;
-use crate::dataset::shards::{Location, Page};
+use crate::dataset::shards::{Page, StoredImage};
 use crate::error::{Error, Result};
+use crate::storage::file::DataFile;
 
 /// Bytes before an image in the file: its length.
 pub(super) const PREFIX: usize = 4;
@@ -38,10 +38,10 @@ pub(super) fn each(
     column: &mut Column<'_>,
     rows: u64,
     missing: impl Fn(u64) -> Error,
-    mut found: impl FnMut(u64, Location) -> Result<()>,
+    mut found: impl FnMut(u64, StoredImage) -> Result<()>,
 ) -> Result<()> {
     let mut window = Window { file, length, bytes: Vec::new(), at: 0 };
-    let mut dictionary: Vec<Location> = Vec::new();
+    let mut dictionary: Vec<StoredImage> = Vec::new();
     let mut left = rows;
     while let Some(header) = column.next_page()? {
         if header.is_dictionary() {
@@ -146,7 +146,7 @@ enum Values<'a, 'b> {
 }
 
 impl Values<'_, '_> {
-    fn next(&mut self, column: &Column<'_>) -> Result<Location> {
+    fn next(&mut self, column: &Column<'_>) -> Result<StoredImage> {
         let lies = || column.refused("an image is longer than its page: the file is damaged");
         match self {
             Values::Page { page, bytes, at } => {
@@ -155,7 +155,7 @@ impl Values<'_, '_> {
                 let length = length.filter(|length| *length as usize <= rest.len()).ok_or_else(lies)?;
                 let offset = *at + PREFIX;
                 *at = offset + length as usize;
-                Ok(Location { offset: offset as u64, length, check: 0, page: Some(*page) })
+                Ok(StoredImage { offset: offset as u64, length, check: 0, page: Some(*page) })
             }
             Values::File { window, range } => {
                 let offset = range.start + PREFIX as u64;
@@ -177,7 +177,7 @@ impl Values<'_, '_> {
                 let tail = window.get(end - last as u64, last).map_err(failed)?;
                 both[PREFIX + START..][..last].copy_from_slice(tail);
                 range.start = end;
-                Ok(Location { offset, length, check: xxh3_64(&both) as u32, page: None })
+                Ok(StoredImage { offset, length, check: xxh3_64(&both) as u32, page: None })
             }
         }
     }

@@ -13,7 +13,6 @@
 
 use std::io::{self, Read, Write};
 use std::path::Path;
-#[cfg(feature = "remote")]
 use std::sync::Arc;
 
 use bytemuck::allocation::pod_collect_to_vec;
@@ -24,10 +23,9 @@ use super::binding::Binding;
 use super::described::{Described, hash};
 use super::entry::{CLASS, Entry, Labelled, Page, SEGMENT, Segment, TEXT, UNLABELLED};
 use super::noticed::Noticed;
-#[cfg(feature = "remote")]
 use super::spool::Spool;
 use crate::dataset::Label;
-use crate::{atomic_file, read_at, regular_file};
+use crate::storage::local::{atomic_file, read_at, regular_file};
 
 /// The first bytes of the file, as a number of this machine.
 const MAGIC: u64 = u64::from_ne_bytes(*b"gpufeed\x02");
@@ -176,7 +174,6 @@ pub(super) struct IndexBytes {
 impl IndexBytes {
     /// Takes the bytes of an index file that belongs to the file of this binding; `None` if they are damaged, or belong
     /// to another one.
-    #[cfg(feature = "remote")]
     pub(super) fn parse(mut bytes: Vec<u8>, binding: &Binding) -> Option<IndexBytes> {
         let header = bytemuck::pod_read_unaligned::<Header>(bytes.get(..Header::SIZE)?);
         let length = header.head().filter(|head| head.checked_add(header.data) == Some(bytes.len() as u64))?;
@@ -188,7 +185,6 @@ impl IndexBytes {
     }
 
     /// Returns the bytes of the index file.
-    #[cfg(feature = "remote")]
     pub(super) fn whole(&self) -> Vec<u8> {
         [&*self.head, &*self.data].concat()
     }
@@ -205,15 +201,8 @@ impl IndexBytes {
 /// Where the segments of an index are.
 #[derive(Debug)]
 enum Segments {
-    File {
-        path: Box<Path>,
-        begin: u64,
-    },
-    #[cfg(feature = "remote")]
-    Spool {
-        spool: Arc<Spool>,
-        begin: u64,
-    },
+    File { path: Box<Path>, begin: u64 },
+    Spool { spool: Arc<Spool>, begin: u64 },
     Memory(Box<[u8]>),
 }
 
@@ -276,7 +265,6 @@ impl Index {
     ///
     /// # Errors
     /// The system's, if they cannot be written.
-    #[cfg(feature = "remote")]
     pub(super) fn spooled(bytes: &IndexBytes, spool: &Arc<Spool>) -> io::Result<Option<Index>> {
         let Some(header) = bytes.head.get(..Header::SIZE).map(bytemuck::pod_read_unaligned::<Header>) else {
             return Ok(None);
@@ -329,7 +317,6 @@ impl Index {
         let begin = number.checked_sub(1).map_or(0, |before| self.rows[before].end);
         match &self.segments {
             Segments::Memory(data) => Ok(data.get(begin as usize..row.end as usize).unwrap_or_default().to_vec()),
-            #[cfg(feature = "remote")]
             Segments::Spool { spool, begin: from } => spool.read(from + begin, (row.end - begin) as usize),
             Segments::File { path, begin: from } => {
                 let (file, metadata) = regular_file::open(path)?;

@@ -11,7 +11,7 @@ use crate::dataset::Label;
 
 /// Where an image is: in the file, or in a page of it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::dataset) struct Location {
+pub(in crate::dataset) struct StoredImage {
     pub(in crate::dataset) offset: u64,
     pub(in crate::dataset) length: u32,
     pub(in crate::dataset) check: u32,
@@ -42,7 +42,7 @@ impl IndexBuilder {
     pub(in crate::dataset) fn push(
         &mut self,
         key: &str,
-        location: Location,
+        location: StoredImage,
         label: impl Into<Labelled>,
     ) -> Result<(), String> {
         let label = label.into();
@@ -71,7 +71,7 @@ impl IndexBuilder {
                 }
             },
         };
-        let Location { offset, length, check, .. } = location;
+        let StoredImage { offset, length, check, .. } = location;
         self.entries.push(Entry { offset, length, check, key_end, targets, label, page });
         self.samples += 1;
         if self.entries.len() == SEGMENT {

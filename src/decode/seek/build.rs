@@ -2,9 +2,9 @@
 
 use super::file::{self, IndexFile};
 use super::{SeekIndexes, SeekStore, lock, unpoisoned, write};
-use crate::atomic_file;
 use crate::decode::{self, DecodeOptions, ImageFormat};
 use crate::error::{Error, Result};
+use crate::storage::local::atomic_file;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::sampler::{LastBatch, Order, Sampler};
 
 impl DataLoaderBuilder {
-    /// Gives each epoch its own random order; off by default. Data that are [remote](crate::Dataset::is_remote) need an
+    /// Gives each epoch its own random order; off by default. Data that are [remote](crate::dataset::Access::is_remote) need an
     /// [`order`](Self::order) beside it.
     pub fn shuffle(self, shuffle: bool) -> Self {
         DataLoaderBuilder { shuffle, ..self }
@@ -85,7 +85,7 @@ impl DataLoaderBuilder {
 
     /// Gives the sampler its order.
     pub(super) fn ordered(&self, mut sampler: Sampler) -> Result<Sampler> {
-        if self.order.is_none() && self.shuffle && self.dataset.is_remote() {
+        if self.order.is_none() && self.shuffle && self.dataset.access().is_some_and(|access| access.is_remote()) {
             let reason = "not set, but the data set is remote and shuffle(true) would read each image by itself, from all \
                           over it; choose .order(Order::Blocks { samples: 256, window: 4 }), or .order(Order::Full) to \
                           have it so";
@@ -105,7 +105,7 @@ impl DataLoaderBuilder {
 
 #[cfg(test)]
 mod tests {
-    use crate::dataset::{Dataset, InMemory, Label, PixelFormat, Sample};
+    use crate::dataset::{Access, Dataset, InMemory, Label, PixelFormat, Sample};
     use crate::transforms::CenterCrop;
     use crate::{Backend, DataLoader, DataLoaderBuilder, Order, Result};
 
@@ -124,6 +124,16 @@ mod tests {
             self.0.name(index)
         }
 
+        fn inner(&self) -> Option<&dyn Dataset> {
+            Some(&self.0)
+        }
+
+        fn access(&self) -> Option<&dyn Access> {
+            Some(self)
+        }
+    }
+
+    impl Access for Remote {
         fn is_remote(&self) -> bool {
             true
         }

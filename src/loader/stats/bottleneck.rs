@@ -6,7 +6,7 @@
 //! the answer is "unexplained". The method follows Plumber (arXiv 2111.04131) and DS-Analyzer (arXiv 2007.06775).
 
 use super::{GpuClock, Stage, Stats};
-use crate::dataset::RemoteStats;
+use crate::storage::RemoteStats;
 use std::fmt;
 use std::time::Duration;
 

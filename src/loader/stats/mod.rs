@@ -15,9 +15,9 @@ pub(super) use lane::Clock;
 pub use latency::Latency;
 pub use stage::Stage;
 
-use crate::dataset::RemoteStats;
 use crate::gpu::Compile;
 use crate::gpu::timing::Times;
+use crate::storage::RemoteStats;
 use std::fmt;
 use std::time::Duration;
 

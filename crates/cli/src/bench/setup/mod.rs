@@ -72,7 +72,7 @@ impl Setup {
 
     /// Returns the order of an epoch.
     pub(crate) fn order(&self) -> Order {
-        if self.data.dataset.is_remote() { REMOTE_ORDER } else { Order::Full }
+        if crate::dataset::is_remote(&*self.data.dataset) { REMOTE_ORDER } else { Order::Full }
     }
 
     pub(crate) fn builder(&self, workers: usize) -> DataLoaderBuilder {

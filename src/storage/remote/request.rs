@@ -1,0 +1,314 @@
+//! Requests, each made again until it succeeds or cannot: a range of an object, what is known of it, a listing, a
+//! small object.
+
+use super::cache::CachedObject;
+use super::counters::{Counters, count};
+use super::failure::{RequestFailure, Retry};
+use super::pace::Pace;
+use super::service::OfObject;
+use super::settings::Settings;
+use super::store::Store;
+use futures_util::StreamExt;
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, GetResult, ObjectMeta as Meta};
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Bytes after which the retries of a request count from the beginning.
+const PROGRESS: u64 = 1 << 20;
+/// Retries of what hardly passes.
+const FEW: u32 = 2;
+
+/// How a connection makes requests.
+#[derive(Clone)]
+pub(super) struct Requests {
+    pub(super) settings: Settings,
+    pub(super) counters: Arc<Counters>,
+}
+
+/// An object as it was when the data set was opened.
+pub(super) struct Source {
+    /// Tells the objects of a connection apart.
+    pub(super) number: u64,
+    /// Without credentials.
+    pub(super) address: String,
+    /// The hash of the part after `?` of an address on the web, which may tell two objects apart.
+    pub(super) query: u64,
+    pub(super) store: Arc<Store>,
+    pub(super) key: Path,
+    pub(super) size: u64,
+    pub(super) etag: Option<String>,
+    /// Seconds since 1970.
+    pub(super) modified: Option<u64>,
+    /// Its blocks on the disk, once there is a cache.
+    pub(super) cached: OnceLock<CachedObject>,
+}
+
+impl Source {
+    /// Checks that an answer is about the same object: `If-Match` is a header that servers may overlook.
+    fn check(&self, meta: &Meta) -> Result<(), RequestFailure> {
+        if meta.size != self.size {
+            return Err(RequestFailure::replaced(&format!("it has {} bytes instead of {}", meta.size, self.size)));
+        }
+        match (&self.etag, &meta.e_tag) {
+            (Some(expected), Some(found)) if bare(expected) != bare(found) => {
+                return Err(RequestFailure::replaced("its ETag differs"));
+            }
+            (Some(_), Some(_)) => return Ok(()),
+            _ => {}
+        }
+        match (self.modified, modified(meta)) {
+            (Some(expected), Some(found)) if expected != found => {
+                Err(RequestFailure::replaced("its Last-Modified differs"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The ETag for `If-Match`, which a weak one never matches.
+    fn if_match(&self) -> Option<String> {
+        self.etag.clone().filter(|etag| !etag.starts_with("W/"))
+    }
+}
+
+/// An ETag without what differs between a listing and an answer: a proxy's mark of weakness, and quotes.
+fn bare(etag: &str) -> &str {
+    etag.trim_start_matches("W/").trim_matches('"')
+}
+
+/// The time of an object in seconds since 1970; listings have parts of seconds, answers have none.
+pub(super) fn modified(meta: &Meta) -> Option<u64> {
+    u64::try_from(meta.last_modified.timestamp()).ok().filter(|seconds| *seconds > 0)
+}
+
+/// Retries so far, and the pauses before them.
+pub(super) struct Retries<'a> {
+    requests: &'a Requests,
+    pub(super) made: u32,
+    /// Since the last progress.
+    recent: u32,
+}
+
+impl<'a> Retries<'a> {
+    pub(super) fn new(requests: &'a Requests) -> Self {
+        Retries { requests, made: 0, recent: 0 }
+    }
+
+    /// Pauses before another request, or returns the error if there is to be none.
+    pub(super) async fn again(&mut self, failure: RequestFailure, range: Option<Range<u64>>) -> io::Result<()> {
+        let most = match failure.again {
+            Retry::Never => 0,
+            Retry::Few => FEW.min(self.requests.settings.retries),
+            Retry::Yes => self.requests.settings.retries,
+        };
+        if self.recent >= most {
+            return Err(failure.into_error(range.as_ref(), self.made));
+        }
+        tracing::debug!(retry = self.made + 1, reason = failure.reason, "a request is made again");
+        tokio::time::sleep(pause(self.recent)).await;
+        self.recent += 1;
+        self.made += 1;
+        count(&self.requests.counters.retries);
+        Ok(())
+    }
+}
+
+/// The pause before a retry: doubled each time up to 10 s, and spread so that many readers do not come back at once.
+fn pause(retry: u32) -> Duration {
+    let longest = Duration::from_millis(100).saturating_mul(1 << retry.min(10)).min(Duration::from_secs(10));
+    let spread = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |now| now.subsec_nanos() % 1000);
+    longest.mul_f64(0.5 + f64::from(spread) / 2000.0)
+}
+
+impl Requests {
+    /// Reads a range of an object, and gives its bytes to `take`, in order and each once.
+    ///
+    /// # Errors
+    /// One that names the bytes that are missing and what to set.
+    pub(super) async fn read(&self, source: &Source, range: Range<u64>, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+        let mut retries = Retries::new(self);
+        let mut at = range.start;
+        let mut progress = at;
+        while at < range.end {
+            let next = at..range.end;
+            let mut counted = |bytes: &[u8]| {
+                at += bytes.len() as u64;
+                take(bytes);
+            };
+            let Err(mut failure) = self.read_once(source, next, &mut counted).await else { continue };
+            // The server has described this object, so its name resolved then, and will again, and there were credentials.
+            let known = matches!(failure.kind, io::ErrorKind::HostUnreachable | io::ErrorKind::PermissionDenied);
+            if failure.again == Retry::Few && known {
+                failure.again = Retry::Yes;
+            }
+            if at >= progress + PROGRESS {
+                (progress, retries.recent) = (at, 0);
+            }
+            retries.again(failure, Some(at..range.end)).await?;
+        }
+        Ok(())
+    }
+
+    async fn read_once(
+        &self,
+        source: &Source,
+        range: Range<u64>,
+        take: &mut impl FnMut(&[u8]),
+    ) -> Result<(), RequestFailure> {
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range.clone())),
+            if_match: source.if_match(),
+            ..GetOptions::default()
+        };
+        let answer = get(&source.store, &source.key, options).await?;
+        source.check(&answer.meta)?;
+        if answer.range != range {
+            let found = format!("bytes {}..{} came instead", answer.range.start, answer.range.end);
+            return Err(RequestFailure::new(io::ErrorKind::InvalidData, Retry::Yes, found));
+        }
+        let mut left = range.end - range.start;
+        self.body(answer.into_stream(), &source.store, |bytes| {
+            if bytes.len() as u64 > left {
+                return Err(RequestFailure::new(
+                    io::ErrorKind::InvalidData,
+                    Retry::Yes,
+                    "more bytes came than were asked for",
+                ));
+            }
+            left -= bytes.len() as u64;
+            take(bytes);
+            Ok(())
+        })
+        .await?;
+        match left {
+            0 => Ok(()),
+            _ => Err(RequestFailure::new(io::ErrorKind::ConnectionAborted, Retry::Yes, "the answer ended too early")),
+        }
+    }
+
+    /// Takes the body of an answer, part by part.
+    async fn body<S>(
+        &self,
+        mut stream: S,
+        store: &Store,
+        mut take: impl FnMut(&[u8]) -> Result<(), RequestFailure>,
+    ) -> Result<(), RequestFailure>
+    where
+        S: futures_util::Stream<Item = object_store::Result<bytes::Bytes>> + Unpin,
+    {
+        let mut pace = Pace::new(&self.settings);
+        while let Some(part) = pace.next(stream.next()).await? {
+            let part = part.map_err(|error| store.failure(&error))?;
+            self.counters.bytes.fetch_add(part.len() as u64, Relaxed);
+            take(&part)?;
+            pace.came(part.len())?;
+        }
+        Ok(())
+    }
+
+    /// The store's description of an object. Web servers that refuse to tell are asked for a byte of it.
+    pub(super) async fn head(&self, store: &Store, key: &Path, web: bool) -> io::Result<Meta> {
+        let mut retries = Retries::new(self);
+        loop {
+            match self.head_once(store, key, web).await {
+                Ok(meta) => return Ok(meta),
+                Err(failure) => retries.again(failure, None).await?,
+            }
+        }
+    }
+
+    async fn head_once(&self, store: &Store, key: &Path, web: bool) -> Result<Meta, RequestFailure> {
+        let head = GetOptions { head: true, ..GetOptions::default() };
+        let error = match store.api.get_opts(key, of_object(head)).await {
+            Ok(answer) => return Ok(answer.meta),
+            Err(error) => error,
+        };
+        let failure = store.failure(&error);
+        // The library takes status 405, by which servers refuse `HEAD`, for an object that is missing, too.
+        if !web || failure.again != Retry::Never || RequestFailure::carried(&error).is_some() {
+            return Err(failure);
+        }
+        let byte = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
+        get(store, key, byte).await.map(|answer| answer.meta).map_err(|_| failure)
+    }
+
+    /// A whole object of at most `limit` bytes; `None` if there is none.
+    pub(super) async fn whole(&self, store: &Store, key: &Path, limit: u64) -> io::Result<Option<(Vec<u8>, Meta)>> {
+        let mut retries = Retries::new(self);
+        loop {
+            match self.whole_once(store, key, limit).await {
+                Ok(found) => return Ok(Some(found)),
+                Err(failure) if failure.missing => return Ok(None),
+                Err(failure) => retries.again(failure, None).await?,
+            }
+        }
+    }
+
+    async fn whole_once(&self, store: &Store, key: &Path, limit: u64) -> Result<(Vec<u8>, Meta), RequestFailure> {
+        let answer = get(store, key, GetOptions::default()).await?;
+        let meta = answer.meta.clone();
+        let too_large = || {
+            let reason = format!("it has more than the {limit} bytes that such an object may have");
+            RequestFailure::new(io::ErrorKind::FileTooLarge, Retry::Never, reason)
+        };
+        if meta.size > limit {
+            return Err(too_large());
+        }
+        // Its size is what the server says: memory is for what comes.
+        let mut bytes = Vec::new();
+        self.body(answer.into_stream(), store, |part| {
+            if (bytes.len() + part.len()) as u64 > limit {
+                return Err(too_large());
+            }
+            if bytes.try_reserve(part.len()).is_err() {
+                let reason = format!("there is no memory for more than {} of its {} bytes", bytes.len(), meta.size);
+                return Err(RequestFailure::new(io::ErrorKind::OutOfMemory, Retry::Never, reason));
+            }
+            bytes.extend_from_slice(part);
+            Ok(())
+        })
+        .await?;
+        if bytes.len() as u64 != meta.size {
+            return Err(RequestFailure::new(
+                io::ErrorKind::ConnectionAborted,
+                Retry::Yes,
+                "the answer ended too early",
+            ));
+        }
+        Ok((bytes, meta))
+    }
+}
+
+/// A request whose answer describes an object or has its bytes.
+fn of_object(mut options: GetOptions) -> GetOptions {
+    options.extensions.insert(OfObject);
+    options
+}
+
+/// Asks for an object, and awaits the beginning of the answer.
+async fn get(store: &Store, key: &Path, options: GetOptions) -> Result<GetResult, RequestFailure> {
+    store.api.get_opts(key, of_object(options)).await.map_err(|error| store.failure(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_ten_seconds() {
+        for (retry, milliseconds) in [(0, 100), (1, 200), (5, 3200), (7, 10_000), (u32::MAX, 10_000)] {
+            let pause = pause(retry).as_millis();
+            assert!((milliseconds / 2..=milliseconds).contains(&pause), "{retry}: {pause} ms");
+        }
+    }
+
+    #[test]
+    fn etags_of_listings_and_answers_agree() {
+        assert_eq!(bare("\"a\""), bare("a"));
+        assert_eq!(bare("W/\"a\""), bare("\"a\""));
+        assert_ne!(bare("\"a\""), bare("\"b\""));
+    }
+}
