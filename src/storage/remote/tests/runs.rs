@@ -1,12 +1,12 @@
 //! A loader whose data set reads from a store.
 
 use super::*;
-use crate::dataset::{Access, Label, PixelFormat, Pixels, Sample, SampleData};
+use crate::dataset::{Access, Dataset as _, Label, PixelFormat, Pixels, Sample, SampleData};
 use crate::transforms::CenterCrop;
 use crate::{Backend, DType, Layout, OnError};
 
-/// Gray images of 32x32 pixels, one after the other in an object.
-struct Raw(RemoteObject);
+/// Gray images of 32x32 pixels, one after the other in an object, and how many of them were announced.
+struct Raw(RemoteObject, Arc<AtomicU64>);
 
 const RAW: usize = 32 * 32;
 
@@ -45,6 +45,7 @@ impl Access for Raw {
     }
 
     fn prefetch(&self, indices: &[usize]) {
+        self.1.fetch_add(indices.len() as u64, Relaxed);
         for index in indices {
             self.0.expect((index * RAW) as u64..((index + 1) * RAW) as u64);
         }
@@ -56,8 +57,33 @@ impl Access for Raw {
     }
 }
 
+/// A wrapper that says no more than the compiler asks for.
+struct Wrapper<D>(D);
+
+impl<D: crate::Dataset> crate::Dataset for Wrapper<D> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
+        self.0.read(index, buffer)
+    }
+
+    fn name(&self, index: usize) -> String {
+        self.0.name(index)
+    }
+
+    fn inner(&self) -> Option<&dyn crate::Dataset> {
+        Some(&self.0)
+    }
+}
+
 fn loader(object: RemoteObject, on_error: OnError) -> crate::DataLoader {
-    let builder = crate::DataLoader::builder(Raw(object))
+    loader_of(Raw(object, Arc::default()), on_error)
+}
+
+fn loader_of(data: impl crate::Dataset + 'static, on_error: OnError) -> crate::DataLoader {
+    let builder = crate::DataLoader::builder(data)
         .transform(CenterCrop::new(32))
         .output(Layout::Nhwc, DType::U8)
         .batch_size(64);
@@ -91,6 +117,38 @@ fn a_loader_reads_ahead_of_its_workers_over_the_end_of_an_epoch() {
         assert_eq!(remote.bytes, 20 << 20, "what is in memory is not fetched again: {remote}");
         assert_eq!(server.requests() - before, remote.requests as usize);
         assert!(remote.requests <= 3 && format!("{stats}").contains("from afar: 20 MB"), "{stats}");
+    });
+}
+
+#[test]
+fn a_wrapper_that_forwards_len_read_and_name_reads_ahead_as_what_it_wraps() {
+    watched(|| {
+        let bytes = content(20 * MIB, 11);
+        let server = StoreServer::start();
+        server.put("bucket/a", bytes.clone());
+        let announced: Arc<AtomicU64> = Arc::default();
+        let raw = || {
+            let object = open(&server.s3("bucket/a"), options(&server).timeout(Duration::from_secs(20)));
+            Wrapper(Raw(object, announced.clone()))
+        };
+        let samples = 20 * MIB / RAW;
+        // Adaptors of a wrapper, and a wrapper of an adaptor, which gives the samples other numbers.
+        let backwards = Wrapper(Box::new(raw()).subset((0..samples).rev()).unwrap());
+        let all: [Box<dyn crate::Dataset>; 3] = [
+            Box::new(raw()),
+            Box::new(Wrapper(Arc::new(Wrapper(raw())))),
+            Box::new(backwards.subset((0..samples).rev()).unwrap()),
+        ];
+        for (number, data) in all.into_iter().enumerate() {
+            announced.store(0, Relaxed);
+            let loader = loader_of(data, OnError::Fail);
+            let batches = loader.epoch(0).unwrap().map(|batch| batch.unwrap().to_host().unwrap());
+            assert!(batches.collect::<Vec<_>>().concat() == bytes, "{number}: other pixels");
+            assert_eq!(announced.load(Relaxed), samples as u64, "{number}");
+            assert!(loader.explain().contains("32 MiB read ahead"), "{number}: {}", loader.explain());
+            let remote = loader.stats().remote.clone().unwrap();
+            assert_eq!((remote.bytes, remote.evicted_unread), (20 << 20, 0), "{number}: {remote}");
+        }
     });
 }
 
