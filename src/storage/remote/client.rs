@@ -1,6 +1,7 @@
 //! The client of HTTP, with the settings that the store's library would make one by. It follows no redirect by itself, so
 //! that `redirect.rs` decides where requests go and what they take along.
 
+use super::network_error::Unresolved;
 use super::redirect;
 use object_store::{ClientConfigKey as Key, ClientOptions, Error as StoreError};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -28,13 +29,8 @@ pub(super) fn client(
     certificates: &[Certificate],
     reach: Reach,
 ) -> object_store::Result<Client> {
-    let unusable = |key: Key, value: &str| invalid(format!("the setting {key:?} cannot be {value:?}"));
     let text = |key: Key| options.get_config_value(&key);
-    let yes = |key: Key| match text(key).unwrap_or_default().to_ascii_lowercase().as_str() {
-        "1" | "true" | "on" | "yes" | "y" => Ok(true),
-        "" | "0" | "false" | "off" | "no" | "n" => Ok(false),
-        other => Err(unusable(key, other)),
-    };
+    let yes = |key: Key| is_set(options, key);
     let time = |key: Key| -> object_store::Result<Option<Duration>> {
         let parsed = text(key).map(|text| humantime::parse_duration(&text).map_err(|_| unusable(key, &text)));
         parsed.transpose()
@@ -105,6 +101,30 @@ pub(super) fn client(
     client.build().map_err(unbuilt)
 }
 
+/// Returns whether a setting that is on or off is on.
+///
+/// # Errors
+/// One that names the setting if it is neither.
+fn is_set(options: &ClientOptions, key: Key) -> object_store::Result<bool> {
+    match options.get_config_value(&key).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "1" | "true" | "on" | "yes" | "y" => Ok(true),
+        "" | "0" | "false" | "off" | "no" | "n" => Ok(false),
+        other => Err(unusable(key, other)),
+    }
+}
+
+/// Returns true if requests may go out without encryption.
+///
+/// # Errors
+/// One that names the setting that cannot work.
+pub(super) fn allows_http(options: &ClientOptions) -> object_store::Result<bool> {
+    is_set(options, Key::AllowHttp)
+}
+
+fn unusable(key: Key, value: &str) -> StoreError {
+    invalid(format!("the setting {key:?} cannot be {value:?}"))
+}
+
 fn invalid(reason: String) -> StoreError {
     StoreError::Generic { store: "HTTP client", source: reason.into() }
 }
@@ -126,7 +146,7 @@ impl Resolve for Names {
         Box::pin(async move {
             let host = name.as_str().to_owned();
             let found = tokio::task::spawn_blocking(move || (&*host, 0).to_socket_addrs());
-            let mut found: Vec<SocketAddr> = found.await??.collect();
+            let mut found: Vec<SocketAddr> = found.await?.map_err(Unresolved)?.collect();
             if reach == Reach::Redirects && found.iter().any(|address| redirect::is_metadata(address.ip())) {
                 let reason = format!(
                     "to {}, which stands for a metadata or link-local address, where no data is",

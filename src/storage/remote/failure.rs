@@ -1,17 +1,15 @@
 //! Why a request failed: whether another one may succeed, and in which words it is told.
 
 use super::address::hide;
-use super::network_error::NetworkError;
+use super::network_error::{NetworkError, Unresolved};
 use super::provider::Provider;
-use crate::quote::Shown;
+use super::seen::{Refusal, Seen, code_or_begin};
 use object_store::Error as StoreError;
 use object_store::client::{HttpError, HttpErrorKind};
 use std::fmt;
 use std::io;
 use std::ops::Range;
 
-/// The longest part of a server's own words that is shown.
-const WORDS: usize = 300;
 /// Where the number of retries is set.
 const RETRIES: &str = "RemoteOptions::retries, GPUFEED_REMOTE_RETRIES";
 
@@ -28,6 +26,8 @@ pub(super) struct RequestFailure {
     pub(super) again: Retry,
     /// There is no such object.
     pub(super) missing: bool,
+    /// The status by which a server has refused the request, if it has.
+    pub(super) status: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl std::error::Error for RequestFailure {}
 
 impl RequestFailure {
     pub(super) fn new(kind: io::ErrorKind, again: Retry, reason: impl Into<String>) -> Self {
-        RequestFailure { kind, reason: reason.into(), again, missing: false }
+        RequestFailure { kind, reason: reason.into(), again, missing: false, status: None }
     }
 
     /// The object has other content than when it was opened.
@@ -65,19 +65,27 @@ impl RequestFailure {
         RequestFailure::new(io::ErrorKind::TimedOut, Retry::Yes, reason)
     }
 
-    /// Reads a store's error. Its texts name the address of the request, so only parts of them are shown.
-    pub(super) fn of(error: &StoreError, provider: Provider, secrets: &[String]) -> Self {
-        if let Some(failure) = RequestFailure::carried(error) {
-            if failure.kind == io::ErrorKind::TimedOut && is_about_metadata(&texts(error)) {
+    /// Says why a request failed, by the types of its error and by what the service has seen of the answer. The texts of
+    /// an error name the address of the request, so only the innermost one is shown.
+    pub(super) fn of(error: &StoreError, seen: Seen, provider: Provider, secrets: &[String]) -> Self {
+        if let Some(failure) = sources(error).find_map(|error| error.downcast_ref::<RequestFailure>()) {
+            if failure.kind == io::ErrorKind::TimedOut && seen.asks_for_credentials {
                 return RequestFailure::without_credentials(provider);
             }
             return RequestFailure { reason: hide(failure.reason.clone(), secrets), ..failure.clone() };
         }
+        if seen.asks_for_credentials {
+            return RequestFailure::without_credentials(provider);
+        }
+        if let Some(refusal) = seen.refusal {
+            let words = hide(refusal.words(), secrets);
+            return RequestFailure {
+                status: Some(refusal.status),
+                ..RequestFailure::of_refusal(&refusal, &words, provider)
+            };
+        }
         let words = hide(words(error), secrets);
         match error {
-            StoreError::NotFound { .. } if words == "NoSuchBucket" => {
-                RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, "there is no such bucket")
-            }
             StoreError::NotFound { .. } => RequestFailure::missing(),
             StoreError::Precondition { .. } | StoreError::NotModified { .. } => {
                 RequestFailure::replaced("its ETag differs")
@@ -85,13 +93,8 @@ impl RequestFailure {
             StoreError::PermissionDenied { .. } => RequestFailure::refused(403, &words, provider),
             StoreError::Unauthenticated { .. } => RequestFailure::refused(401, &words, provider),
             StoreError::NotSupported { .. } => RequestFailure::ignores_ranges(),
-            _ => RequestFailure::of_text(error, words, provider, secrets),
+            _ => RequestFailure::of_cause(Cause::of(error), words, provider),
         }
-    }
-
-    /// The failure that this crate's own service met, and the library made a source of its error.
-    pub(super) fn carried(error: &StoreError) -> Option<&RequestFailure> {
-        sources(error).find_map(|error| error.downcast_ref())
     }
 
     fn without_credentials(provider: Provider) -> Self {
@@ -112,11 +115,11 @@ impl RequestFailure {
         RequestFailure::new(io::ErrorKind::PermissionDenied, Retry::Never, reason)
     }
 
-    /// A status that has no case of its own in the library, or none where it lists.
-    fn of_status(status: u16, words: &str, provider: Provider) -> Self {
-        match status {
-            401 | 403 => RequestFailure::refused(status, words, provider),
-            400 if EXPIRED.contains(&words) => RequestFailure::refused(status, words, provider),
+    /// The failure of a request that was answered with a status other than success.
+    fn of_refusal(refusal: &Refusal, words: &str, provider: Provider) -> Self {
+        match refusal.status {
+            401 | 403 => RequestFailure::refused(refusal.status, words, provider),
+            400 if EXPIRED.contains(&words) => RequestFailure::refused(400, words, provider),
             // S3 answers so where the bytes that it was sent have stalled.
             400 if words == "RequestTimeout" => RequestFailure::new(
                 io::ErrorKind::TimedOut,
@@ -124,10 +127,23 @@ impl RequestFailure {
                 "the server waited too long for the request, status 400, RequestTimeout",
             ),
             400 => RequestFailure::misdirected(&format!("the server answered with status 400, {words}"), provider),
+            404 if words == "NoSuchBucket" => {
+                RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, "there is no such bucket")
+            }
             404 => RequestFailure::missing(),
-            412 => RequestFailure::replaced("its ETag differs"),
+            // Servers on the web refuse a method so also for what is not there.
+            405 if provider == Provider::Web => RequestFailure::missing(),
+            304 | 412 => RequestFailure::replaced("its ETag differs"),
             416 => RequestFailure::replaced("it ends before this byte, status 416"),
-            _ => {
+            300..=399 if !refusal.has_target => {
+                let answer = "the server sends requests elsewhere, and does not say where";
+                if provider == Provider::Amazon {
+                    return RequestFailure::misdirected(answer, provider);
+                }
+                let reason = format!("{answer}; correct {}", provider.server());
+                RequestFailure::new(io::ErrorKind::InvalidInput, Retry::Never, reason)
+            }
+            status => {
                 let again = if matches!(status, 408 | 429 | 500 | 502..) { Retry::Yes } else { Retry::Never };
                 RequestFailure::new(
                     io::ErrorKind::Other,
@@ -154,98 +170,65 @@ impl RequestFailure {
         RequestFailure::new(io::ErrorKind::InvalidInput, Retry::Never, reason)
     }
 
-    fn ignores_ranges() -> Self {
+    /// The answer to a request for a range has a whole object.
+    pub(super) fn ignores_ranges() -> Self {
         let reason = "the server or a proxy before it ignores byte ranges and sends whole objects; use the store's own address, name it in NO_PROXY, or use a server that supports Range";
         RequestFailure::new(io::ErrorKind::Unsupported, Retry::Never, reason)
     }
 
-    /// Errors that the library tells apart by their text alone.
-    fn of_text(error: &StoreError, words: String, provider: Provider, secrets: &[String]) -> Self {
-        use io::ErrorKind as Kind;
-        let transport = sources(error).find_map(|error| error.downcast_ref::<HttpError>()).map(HttpError::kind);
-        let all = texts(error);
-        let has = |text: &str| all.contains(text);
-        // The text of a status comes before the server's own words, and an address has no spaces.
-        let status = all.split_once("status code: ").and_then(|(_, rest)| rest.get(..3)?.parse().ok());
-        if let Some(status) = status {
-            return RequestFailure::of_status(status, &words, provider);
-        }
-        // The innermost error alone: others have the address, in which there may be any word.
-        let untrusted = ["certificate", "UnknownIssuer", "CertNotValid"].iter().any(|text| words.contains(text));
-        if untrusted && transport.is_some() {
-            let reason = format!(
-                "the server's certificate is not trusted ({words}); RemoteOptions::certificates or SSL_CERT_FILE names a file of certificates that are"
-            );
-            return RequestFailure::new(Kind::PermissionDenied, Retry::Never, reason);
-        }
-        if has("path segment") {
-            let reason = format!(
-                "a key has a part that is empty, or is . or .., which is not read ({words}); name the files as a brace list, as in part-{{000..041}}.tar"
-            );
-            return RequestFailure::new(Kind::InvalidInput, Retry::Never, reason);
-        }
-        if has("Content-Length Header missing") {
-            let reason = "the server does not say how many bytes the object has (Content-Length)";
-            return RequestFailure::new(Kind::Unsupported, Retry::Never, reason);
-        }
-        if has("redirect without LOCATION") {
-            let answer = "the server sends requests elsewhere, and does not say where";
-            if provider == Provider::Amazon {
-                return RequestFailure::misdirected(answer, provider);
+    /// A request would go out without encryption, which is not allowed.
+    pub(super) fn unencrypted(provider: Provider) -> Self {
+        let reason = match provider.prefix() {
+            Some(prefix) => {
+                format!("http:// without encryption is not allowed for this store ({prefix}ALLOW_HTTP=true)")
             }
-            let reason = format!("{answer}; correct {}", provider.server());
-            return RequestFailure::new(Kind::InvalidInput, Retry::Never, reason);
-        }
-        if has("non-partial") {
-            return RequestFailure::ignores_ranges();
-        }
-        if has("Requested ") && has(", got ") {
-            let reason = format!("other bytes came instead ({words})");
-            return RequestFailure::new(Kind::InvalidData, Retry::Yes, reason);
-        }
-        if has("dns error") || has("failed to lookup address") {
-            let reason = format!(
-                "the name of the server does not resolve ({words}); check the network, and correct {}",
-                provider.server()
-            );
-            return RequestFailure::new(Kind::HostUnreachable, Retry::Few, reason);
-        }
-        if is_about_metadata(&all) {
-            return RequestFailure::without_credentials(provider);
-        }
-        if transport.is_some() && words.contains("InvalidContentType") {
-            let reason = format!(
-                "the server's answer is not encrypted; where it has no TLS, its address begins with http:// (correct {})",
-                provider.server()
-            );
-            return RequestFailure::new(Kind::InvalidInput, Retry::Never, reason);
-        }
-        if let Some((_, rest)) = all.split_once("Invalid last modified '") {
-            let value = Shown(rest.split_once("':").map_or("", |(value, _)| value)).to_string();
-            let reason = format!("the server's header Last-Modified is no date ({})", hide(value, secrets));
-            return RequestFailure::new(Kind::InvalidData, Retry::Never, reason);
-        }
-        if has("URL scheme is not allowed") || has("BadScheme") {
-            let reason = match provider.prefix() {
-                Some(prefix) => {
-                    format!("http:// without encryption is not allowed for this store ({prefix}ALLOW_HTTP=true)")
-                }
-                None => "the server sends requests on to an address without encryption (http://)".to_owned(),
-            };
-            return RequestFailure::new(Kind::InvalidInput, Retry::Never, reason);
-        }
-        match transport {
-            Some(HttpErrorKind::Timeout) => {
+            None => "the server sends requests on to an address without encryption (http://)".to_owned(),
+        };
+        RequestFailure::new(io::ErrorKind::InvalidInput, Retry::Never, reason)
+    }
+
+    /// The failure of a request without an answer, or with one that the stores' library cannot use. `words` are those of
+    /// the innermost error.
+    fn of_cause(cause: Cause, words: String, provider: Provider) -> Self {
+        use io::ErrorKind as Kind;
+        match cause {
+            Cause::Untrusted => {
+                let reason = format!(
+                    "the server's certificate is not trusted ({words}); RemoteOptions::certificates or SSL_CERT_FILE names a file of certificates that are"
+                );
+                RequestFailure::new(Kind::PermissionDenied, Retry::Never, reason)
+            }
+            Cause::Key => {
+                let reason = format!(
+                    "a key has a part that is empty, or is . or .., which is not read ({words}); name the files as a brace list, as in part-{{000..041}}.tar"
+                );
+                RequestFailure::new(Kind::InvalidInput, Retry::Never, reason)
+            }
+            Cause::Unresolved => {
+                let reason = format!(
+                    "the name of the server does not resolve ({words}); check the network, and correct {}",
+                    provider.server()
+                );
+                RequestFailure::new(Kind::HostUnreachable, Retry::Few, reason)
+            }
+            Cause::NotEncrypted => {
+                let reason = format!(
+                    "the server's answer is not encrypted; where it has no TLS, its address begins with http:// (correct {})",
+                    provider.server()
+                );
+                RequestFailure::new(Kind::InvalidInput, Retry::Never, reason)
+            }
+            Cause::Timeout => {
                 RequestFailure::new(Kind::TimedOut, Retry::Yes, format!("no connection in time ({words})"))
             }
-            Some(HttpErrorKind::Connect) => {
+            Cause::Connect => {
                 RequestFailure::new(Kind::ConnectionRefused, Retry::Yes, format!("no connection ({words})"))
             }
-            Some(_) => {
+            Cause::Ended => {
                 RequestFailure::new(Kind::ConnectionReset, Retry::Yes, format!("the connection ended ({words})"))
             }
-            // An answer that makes no sense.
-            None => RequestFailure::new(Kind::Other, Retry::Yes, words),
+            // For example XML that is cut: another answer may be whole.
+            Cause::Unusable => RequestFailure::new(Kind::Other, Retry::Yes, words),
         }
     }
 
@@ -261,40 +244,82 @@ impl RequestFailure {
     }
 }
 
-/// An error and its sources.
+/// What kept an answer from coming, or from being used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    /// The server's certificate is not trusted.
+    Untrusted,
+    /// The server does not speak TLS.
+    NotEncrypted,
+    /// The server's name does not resolve.
+    Unresolved,
+    /// No connection in time.
+    Timeout,
+    /// No connection.
+    Connect,
+    /// The connection ended in the middle of a request or of its answer.
+    Ended,
+    /// A key in a listing that the stores' library does not take.
+    Key,
+    /// The answer came, and could not be interpreted.
+    Unusable,
+}
+
+impl Cause {
+    /// Finds the cause by the types of an error and its sources.
+    fn of(error: &StoreError) -> Cause {
+        let found = sources(error).find_map(|error| {
+            if error.is::<Unresolved>() {
+                return Some(Cause::Unresolved);
+            }
+            if error.is::<object_store::path::Error>() {
+                return Some(Cause::Key);
+            }
+            match error.downcast_ref::<rustls::Error>()? {
+                rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => Some(Cause::Untrusted),
+                rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType) => Some(Cause::NotEncrypted),
+                _ => None,
+            }
+        });
+        let kind = sources(error).find_map(|error| error.downcast_ref::<HttpError>()).map(HttpError::kind);
+        found.unwrap_or(match kind {
+            Some(HttpErrorKind::Timeout) => Cause::Timeout,
+            Some(HttpErrorKind::Connect) => Cause::Connect,
+            Some(_) => Cause::Ended,
+            None => Cause::Unusable,
+        })
+    }
+}
+
+/// An error and its sources, with those that an I/O error holds and passes over.
 fn sources<'a>(error: &'a StoreError) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
-    std::iter::successors(Some(error as &'a (dyn std::error::Error + 'static)), |&error| error.source())
-}
-
-/// The texts of an error and its sources.
-fn texts(error: &StoreError) -> String {
-    sources(error).map(|error| format!("{error} ")).collect()
-}
-
-/// Returns true for errors of the machines that give credentials to programs in a cloud.
-fn is_about_metadata(texts: &str) -> bool {
-    ["://169.254.169.254", "://169.254.170.2", "://metadata.google.internal"].iter().any(|host| texts.contains(host))
+    std::iter::successors(Some(error as &'a (dyn std::error::Error + 'static)), |&error| {
+        let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        held.map(|held| held as &(dyn std::error::Error + 'static)).or_else(|| error.source())
+    })
 }
 
 /// The innermost reason of an error, without the address of the request.
 fn words(error: &StoreError) -> String {
-    let mut inner = error as &(dyn std::error::Error + 'static);
-    while let Some(source) = inner.source() {
-        inner = source;
-    }
-    let text = inner.to_string();
-    // An XML answer of a store: its code says enough.
-    let code = text.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>")).map(|(code, _)| code);
-    let text = code.map_or(text.clone(), str::to_owned);
-    match text.char_indices().nth(WORDS) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text,
-    }
+    sources(error).last().map_or(String::new(), |inner| code_or_begin(&inner.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn of(error: &StoreError, seen: Seen, provider: Provider) -> RequestFailure {
+        RequestFailure::of(error, seen, provider, &["hushhush".to_owned()])
+    }
+
+    /// What the service sees of an answer with this status and body.
+    fn answered(status: u16, body: &str) -> Seen {
+        Seen { refusal: Some(Refusal { status, has_target: false, body: body.to_owned() }), ..Seen::default() }
+    }
+
+    fn generic(text: &str) -> StoreError {
+        StoreError::Generic { store: "S3", source: text.to_owned().into() }
+    }
 
     #[test]
     fn an_error_names_the_bytes_the_reason_and_the_setting() {
@@ -307,43 +332,63 @@ mod tests {
     }
 
     #[test]
-    fn words_of_an_address_are_no_reason() {
+    fn words_are_no_reason() {
         for text in [
-            "Error performing GET http://h/certificates/metadata/credential.tar in 1 ms - Server returned non-2xx status code: 503 Service Unavailable: no certificate",
-            "Error performing GET http://h/certificates/metadata/credential.tar in 1 ms - connection refused",
+            "Error performing GET http://h/certificates/metadata/credential.tar in 1 ms - status code: 403: no certificate",
+            "dns error, InvalidContentType, Received redirect without LOCATION, non-partial, Requested 1..2, got 2..3",
+            "Encountered empty path segment at http://169.254.169.254/, Content-Length Header missing",
         ] {
-            let failure =
-                RequestFailure::of(&StoreError::Generic { store: "HTTP", source: text.into() }, Provider::Web, &[]);
-            assert_eq!(failure.again, Retry::Yes, "{}", failure.reason);
+            let failure = of(&generic(text), Seen::default(), Provider::Web);
+            assert_eq!((failure.kind, failure.again), (io::ErrorKind::Other, Retry::Yes), "{}", failure.reason);
+            let failure = of(&generic(text), answered(503, text), Provider::Web);
+            assert_eq!((failure.status, failure.again), (Some(503), Retry::Yes), "{}", failure.reason);
         }
     }
 
     #[test]
     fn an_error_names_the_setting_of_its_provider_and_whether_another_request_may_help() {
-        let timed_out = "status code: 400 Bad Request: <Error><Code>RequestTimeout</Code></Error>";
-        let redirect = "Received redirect without LOCATION";
-        let segment = "Encountered empty path segment";
-        for (text, provider, again, says) in [
-            (timed_out, Provider::Amazon, Retry::Yes, "waited too long"),
-            (redirect, Provider::Amazon, Retry::Never, "in another region"),
-            (redirect, Provider::Google, Retry::Never, "correct GOOGLE_BASE_URL"),
-            (redirect, Provider::Azure, Retry::Never, "correct AZURE_STORAGE_ENDPOINT"),
-            (redirect, Provider::Web, Retry::Never, "correct the address"),
-            (segment, Provider::Amazon, Retry::Never, "brace list"),
+        let timed_out = || answered(400, "<Error><Code>RequestTimeout</Code></Error>");
+        let redirect = || answered(301, "");
+        for (seen, provider, again, says) in [
+            (timed_out(), Provider::Amazon, Retry::Yes, "waited too long"),
+            (redirect(), Provider::Amazon, Retry::Never, "in another region"),
+            (redirect(), Provider::Google, Retry::Never, "correct GOOGLE_BASE_URL"),
+            (redirect(), Provider::Azure, Retry::Never, "correct AZURE_STORAGE_ENDPOINT"),
+            (redirect(), Provider::Web, Retry::Never, "correct the address"),
+            (answered(404, "<Code>NoSuchBucket</Code>"), Provider::Amazon, Retry::Never, "no such bucket"),
+            (answered(405, ""), Provider::Web, Retry::Never, "no such object"),
+            (answered(405, ""), Provider::Amazon, Retry::Never, "status 405, Method Not Allowed"),
         ] {
-            let failure = RequestFailure::of(&StoreError::Generic { store: "S3", source: text.into() }, provider, &[]);
+            let failure = of(&generic("no words"), seen, provider);
             assert!(failure.again == again && failure.reason.contains(says), "{provider:?}: {}", failure.reason);
             assert!(!failure.reason.contains("expired") || provider == Provider::Amazon, "{}", failure.reason);
+        }
+        let segment = object_store::path::Error::EmptySegment { path: "a//b".to_owned() };
+        let failure = of(&StoreError::InvalidPath { source: segment }, Seen::default(), Provider::Amazon);
+        assert!(failure.again == Retry::Never && failure.reason.contains("brace list"), "{}", failure.reason);
+    }
+
+    #[test]
+    fn a_machine_that_gives_no_credentials_is_told_whatever_it_answers() {
+        for refusal in [answered(404, "").refusal, answered(500, "").refusal, None] {
+            let seen = Seen { asks_for_credentials: true, refusal };
+            let failure = of(&generic("no"), seen, Provider::Amazon);
+            assert_eq!((failure.kind, failure.again), (io::ErrorKind::PermissionDenied, Retry::Few));
+            assert!(failure.reason.contains("there are no credentials (AWS_ACCESS_KEY_ID"), "{}", failure.reason);
         }
     }
 
     #[test]
     fn a_servers_words_are_short_and_without_secrets() {
         let text = format!("<Error><Code>SlowDown</Code><Message>{}</Message></Error>", "x".repeat(1000));
-        let error = StoreError::Generic { store: "S3", source: text.into() };
-        assert_eq!(RequestFailure::of(&error, Provider::Amazon, &[]).reason, "SlowDown");
-        let error = StoreError::Generic { store: "S3", source: format!("sig=hushhush {}", "x".repeat(1000)).into() };
-        let reason = RequestFailure::of(&error, Provider::Amazon, &["hushhush".to_owned()]).reason;
-        assert!(reason.len() < 320 && !reason.contains("hush"), "{reason}");
+        let reason = of(&generic("no words"), answered(503, &text), Provider::Amazon).reason;
+        assert_eq!(reason, "the server answered with status 503, SlowDown");
+        let long = format!("sig=hushhush {}", "x".repeat(1000));
+        for reason in [
+            of(&generic(&long), Seen::default(), Provider::Amazon).reason,
+            of(&generic("no words"), answered(503, &long), Provider::Amazon).reason,
+        ] {
+            assert!(reason.len() < 360 && !reason.contains("hush"), "{reason}");
+        }
     }
 }

@@ -2,20 +2,29 @@
 
 use super::failure::{RequestFailure, Retry};
 use crate::quote::Shown;
-use object_store::client::HttpResponse;
+use chrono::DateTime;
+use object_store::client::{HttpRequest, HttpResponse};
 use std::io;
+use std::ops::Range;
 
 /// The headers that are read.
 const READ: [&str; 5] = ["content-encoding", "content-length", "content-range", "etag", "last-modified"];
 /// Ways of compressing an answer. Other words in `Content-Encoding` change no byte, such as Amazon's `aws-chunked`.
 const COMPRESSED: [&str; 7] = ["br", "compress", "deflate", "gzip", "x-compress", "x-gzip", "zstd"];
 
-/// Checks the headers of an answer that describes an object or has bytes of it, and removes what nobody reads and the
-/// store's library would refuse.
+/// Returns the range of bytes that a request asks for.
+pub(super) fn range_of(request: &HttpRequest) -> Option<Range<u64>> {
+    let (first, last) = request.headers().get("range")?.to_str().ok()?.strip_prefix("bytes=")?.split_once('-')?;
+    let [first, last]: [u64; 2] = [first.parse().ok()?, last.parse().ok()?];
+    Some(first..last.checked_add(1)?)
+}
+
+/// Checks the headers of an answer that describes an object or has bytes of it, `range` of them if that was asked for.
+/// Removes what nobody reads and the store's library would refuse.
 ///
 /// # Errors
-/// One that names the header.
-pub(super) fn check(answer: &mut HttpResponse) -> Result<(), RequestFailure> {
+/// One that names the header, or says which bytes came.
+pub(super) fn check(answer: &mut HttpResponse, range: Option<Range<u64>>) -> Result<(), RequestFailure> {
     let foreign = answer.headers().iter().filter(|(_, value)| value.to_str().is_err());
     let foreign: Vec<_> = foreign.map(|(name, _)| name.clone()).collect();
     for name in foreign {
@@ -33,30 +42,41 @@ pub(super) fn check(answer: &mut HttpResponse) -> Result<(), RequestFailure> {
         );
         return Err(RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, reason));
     }
-    match value("content-range") {
-        Some(range) if answer.status().as_u16() == 206 && !is_range(range) => {
-            let reason =
-                format!("the server's header Content-Range is no range of an object's bytes ({})", Shown(range));
-            // A proxy may have cut it.
-            Err(RequestFailure::new(io::ErrorKind::InvalidData, Retry::Few, reason))
-        }
-        _ => Ok(()),
+    if value("content-length").is_none() {
+        let reason = "the server does not say how many bytes the object has (Content-Length)";
+        return Err(RequestFailure::new(io::ErrorKind::Unsupported, Retry::Never, reason));
     }
+    if let Some(date) = value("last-modified").filter(|date| DateTime::parse_from_rfc2822(date).is_err()) {
+        let reason = format!("the server's header Last-Modified is no date ({})", Shown(date));
+        return Err(RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, reason));
+    }
+    let Some(asked) = range else { return Ok(()) };
+    if answer.status().as_u16() != 206 {
+        return Err(RequestFailure::ignores_ranges());
+    }
+    let Some(header) = value("content-range") else { return Ok(()) };
+    let Some((found, size)) = parsed(header) else {
+        let reason = format!("the server's header Content-Range is no range of an object's bytes ({})", Shown(header));
+        // A proxy may have cut it.
+        return Err(RequestFailure::new(io::ErrorKind::InvalidData, Retry::Few, reason));
+    };
+    if found != (asked.start..asked.end.min(size)) {
+        let reason = format!("other bytes came instead ({found:?} for {asked:?} of {size})");
+        return Err(RequestFailure::new(io::ErrorKind::InvalidData, Retry::Yes, reason));
+    }
+    Ok(())
 }
 
 fn is_compressed(word: &str) -> bool {
     COMPRESSED.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// `bytes 0-99/1000`, where the last byte is below the size.
-fn is_range(value: &str) -> bool {
-    let parse = || {
-        let (range, size) = value.trim().strip_prefix("bytes ")?.split_once('/')?;
-        let (first, last) = range.split_once('-')?;
-        let [first, last, size]: [u64; 3] = [first.parse().ok()?, last.parse().ok()?, size.parse().ok()?];
-        Some(first <= last && last < size)
-    };
-    parse().unwrap_or(false)
+/// Parses `bytes 0-99/1000`, where the last byte is below the size, as a range and the size.
+fn parsed(value: &str) -> Option<(Range<u64>, u64)> {
+    let (range, size) = value.trim().strip_prefix("bytes ")?.split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    let [first, last, size]: [u64; 3] = [first.parse().ok()?, last.parse().ok()?, size.parse().ok()?];
+    (first <= last && last < size).then(|| (first..last + 1, size))
 }
 
 /// The name of a header as it is most often written.
@@ -74,7 +94,7 @@ mod tests {
     #[test]
     fn a_range_has_two_ends_and_a_size_beyond_them() {
         for range in ["bytes 0-0/1", " bytes 5-9/10", "bytes 0-18446744073709551614/18446744073709551615"] {
-            assert!(is_range(range), "{range}");
+            assert!(parsed(range).is_some(), "{range}");
         }
         for none in [
             "bytes 0-18446744073709551615/18446744073709551615",
@@ -87,7 +107,7 @@ mod tests {
             "items 0-9/10",
             "",
         ] {
-            assert!(!is_range(none), "{none}");
+            assert!(parsed(none).is_none(), "{none}");
         }
         assert_eq!(READ.map(written), ["Content-Encoding", "Content-Length", "Content-Range", "ETag", "Last-Modified"]);
     }

@@ -94,9 +94,9 @@ impl Requests {
         let mut retries = Retries::new(self);
         loop {
             let options = PaginatedListOptions { page_token: token.clone(), ..PaginatedListOptions::default() };
-            match pages.list_paginated(prefix, options).await {
+            match store.ask(pages.list_paginated(prefix, options)).await {
                 Ok(page) => return Ok(page),
-                Err(error) => retries.again(store.failure(&error), None).await?,
+                Err(failure) => retries.again(failure, None).await?,
             }
         }
     }

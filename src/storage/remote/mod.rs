@@ -7,6 +7,7 @@
 //! | `settings.rs` | the settings in force: options, environment, defaults |
 //! | `store.rs`, `profile.rs`, `client.rs` | an address becomes a store with a client of HTTP |
 //! | `service.rs`, `redirect.rs`, `headers.rs`, `pace.rs` | each request: counted, sent on where that is allowed; its answer's bounds, headers and pace |
+//! | `seen.rs` | the status and the kind of what failed there |
 //! | `request.rs`, `list.rs`, `failure.rs` | requests, made again until they succeed or cannot, and why they could not |
 //! | `object.rs`, `scan.rs` | an object: its description by the store, reading it at any offset, and from front to back |
 //! | `blocks.rs`, `fetch.rs` | which blocks are in memory, are fetched next, or leave; how workers wait for them |
@@ -31,6 +32,7 @@ mod redirect;
 mod request;
 mod runtime;
 mod scan;
+mod seen;
 mod service;
 mod settings;
 #[cfg(test)]

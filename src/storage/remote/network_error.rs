@@ -2,6 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use std::fmt;
+use std::io;
 
 /// The inner error of an I/O error of a store or web server.
 #[derive(Debug)]
@@ -14,6 +15,18 @@ impl fmt::Display for NetworkError {
 }
 
 impl std::error::Error for NetworkError {}
+
+/// The error of a name that does not resolve, by which `failure.rs` knows it.
+#[derive(Debug)]
+pub(super) struct Unresolved(pub(super) io::Error);
+
+impl fmt::Display for Unresolved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Unresolved {}
 
 /// Returns true if a store or web server, or the way to it, has failed. Then another sample is no replacement: batches
 /// would depend on the network.
@@ -28,7 +41,6 @@ pub fn is_network_failure(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
 
     #[test]
     fn errors_of_the_network_are_told_from_others() {

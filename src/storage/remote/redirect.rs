@@ -93,6 +93,11 @@ fn is_metadata_host(url: &Url) -> bool {
     }
 }
 
+/// Returns true for a request to the metadata server of a cloud.
+pub(super) fn is_metadata_address(request: &HttpRequest) -> bool {
+    Url::parse(&request.uri().to_string()).is_ok_and(|url| is_metadata_host(&url))
+}
+
 /// Returns true for link-local addresses and those of metadata servers.
 pub(super) fn is_metadata(address: IpAddr) -> bool {
     match address {

@@ -201,7 +201,7 @@ impl Requests {
     {
         let mut pace = Pace::new(&self.settings);
         while let Some(part) = pace.next(stream.next()).await? {
-            let part = part.map_err(|error| store.failure(&error))?;
+            let part = part.map_err(|error| store.failure_in_body(&error))?;
             self.counters.bytes.fetch_add(part.len() as u64, Relaxed);
             take(&part)?;
             pace.came(part.len())?;
@@ -222,13 +222,12 @@ impl Requests {
 
     async fn head_once(&self, store: &Store, key: &Path, web: bool) -> Result<Meta, RequestFailure> {
         let head = GetOptions { head: true, ..GetOptions::default() };
-        let error = match store.api.get_opts(key, of_object(head)).await {
+        let failure = match store.ask(store.api.get_opts(key, of_object(head))).await {
             Ok(answer) => return Ok(answer.meta),
-            Err(error) => error,
+            Err(failure) => failure,
         };
-        let failure = store.failure(&error);
-        // The library takes status 405, by which servers refuse `HEAD`, for an object that is missing, too.
-        if !web || failure.again != Retry::Never || RequestFailure::carried(&error).is_some() {
+        // Servers refuse `HEAD` by several statuses, also by 404.
+        if !web || failure.again != Retry::Never || failure.status.is_none() {
             return Err(failure);
         }
         let byte = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
@@ -290,7 +289,7 @@ fn of_object(mut options: GetOptions) -> GetOptions {
 
 /// Asks for an object, and awaits the beginning of the answer.
 async fn get(store: &Store, key: &Path, options: GetOptions) -> Result<GetResult, RequestFailure> {
-    store.api.get_opts(key, of_object(options)).await.map_err(|error| store.failure(&error))
+    store.ask(store.api.get_opts(key, of_object(options))).await
 }
 
 #[cfg(test)]

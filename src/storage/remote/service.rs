@@ -1,16 +1,17 @@
 //! Every request passes through here: it is counted, gets the credentials that its address had, follows redirects as far
-//! as `redirect.rs` allows, and takes no more memory and time than an answer of its kind may.
+//! as `redirect.rs` allows, and takes no more memory and time than an answer of its kind may. What fails is noted here by
+//! its status and kind (`seen.rs`), as the stores' library passes on texts alone.
 //!
 //! The stores' library reads the bodies of all answers but an object's as a whole, into memory of the length that a server
 //! claims. So they are read here, as they come and up to a bound, and the library gets bytes of a known length.
 
-use super::client::{Reach, client};
+use super::client::{Reach, allows_http, client};
 use super::counters::{Counters, count};
 use super::failure::{RequestFailure, Retry};
 use super::pace::Pace;
 use super::provider::Provider;
 use super::settings::Settings;
-use super::{headers, redirect};
+use super::{headers, redirect, seen};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use futures_util::StreamExt;
@@ -49,18 +50,20 @@ pub(super) struct Connector {
     certificates: Vec<Certificate>,
     query: Option<String>,
     authorization: Option<String>,
+    provider: Provider,
 }
 
 impl Connector {
     /// `base` is an address on the web, whose credentials go into each request, or any other address.
     pub(super) fn new(base: &Url, settings: Settings, certificates: Vec<Certificate>, counters: Arc<Counters>) -> Self {
-        let web = Provider::of(base) == Provider::Web;
+        let provider = Provider::of(base);
+        let web = provider == Provider::Web;
         let user = percent_decoded(base.username());
         let password = base.password().map(percent_decoded).unwrap_or_default();
         let authorization = (web && !(user.is_empty() && password.is_empty()))
             .then(|| format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}"))));
         let query = base.query().filter(|_| web).map(str::to_owned);
-        Connector { counters, settings, certificates, query, authorization }
+        Connector { counters, settings, certificates, query, authorization, provider }
     }
 }
 
@@ -77,8 +80,9 @@ impl fmt::Debug for Connector {
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let first = HttpClient::new(client(options, &self.certificates, Reach::Settings)?);
+        let allows_http = allows_http(options)?;
         let (options, connector) = (options.clone(), self.clone());
-        Ok(HttpClient::new(Bounded { first, elsewhere: OnceLock::new(), options, connector }))
+        Ok(HttpClient::new(Bounded { first, elsewhere: OnceLock::new(), allows_http, options, connector }))
     }
 }
 
@@ -87,6 +91,8 @@ struct Bounded {
     first: HttpClient,
     /// The client of requests that were sent on to another server.
     elsewhere: OnceLock<HttpClient>,
+    /// Requests may go out without encryption.
+    allows_http: bool,
     options: ClientOptions,
     connector: Connector,
 }
@@ -101,6 +107,7 @@ impl HttpService for Bounded {
         Self: 'async_trait,
     {
         Box::pin(async move {
+            seen::request(redirect::is_metadata_address(&request));
             if let Some(query) = &self.connector.query {
                 let uri = format!("{}?{query}", request.uri().to_string().trim_end_matches('?'));
                 *request.uri_mut() = uri.parse().map_err(|_| unusable("the query of the address is no query"))?;
@@ -111,12 +118,13 @@ impl HttpService for Bounded {
             }
             let of_object = request.extensions().get::<OfObject>().is_some();
             let (reads, limit) = (request.method() == "GET", self.limit(&request));
+            let range = headers::range_of(&request);
             let mut answer = self.follow(request).await?;
             if !answer.status().is_success() {
-                return Ok(self.cut(answer).await);
+                return Ok(self.refused(answer).await);
             }
             if of_object {
-                headers::check(&mut answer).map_err(failed)?;
+                headers::check(&mut answer, range).map_err(failed)?;
                 return Ok(answer);
             }
             if reads {
@@ -164,6 +172,9 @@ impl Bounded {
 
     /// Makes one request, and waits for the beginning of its answer.
     async fn answer(&self, request: HttpRequest, elsewhere: bool) -> Result<HttpResponse, HttpError> {
+        if request.uri().scheme_str() == Some("http") && !self.allows_http {
+            return Err(failed(RequestFailure::unencrypted(self.connector.provider)));
+        }
         count(&self.connector.counters.requests);
         let limit = self.limit(&request);
         let client = if elsewhere { self.elsewhere()? } else { &self.first };
@@ -188,8 +199,9 @@ impl Bounded {
         Ok(self.elsewhere.get_or_init(|| HttpClient::new(made)))
     }
 
-    /// An answer that is an error, with what came of its body in time and up to a bound: its words, which are not needed.
-    async fn cut(&self, answer: HttpResponse) -> HttpResponse {
+    /// Notes an answer whose status is no success, and returns it with what came of its body in time and up to a bound: the
+    /// server's words, which are not needed.
+    async fn refused(&self, answer: HttpResponse) -> HttpResponse {
         let (head, body) = answer.into_parts();
         let mut bytes = Vec::new();
         let read = async {
@@ -202,7 +214,9 @@ impl Bounded {
         let _ = timeout(self.connector.settings.timeout, read).await;
         // The library takes no others.
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        HttpResponse::from_parts(head, HttpResponseBody::from(text))
+        let answer = HttpResponse::from_parts(head, HttpResponseBody::from(text.clone()));
+        seen::refused(&answer, &text);
+        answer
     }
 
     /// An answer with its whole body: a page of a listing, what a store says of an upload, credentials.

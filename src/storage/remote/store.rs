@@ -5,6 +5,7 @@ use super::counters::Counters;
 use super::failure::{RequestFailure, Retry};
 use super::profile;
 use super::provider::Provider;
+use super::seen::{Seen, watched};
 use super::service::Connector;
 use super::settings::Settings;
 use crate::error::{Error, Result};
@@ -46,27 +47,46 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Why a request failed.
-    pub(super) fn failure(&self, error: &StoreError) -> RequestFailure {
-        RequestFailure::of(error, self.provider, &self.secrets)
+    /// Makes a request.
+    ///
+    /// # Errors
+    /// Why it failed.
+    pub(super) async fn ask<T>(
+        &self,
+        request: impl Future<Output = object_store::Result<T>>,
+    ) -> std::result::Result<T, RequestFailure> {
+        let (answer, seen) = watched(request).await;
+        answer.map_err(|error| RequestFailure::of(&error, seen, self.provider, &self.secrets))
     }
 
-    /// Why a request that writes or removes failed.
-    pub(super) fn failure_to_write(&self, error: &StoreError) -> RequestFailure {
-        let failure = self.failure(error);
-        let missing = matches!(error, StoreError::NotFound { .. });
-        let denied = matches!(error, StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. });
-        // The kind of a status without a case of its own.
-        let refused = failure.kind == io::ErrorKind::Other && failure.again == Retry::Never;
+    /// Makes a request that writes or removes.
+    ///
+    /// # Errors
+    /// Why it failed, in words for those who write.
+    pub(super) async fn ask_to_write<T>(
+        &self,
+        request: impl Future<Output = object_store::Result<T>>,
+    ) -> std::result::Result<T, RequestFailure> {
+        self.ask(request).await.map_err(|failure| self.of_a_write(failure))
+    }
+
+    /// Why the bytes of an answer did not come.
+    pub(super) fn failure_in_body(&self, error: &StoreError) -> RequestFailure {
+        RequestFailure::of(error, Seen::default(), self.provider, &self.secrets)
+    }
+
+    /// The failure of a request that writes or removes.
+    fn of_a_write(&self, failure: RequestFailure) -> RequestFailure {
+        let missing = failure.kind == io::ErrorKind::NotFound;
+        let refused = matches!(failure.status, Some(401 | 403))
+            || (failure.status.is_some() && failure.kind == io::ErrorKind::Other && failure.again == Retry::Never);
         let put = "files are written to a web server by PUT, which few servers allow";
         match self.provider {
             Provider::Web if missing => {
                 let reason = format!("the server does not let files be written there (status 404 or 405); {put}");
                 RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, reason)
             }
-            Provider::Web if denied || refused => {
-                RequestFailure { reason: format!("{}; {put}", failure.reason), ..failure }
-            }
+            Provider::Web if refused => RequestFailure { reason: format!("{}; {put}", failure.reason), ..failure },
             Provider::Amazon | Provider::Google | Provider::Azure if missing => {
                 RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, "there is no such bucket or folder")
             }

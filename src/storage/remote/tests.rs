@@ -4,6 +4,7 @@
 mod access;
 mod bodies;
 mod faults;
+mod kinds;
 mod objects;
 mod odd_headers;
 mod redirects;

@@ -133,9 +133,9 @@ impl Upload {
         loop {
             let payload = PutPayload::from_bytes(bytes.clone());
             let put = parts_of(&self.store)?.put_part(&self.key, &self.id, number, payload);
-            match put.await {
+            match self.store.ask_to_write(put).await {
                 Ok(part) => return Ok(part),
-                Err(error) => retries.again(self.store.failure_to_write(&error), None).await?,
+                Err(failure) => retries.again(failure, None).await?,
             }
         }
     }
@@ -144,9 +144,9 @@ impl Upload {
         let mut retries = Retries::new(&self.requests);
         loop {
             let complete = parts_of(&self.store)?.complete_multipart(&self.key, &self.id, parts.clone());
-            let failure = match COMPLETED.scope(length, complete).await {
+            let failure = match self.store.ask_to_write(COMPLETED.scope(length, complete)).await {
                 Ok(_) => return Ok(()),
-                Err(error) => self.store.failure_to_write(&error),
+                Err(failure) => failure,
             };
             // The upload is gone if the store has completed it and its answer was lost.
             if retries.made > 0
@@ -163,9 +163,9 @@ impl Upload {
         let mut retries = Retries::new(&self.requests);
         loop {
             let abort = parts_of(&self.store)?.abort_multipart(&self.key, &self.id);
-            match abort.await {
+            match self.store.ask_to_write(abort).await {
                 Ok(()) => return Ok(()),
-                Err(error) => retries.again(self.store.failure_to_write(&error), None).await?,
+                Err(failure) => retries.again(failure, None).await?,
             }
         }
     }
@@ -189,16 +189,15 @@ impl Requests {
     }
 
     async fn put_once(&self, store: &Store, key: &Key, bytes: bytes::Bytes) -> Result<(), RequestFailure> {
-        let put = store.api.put(key, PutPayload::from_bytes(bytes)).await;
-        put.map(|_| ()).map_err(|error| store.failure_to_write(&error))
+        store.ask_to_write(store.api.put(key, PutPayload::from_bytes(bytes))).await.map(|_| ())
     }
 
     async fn begin(&self, store: &Store, key: &Key) -> io::Result<MultipartId> {
         let mut retries = Retries::new(self);
         loop {
-            match parts_of(store)?.create_multipart(key).await {
+            match store.ask_to_write(parts_of(store)?.create_multipart(key)).await {
                 Ok(id) => return Ok(id),
-                Err(error) => retries.again(store.failure_to_write(&error), None).await?,
+                Err(failure) => retries.again(failure, None).await?,
             }
         }
     }
@@ -214,14 +213,17 @@ impl Requests {
     }
 
     async fn remove_once(&self, store: &Store, keys: Vec<Key>) -> Result<(), RequestFailure> {
-        let mut removed = store.api.delete_stream(stream::iter(keys.into_iter().map(Ok)).boxed());
-        while let Some(one) = removed.next().await {
-            match one {
-                Ok(_) | Err(StoreError::NotFound { .. }) => {}
-                Err(error) => return Err(store.failure_to_write(&error)),
+        let remove = async {
+            let mut removed = store.api.delete_stream(stream::iter(keys.into_iter().map(Ok)).boxed());
+            while let Some(one) = removed.next().await {
+                match one {
+                    Ok(_) | Err(StoreError::NotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        };
+        store.ask_to_write(remove).await
     }
 }
 

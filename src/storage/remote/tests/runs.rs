@@ -83,10 +83,8 @@ fn loader(object: RemoteObject, on_error: OnError) -> crate::DataLoader {
 }
 
 fn loader_of(data: impl crate::Dataset + 'static, on_error: OnError) -> crate::DataLoader {
-    let builder = crate::DataLoader::builder(data)
-        .transform(CenterCrop::new(32))
-        .output(Layout::Nhwc, DType::U8)
-        .batch_size(64);
+    let builder =
+        crate::DataLoader::builder(data).transform(CenterCrop::new(32)).output(Layout::Nhwc, DType::U8).batch_size(64);
     builder.read_ahead(32 << 20).workers(2).on_error(on_error).build(&Backend::Cpu).unwrap()
 }
 
