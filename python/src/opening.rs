@@ -84,8 +84,8 @@ impl Opening {
         let counts = self.counts.as_ref().map(|_| "counts");
         keywords.names().chain(counts).try_for_each(|name| check(format, name))?;
         // Formats that are read from this machine alone: the library says so.
-        let afar = gpufeed::internals::is_remote_path(&self.path);
-        if afar && !matches!(format, Format::Tar | Format::Parquet) {
+        let remote_path = gpufeed::storage::Location::from(&self.path).is_address();
+        if remote_path && !matches!(format, Format::Tar | Format::Parquet) {
             return gpufeed::dataset::open_with(&self.path, remote);
         }
         keywords.open(format, &self.path, remote, self.counts.as_deref())

@@ -48,7 +48,7 @@ impl RemoteParts {
             Some((folder, bytes)) => format!("up to {} MiB kept in {}", bytes >> 20, Shown(folder.display())),
             None => "nothing kept on disk".to_owned(),
         };
-        format!("from afar: {} MiB read ahead, {cache}\n", bytes >> 20)
+        format!("remote: {} MiB read ahead, {cache}\n", bytes >> 20)
     }
 
     /// The counters since the loader was built; `None` if the data set has no connection.

@@ -47,7 +47,7 @@ pub(super) fn each(
         if header.is_dictionary() {
             dictionary.clear();
             column.check_dictionary(&header, rows)?;
-            let place = Place::of_dictionary(column, &header)?;
+            let place = ValuePage::of_dictionary(column, &header)?;
             let mut values = place.values(&mut window);
             for _ in 0..header.values {
                 dictionary.push(values.next(column)?);
@@ -70,7 +70,7 @@ pub(super) fn each(
                 found(row, *location.ok_or_else(|| column.refused("an image is not in its dictionary"))?)?;
             }
         } else if header.encoding == 0 {
-            let place = Place::of_values(column, &header)?;
+            let place = ValuePage::of_values(column, &header)?;
             let mut present = column.present(&place.content);
             let mut values = place.values(&mut window);
             for row in first..first + u64::from(header.values) {
@@ -90,7 +90,7 @@ pub(super) fn each(
 }
 
 /// A page of plain values, in the file as they are or unpacked.
-struct Place {
+struct ValuePage {
     /// Its levels, and its values if it was unpacked.
     content: Content,
     /// Where in the file the values are, or how they are compressed.
@@ -102,22 +102,22 @@ enum At {
     Page(Page),
 }
 
-impl Place {
-    fn of_values(column: &Column<'_>, header: &PageHeader) -> Result<Place> {
+impl ValuePage {
+    fn of_values(column: &Column<'_>, header: &PageHeader) -> Result<ValuePage> {
         if header.is_plain() {
             let (content, range) = column.levels(header)?;
-            return Ok(Place { content, at: At::File(range) });
+            return Ok(ValuePage { content, at: At::File(range) });
         }
         let (page, bytes) = Self::page(column, header)?;
-        Ok(Place { content: column.split(header, bytes)?, at: At::Page(page) })
+        Ok(ValuePage { content: column.split(header, bytes)?, at: At::Page(page) })
     }
 
-    fn of_dictionary(column: &Column<'_>, header: &PageHeader) -> Result<Place> {
+    fn of_dictionary(column: &Column<'_>, header: &PageHeader) -> Result<ValuePage> {
         if header.is_plain() {
-            return Ok(Place { content: Content::default(), at: At::File(header.begin()..header.end()) });
+            return Ok(ValuePage { content: Content::default(), at: At::File(header.begin()..header.end()) });
         }
         let (page, bytes) = Self::page(column, header)?;
-        Ok(Place { content: Content::of_values(bytes), at: At::Page(page) })
+        Ok(ValuePage { content: Content::of_values(bytes), at: At::Page(page) })
     }
 
     fn page(column: &Column<'_>, header: &PageHeader) -> Result<(Page, Vec<u8>)> {

@@ -61,7 +61,7 @@ impl Header {
 
     /// Returns the length of the head.
     fn head(&self) -> Option<u64> {
-        let table = self.segments.checked_mul(size_of::<Row>() as u64)?;
+        let table = self.segments.checked_mul(size_of::<SegmentEnd>() as u64)?;
         table.checked_add(self.classes)?.checked_add(Header::SIZE as u64)
     }
 }
@@ -122,7 +122,7 @@ impl LabelFacts {
 
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Row {
+pub(super) struct SegmentEnd {
     /// Where the segment ends, from the end of the head.
     pub(super) end: u64,
     pub(super) checksum: u64,
@@ -142,7 +142,7 @@ pub(super) fn head(
     binding: &Binding,
     samples: u64,
     facts: &LabelFacts,
-    rows: &[Row],
+    rows: &[SegmentEnd],
     classes: &[u8],
     data: u64,
 ) -> Vec<u8> {
@@ -217,7 +217,7 @@ pub(super) struct Index {
     pub(super) noticed: Noticed,
     /// The length of the file that it belongs to.
     pub(super) length: u64,
-    rows: Box<[Row]>,
+    rows: Box<[SegmentEnd]>,
     segments: Segments,
 }
 
@@ -280,7 +280,7 @@ impl Index {
         let (table, classes) = head
             .get(Header::SIZE..)?
             .split_at_checked(head.len().checked_sub(Header::SIZE + usize::try_from(header.classes).ok()?)?)?;
-        let rows: Vec<Row> = pod_collect_to_vec(table);
+        let rows: Vec<SegmentEnd> = pod_collect_to_vec(table);
         let samples = usize::try_from(header.samples).ok()?;
         let (classes, noticed) = Described::parse(classes)?;
         let ends = rows.windows(2).all(|rows| rows[0].end <= rows[1].end);

@@ -6,7 +6,7 @@
 //! | `open_files.rs` | how many of them stay open |
 //! | `settings.rs`, `counts.rs` | what can be set; numbers of samples from a JSON |
 //! | `entry.rs`, `index.rs`, `index_builder.rs`, `binding.rs` | a sample, the index file, how it is made, which file it belongs to |
-//! | `place.rs`, `beside.rs`, `spool.rs` | where indexes are stored |
+//! | `stored_at.rs`, `beside.rs`, `spool.rs` | where indexes are stored |
 //! | `in_use.rs` | the parts of indexes that are in memory |
 //! | `open.rs`, `open_one.rs` | opens the files, and makes the indexes that are missing |
 //! | `access.rs` | files in stores: announces what is read next |
@@ -31,9 +31,9 @@ mod noticed;
 mod open;
 mod open_files;
 mod open_one;
-mod place;
 mod settings;
 mod spool;
+mod stored_at;
 #[cfg(test)]
 mod tests;
 
@@ -58,9 +58,9 @@ use index::Index;
 pub(super) use index_builder::{IndexBuilder, StoredImage};
 use noticed::Noticed;
 pub(super) use noticed::OTHER_KINDS;
-pub use place::ShardIndexes;
 pub(super) use settings::{Settings, setters};
 use spool::Spool;
+pub use stored_at::ShardIndexes;
 
 /// How a format finds its samples.
 pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {

@@ -1,4 +1,4 @@
-//! Addresses of objects: which store, and which key in it.
+//! Addresses of objects in their parts: the store, and the key in it.
 
 use super::provider::Provider;
 use crate::credentials::without_credentials;
@@ -6,13 +6,13 @@ use crate::error::{Error, Result};
 use crate::storage::Address;
 use url::Url;
 
-/// Most bytes of a key. Stores have keys of up to 1 KiB, and an address of 64 KiB fits no request.
+/// The most bytes of a key. Stores take keys of 1 KiB, and no server takes a request with an address of 64 KiB.
 pub(super) const LONGEST_KEY: usize = 8 << 10;
 
 /// An address in two parts: its store, and the key of the object or the folder in that store.
 #[derive(Clone)]
 pub(super) struct ObjectAddress {
-    /// Everything before the key; what the store is made of. Never shown.
+    /// Everything before the key: the address of the store. It may have credentials, so nothing shows it.
     pub(super) base: Url,
     /// The key, without a slash before or after it.
     pub(super) key: String,
@@ -38,7 +38,7 @@ impl ObjectAddress {
                     .to_owned(),
             ));
         }
-        // az://container@account.blob.core.windows.net: the container is where others have a user.
+        // az://container@account.blob.core.windows.net has its container where other addresses have a user.
         let container =
             matches!(base.scheme(), "az" | "abfs" | "abfss") && base.host_str().is_some_and(|host| host.contains('.'));
         let user = !base.username().is_empty() && !container;
@@ -48,7 +48,7 @@ impl ObjectAddress {
                 provider.credentials()
             )));
         }
-        // Keys are UTF-8; an address on the web has them percent-encoded.
+        // A key is UTF-8 text. In an address on the web it is percent-encoded.
         let key = base.path().trim_matches('/').to_owned();
         let key = if web { percent_decoded(&key) } else { raw_key(text) };
         let key = key.ok_or_else(|| refused("the path is not UTF-8".to_owned()))?;
@@ -77,7 +77,7 @@ impl ObjectAddress {
         format!("{}/{key}", url.as_str().trim_end_matches('/'))
     }
 
-    /// Returns the address of `key` in the same store as it may be shown. A key of a store may have any character.
+    /// Returns the address of `key` in the same store without credentials. A key of a store may have any character.
     pub(super) fn shown_with_key(&self, key: &str) -> String {
         let base = without_credentials(self.base.as_str());
         match self.is_web() {
@@ -87,7 +87,7 @@ impl ObjectAddress {
     }
 
     /// Returns the address of another object in the object's folder, with its credentials; `None` where the address has a
-    /// signature, which is for one object.
+    /// signature, which is valid for one object alone.
     pub(super) fn beside(&self, name: &str) -> Option<String> {
         let key = match self.key.rsplit_once('/') {
             Some((folder, _)) => format!("{folder}/{name}"),
@@ -97,7 +97,7 @@ impl ObjectAddress {
     }
 }
 
-/// The key of an address of a store: as it stands there, without any decoding.
+/// Returns the key of an address of a store as it is written there: nothing in it is encoded.
 fn raw_key(text: &str) -> Option<String> {
     let rest = text.split_once("://")?.1;
     Some(rest.split_once('/').map_or("", |(_, key)| key).trim_matches('/').to_owned())
@@ -115,7 +115,7 @@ pub(super) fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The parts of an address and of a store's settings that no text may hold.
+/// Returns what no shown text may contain: the secrets of an address and of a store's settings.
 pub(super) fn secrets(base: &Url, settings: &[(String, String)]) -> Vec<String> {
     let secret = |name: &str| ["KEY", "SECRET", "TOKEN", "PASSWORD", "SAS"].iter().any(|word| name.contains(word));
     let mut secrets: Vec<String> = [base.query(), base.password()].into_iter().flatten().map(str::to_owned).collect();

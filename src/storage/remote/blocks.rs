@@ -1,13 +1,14 @@
-//! Which blocks are in memory, which are fetched next, and which leave: decided here, without a network or a thread.
+//! Decides which blocks are fetched next, which stay in memory, and which leave it. Has no thread and no network.
 //!
-//! An object is read in blocks of [`BLOCK`] bytes. A block that is expected waits in a queue until a request is free and
-//! the budget has room; a block that a worker waits for goes before all others, and over the budget if nothing can
-//! leave. Blocks whose expected reads have all been made leave first, the least recently used of them. So memory is the
-//! budget and at most one block for each worker that waits.
+//! An object is read in blocks of [`BLOCK`] bytes. Before samples are read, their blocks are announced: then the block is
+//! *expected*, and waits in a queue until a request is free and the budget has room. A block that a worker waits for is
+//! fetched before all others, and exceeds the budget if no block can leave. The first blocks to leave are those whose
+//! announced reads have all been made, and of these the least recently used. So memory holds the budget, and at most one
+//! block more for each worker that waits.
 
 mod known;
 
-use super::request::Source;
+use super::request::OpenedObject;
 use crossbeam_channel::Sender;
 use known::{BlockState, KnownBlock, Ranked};
 use std::collections::{HashMap, VecDeque};
@@ -17,19 +18,19 @@ use std::sync::Arc;
 
 /// Bytes of a block; the last of an object may be shorter.
 pub(crate) const BLOCK: u64 = 8 << 20;
-/// Default budget of blocks in memory and under way.
+/// Default budget: the bytes of blocks in memory and under way.
 pub(crate) const READ_AHEAD: u64 = 256 << 20;
-/// Most neighbours in one request.
+/// The most neighbouring blocks of one request.
 const NEIGHBOURS: u64 = 4;
-/// Buffers of blocks that left, kept for those that come.
+/// The most buffers of blocks that left memory, which blocks that come use again.
 const SPARE: usize = 8;
-/// A block all of whose reads were expected so many ahead of the present one is not expected any more.
+/// Drops a block from the queue once its announced reads lie this many reads in the past.
 const PASSED: u64 = 4096;
 
 /// The bytes of a block, or why they did not come.
 pub(super) type Arrival = Result<Arc<Vec<u8>>, (io::ErrorKind, String)>;
 
-/// A block: the object's number, and the block's in it.
+/// Names a block: the number of its object, and its own number in the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct BlockKey {
     pub(super) object: u64,
@@ -38,15 +39,15 @@ pub(super) struct BlockKey {
 
 /// The answer to a worker that reads a block.
 pub(super) enum Found {
-    /// Its bytes, and whether no other read of it is expected: then others may take its place.
+    /// Its bytes, and true if no other read of it is expected, so that it may leave for others.
     Ready(Arc<Vec<u8>>, bool),
-    /// It comes through the channel that the worker gave; a request may have to be started.
+    /// It comes through the worker's channel. The worker starts the requests that are due.
     Later,
 }
 
-/// Blocks to fetch at once: neighbours, in their order.
+/// Neighbouring blocks that one request fetches.
 pub(super) struct Request {
-    pub(super) source: Arc<Source>,
+    pub(super) source: Arc<OpenedObject>,
     pub(super) blocks: Range<u64>,
 }
 
@@ -56,7 +57,7 @@ pub(super) struct BlockTable {
     /// Bytes of blocks in memory and under way.
     held: u64,
     entries: HashMap<BlockKey, KnownBlock>,
-    /// Those in memory.
+    /// The blocks in memory, by the order in which they leave.
     ranked: Ranked,
     waiting: HashMap<BlockKey, Vec<Sender<Arrival>>>,
     urgent: VecDeque<BlockKey>,
@@ -64,10 +65,10 @@ pub(super) struct BlockTable {
     /// Requests under way, and how many may be for blocks that nobody waits for yet.
     requests: usize,
     most_requests: usize,
-    /// Numbers of expected reads, and of reads.
+    /// How many reads were announced, and how many were made.
     expected: u64,
     reads: u64,
-    /// The expected read that the workers have come to, at least.
+    /// The latest announced read that a worker has made, as a number of the count above.
     passed: u64,
     spare: Vec<Vec<u8>>,
     evicted_unread: u64,
@@ -97,18 +98,18 @@ impl BlockTable {
         self.budget
     }
 
-    /// Sets the bytes of blocks in memory and under way; what is above leaves as others come.
+    /// Sets the budget. Blocks that exceed a lower one leave as others come.
     pub(super) fn set_budget(&mut self, bytes: u64) {
         self.budget = bytes;
     }
 
-    /// Blocks that left memory with expected reads.
+    /// Returns how many blocks left memory before all their announced reads were made.
     pub(super) fn evicted_unread(&self) -> u64 {
         self.evicted_unread
     }
 
-    /// Expects one read of each of these blocks of an object.
-    pub(super) fn expect(&mut self, source: &Arc<Source>, blocks: Range<u64>) {
+    /// Announces one read, which takes these blocks of an object.
+    pub(super) fn expect(&mut self, source: &Arc<OpenedObject>, blocks: Range<u64>) {
         self.expected += 1;
         for block in blocks {
             let key = BlockKey { object: source.number, block };
@@ -125,8 +126,8 @@ impl BlockTable {
         }
     }
 
-    /// Expects a read of those of these blocks that are neither in memory, nor under way, nor expected.
-    pub(super) fn expect_missing(&mut self, source: &Arc<Source>, blocks: Range<u64>) {
+    /// Announces a read of each of these blocks that the table does not have: neither in memory, under way nor expected.
+    pub(super) fn expect_missing(&mut self, source: &Arc<OpenedObject>, blocks: Range<u64>) {
         for block in blocks {
             if !self.entries.contains_key(&BlockKey { object: source.number, block }) {
                 self.expect(source, block..block + 1);
@@ -134,14 +135,14 @@ impl BlockTable {
         }
     }
 
-    /// Expects nothing any more.
+    /// Forgets all announced reads.
     pub(super) fn forget(&mut self) {
         for (key, entry) in &mut self.entries {
             self.ranked.change(*key, entry, |entry| entry.expected = 0);
         }
     }
 
-    /// Notes a read of a block that needs none of this: the cache on disk had the bytes.
+    /// Counts a read of a block whose bytes the cache on disk had.
     pub(super) fn passed_by(&mut self, key: BlockKey) {
         if let Some(entry) = self.entries.get_mut(&key) {
             self.passed = self.passed.max(entry.first);
@@ -149,20 +150,21 @@ impl BlockTable {
         }
     }
 
-    /// Returns true if the block is in memory, on its way, or expected.
+    /// Returns true if the block is in memory, under way or expected.
     pub(super) fn knows(&self, key: BlockKey) -> bool {
         self.entries.contains_key(&key)
     }
 
-    /// Returns true if the block is in memory or on its way.
+    /// Returns true if the block is in memory or under way.
     pub(super) fn has(&self, key: BlockKey) -> bool {
         self.entries.get(&key).is_some_and(|entry| !matches!(entry.state, BlockState::Queued))
     }
 
-    /// Reads a block for a worker, which waits at the other end of `arrival` if it is not there.
+    /// Reads a block for a worker. If the block is not in memory, the worker waits at the other end of the channel that
+    /// `arrival` makes.
     pub(super) fn want(
         &mut self,
-        source: &Arc<Source>,
+        source: &Arc<OpenedObject>,
         block: u64,
         arrival: impl FnOnce() -> Sender<Arrival>,
     ) -> Found {
@@ -185,11 +187,11 @@ impl BlockTable {
         Found::Later
     }
 
-    /// Returns the next request to start, if there is one to be started now.
+    /// Returns the next request that is due, if there is one.
     pub(super) fn next(&mut self) -> Option<Request> {
         while let Some(key) = self.urgent.pop_front() {
             if self.is_queued(key) {
-                // Over the budget if nothing can leave: a worker waits.
+                // A worker waits, so this may exceed the budget.
                 self.make_room(key, true);
                 return Some(self.begin(key, true));
             }
@@ -215,8 +217,8 @@ impl BlockTable {
         self.is_queued(key) && (self.is_expected(key) || self.waiting.contains_key(&key))
     }
 
-    /// Starts a request with `key`, which has room, and its neighbours that are wanted and have room, too. An urgent block
-    /// is the first of its request.
+    /// Makes a request for `key`, which has room, and for those of its neighbours that are wanted and have room. An urgent
+    /// block is the first of its request, so that it comes first.
     fn begin(&mut self, key: BlockKey, urgent: bool) -> Request {
         self.start(key);
         let (mut first, mut end) = (key.block, key.block + 1);
@@ -249,7 +251,7 @@ impl BlockTable {
         }
     }
 
-    /// A block has come: those who wait for it get it.
+    /// Takes a block that has come, and gives it to the workers that wait for it.
     pub(super) fn arrived(&mut self, key: BlockKey, bytes: Arc<Vec<u8>>) {
         for worker in self.waiting.remove(&key).unwrap_or_default() {
             let _ = worker.send(Ok(bytes.clone()));
@@ -259,8 +261,8 @@ impl BlockTable {
         }
     }
 
-    /// A block that was under way does not come: those who wait for it get the error, and the next who reads it asks
-    /// again.
+    /// Drops a block that was under way and does not come. Workers that wait for it get the error; the next read of the
+    /// block requests it again.
     pub(super) fn failed(&mut self, key: BlockKey, kind: io::ErrorKind, reason: &str) {
         for worker in self.waiting.remove(&key).unwrap_or_default() {
             let _ = worker.send(Err((kind, reason.to_owned())));
@@ -270,7 +272,7 @@ impl BlockTable {
         }
     }
 
-    /// A request has ended.
+    /// Counts the end of a request.
     pub(super) fn ended(&mut self) {
         self.requests -= 1;
     }
@@ -283,7 +285,7 @@ impl BlockTable {
         buffer
     }
 
-    /// Bytes of blocks in memory and under way.
+    /// Returns the bytes of blocks in memory and under way.
     #[cfg(test)]
     pub(super) fn held(&self) -> u64 {
         self.held
@@ -301,8 +303,8 @@ impl BlockTable {
         self.entries.get(&key).map_or(0, |entry| entry.bytes(key))
     }
 
-    /// Lets blocks leave until one more fits; `false` if it does not fit then. For a worker that waits, blocks leave that
-    /// are expected, the last of them first.
+    /// Lets blocks leave until `key` fits too. Returns `false` if it still does not fit. For an urgent block, blocks leave
+    /// whose reads are still to come, too: first the one that is read last.
     fn make_room(&mut self, key: BlockKey, urgent: bool) -> bool {
         let bytes = self.bytes(key);
         while self.held + bytes > self.budget {
@@ -339,12 +341,12 @@ impl BlockTable {
     }
 }
 
-/// Bytes of a block of an object of `size` bytes.
+/// Returns the bytes of a block of an object of `size` bytes.
 pub(super) fn block_bytes(size: u64, block: u64) -> u64 {
     BLOCK.min(size.saturating_sub(block * BLOCK))
 }
 
-/// The blocks that a range of an object lies in.
+/// Returns the blocks that a range of an object lies in.
 pub(super) fn blocks_of(range: &Range<u64>) -> Range<u64> {
     if range.is_empty() { 0..0 } else { range.start / BLOCK..(range.end - 1) / BLOCK + 1 }
 }

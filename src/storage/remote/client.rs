@@ -1,5 +1,5 @@
-//! The client of HTTP, with the settings that the store's library would make one by. It follows no redirect by itself, so
-//! that `redirect.rs` decides where requests go and what they take along.
+//! Makes the HTTP client, by the settings by which the stores' library would make its own. It follows no redirect, as
+//! `redirect.rs` decides which are followed.
 
 use super::network_error::Unresolved;
 use super::redirect;
@@ -11,12 +11,12 @@ use std::time::{Duration, SystemTime};
 
 const USER_AGENT: &str = concat!("gpufeed/", env!("CARGO_PKG_VERSION"));
 
-/// Where a client's requests go.
+/// Which servers a client connects to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// To the servers of the user's settings.
+    /// Those of the user's settings.
     Settings,
-    /// Where a server sends them on to: to no name that stands for a metadata or link-local address.
+    /// Those that servers redirect to, but none whose name stands for a metadata or link-local address.
     Redirects,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn client(
         text(key).map(|text| text.parse().map_err(|_| unusable(key, &text))).transpose()
     };
 
-    // Bytes are those of the object: nothing is unpacked on the way.
+    // Nothing is decompressed on the way: the bytes have to be those of the object.
     let mut client = Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
@@ -135,7 +135,7 @@ fn unbuilt(error: reqwest::Error) -> StoreError {
 
 /// Resolves names as the system does.
 struct Names {
-    /// Begins with another of a store's machines each time, so that many readers use all of them.
+    /// Connects to another of a store's machines each time, so that many readers use all of them.
     shuffled: bool,
     reach: Reach,
 }

@@ -15,12 +15,12 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Counts the time that a worker waited.
+    /// Adds the time that a worker has waited.
     pub(super) fn waited(&self, time: Duration) {
         self.waited.fetch_add(time.as_nanos() as u64, Relaxed);
     }
 
-    /// The counters; those of the table of blocks are 0.
+    /// Returns the counters. The one that the table of blocks counts, `evicted_unread`, is 0.
     pub(super) fn stats(&self) -> RemoteStats {
         RemoteStats {
             requests: self.requests.load(Relaxed),

@@ -1,4 +1,4 @@
-//! Why a request failed: whether another one may succeed, and in which words it is told.
+//! Why a request failed, whether another attempt may succeed, and the words of the error.
 
 use super::address::hide;
 use super::network_error::{NetworkError, Unresolved};
@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Where the number of retries is set.
 const RETRIES: &str = "RemoteOptions::retries, GPUFEED_REMOTE_RETRIES";
 
-/// Amazon's codes for a session whose time is over; their status is 400.
+/// Amazon's codes for a session that has expired. Their status is 400.
 const EXPIRED: [&str; 4] = ["ExpiredToken", "InvalidToken", "RequestExpired", "TokenRefreshRequired"];
 
 /// A request that failed. `service.rs` hands it through the stores' library as the source of an error.
@@ -22,7 +22,7 @@ pub(super) struct RequestFailure {
     pub(super) kind: io::ErrorKind,
     /// The reason, and the setting to change.
     pub(super) reason: String,
-    /// How often it is worth another request.
+    /// Whether the request is made again.
     pub(super) again: Retry,
     /// There is no such object.
     pub(super) missing: bool,
@@ -32,9 +32,9 @@ pub(super) struct RequestFailure {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Retry {
-    /// The next one would fail for the same reason.
+    /// No: the next attempt would fail for the same reason.
     Never,
-    /// A moment may help, but most often the address or a setting is wrong: a name that does not resolve.
+    /// Twice: a moment may help, but most often the address or a setting is wrong, as where a name does not resolve.
     Few,
     /// As often as the settings allow.
     Yes,
@@ -53,13 +53,13 @@ impl RequestFailure {
         RequestFailure { kind, reason: reason.into(), again, missing: false, status: None }
     }
 
-    /// The object has other content than when it was opened.
+    /// The failure where the object has other content than when it was opened.
     pub(super) fn replaced(what: &str) -> Self {
         let reason = format!("the object was replaced since the data set was opened ({what}); open the data set again");
         RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, reason)
     }
 
-    /// Nothing came in time.
+    /// The failure where nothing came in time.
     pub(super) fn timed_out(seconds: f64, what: &str) -> Self {
         let reason = format!("{what} for {seconds} s (RemoteOptions::timeout, GPUFEED_REMOTE_TIMEOUT)");
         RequestFailure::new(io::ErrorKind::TimedOut, Retry::Yes, reason)
@@ -154,8 +154,8 @@ impl RequestFailure {
         }
     }
 
-    /// Amazon answers so to requests for a bucket of another region, and, without words to a `HEAD`, to credentials that
-    /// have expired.
+    /// The failure of an answer by which Amazon says two things: the bucket is in another region, or (to `HEAD`) the
+    /// credentials have expired.
     fn misdirected(answer: &str, provider: Provider) -> Self {
         let reason = match provider {
             Provider::Web => answer.to_owned(),
@@ -170,13 +170,13 @@ impl RequestFailure {
         RequestFailure::new(io::ErrorKind::InvalidInput, Retry::Never, reason)
     }
 
-    /// The answer to a request for a range has a whole object.
+    /// The failure where a request for a range is answered with the whole object.
     pub(super) fn ignores_ranges() -> Self {
         let reason = "the server or a proxy before it ignores byte ranges and sends whole objects; use the store's own address, name it in NO_PROXY, or use a server that supports Range";
         RequestFailure::new(io::ErrorKind::Unsupported, Retry::Never, reason)
     }
 
-    /// A request would go out without encryption, which is not allowed.
+    /// The failure of a request that would go out without encryption, which is not allowed.
     pub(super) fn unencrypted(provider: Provider) -> Self {
         let reason = match provider.prefix() {
             Some(prefix) => {
@@ -232,7 +232,7 @@ impl RequestFailure {
         }
     }
 
-    /// The error of a read of these bytes, after so many requests more than one.
+    /// Makes the error of a read of these bytes, whose request was made again `retries` times.
     pub(super) fn into_error(self, range: Option<&Range<u64>>, retries: u32) -> io::Error {
         let bytes = range.map(|range| format!("bytes {}..{}: ", range.start, range.end)).unwrap_or_default();
         let after = match retries {

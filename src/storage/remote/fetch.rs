@@ -1,10 +1,10 @@
-//! Fetching what the table of blocks asks for, and the workers' wait for it.
+//! Fetches the blocks that `blocks.rs` requests. Workers wait here.
 
 use super::blocks::{Arrival, BLOCK, BlockKey, BlockTable, Found, Request, block_bytes};
 use super::cache::{BlockCache, CachedObject, Claim, Identity, LARGEST, Lookup};
 use super::counters::count;
 use super::network_error::NetworkError;
-use super::request::{Requests, Source};
+use super::request::{OpenedObject, Requests};
 use super::runtime::gone;
 use bytes::Bytes;
 use crossbeam_channel::bounded;
@@ -15,17 +15,17 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
-/// A worker looks so often whether the thread that fetches is still there.
-const LOOK: Duration = Duration::from_secs(5);
-/// How long a block that another process fetches is left alone between two looks.
+/// Interval at which a waiting worker checks that the network thread is alive.
+const CHECK: Duration = Duration::from_secs(5);
+/// Interval at which a block is looked up again that another process fetches.
 const BUSY: Duration = Duration::from_millis(20);
 
-/// The blocks of a connection, and what fetches them. Clones are the same.
+/// Fetches the blocks of a connection. Clones share its blocks.
 #[derive(Clone)]
 pub(super) struct Fetcher(Arc<Shared>);
 
 struct Shared {
-    /// Taken by workers and the network's thread once for a block of a read, and when one comes.
+    /// Locked once by a worker for each block of a read, and by the network thread when a block comes.
     blocks: Mutex<BlockTable>,
     requests: Requests,
     handle: Handle,
@@ -35,9 +35,9 @@ struct Shared {
 }
 
 impl Shared {
-    /// The object's blocks on the disk; `None` without a cache, and for an object whose server says nothing by which its
-    /// next version would be known, or that is too large for it.
-    fn cached<'a>(&self, source: &'a Source) -> Option<&'a CachedObject> {
+    /// Returns the object's blocks in the cache on disk. `None` without a cache, for an object that is too large, and for one
+    /// without ETag and time, whose next version would be taken for this one.
+    fn cached<'a>(&self, source: &'a OpenedObject) -> Option<&'a CachedObject> {
         let cache = self.cache.get()?;
         if source.etag.is_none() && source.modified.is_none() {
             cache.say_unversioned();
@@ -67,19 +67,19 @@ impl Fetcher {
         Fetcher(Arc::new(Shared { blocks, requests, handle, process, cache }))
     }
 
-    /// The table, for what needs no request.
+    /// Returns the table of blocks, for calls that start no request.
     pub(super) fn blocks(&self) -> parking_lot::MutexGuard<'_, BlockTable> {
         self.0.blocks.lock()
     }
 
-    /// Puts a cache on disk between the stores and memory. The first one stays.
+    /// Puts a cache on disk between the stores and memory, unless there is one.
     pub(super) fn set_cache(&self, open: impl FnOnce() -> BlockCache) {
         self.0.cache.get_or_init(open);
     }
 
-    /// Expects reads of these blocks; [`start`](Self::start) starts requests for them. Blocks on the disk are read there,
-    /// without memory of this table.
-    pub(super) fn expect(&self, source: &Arc<Source>, blocks: Range<u64>) {
+    /// Announces one read of each of these blocks; [`start`](Self::start) starts requests for them. Blocks that the cache on
+    /// disk has are not announced: they are read there.
+    pub(super) fn expect(&self, source: &Arc<OpenedObject>, blocks: Range<u64>) {
         match self.0.cached(source) {
             None => self.0.blocks.lock().expect(source, blocks),
             Some(cached) => {
@@ -94,11 +94,17 @@ impl Fetcher {
         }
     }
 
-    /// Fills `buffer` from the bytes of a block at `begin`; waits until they are there.
+    /// Fills `buffer` from the bytes of a block at `begin`. Waits until the block is there.
     ///
     /// # Errors
     /// The request's, which names the bytes.
-    pub(super) fn read(&self, source: &Arc<Source>, block: u64, begin: usize, buffer: &mut [u8]) -> io::Result<()> {
+    pub(super) fn read(
+        &self,
+        source: &Arc<OpenedObject>,
+        block: u64,
+        begin: usize,
+        buffer: &mut [u8],
+    ) -> io::Result<()> {
         if self.read_from_disk(source, block, begin, buffer) {
             return Ok(());
         }
@@ -107,8 +113,8 @@ impl Fetcher {
         Ok(())
     }
 
-    /// Reads from the cache on disk what is not in memory or on its way there.
-    fn read_from_disk(&self, source: &Arc<Source>, block: u64, begin: usize, buffer: &mut [u8]) -> bool {
+    /// Reads from the cache on disk, unless the block is in memory or on its way there. Returns true if the cache had it.
+    fn read_from_disk(&self, source: &Arc<OpenedObject>, block: u64, begin: usize, buffer: &mut [u8]) -> bool {
         let Some(cached) = self.0.cached(source) else { return false };
         let key = BlockKey { object: source.number, block };
         if self.blocks().has(key) {
@@ -122,8 +128,8 @@ impl Fetcher {
         found
     }
 
-    /// Expects reads of those of these blocks that are neither in memory, nor on their way, nor on the disk.
-    pub(super) fn expect_missing(&self, source: &Arc<Source>, blocks: Range<u64>) {
+    /// Announces those of these blocks that are neither in memory, on their way there nor on the disk, and starts requests.
+    pub(super) fn expect_missing(&self, source: &Arc<OpenedObject>, blocks: Range<u64>) {
         let cached = self.0.cached(source);
         for block in blocks.filter(|block| !cached.is_some_and(|cached| cached.has(*block))) {
             self.0.blocks.lock().expect_missing(source, block..block + 1);
@@ -131,11 +137,11 @@ impl Fetcher {
         self.start();
     }
 
-    /// Returns a block; waits until it is there.
+    /// Returns a block. Waits until it is there.
     ///
     /// # Errors
     /// The request's, which names the bytes.
-    fn block(&self, source: &Arc<Source>, block: u64) -> io::Result<Arc<Vec<u8>>> {
+    fn block(&self, source: &Arc<OpenedObject>, block: u64) -> io::Result<Arc<Vec<u8>>> {
         let mut receiver = None;
         let found = self.0.blocks.lock().want(source, block, || {
             let (sender, waiting) = bounded(1);
@@ -155,9 +161,9 @@ impl Fetcher {
         let begin = Instant::now();
         self.start();
         let arrival: Arrival = loop {
-            match receiver.recv_timeout(LOOK) {
+            match receiver.recv_timeout(CHECK) {
                 Ok(arrival) => break arrival,
-                // A process that was forked has no thread that fetches.
+                // The child of a fork has no network thread.
                 Err(crossbeam_channel::RecvTimeoutError::Timeout) if std::process::id() == self.0.process => {}
                 Err(_) => return Err(gone()),
             }
@@ -166,7 +172,7 @@ impl Fetcher {
         arrival.map_err(|(kind, reason)| io::Error::new(kind, NetworkError(reason)))
     }
 
-    /// Starts all requests that are to be started now.
+    /// Starts all requests that are due.
     pub(super) fn start(&self) {
         loop {
             let Some(request) = self.0.blocks.lock().next() else { return };
@@ -177,18 +183,19 @@ impl Fetcher {
     }
 }
 
-/// A request that was started. If it is dropped before its end, those who wait for its blocks get an error.
+/// A request that was started. If this is dropped before the request ends, workers that wait for its blocks get an error.
 struct UnderWay {
     fetcher: Fetcher,
-    source: Arc<Source>,
-    /// The blocks that have not come.
+    source: Arc<OpenedObject>,
+    /// The blocks that are still to come.
     blocks: Range<u64>,
-    /// The request has ended, well or not; else it was dropped.
+    /// True once the request has succeeded or failed. False if it was dropped.
     ended: bool,
 }
 
-/// Blocks to fetch, neighbours that end where the next look-up begins, with the claims of those that go to the disk.
-type Run = Vec<Option<Claim>>;
+/// Neighbouring blocks that are fetched together: for each the claim by which the cache on disk gets it, or `None`. They end
+/// before the block that is looked up next.
+type Neighbours = Vec<Option<Claim>>;
 
 impl UnderWay {
     async fn fetch(mut self) {
@@ -200,25 +207,25 @@ impl UnderWay {
 
     async fn fetch_all(&mut self) -> io::Result<()> {
         let Some(cached) = self.fetcher.0.cached(&self.source).cloned() else {
-            let run = self.blocks.clone().map(|_| None).collect();
-            return self.fetch_run(run).await;
+            let uncached = self.blocks.clone().map(|_| None).collect();
+            return self.fetch_neighbours(uncached).await;
         };
-        let mut run = Run::new();
+        let mut next = Neighbours::new();
         let mut waited = Duration::ZERO;
-        while self.blocks.start + (run.len() as u64) < self.blocks.end {
-            let block = self.blocks.start + run.len() as u64;
+        while self.blocks.start + (next.len() as u64) < self.blocks.end {
+            let block = self.blocks.start + next.len() as u64;
             let looker = cached.clone();
             let found = self.fetcher.0.handle.spawn_blocking(move || looker.look_up(block, waited)).await;
             match found.map_err(io::Error::other)? {
-                Lookup::Fetch(claim) => run.push(Some(claim)),
-                Lookup::Stream => run.push(None),
+                Lookup::Fetch(claim) => next.push(Some(claim)),
+                Lookup::Stream => next.push(None),
                 Lookup::Hit(bytes) => {
-                    self.fetch_run(std::mem::take(&mut run)).await?;
+                    self.fetch_neighbours(std::mem::take(&mut next)).await?;
                     count(&self.fetcher.0.requests.counters.cache_hits);
                     self.arrived(bytes, None);
                 }
-                // Claimed blocks come first: others may wait for it.
-                Lookup::Busy if !run.is_empty() => self.fetch_run(std::mem::take(&mut run)).await?,
+                // Blocks that are claimed already come first, as other processes may wait for them.
+                Lookup::Busy if !next.is_empty() => self.fetch_neighbours(std::mem::take(&mut next)).await?,
                 Lookup::Busy => {
                     tokio::time::sleep(BUSY).await;
                     waited += BUSY;
@@ -227,18 +234,18 @@ impl UnderWay {
             }
             waited = Duration::ZERO;
         }
-        self.fetch_run(run).await
+        self.fetch_neighbours(next).await
     }
 
-    /// Fetches the next blocks from the store.
-    async fn fetch_run(&mut self, run: Run) -> io::Result<()> {
-        if run.is_empty() {
+    /// Fetches the next blocks from the store, with one request.
+    async fn fetch_neighbours(&mut self, next: Neighbours) -> io::Result<()> {
+        if next.is_empty() {
             return Ok(());
         }
-        let end = self.blocks.start + run.len() as u64;
+        let end = self.blocks.start + next.len() as u64;
         let range = self.blocks.start * BLOCK..self.source.size.min(end * BLOCK);
         let (source, requests) = (self.source.clone(), self.fetcher.0.requests.clone());
-        let mut claims = run.into_iter();
+        let mut claims = next.into_iter();
         let mut buffer = self.buffer(end);
         let read = requests.read(&source, range, |mut part| {
             while !part.is_empty() {
@@ -255,12 +262,12 @@ impl UnderWay {
         read.await
     }
 
-    /// Bytes of the block that comes next.
+    /// Returns the bytes of the block that comes next.
     fn len(&self) -> usize {
         block_bytes(self.source.size, self.blocks.start) as usize
     }
 
-    /// Memory for the block that comes next, if it is below `end`.
+    /// Returns memory for the block that comes next; none from block `end` on.
     fn buffer(&self, end: u64) -> Vec<u8> {
         match self.blocks.start < end {
             true => self.fetcher.blocks().buffer(self.len()),
@@ -268,11 +275,11 @@ impl UnderWay {
         }
     }
 
-    /// The next block has come: it goes to those who wait, and to the disk if it is claimed.
+    /// Takes the next block, gives it to the workers that wait for it, and to the cache on disk if it has a claim.
     fn arrived(&mut self, bytes: Vec<u8>, claim: Option<Claim>) {
         let bytes = Arc::new(bytes);
         let key = BlockKey { object: self.source.number, block: self.blocks.start };
-        // Counted first: whoever gets the block may ask for the counters.
+        // Counted before anybody gets the block, who may read the counters then.
         count(&self.fetcher.0.requests.counters.blocks);
         self.fetcher.blocks().arrived(key, bytes.clone());
         if let Some(claim) = claim {
@@ -281,7 +288,7 @@ impl UnderWay {
         self.blocks.start += 1;
     }
 
-    /// Those who wait for the blocks that have not come get this error.
+    /// Gives this error to the workers that wait for blocks that have not come.
     fn fail(&mut self, kind: io::ErrorKind, reason: &str) {
         let mut blocks = self.fetcher.blocks();
         for block in self.blocks.clone() {
@@ -296,7 +303,7 @@ impl Drop for UnderWay {
     fn drop(&mut self) {
         self.fail(gone().kind(), &gone().to_string());
         self.fetcher.blocks().ended();
-        // Where it was dropped, the thread ends: others would be dropped too.
+        // It is dropped before its end only where the network thread ends, which would drop new requests, too.
         if self.ended {
             self.fetcher.start();
         }

@@ -1,4 +1,4 @@
-//! The headers of an object's answers: those that are none are told by their names.
+//! Checks the headers of answers that describe an object or have its bytes. Errors name the header.
 
 use super::failure::{RequestFailure, Retry};
 use crate::quote::Shown;
@@ -9,7 +9,8 @@ use std::ops::Range;
 
 /// The headers that are read.
 const READ: [&str; 5] = ["content-encoding", "content-length", "content-range", "etag", "last-modified"];
-/// Ways of compressing an answer. Other words in `Content-Encoding` change no byte, such as Amazon's `aws-chunked`.
+/// The words in `Content-Encoding` that say that bytes are compressed. Others change no byte, such as Amazon's
+/// `aws-chunked`.
 const COMPRESSED: [&str; 7] = ["br", "compress", "deflate", "gzip", "x-compress", "x-gzip", "zstd"];
 
 /// Returns the range of bytes that a request asks for.
@@ -79,7 +80,7 @@ fn parsed(value: &str) -> Option<(Range<u64>, u64)> {
     (first <= last && last < size).then(|| (first..last + 1, size))
 }
 
-/// The name of a header as it is most often written.
+/// Returns the name of a header in its usual capital letters.
 fn written(name: &str) -> String {
     match name {
         "etag" => "ETag".to_owned(),

@@ -1,4 +1,5 @@
-//! Listings, page by page: a server may send the same page again and again, pages without an end, or keys of any length.
+//! Listings, page by page, with bounds: a server may send the same page again and again, pages without end, or keys of any
+//! length.
 
 use super::address::LONGEST_KEY;
 use super::failure::{RequestFailure, Retry};
@@ -11,11 +12,11 @@ use object_store::path::Path;
 use std::collections::HashSet;
 use std::io;
 
-/// Most objects of a listing: their descriptions take a GiB besides their texts.
+/// The most objects of a listing. Their descriptions take a GiB, without their texts.
 const OBJECTS: usize = 4 << 20;
-/// Most bytes of all keys, ETags and tokens of a listing.
+/// The most bytes of all keys, ETags and tokens of a listing.
 const TEXTS: usize = 1 << 30;
-/// Most pages without an object, one after the other: stores send a few where many objects were removed.
+/// The most pages without an object that follow each other. Stores send a few where many objects were removed.
 const EMPTY: usize = 1000;
 
 fn endless(what: &str) -> io::Error {
@@ -24,12 +25,12 @@ fn endless(what: &str) -> io::Error {
     RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, reason).into_error(None, 0)
 }
 
-/// The bytes of the texts that a listing keeps.
+/// Counts the bytes of a listing's texts.
 #[derive(Default)]
 struct Texts(usize);
 
 impl Texts {
-    /// Counts a text, which is called `what` in errors.
+    /// Counts a text, which errors call `what`.
     fn add(&mut self, what: &str, text: &str) -> io::Result<()> {
         if text.len() > LONGEST_KEY {
             let begin: String = text.chars().take(60).collect();
@@ -51,10 +52,10 @@ impl Texts {
 }
 
 impl Requests {
-    /// All objects below a prefix, in the store's order.
+    /// Lists all objects below a prefix, in the store's order.
     ///
     /// # Errors
-    /// One that says why the listing failed, or does not end.
+    /// Why the listing failed, or which bound it exceeds.
     pub(super) async fn list(&self, store: &Store, prefix: &Path) -> io::Result<Vec<Meta>> {
         let Some(pages) = &store.pages else {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "a web server has no listing"));

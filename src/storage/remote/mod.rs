@@ -53,7 +53,7 @@ use fetch::Fetcher;
 use network_error::NetworkError;
 use object_store::path::Path as Key;
 use parking_lot::Mutex;
-use request::{Requests, Source};
+use request::{OpenedObject, Requests};
 use runtime::Runtime;
 use std::fmt;
 use std::io;
@@ -76,19 +76,18 @@ pub(crate) fn check(address: &Address) -> Result<()> {
     address.check_scheme()
 }
 
-/// The connection of a data set to the stores that its objects are in: what data sets that read from afar return in
-/// [`Dataset::remotes`](super::Dataset::remotes), so that a loader can set how much is read ahead and read the
-/// counters. Clones are the same connection.
+/// The connection of a data set to the stores of its objects. [`Access::remotes`](crate::dataset::Access::remotes)
+/// returns it, so that a loader can set how much is read ahead, and read the counters. Clones are the same connection.
 ///
 /// ```
 /// use gpufeed::{Dataset, InMemory};
 ///
-/// assert!(InMemory::new().remotes().is_empty(), "nothing is read from afar");
+/// assert!(InMemory::new().access().is_none(), "it has no connection");
 /// ```
 #[derive(Clone)]
 pub struct Remote(Arc<Connection>);
 
-/// A run of a loader that expects reads of a connection, until it is dropped.
+/// A run of a loader that announces reads to a connection. The run ends when this is dropped.
 pub(crate) struct RemoteRun(Remote);
 
 impl Drop for RemoteRun {
@@ -102,9 +101,9 @@ struct Connection {
     requests: Requests,
     /// The stores of the addresses that were opened; taken while a data set is opened.
     stores: Mutex<Vec<(url::Url, Arc<Store>)>>,
-    /// The number of the object that is opened next.
+    /// The number that the next opened object gets.
     objects: AtomicU64,
-    /// Runs that go on.
+    /// How many runs are under way.
     runs: AtomicU64,
     /// The folder of the cache on disk, and its bound.
     cache: OnceLock<(PathBuf, u64)>,
@@ -112,14 +111,15 @@ struct Connection {
     runtime: Runtime,
 }
 
-/// The object that marks a folder in which `gpufeed pack` has not finished, as `dataset::UNFINISHED` marks one on a disk.
+/// The name of the object that marks a folder in which `gpufeed pack` has not finished. `dataset::UNFINISHED` is the name of
+/// the file that does so on a disk.
 const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 
-/// Most samples that are expected ahead: of small ones a table of them would have no end.
+/// The most samples that are announced ahead, whatever their size: the table of announced blocks has a bound.
 const MOST_AHEAD: u64 = 1 << 16;
 
 impl Remote {
-    /// A connection that has sent nothing yet. One for a data set, with all its objects.
+    /// Makes a connection, for all objects of a data set. Sends nothing yet.
     ///
     /// # Errors
     /// An argument error if the options or their variables cannot work.
@@ -146,7 +146,7 @@ impl Remote {
         Ok(remote)
     }
 
-    /// The store of an address, its place among the stores, and the key.
+    /// Returns an address in its parts, with the number of its store among the stores of the connection.
     fn store(&self, address: &str) -> Result<(ObjectAddress, usize, Arc<Store>, Key)> {
         let parsed = ObjectAddress::parse(address)?;
         let shown = without_credentials(address);
@@ -172,7 +172,7 @@ impl Remote {
         self.0.runtime.run(request).map_err(|source| Error::io(without_credentials(address), source))
     }
 
-    /// Lists the objects below an address that is a folder, sorted by address.
+    /// Lists the objects of a folder and of the folders in it, sorted by address.
     ///
     /// # Errors
     /// An argument error for web servers, which have no listing; an I/O error with the address, also where `gpufeed pack`
@@ -189,10 +189,11 @@ impl Remote {
         }
     }
 
-    /// Lists the objects below an address, also those of an unfinished pack.
+    /// Lists the objects of a folder, also where `gpufeed pack` has not finished.
     ///
     /// # Errors
-    /// As [`list`](Self::list). Public buckets often let everybody read objects and nobody list them.
+    /// As [`list`](Self::list). Where objects may be read and not listed, as in many public buckets, the error says what to
+    /// write instead.
     fn list_all(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
         let (address, place, store, prefix) = self.store(folder)?;
         if address.is_web() {
@@ -221,7 +222,7 @@ impl Remote {
         Ok(found)
     }
 
-    /// Asks for what a store knows of an object.
+    /// Returns a store's description of an object.
     ///
     /// # Errors
     /// An I/O error with the address; of the kind `NotFound` if there is no such object.
@@ -243,7 +244,7 @@ impl Remote {
         answer.map(|(bytes, meta)| Ok((bytes, describe(&parsed, place, meta)?))).transpose()
     }
 
-    /// Writes an object, which is there entirely or not at all.
+    /// Writes an object whole or not at all.
     ///
     /// # Errors
     /// An I/O error with the address.
@@ -253,14 +254,14 @@ impl Remote {
         self.run(address, async move { requests.put(&store, &key, bytes.into()).await })
     }
 
-    /// The address of another object in the folder of an object, with its credentials: not to be shown. `None` where the
-    /// address has a signature, which is for one object.
+    /// Returns the address of another object in the folder of an object, with its credentials, so nothing may show it.
+    /// `None` where the address has a signature, which is valid for one object alone.
     pub(crate) fn beside(&self, meta: &ObjectMeta, name: &str) -> Option<String> {
         let base = self.0.stores.lock()[meta.store].0.clone();
         ObjectAddress { base, key: meta.key.as_ref().to_owned() }.beside(name)
     }
 
-    /// As [`beside`](Self::beside), for the address of an object that was not asked for yet.
+    /// Does the same as [`beside`](Self::beside) for the address of an object.
     ///
     /// # Errors
     /// An argument error for an address that cannot be read.
@@ -268,38 +269,38 @@ impl Remote {
         Ok(ObjectAddress::parse(object)?.beside(name))
     }
 
-    /// Returns an object for reading. What is read is always of the content that `meta` describes.
+    /// Returns an object for reading. Each read gives the content that `meta` describes, or is an error.
     pub(crate) fn object(&self, meta: ObjectMeta) -> RemoteObject {
         let store = self.0.stores.lock()[meta.store].1.clone();
         let ObjectMeta { address, size, etag, modified, key, query, .. } = meta.clone();
         let number = self.0.objects.fetch_add(1, Relaxed);
-        let source = Source { number, address, query, store, key, size, etag, modified, cached: OnceLock::new() };
+        let source = OpenedObject { number, address, query, store, key, size, etag, modified, cached: OnceLock::new() };
         RemoteObject { remote: self.clone(), meta: Arc::new(meta), source: Arc::new(source) }
     }
 
-    /// The counters of what was read so far.
+    /// Returns the counters of what was read so far.
     pub(crate) fn stats(&self) -> RemoteStats {
         let evicted_unread = self.0.fetcher.blocks().evicted_unread();
         RemoteStats { evicted_unread, ..self.0.requests.counters.stats() }
     }
 
-    /// Sets how many bytes of blocks are in memory and under way.
+    /// Sets the most bytes of blocks in memory and under way.
     pub(crate) fn set_read_ahead(&self, bytes: u64) {
         self.0.fetcher.blocks().set_budget(bytes);
     }
 
-    /// Bytes of blocks that may be in memory and under way.
+    /// Returns the most bytes of blocks in memory and under way.
     pub(crate) fn read_ahead(&self) -> u64 {
         self.0.fetcher.blocks().budget()
     }
 
-    /// The folder of the cache on disk and its bound, if there is one.
+    /// Returns the folder of the cache on disk and its bound, if there is one.
     pub(crate) fn cache(&self) -> Option<(PathBuf, u64)> {
         self.0.cache.get().cloned()
     }
 
-    /// Keeps what is fetched in a folder, up to so many bytes; processes of a machine may share it. The first cache of a
-    /// connection stays. Where the folder cannot be used nothing is kept, and a warning says so.
+    /// Sets the folder and the bound of the cache on disk, which processes of a machine may share. A connection that has a
+    /// cache keeps it. Where the folder cannot be used, blocks are fetched each time, and a warning says so.
     pub(crate) fn set_cache(&self, folder: &Path, bytes: u64) {
         self.0.cache.get_or_init(|| {
             self.0.fetcher.set_cache(|| cache::BlockCache::open(folder, bytes, BLOCK));
@@ -307,19 +308,20 @@ impl Remote {
         });
     }
 
-    /// How many samples of this mean size are worth [expecting](RemoteObject::expect) ahead: those that fill what is read
-    /// ahead.
+    /// Returns how many samples of this mean size fill what is read ahead. No more are worth
+    /// [announcing](RemoteObject::expect).
     pub(crate) fn samples_ahead(&self, mean_bytes: u64) -> usize {
         (self.0.fetcher.blocks().budget() / mean_bytes.max(1)).clamp(1, MOST_AHEAD) as usize
     }
 
-    /// Starts requests for the blocks that are expected, after all that are known are: neighbours then share a request.
+    /// Starts requests for the announced blocks. Called once all reads that are known are announced, so that neighbouring
+    /// blocks share a request.
     pub(crate) fn fetch_expected(&self) {
         self.0.fetcher.start();
     }
 
-    /// Begins a run, which lasts as long as the result. Where no other run goes on, nothing of what was expected before
-    /// is expected any more: a run that was left early has expected it.
+    /// Begins a run, which lasts as long as the result. If no other run is under way, this forgets the reads that were
+    /// announced before: a run that ended early announced them, and nobody makes them.
     pub(crate) fn begin_run(&self) -> RemoteRun {
         if self.0.runs.fetch_add(1, Relaxed) == 0 {
             self.0.fetcher.blocks().forget();
@@ -327,7 +329,7 @@ impl Remote {
         RemoteRun(self.clone())
     }
 
-    /// Returns true if both are the same connection.
+    /// Returns true if `other` is the same connection.
     pub(crate) fn is(&self, other: &Remote) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

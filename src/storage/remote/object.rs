@@ -1,9 +1,9 @@
-//! An object of a store: its description, and reading it.
+//! An object of a store: its description, and reading it at any offset.
 
 use super::Remote;
 use super::address::ObjectAddress;
 use super::blocks::{BLOCK, blocks_of};
-use super::request::{Source, modified};
+use super::request::{OpenedObject, modified};
 use crate::error::{Error, Result};
 use object_store::path::Path as Key;
 use std::fmt;
@@ -28,7 +28,7 @@ pub(crate) struct ObjectMeta {
     pub(crate) modified: Option<u64>,
     /// The hash of the address's query.
     pub(super) query: u64,
-    /// Its place in the stores of the connection.
+    /// The number of its store among the stores of the connection.
     pub(super) store: usize,
     pub(super) key: Key,
 }
@@ -40,7 +40,7 @@ impl ObjectMeta {
     }
 }
 
-/// Returns a store's description of an object at `address`; `store` is the store's place among those of the connection.
+/// Takes a store's description of an object at `address`. `store` is the number of the store in the connection.
 ///
 /// # Errors
 /// An I/O error for a size that no store has.
@@ -55,7 +55,8 @@ pub(super) fn describe(address: &ObjectAddress, store: usize, meta: object_store
     Ok(ObjectMeta { address: shown, size: meta.size, etag, modified, query, store, key: meta.location })
 }
 
-/// An ETag as headers have it. Azure's listings leave the quotes out, and indexes and the cache on disk know an object by its ETag.
+/// Returns an ETag with the quotes that headers have and Azure's listings lack: indexes and the cache on disk know an object
+/// by its ETag.
 fn quoted(etag: String) -> String {
     match etag.ends_with('"') {
         true => etag,
@@ -63,12 +64,13 @@ fn quoted(etag: String) -> String {
     }
 }
 
-/// An object that many threads read, as it was when the data set was opened. Clones are the same object.
+/// An object that many threads read. Each read gives the content that the object had when the data set was opened, or an
+/// error. Clones are the same object.
 #[derive(Clone)]
 pub(crate) struct RemoteObject {
     pub(super) remote: Remote,
     pub(super) meta: Arc<ObjectMeta>,
-    pub(super) source: Arc<Source>,
+    pub(super) source: Arc<OpenedObject>,
 }
 
 impl RemoteObject {
@@ -92,7 +94,7 @@ impl RemoteObject {
         &self.remote
     }
 
-    /// Fills `buffer` from the bytes at `offset`; blocks until they are there.
+    /// Fills `buffer` from the bytes at `offset`. Waits until they are there.
     ///
     /// # Errors
     /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the object ends too early; else an error that names the bytes
@@ -117,8 +119,8 @@ impl RemoteObject {
         Ok(())
     }
 
-    /// Says that these bytes are read soon, by one call of [`read_exact`](Self::read_exact), so that
-    /// [`Remote::fetch_expected`] fetches their blocks ahead. For a scan: once for all that it reads.
+    /// Announces that one call of [`read_exact`](Self::read_exact) will take these bytes, so that [`Remote::fetch_expected`]
+    /// fetches their blocks ahead.
     pub(crate) fn expect(&self, range: Range<u64>) {
         let range = range.start..range.end.min(self.len());
         self.remote.0.fetcher.expect(&self.source, blocks_of(&range));

@@ -1,4 +1,4 @@
-//! How slowly an answer may come: the time in which a server may send nothing, and a least rate.
+//! How slowly an answer may come: the longest time without a byte, and the least rate.
 
 use super::failure::{RequestFailure, Retry};
 use super::settings::Settings;
@@ -7,14 +7,15 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// The pace of one answer's body.
+/// Measures the pace of one answer's body.
 pub(super) struct Pace {
     timeout: Duration,
     /// Bytes a second; 0 for any.
     least: u64,
     /// The time over which the rate is averaged.
     window: Duration,
-    /// The time that the server was waited for since the window began. What this process does with the bytes is none of it.
+    /// How long this process has waited for the server since the window began. The time that it takes for the bytes itself
+    /// does not count.
     waited: Duration,
     came: u64,
 }
@@ -26,7 +27,7 @@ impl Pace {
         Pace { timeout, least, window, waited: Duration::ZERO, came: 0 }
     }
 
-    /// No least rate, and this time in which a server may send nothing.
+    /// Makes a pace without a least rate.
     pub(super) fn of_any_rate(timeout: Duration) -> Pace {
         Pace { timeout, least: 0, window: Duration::MAX, waited: Duration::ZERO, came: 0 }
     }
@@ -34,7 +35,7 @@ impl Pace {
     /// Waits for the next part of an answer.
     ///
     /// # Errors
-    /// Nothing came in time, or too little.
+    /// The failure where nothing came in time, or too little.
     pub(super) async fn next<T>(&mut self, part: impl Future<Output = T>) -> Result<T, RequestFailure> {
         let mut part = pin!(part);
         let mut idle = Duration::ZERO;
@@ -50,7 +51,7 @@ impl Pace {
                 Err(_) if idle >= self.timeout => {
                     return Err(RequestFailure::timed_out(self.timeout.as_secs_f64(), "no byte came"));
                 }
-                Err(_) => self.judge()?,
+                Err(_) => self.check_rate()?,
             }
         }
     }
@@ -58,14 +59,14 @@ impl Pace {
     /// Counts the bytes of a part.
     ///
     /// # Errors
-    /// The parts of this window were too few.
+    /// The failure where too few bytes came in this window.
     pub(super) fn came(&mut self, bytes: usize) -> Result<(), RequestFailure> {
         self.came += bytes as u64;
-        self.judge()
+        self.check_rate()
     }
 
-    /// Judges a window at its end, and begins the next.
-    fn judge(&mut self) -> Result<(), RequestFailure> {
+    /// Compares the rate of a window with the least rate at the window's end, and begins the next window.
+    fn check_rate(&mut self) -> Result<(), RequestFailure> {
         if self.waited < self.window {
             return Ok(());
         }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-/// The settings of a profile, by the names of their variables. Those that variables set already are for the caller to
-/// leave out. `variable` looks up the environment, `read` a file.
+/// Returns the settings of a profile, by the names of the variables for them. The caller leaves out those that variables
+/// set. `variable` looks up the environment, and `read` reads a file.
 pub(super) fn settings(
     variable: impl Fn(&str) -> Option<String>,
     home: Option<PathBuf>,
@@ -16,7 +16,7 @@ pub(super) fn settings(
     };
     let config = file("AWS_CONFIG_FILE", "config");
     let credentials = file("AWS_SHARED_CREDENTIALS_FILE", "credentials");
-    // In the file of settings, profiles but the default one have a word before their name.
+    // In the file `config`, the section of any profile but the default one is called `profile NAME`.
     let in_config = if profile == "default" { profile.clone() } else { format!("profile {profile}") };
     let mut found = section(&config, &in_config);
     found.extend(section(&credentials, &profile));
@@ -31,7 +31,7 @@ pub(super) fn settings(
     wanted.into_iter().filter_map(|(key, name)| Some((name.to_owned(), last(key)?))).collect()
 }
 
-/// The keys and values of a section.
+/// Returns the keys and values of a section.
 fn section(text: &str, name: &str) -> Vec<(String, String)> {
     let mut inside = false;
     let mut found = Vec::new();

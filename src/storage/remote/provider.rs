@@ -1,4 +1,4 @@
-//! Whose store an address names, and where its credentials are set.
+//! Who runs the store of an address, and where its server and its credentials are set.
 
 use url::Url;
 
@@ -22,7 +22,7 @@ impl Provider {
         }
     }
 
-    /// The beginning of the names of this provider's variables; `None` if there are none.
+    /// Returns how the names of this provider's variables begin; `None` if it has no variables.
     pub(super) fn prefix(self) -> Option<&'static str> {
         match self {
             Provider::Amazon => Some("AWS_"),
@@ -32,7 +32,7 @@ impl Provider {
         }
     }
 
-    /// Where the server's name is set, for error messages.
+    /// Returns where the server's name is set, for errors.
     pub(super) fn server(self) -> &'static str {
         match self {
             Provider::Amazon => "AWS_ENDPOINT_URL, or AWS_REGION where that is not set",
@@ -44,7 +44,7 @@ impl Provider {
         }
     }
 
-    /// Where the credentials are set, for error messages.
+    /// Returns where the credentials are set, for errors.
     pub(super) fn credentials(self) -> &'static str {
         match self {
             Provider::Amazon => {

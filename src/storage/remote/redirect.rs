@@ -1,8 +1,8 @@
-//! Where a server may send a request on to, and what goes along.
+//! Which redirects are followed, and which headers go along.
 //!
-//! A redirect to another server gets nothing but what says which bytes are asked for. One to the metadata servers of a cloud,
-//! which give a machine's credentials to any program on it, is refused, as is any to a link-local address. Requests that
-//! begin there are not: the stores' own clients make them.
+//! Another server gets only the headers that say which bytes are requested. A redirect to a cloud's metadata server, which
+//! gives a machine's credentials to any program on it, is refused, as is one to any link-local address. Requests that the
+//! stores' own clients make to such a server are no redirects, and are made.
 
 use super::failure::{RequestFailure, Retry};
 use object_store::client::HttpRequest;
@@ -13,7 +13,7 @@ use url::{Host, Url};
 /// Most redirects of a request.
 pub(super) const MOST: usize = 10;
 
-/// The headers that another server gets.
+/// The headers that go along to another server.
 const TRAVELS: [&str; 9] = [
     "accept",
     "content-length",
@@ -26,7 +26,7 @@ const TRAVELS: [&str; 9] = [
     "user-agent",
 ];
 
-/// Addresses outside the link-local ones: of Azure, Alibaba and Oracle, then of Amazon and Google.
+/// Metadata servers that have no link-local address: those of Azure, Alibaba and Oracle.
 const METADATA_V4: [Ipv4Addr; 3] =
     [Ipv4Addr::new(168, 63, 129, 16), Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(192, 0, 0, 192)];
 const METADATA_V6: [Ipv6Addr; 3] = [
@@ -37,8 +37,8 @@ const METADATA_V6: [Ipv6Addr; 3] = [
 const METADATA_NAMES: [&str; 5] =
     ["metadata.google.internal", "metadata.goog", "metadata", "instance-data", "instance-data.ec2.internal"];
 
-/// Returns true if an answer with this status and a `Location` sends a request of this method on. Others would become
-/// requests of another method without their bytes: an object that was not written would count as written.
+/// Returns true if an answer with this status and a `Location` is a redirect that is followed for this method. By other
+/// statuses a `PUT` would become a `GET` without its bytes, and an object that was not written would count as written.
 pub(super) fn is_followed(status: u16, method: &str) -> bool {
     match status {
         307 | 308 => true,
@@ -47,10 +47,10 @@ pub(super) fn is_followed(status: u16, method: &str) -> bool {
     }
 }
 
-/// The address that a server at `from` sends requests on to.
+/// Returns the address that a server at `from` redirects to.
 ///
 /// # Errors
-/// One that says why requests do not go there.
+/// Why the redirect is not followed.
 pub(super) fn target(from: &Url, location: Option<&str>) -> Result<Url, RequestFailure> {
     let parsed = location.and_then(|location| from.join(location).ok());
     let mut target = parsed.ok_or_else(|| refused("to a Location that is no address"))?;
@@ -59,7 +59,7 @@ pub(super) fn target(from: &Url, location: Option<&str>) -> Result<Url, RequestF
             format!("to an address of the scheme {}:, and only http:// and https:// are followed", target.scheme());
         return Err(refused(&reason));
     }
-    // A metadata server may send requests on within itself.
+    // A metadata server may redirect to itself.
     if target.origin() != from.origin() && is_metadata_host(&target) {
         let host = target.host_str().unwrap_or_default();
         return Err(refused(&format!("to {host}, a metadata or link-local address, where no data is")));
@@ -70,12 +70,12 @@ pub(super) fn target(from: &Url, location: Option<&str>) -> Result<Url, RequestF
     Ok(target)
 }
 
-/// The failure of a redirect.
+/// Returns the failure of a redirect that is not followed.
 pub(super) fn refused(what: &str) -> RequestFailure {
     RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, format!("the server sends requests on {what}"))
 }
 
-/// Takes from a request what only the server that it was made for may have.
+/// Removes the headers of a request that are for the first server alone.
 pub(super) fn strip(request: &mut HttpRequest) {
     let headers = request.headers_mut();
     let own: Vec<_> = headers.keys().filter(|name| !TRAVELS.contains(&name.as_str())).cloned().collect();

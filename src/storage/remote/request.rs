@@ -1,5 +1,5 @@
-//! Requests, each made again until it succeeds or cannot: a range of an object, what is known of it, a listing, a
-//! small object.
+//! Requests that read: a range of an object, a store's description of it, a small object as a whole. Each is made again
+//! until it succeeds, or cannot.
 
 use super::cache::CachedObject;
 use super::counters::{Counters, count};
@@ -17,9 +17,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Bytes after which the retries of a request count from the beginning.
+/// A request that has brought this many bytes since its last failure has all its retries again.
 const PROGRESS: u64 = 1 << 20;
-/// Retries of what hardly passes.
+/// Retries of a failure that is hardly ever over after a moment.
 const FEW: u32 = 2;
 
 /// How a connection makes requests.
@@ -30,12 +30,12 @@ pub(super) struct Requests {
 }
 
 /// An object as it was when the data set was opened.
-pub(super) struct Source {
-    /// Tells the objects of a connection apart.
+pub(super) struct OpenedObject {
+    /// The object's number in its connection.
     pub(super) number: u64,
     /// Without credentials.
     pub(super) address: String,
-    /// The hash of the part after `?` of an address on the web, which may tell two objects apart.
+    /// The hash of the address's part after `?`: two objects of a web server may differ in that part alone.
     pub(super) query: u64,
     pub(super) store: Arc<Store>,
     pub(super) key: Path,
@@ -43,12 +43,12 @@ pub(super) struct Source {
     pub(super) etag: Option<String>,
     /// Seconds since 1970.
     pub(super) modified: Option<u64>,
-    /// Its blocks on the disk, once there is a cache.
+    /// Its blocks in the cache on disk, from the first read with a cache on.
     pub(super) cached: OnceLock<CachedObject>,
 }
 
-impl Source {
-    /// Checks that an answer is about the same object: `If-Match` is a header that servers may overlook.
+impl OpenedObject {
+    /// Checks that an answer is about the content that was opened: some servers ignore the header `If-Match`.
     fn check(&self, meta: &Meta) -> Result<(), RequestFailure> {
         if meta.size != self.size {
             return Err(RequestFailure::replaced(&format!("it has {} bytes instead of {}", meta.size, self.size)));
@@ -68,27 +68,27 @@ impl Source {
         }
     }
 
-    /// The ETag for `If-Match`, which a weak one never matches.
+    /// Returns the ETag for the header `If-Match`; none for a weak ETag, which never matches.
     fn if_match(&self) -> Option<String> {
         self.etag.clone().filter(|etag| !etag.starts_with("W/"))
     }
 }
 
-/// An ETag without what differs between a listing and an answer: a proxy's mark of weakness, and quotes.
+/// Returns an ETag without a proxy's mark of weakness and without quotes, in which listings and answers differ.
 fn bare(etag: &str) -> &str {
     etag.trim_start_matches("W/").trim_matches('"')
 }
 
-/// The time of an object in seconds since 1970; listings have parts of seconds, answers have none.
+/// Returns the time of an object in whole seconds since 1970: listings have parts of seconds, and answers have none.
 pub(super) fn modified(meta: &Meta) -> Option<u64> {
     u64::try_from(meta.last_modified.timestamp()).ok().filter(|seconds| *seconds > 0)
 }
 
-/// Retries so far, and the pauses before them.
+/// Counts the retries of a request, and pauses before each.
 pub(super) struct Retries<'a> {
     requests: &'a Requests,
     pub(super) made: u32,
-    /// Since the last progress.
+    /// Those since the request last made progress.
     recent: u32,
 }
 
@@ -97,7 +97,10 @@ impl<'a> Retries<'a> {
         Retries { requests, made: 0, recent: 0 }
     }
 
-    /// Pauses before another request, or returns the error if there is to be none.
+    /// Pauses before the next attempt.
+    ///
+    /// # Errors
+    /// The failure, if there is no other attempt.
     pub(super) async fn again(&mut self, failure: RequestFailure, range: Option<Range<u64>>) -> io::Result<()> {
         let most = match failure.again {
             Retry::Never => 0,
@@ -116,7 +119,8 @@ impl<'a> Retries<'a> {
     }
 }
 
-/// The pause before a retry: doubled each time up to 10 s, and spread so that many readers do not come back at once.
+/// Returns the pause before a retry: doubled each time up to 10 s, and random in its upper half, so that many readers do not
+/// come back at the same moment.
 fn pause(retry: u32) -> Duration {
     let longest = Duration::from_millis(100).saturating_mul(1 << retry.min(10)).min(Duration::from_secs(10));
     let spread = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |now| now.subsec_nanos() % 1000);
@@ -128,7 +132,12 @@ impl Requests {
     ///
     /// # Errors
     /// One that names the bytes that are missing and what to set.
-    pub(super) async fn read(&self, source: &Source, range: Range<u64>, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+    pub(super) async fn read(
+        &self,
+        source: &OpenedObject,
+        range: Range<u64>,
+        mut take: impl FnMut(&[u8]),
+    ) -> io::Result<()> {
         let mut retries = Retries::new(self);
         let mut at = range.start;
         let mut progress = at;
@@ -139,7 +148,7 @@ impl Requests {
                 take(bytes);
             };
             let Err(mut failure) = self.read_once(source, next, &mut counted).await else { continue };
-            // The server has described this object, so its name resolved then, and will again, and there were credentials.
+            // The server described this object when it was opened, so its name and the credentials work, and will again.
             let known = matches!(failure.kind, io::ErrorKind::HostUnreachable | io::ErrorKind::PermissionDenied);
             if failure.again == Retry::Few && known {
                 failure.again = Retry::Yes;
@@ -154,7 +163,7 @@ impl Requests {
 
     async fn read_once(
         &self,
-        source: &Source,
+        source: &OpenedObject,
         range: Range<u64>,
         take: &mut impl FnMut(&[u8]),
     ) -> Result<(), RequestFailure> {
@@ -189,7 +198,7 @@ impl Requests {
         }
     }
 
-    /// Takes the body of an answer, part by part.
+    /// Gives the body of an answer to `take`, part by part.
     async fn body<S>(
         &self,
         mut stream: S,
@@ -209,7 +218,7 @@ impl Requests {
         Ok(())
     }
 
-    /// The store's description of an object. Web servers that refuse to tell are asked for a byte of it.
+    /// Returns the store's description of an object. A web server that refuses `HEAD` is asked for the object's first byte.
     pub(super) async fn head(&self, store: &Store, key: &Path, web: bool) -> io::Result<Meta> {
         let mut retries = Retries::new(self);
         loop {
@@ -234,7 +243,7 @@ impl Requests {
         get(store, key, byte).await.map(|answer| answer.meta).map_err(|_| failure)
     }
 
-    /// A whole object of at most `limit` bytes; `None` if there is none.
+    /// Reads a whole object of at most `limit` bytes; `None` if there is none.
     pub(super) async fn whole(&self, store: &Store, key: &Path, limit: u64) -> io::Result<Option<(Vec<u8>, Meta)>> {
         let mut retries = Retries::new(self);
         loop {
@@ -256,7 +265,7 @@ impl Requests {
         if meta.size > limit {
             return Err(too_large());
         }
-        // Its size is what the server says: memory is for what comes.
+        // The server claims the size, so memory is taken for the bytes that come.
         let mut bytes = Vec::new();
         self.body(answer.into_stream(), store, |part| {
             if (bytes.len() + part.len()) as u64 > limit {
@@ -281,13 +290,13 @@ impl Requests {
     }
 }
 
-/// A request whose answer describes an object or has its bytes.
+/// Marks a request whose answer describes an object or has its bytes.
 fn of_object(mut options: GetOptions) -> GetOptions {
     options.extensions.insert(OfObject);
     options
 }
 
-/// Asks for an object, and awaits the beginning of the answer.
+/// Requests an object, and waits for the head of the answer.
 async fn get(store: &Store, key: &Path, options: GetOptions) -> Result<GetResult, RequestFailure> {
     store.ask(store.api.get_opts(key, of_object(options))).await
 }

@@ -1,5 +1,5 @@
-//! The thread on which all asynchronous code runs: one for each connection. Workers give it futures and block until the
-//! result is there.
+//! The network thread: each connection has one, which runs all its asynchronous code. Workers give it futures, and wait for
+//! the results.
 
 use super::network_error::NetworkError;
 use crossbeam_channel::{Receiver, bounded};
@@ -11,11 +11,11 @@ use tokio::sync::oneshot;
 /// The name of the thread.
 const NAME: &str = "gpufeed-net";
 
-/// A thread with an executor; it ends, with all that it has under way, when this is dropped.
+/// A thread with an executor. When this is dropped, the thread ends, with everything that it has under way.
 #[derive(Debug)]
 pub(super) struct Runtime {
     handle: Handle,
-    /// The process whose thread it is: one that was forked has none.
+    /// The process that started the thread. The child of a fork does not have it.
     process: u32,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -25,24 +25,24 @@ impl Runtime {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The system's, if there can be no other thread.
+    /// The system's, if it can start no thread.
     pub(super) fn start() -> io::Result<Runtime> {
-        // Blocking work is names that are resolved and, on its way to a worker, what the cache on disk holds.
+        // Threads for blocking work: resolving names, and reading the cache on disk.
         let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(4).build()?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name(NAME.to_owned()).spawn(move || {
             let _ = runtime.block_on(stopped);
-            // A name that is being resolved cannot be stopped; waiting for it would hang the program's end.
+            // Resolving a name cannot be stopped, and waiting for it would delay the program's end.
             runtime.shutdown_background();
         })?;
         Ok(Runtime { handle, process: std::process::id(), stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Runs a future, and blocks until it is done. Never called on the thread itself.
+    /// Runs a future, and waits until it is done. Must not be called on the network thread.
     ///
     /// # Errors
-    /// The future's; one if the thread has gone, or belongs to the process that this one was forked from.
+    /// The future's; another where the thread has ended, or this process is the child of a fork.
     pub(super) fn run<T: Send + 'static>(
         &self,
         future: impl Future<Output = io::Result<T>> + Send + 'static,
@@ -55,7 +55,7 @@ impl Runtime {
         self.spawn(future).recv().unwrap_or_else(|_| Err(ended()))
     }
 
-    /// Starts a future, and returns where its result comes.
+    /// Starts a future. Its result comes through the channel.
     pub(super) fn spawn<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Receiver<T> {
         let (result, receiver) = bounded(1);
         self.handle.spawn(async move {
@@ -64,13 +64,14 @@ impl Runtime {
         receiver
     }
 
-    /// The executor, for tasks that start others.
+    /// Returns the executor, for tasks that start other tasks.
     pub(super) fn handle(&self) -> &Handle {
         &self.handle
     }
 }
 
-/// The error where the thread has ended before a request has: it panicked, or this is another process.
+/// Returns the error of a request that outlived the network thread: the thread panicked, or this process is the child of a
+/// fork.
 pub(super) fn gone() -> io::Error {
     let reason =
         "the thread of the network has ended; a data set that was opened before a fork cannot be read after it";

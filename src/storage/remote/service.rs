@@ -2,8 +2,8 @@
 //! as `redirect.rs` allows, and takes no more memory and time than an answer of its kind may. What fails is noted here by
 //! its status and kind (`seen.rs`), as the stores' library passes on texts alone.
 //!
-//! The stores' library reads the bodies of all answers but an object's as a whole, into memory of the length that a server
-//! claims. So they are read here, as they come and up to a bound, and the library gets bytes of a known length.
+//! The stores' library reads every body but an object's into memory of the length that the server claims. So those bodies
+//! are read here as they come, up to a bound, and the library gets bytes of a known length.
 
 use super::client::{Reach, allows_http, client};
 use super::counters::{Counters, count};
@@ -28,21 +28,22 @@ use std::time::Duration;
 use tokio::time::timeout;
 use url::Url;
 
-/// Bytes of the body of an answer that says why there is none.
+/// The most bytes that are read of the body of an error.
 const ERROR: usize = 64 << 10;
-/// Bytes of any other body but an object's. The longest pages of listings, Azure's with 5000 long keys, have half of that.
+/// The most bytes of any other body but an object's. The longest pages of listings, Azure's with 5000 long keys, have half
+/// of that.
 const PAGE: usize = 64 << 20;
 
 tokio::task_local! {
-    /// The bytes of the object that the task's requests make of parts that the store has.
+    /// The bytes of the object that the store makes of its parts at the task's request.
     pub(super) static COMPLETED: u64;
 }
 
-/// Marks a request whose answer describes an object, or has its bytes: these are not read here.
+/// Marks a request whose answer describes an object or has its bytes, which are not read here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OfObject;
 
-/// Makes clients whose requests are counted.
+/// Makes clients whose requests pass through this service.
 #[derive(Clone)]
 pub(super) struct Connector {
     counters: Arc<Counters>,
@@ -54,7 +55,7 @@ pub(super) struct Connector {
 }
 
 impl Connector {
-    /// `base` is an address on the web, whose credentials go into each request, or any other address.
+    /// `base` is the store's address. The credentials of an address on the web go into each request.
     pub(super) fn new(base: &Url, settings: Settings, certificates: Vec<Certificate>, counters: Arc<Counters>) -> Self {
         let provider = Provider::of(base);
         let web = provider == Provider::Web;
@@ -89,7 +90,7 @@ impl HttpConnector for Connector {
 #[derive(Debug)]
 struct Bounded {
     first: HttpClient,
-    /// The client of requests that were sent on to another server.
+    /// The client for redirects to another server.
     elsewhere: OnceLock<HttpClient>,
     /// Requests may go out without encryption.
     allows_http: bool,
@@ -130,8 +131,8 @@ impl HttpService for Bounded {
             if reads {
                 return self.whole(answer, Pace::new(&self.connector.settings)).await;
             }
-            // A store that makes an object of its parts sends a space now and then until it is there: the answer has a
-            // time limit, and no least rate.
+            // While a store makes an object of its parts, it sends a space now and then. So this answer has a time limit and
+            // no least rate.
             let late = |_| failed(RequestFailure::timed_out(limit.as_secs_f64(), "no end of the answer came"));
             timeout(limit, self.whole(answer, Pace::of_any_rate(limit))).await.map_err(late)?
         })
@@ -139,7 +140,7 @@ impl HttpService for Bounded {
 }
 
 impl Bounded {
-    /// Makes a request, and again where the server sends it on to.
+    /// Makes a request, and follows its redirects.
     async fn follow(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let address = |request: &HttpRequest| Url::parse(&request.uri().to_string());
         let first = address(&request).map_err(|_| unusable("the address of a request is none"))?;
@@ -152,7 +153,7 @@ impl Bounded {
                 return Ok(answer);
             }
             let from = passed.last().unwrap_or(&first);
-            // Servers write other characters than ASCII as they are.
+            // Some servers do not encode other characters than ASCII.
             let location = std::str::from_utf8(location.as_bytes()).ok();
             let target = redirect::target(from, location).map_err(failed)?;
             if passed.contains(&target) {
@@ -170,7 +171,7 @@ impl Bounded {
         }
     }
 
-    /// Makes one request, and waits for the beginning of its answer.
+    /// Makes one request, and waits for the head of its answer.
     async fn answer(&self, request: HttpRequest, elsewhere: bool) -> Result<HttpResponse, HttpError> {
         if request.uri().scheme_str() == Some("http") && !self.allows_http {
             return Err(failed(RequestFailure::unencrypted(self.connector.provider)));
@@ -182,8 +183,8 @@ impl Bounded {
         timeout(limit, client.execute(request)).await.map_err(late)?
     }
 
-    /// The time in which an answer has to begin, and one to a request that writes has to end. A store says nothing while it
-    /// is written to: it has a second for each MB besides.
+    /// Returns the time in which an answer has to begin, and in which the answer to a request that writes has to end, too. A
+    /// store sends nothing while it is written to, so such a request has a second more for each MB.
     fn limit(&self, request: &HttpRequest) -> Duration {
         let completed = COMPLETED.try_with(|bytes| *bytes).unwrap_or(0);
         let written = request.body().content_length() as u64 + completed;
@@ -212,14 +213,14 @@ impl Bounded {
             }
         };
         let _ = timeout(self.connector.settings.timeout, read).await;
-        // The library takes no others.
+        // The library takes UTF-8 alone.
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let answer = HttpResponse::from_parts(head, HttpResponseBody::from(text.clone()));
         seen::refused(&answer, &text);
         answer
     }
 
-    /// An answer with its whole body: a page of a listing, what a store says of an upload, credentials.
+    /// Reads the whole body of an answer: a page of a listing, a store's answer to an upload, credentials.
     async fn whole(&self, answer: HttpResponse, mut pace: Pace) -> Result<HttpResponse, HttpError> {
         let (head, body) = answer.into_parts();
         let mut bytes = Vec::new();
@@ -237,7 +238,7 @@ impl Bounded {
     }
 }
 
-/// An error that `failure.rs` finds again under those of the library.
+/// Hands a failure through the stores' library, below whose errors `failure.rs` finds it again.
 fn failed(failure: RequestFailure) -> HttpError {
     HttpError::new(HttpErrorKind::Unknown, failure)
 }

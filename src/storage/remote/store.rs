@@ -1,4 +1,4 @@
-//! An address becomes a store.
+//! Connects to the store that an address names.
 
 use super::address::{ObjectAddress, hide, secrets};
 use super::counters::Counters;
@@ -37,12 +37,12 @@ const ENDPOINTS: [&str; 6] = [
 /// A store: a bucket, a container, or a web server.
 pub(super) struct Store {
     pub(super) api: Box<dyn ObjectStore>,
-    /// Writes objects in parts; web servers have none.
+    /// Writes objects in parts, which web servers do not take.
     pub(super) parts: Option<Box<dyn MultipartStore>>,
     /// Lists objects page by page; web servers have no listing.
     pub(super) pages: Option<Box<dyn PaginatedListStore>>,
     pub(super) provider: Provider,
-    /// No text that is shown may hold these.
+    /// What no shown text may contain.
     pub(super) secrets: Vec<String>,
 }
 
@@ -95,7 +95,7 @@ impl Store {
     }
 }
 
-/// Connects to the store of an address. Nothing is sent yet.
+/// Makes the store of an address. Sends nothing yet.
 ///
 /// # Errors
 /// An argument error if the settings of the store cannot work, or the file of certificates cannot be read.
@@ -109,7 +109,8 @@ pub(super) fn connect(
     let mut base = address.base.clone();
     let provider = Provider::of(&base);
     let client = client_options(settings, base.scheme() == "http");
-    // Requests are made again by `request.rs`, which counts them, goes on in mid-body and asks for fresh credentials.
+    // The library makes no request again: `request.rs` does, which counts retries, goes on in the middle of a body and asks
+    // for new credentials.
     let retry = RetryConfig { max_retries: 0, retry_timeout: Duration::ZERO, ..RetryConfig::default() };
     let connector = Connector::new(&base, settings.clone(), certificates(settings)?, counters);
     let variables = usable(variables(options, provider), provider)
@@ -156,17 +157,17 @@ pub(super) fn connect(
     Ok(Store { api, parts, pages, provider, secrets })
 }
 
-/// The settings of a store: those of the options, else the variables of the environment, else those of Amazon's files,
-/// where the keys are taken from one place together.
+/// Returns the settings of a store: those of the options, else those of the environment, else those of Amazon's files. Amazon's
+/// keys come together from one of these.
 fn variables(options: &RemoteOptions, provider: Provider) -> Vec<(String, String)> {
     let ours = |name: &str| ["AWS_", "GOOGLE_", "AZURE_"].iter().any(|prefix| name.starts_with(prefix));
     let texts = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let mut found: Vec<_> = std::env::vars_os().filter_map(texts).filter(|(name, _)| ours(name)).collect();
-    // Where a setting has two names, the later one counts, and the environment has no order.
+    // A setting may have two names, of which the later one counts: so the order has to be the same each time.
     found.sort();
     found.retain(|(name, _)| !options.store.contains_key(name));
     if ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].iter().any(|name| options.store.contains_key(*name)) {
-        // A session belongs to its key.
+        // The environment's session token belongs to the environment's key.
         found.retain(|(name, _)| !["AWS_SESSION_TOKEN", "AWS_TOKEN"].contains(&&**name));
     }
     found.extend(options.store.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -189,7 +190,7 @@ fn variables(options: &RemoteOptions, provider: Provider) -> Vec<(String, String
     found
 }
 
-/// Trims the settings of a store, and leaves out empty ones. The store's library panics on those that are refused here.
+/// Trims the settings of a store, and leaves out empty ones. Refuses those on which the store's library panics.
 ///
 /// # Errors
 /// One that names the variable and shows no value: it may be a secret.
@@ -214,7 +215,7 @@ fn usable(variables: Vec<(String, String)>, provider: Provider) -> std::result::
 }
 
 fn client_options(settings: &Settings, plain: bool) -> ClientOptions {
-    // The pace of a body is what `pace.rs` measures; a bound of the whole body would cut large ones.
+    // `pace.rs` bounds the time of a body; a time limit for the whole body would cut large ones.
     ClientOptions::new()
         .with_timeout_disabled()
         .with_connect_timeout(settings.timeout.min(Duration::from_secs(10)))

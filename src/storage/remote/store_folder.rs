@@ -6,10 +6,10 @@ use crate::error::{Error, ErrorKind, Result};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The largest object that is read whole: the listing of a plan.
+/// The most bytes of an object that is read as a whole: the plan of a pack lists every sample.
 const LARGEST: u64 = 4 << 30;
 
-/// A folder of a store: the objects whose keys begin with its own and a slash. Each object is there entirely or not at
+/// A folder of a store: the objects whose keys begin with the folder's key and a slash. Each object is there whole or not at
 /// all.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreFolder {
@@ -19,7 +19,7 @@ pub(crate) struct StoreFolder {
 }
 
 impl StoreFolder {
-    /// Connects to the store of an address. Nothing is sent yet.
+    /// Opens the folder at an address. Sends nothing yet.
     ///
     /// # Errors
     /// An argument error for an address that is none, or of a web server.
@@ -53,7 +53,7 @@ impl StoreFolder {
         format!("{}/{name}", self.address.with_credentials())
     }
 
-    /// Lists the objects of the folder, those of folders in it too: the names below it, and the bytes.
+    /// Lists the objects of the folder and of folders in it: their names below the folder, and their bytes.
     ///
     /// # Errors
     /// An I/O error with the address.

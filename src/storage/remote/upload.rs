@@ -17,21 +17,20 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The least bytes of a part. A smaller file is written by one request.
+/// The least bytes of a part. A file of no more bytes is written by one request.
 const PART: u64 = 16 << 20;
-/// S3 takes no more parts of an object.
+/// The most parts of an object that S3 takes.
 const MOST_PARTS: u64 = 10_000;
-/// Parts that are under way, each of them in memory.
+/// The most parts under way. Each of them is in memory.
 const AT_ONCE: usize = 4;
 
-/// Returns the bytes of the parts of an object. All but the last have the same length, as some stores ask.
+/// Returns the bytes of each part of an object but the last one: some stores want parts of the same length.
 fn part_bytes(length: u64) -> u64 {
     length.div_ceil(MOST_PARTS).next_multiple_of(1 << 20).max(PART)
 }
 
 impl Remote {
-    /// Writes a file as an object, which is there entirely or not at all. A large one goes in parts, of which four are
-    /// in memory.
+    /// Writes a file as an object, whole or not at all. A large file goes in parts, of which four are in memory.
     ///
     /// # Errors
     /// An I/O error with the file, or with the address.
@@ -58,7 +57,7 @@ impl Remote {
             self.0.runtime.run(async move { upload.complete(parts, length).await })
         });
         if sent.is_err() {
-            // Without it a store would keep the parts for ever. The first error says more than one of this request.
+            // Else the store would keep the parts for ever. An error of this request says less than the first one.
             let _ = self.run(address, async move { upload.abort().await });
         }
         sent.map_err(|source| Error::io(address, source))
@@ -91,7 +90,7 @@ impl Remote {
             let upload = upload.clone();
             under_way.push_back(self.0.runtime.spawn(async move { upload.put_part(number, bytes.into()).await }));
         }
-        // A part that came after the end of the upload would stay in the store.
+        // All parts have to end first: one that came after the upload was aborted would stay in the store.
         for part in under_way {
             match received(part) {
                 Ok(part) => parts.push(part),
@@ -148,7 +147,7 @@ impl Upload {
                 Ok(_) => return Ok(()),
                 Err(failure) => failure,
             };
-            // The upload is gone if the store has completed it and its answer was lost.
+            // Where the store has completed the upload and its answer was lost, it says that there is no such upload.
             if retries.made > 0
                 && failure.kind == io::ErrorKind::NotFound
                 && self.requests.head(&self.store, &self.key, false).await.is_ok_and(|meta| meta.size == length)
@@ -171,13 +170,13 @@ impl Upload {
     }
 }
 
-/// Returns the part of a store that writes objects in parts.
+/// Returns the API by which a store takes objects in parts.
 fn parts_of(store: &Store) -> io::Result<&dyn MultipartStore> {
     store.parts.as_deref().ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "a web server takes no parts"))
 }
 
 impl Requests {
-    /// Writes a whole object: it is there entirely or not at all.
+    /// Writes an object whole or not at all.
     pub(super) async fn put(&self, store: &Store, key: &Key, bytes: bytes::Bytes) -> io::Result<()> {
         let mut retries = Retries::new(self);
         loop {

@@ -1,17 +1,17 @@
-//! A block of the table, and its rank among those that may leave memory.
+//! A block that the table has, and the order in which blocks leave memory.
 
 use super::{BlockKey, PASSED, block_bytes};
-use crate::storage::remote::request::Source;
+use crate::storage::remote::request::OpenedObject;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A block that is expected, under way or in memory.
 pub(super) struct KnownBlock {
-    pub(super) source: Arc<Source>,
+    pub(super) source: Arc<OpenedObject>,
     pub(super) state: BlockState,
-    /// Expected reads that were not made yet.
+    /// Announced reads that were not made yet.
     pub(super) expected: u32,
-    /// The numbers of the first and last of them, as they were expected.
+    /// The numbers of the first and the last of them in the order in which reads were announced.
     pub(super) first: u64,
     pub(super) last: u64,
     /// When it was last read.
@@ -27,20 +27,20 @@ pub(super) enum BlockState {
 /// The order in which blocks leave memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// No read is expected. The least recently used leaves first; among those that were never read, the one that was
-    /// expected first.
+    /// No read is to come. The least recently used block leaves first; of blocks that nobody read, the one that was
+    /// announced first.
     Read { used: u64, last: u64 },
-    /// Reads are expected, the last of which has this number.
+    /// Reads are to come, and the last of them has this number.
     Expected { last: u64 },
 }
 
 impl KnownBlock {
-    /// A block of which nothing is known.
-    pub(super) fn new(source: &Arc<Source>) -> Self {
+    /// Makes a block that nobody has announced or read.
+    pub(super) fn new(source: &Arc<OpenedObject>) -> Self {
         KnownBlock { source: source.clone(), state: BlockState::Queued, expected: 0, first: 0, last: 0, used: 0 }
     }
 
-    /// Returns true if reads of this block are still to come, where the workers have come to the expected read `passed`.
+    /// Returns true if reads of this block are still to come. `passed` is the latest announced read that a worker has made.
     pub(super) fn reads_ahead(&self, passed: u64) -> bool {
         self.expected > 0 && self.last + PASSED >= passed
     }
@@ -61,8 +61,8 @@ impl KnownBlock {
     }
 }
 
-/// The blocks in memory, by their ranks: finding the one that leaves next takes no walk over the table, which also has
-/// all that are expected.
+/// The blocks in memory, sorted by their ranks, so that the one that leaves next is found without a walk over the table,
+/// which has all expected blocks, too.
 #[derive(Default)]
 pub(super) struct Ranked(BTreeSet<(Rank, BlockKey)>);
 
@@ -87,7 +87,7 @@ impl Ranked {
         }
     }
 
-    /// The block that leaves next: one of which no read is to come.
+    /// Returns the block that leaves next; `None` if reads of all blocks are to come.
     pub(super) fn leaving(&self, passed: u64) -> Option<BlockKey> {
         let (rank, key) = *self.0.first()?;
         match rank {
@@ -96,7 +96,7 @@ impl Ranked {
         }
     }
 
-    /// All blocks in memory.
+    /// Returns all blocks in memory.
     pub(super) fn keys(&self) -> impl Iterator<Item = BlockKey> {
         self.0.iter().map(|(_, key)| *key)
     }

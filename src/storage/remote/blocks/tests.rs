@@ -10,7 +10,7 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 
 /// An object of this many blocks, and half of one.
-fn object(number: u64, blocks: u64) -> Arc<Source> {
+fn object(number: u64, blocks: u64) -> Arc<OpenedObject> {
     let store = Arc::new(Store {
         api: Box::new(InMemory::new()),
         parts: None,
@@ -20,7 +20,17 @@ fn object(number: u64, blocks: u64) -> Arc<Source> {
     });
     let size = blocks * BLOCK + BLOCK / 2;
     let (key, cached) = (Path::default(), std::sync::OnceLock::new());
-    Arc::new(Source { number, address: String::new(), query: 0, store, key, size, etag: None, modified: None, cached })
+    Arc::new(OpenedObject {
+        number,
+        address: String::new(),
+        query: 0,
+        store,
+        key,
+        size,
+        etag: None,
+        modified: None,
+        cached,
+    })
 }
 
 /// A table with room for this many blocks.
@@ -34,7 +44,7 @@ fn started(table: &mut BlockTable) -> Vec<Range<u64>> {
 }
 
 /// Lets the blocks of a request come.
-fn come(table: &mut BlockTable, source: &Arc<Source>, blocks: Range<u64>) {
+fn come(table: &mut BlockTable, source: &Arc<OpenedObject>, blocks: Range<u64>) {
     for block in blocks {
         let bytes = table.buffer(1);
         table.arrived(BlockKey { object: source.number, block }, Arc::new(bytes));
@@ -43,7 +53,7 @@ fn come(table: &mut BlockTable, source: &Arc<Source>, blocks: Range<u64>) {
 }
 
 /// Reads a block; `None` if it is there.
-fn read(table: &mut BlockTable, source: &Arc<Source>, block: u64) -> Option<Receiver<Arrival>> {
+fn read(table: &mut BlockTable, source: &Arc<OpenedObject>, block: u64) -> Option<Receiver<Arrival>> {
     let (sender, receiver) = bounded(1);
     match table.want(source, block, || sender) {
         Found::Ready(..) => None,

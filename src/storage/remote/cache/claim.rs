@@ -1,4 +1,4 @@
-//! Claims: which process fetches a block.
+//! Claims: a process that fetches a block has a claim on it, so that no other process fetches it at the same time.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use bytes::Bytes;
 use super::locks::{self, Held};
 use super::{Lookup, Object, data, table};
 
-/// The right to fetch a block. It ends when this is dropped, or the process ends: the next that looks the block up then
+/// The right to fetch a block. It ends when this is dropped or the process ends; then the next process that looks the block up
 /// fetches it.
 #[derive(Debug)]
 pub(crate) struct Claim {
     pub(super) object: Arc<Object>,
     pub(super) block: u64,
     path: PathBuf,
-    /// `None` once the claim was left.
+    /// `None` once the claim has ended.
     held: Option<Held>,
 }
 
 impl Claim {
-    /// Hands the block to the writer's thread, which puts it on the disk. Does not wait: where blocks come faster than
-    /// the disk takes them, and [`QUEUED`](super::writer::QUEUED) bytes are on their way, this one is left out.
+    /// Hands the block to the writer's thread. Does not wait: a block is left out where
+    /// [`QUEUED`](super::writer::QUEUED) bytes wait to be written already, as blocks come faster than the disk takes them.
     pub(crate) fn insert(self, bytes: Bytes) {
         let queue = self.object.queue.clone();
         queue.push(self, bytes);
     }
 
-    /// Ends the claim on a block that is there: nobody needs the claim's file any more. A process that waits for its
+    /// Ends the claim on a block that is in the table now, and removes the claim's file. A process that waits for the file's
     /// lock gets it, and finds the block in the table.
     pub(super) fn done(mut self) {
         let _ = std::fs::remove_file(&self.path);

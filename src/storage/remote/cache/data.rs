@@ -13,12 +13,12 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::{Object, table};
 use crate::storage::local::read_at;
 
-/// Bytes of a leaf: small against a photograph, of which at most two are read in vain.
+/// Bytes of a leaf. A read takes up to two leaves more than it needs, which is little beside a photograph.
 pub(super) const LEAF: u64 = 16 << 10;
 /// Bytes that are hashed and then written while a core's cache has them. In one write of 8 MiB a block took twice the CPU time
 /// (`benches/LOG.md`, data from a web server).
 const PART: usize = 16 * LEAF as usize;
-/// The time of last use is written no more often than that.
+/// The least time between two writes of an object's time of last use.
 const TOUCH: Duration = Duration::from_millis(100);
 
 /// Result of reading a block.
@@ -68,7 +68,7 @@ pub(super) fn read(object: &Object, block: u64, hash: u64, start: u64, buffer: &
         return false;
     }
     let leaves = Leaves { file: &file, begin: object.block * block, length, hashes: &hashes };
-    // Leaves of which every byte is wanted are read into their place, without a copy.
+    // Leaves of which every byte is wanted are read straight into `buffer`.
     let first = start.next_multiple_of(LEAF).min(end);
     let last = if end == length { end } else { (end / LEAF * LEAF).max(first) };
     let (head, rest) = buffer.split_at_mut((first - start) as usize);
@@ -112,7 +112,7 @@ impl Leaves<'_> {
     }
 }
 
-/// Makes now the time of last use. Where that is not allowed, an object counts as used when it was last written.
+/// Sets an object's time of last use to now. Where that is not allowed, it stays the time of the last write.
 fn touch(file: &File) {
     let now = SystemTime::now();
     let recent = |used: SystemTime| now.duration_since(used).is_ok_and(|time| time < TOUCH);

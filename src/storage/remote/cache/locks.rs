@@ -1,7 +1,7 @@
-//! The locks of the cache's folder, which the system frees when a process ends.
+//! The file locks of the cache's folder. The system frees a process's locks when it ends.
 //!
-//! Objects share 64 lock files, which are never deleted: a lock is then the same for every process, however often an
-//! object is evicted and fetched again.
+//! Objects share 64 lock files, called stripes, which are never deleted: so all processes lock the same file, however often
+//! an object is evicted and fetched again.
 
 use std::fs::{File, OpenOptions, TryLockError, create_dir_all};
 use std::io;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const STRIPES: u128 = 64;
 /// The time between two attempts to take a lock.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Longest wait of the writer's thread. Locks are held for a copy, or while files are deleted.
+/// The longest wait of the writer's thread. A lock is held while a block is copied or files are deleted.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The lock files of a cache.
@@ -24,21 +24,21 @@ pub(super) struct Locks(PathBuf);
 pub(super) struct Held(File);
 
 impl Drop for Held {
-    /// Closing would not free it while a process that was forked from this one has the file open.
+    /// Unlocks, as closing the file does not where the child of a fork has it open.
     fn drop(&mut self) {
         let _ = self.0.unlock();
     }
 }
 
-/// The answer to a thread that wants to read an object.
+/// Whether a thread may read an object.
 #[derive(Debug)]
 pub(super) enum Read {
-    /// It stays while this lives.
-    Held {
-        _lock: Held,
-    },
-    /// The folder has no locks, or cannot be written to: hashes alone decide.
+    /// It may, and the object is not evicted while this lives.
+    Held { _lock: Held },
+    /// It may, without a lock: the file system has none, or the folder cannot be written to. The hashes tell whether the bytes
+    /// are right.
     Unlocked,
+    /// It may not: another process evicts objects of this stripe.
     Evicting,
 }
 
@@ -85,7 +85,7 @@ impl Locks {
         wait(&self.0.join("room"), File::try_lock)
     }
 
-    /// Takes the lock for evicting an object, unless a process uses one of its stripe.
+    /// Takes the lock for evicting an object, unless a process uses an object of the same stripe.
     pub(super) fn evict(&self, key: u128) -> Option<Held> {
         try_exclusive(&self.stripe(key)).ok().flatten()
     }

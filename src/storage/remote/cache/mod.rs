@@ -45,11 +45,12 @@ use locks::Locks;
 use room::Room;
 use writer::Writer;
 
-/// Bytes of the largest object that is kept: a table of its blocks takes 8 bytes for each, and a server may claim any size.
+/// The most bytes of an object that is cached. A server may claim any size, and the table of an object takes 8 bytes for each
+/// block.
 pub(crate) const LARGEST: u64 = 4 << 40;
-/// Longest wait for a block that another process fetches: longer than a request may take.
+/// The longest wait for a block that another process fetches: longer than a request takes.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// How long nothing is written after a write that failed.
+/// How long nothing is written after a failed write.
 const PAUSE: Duration = Duration::from_secs(30);
 /// The pause after a block for which there was no room.
 const PAUSE_WITHOUT_ROOM: Duration = Duration::from_secs(2);
@@ -101,7 +102,7 @@ struct Shared {
     counters: CacheCounters,
     warned: AtomicBool,
     opened: Instant,
-    /// Nothing is written until then: milliseconds after `opened`.
+    /// When writing begins again, in milliseconds after `opened`.
     paused_until: AtomicU64,
     patience: Duration,
 }
@@ -128,7 +129,7 @@ impl BlockCache {
         BlockCache { writer: Writer::start(Arc::clone(&shared)), shared }
     }
 
-    /// Returns the object with this identity, of which there may be no block yet. Costs nothing until it is read.
+    /// Returns the object with this identity, of which the cache may have no block. Reads nothing yet.
     pub(crate) fn object(&self, identity: &Identity<'_>) -> CachedObject {
         let key = identity.key(self.shared.block);
         let blocks = identity.size.div_ceil(self.shared.block);
@@ -212,8 +213,8 @@ struct Object {
     key: u128,
     size: u64,
     block: u64,
-    /// The table as this process last saw it: a block's hash, or [`table::ABSENT`]. It may be out of date in both
-    /// directions, and costs time then.
+    /// The table as this process last read it: a block's hash, or [`table::ABSENT`]. Where it is out of date, a read takes
+    /// longer, and finds the same bytes.
     known: Box<[AtomicU64]>,
     shared: Arc<Shared>,
     queue: writer::Queue,

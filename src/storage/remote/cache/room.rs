@@ -1,7 +1,7 @@
 //! The bound of the cache: how many bytes its folder has, and which objects are evicted to make room.
 //!
-//! A file has the sum of what all processes have reserved. Where that exceeds the bound, the folder is counted again, which
-//! also corrects what processes that were killed had reserved and not used.
+//! A file holds the sum of the bytes that all processes have reserved. Where the sum would exceed the bound, the files of the
+//! folder are counted instead: killed processes may have reserved bytes that they never wrote.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,9 +13,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::locks::Locks;
 use crate::storage::local::read_at;
 
-/// An eviction frees one part in so many of the bound, so that the next blocks need none.
+/// An eviction frees this fraction of the bound besides, so that the next blocks need no eviction: one part in 32.
 const SPARE: u64 = 32;
-/// Names of objects that are being deleted begin with this.
+/// The beginning of the names of objects that are being deleted.
 const EVICTED: &str = ".evicted-";
 
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Room {
             let file = OpenOptions::new().read(true).write(true).open(&self.sum)?;
             read(&file).map_or(Ok(()), |sum| write(&file, sum.saturating_sub(bytes)))
         };
-        // The sum is too high then, until the folder is counted.
+        // Where that fails, the sum is too high until the folder is counted.
         let _ = give_back();
     }
 

@@ -1,4 +1,4 @@
-//! The thread that puts blocks on the disk, one at a time: what a process has written beyond the bound is one block.
+//! The thread that writes blocks to the disk, one at a time, so that a process exceeds the cache's bound by at most one block.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::{Claim, PAUSE_WITHOUT_ROOM, Shared, data, table};
 
-/// Most bytes that wait for the disk.
+/// The most bytes that wait to be written.
 pub(super) const QUEUED: u64 = 64 << 20;
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ enum Message {
     Stop,
 }
 
-/// The way to the writer's thread.
+/// Hands blocks to the writer's thread.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     sender: Sender<Message>,
@@ -34,7 +34,7 @@ impl Queue {
         let length = bytes.len() as u64;
         let before = self.bytes.fetch_add(length, Relaxed);
         let left_out = claim.object.shared.clone();
-        // One block always finds a place, however large.
+        // An empty queue takes a block of any size.
         if (before > 0 && before + length > QUEUED) || self.sender.send(Message::Insert(claim, bytes)).is_err() {
             self.bytes.fetch_sub(length, Relaxed);
             left_out.counters.left_out.fetch_add(1, Relaxed);
@@ -50,7 +50,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Without a thread nothing is inserted; a warning says so.
+    /// Starts the thread. Where the system can start none, nothing is inserted, and a warning says so.
     pub(super) fn start(shared: Arc<Shared>) -> Writer {
         let (sender, receiver) = unbounded();
         let queue = Queue { sender, bytes: Arc::default() };
@@ -76,7 +76,7 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// Writes what is queued.
+    /// Waits until the queue is written.
     fn drop(&mut self) {
         let _ = self.queue.sender.send(Message::Stop);
         if let Some(thread) = self.thread.take() {
@@ -115,7 +115,7 @@ fn run(shared: &Shared, receiver: &Receiver<Message>, queued: &AtomicU64) {
     }
 }
 
-/// Puts a block on the disk, then into the table. Returns false if there is no room for it.
+/// Writes a block to the disk, then its hash to the table. Returns false if there is no room for it.
 fn insert(shared: &Shared, claim: &Claim, bytes: &[u8]) -> io::Result<bool> {
     let (object, block) = (&*claim.object, claim.block);
     if bytes.len() as u64 != object.length(block) {

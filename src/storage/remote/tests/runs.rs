@@ -104,17 +104,13 @@ fn a_loader_reads_ahead_of_its_workers_over_the_end_of_an_epoch() {
             }
             assert!(all == bytes, "other pixels");
         }
-        assert!(
-            loader.explain().contains("from afar: 32 MiB read ahead, nothing kept on disk\n"),
-            "{}",
-            loader.explain()
-        );
+        assert!(loader.explain().contains("remote: 32 MiB read ahead, nothing kept on disk\n"), "{}", loader.explain());
         let stats = loader.stats();
         let remote = stats.remote.clone().unwrap();
         assert_eq!(remote.evicted_unread, 0, "{remote}");
         assert_eq!(remote.bytes, 20 << 20, "what is in memory is not fetched again: {remote}");
         assert_eq!(server.requests() - before, remote.requests as usize);
-        assert!(remote.requests <= 3 && format!("{stats}").contains("from afar: 20 MB"), "{stats}");
+        assert!(remote.requests <= 3 && format!("{stats}").contains("remote: 20 MB"), "{stats}");
     });
 }
 
