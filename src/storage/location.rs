@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_scheme_is_refused() {
+    fn what_cannot_be_read_is_refused() {
         let refused = |address: &str| Address::new(address).check_scheme().unwrap_err().to_string();
         assert!(refused("ftp://user:secret@host/a").contains("ftp://host/a: this scheme is not known"));
         assert!(refused("file:///a").contains("without file://"));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_shown_has_credentials() {
+    fn debug_shows_no_credentials() {
         let address = Location::from("https://u:secret@host/a?sig=secret");
         assert_eq!(
             (format!("{address:?}"), address.to_string()),

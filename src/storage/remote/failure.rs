@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_no_reason() {
+    fn words_of_an_address_are_no_reason() {
         for text in [
             "Error performing GET http://h/certificates/metadata/credential.tar in 1 ms - status code: 403: no certificate",
             "dns error, InvalidContentType, Received redirect without LOCATION, non-partial, Requested 1..2, got 2..3",

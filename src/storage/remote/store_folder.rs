@@ -108,6 +108,7 @@ impl StoreFolder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::{Folder, Location};
 
     fn open(address: &str) -> Result<StoreFolder> {
         StoreFolder::open(&Address::new(address), &RemoteOptions::new())
@@ -124,5 +125,18 @@ mod tests {
         assert_eq!(folder.shown("").to_str(), Some("s3://bucket/a"));
         let folder = StoreFolder { address: Address::new("https://u:secret@host/a"), ..folder };
         assert!(!format!("{folder:?}").contains("secret"), "{folder:?}");
+    }
+
+    #[test]
+    fn the_folder_of_unfinished_files_is_named_by_the_address() {
+        let scratch = |address: &str, scratch: Option<&str>| {
+            let folder = Folder::open(&Location::from(address), scratch.map(Path::new)).unwrap();
+            folder.local().to_owned()
+        };
+        let disk = Some("disk");
+        assert_eq!(scratch("s3://bucket/a", disk), scratch("s3://bucket/a/", disk));
+        assert_ne!(scratch("s3://bucket/a", disk), scratch("s3://bucket/b", disk));
+        assert!(scratch("s3://bucket/a", disk).starts_with("disk"));
+        assert!(scratch("s3://bucket/a", None).starts_with(std::env::temp_dir()));
     }
 }

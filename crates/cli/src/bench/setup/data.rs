@@ -43,9 +43,8 @@ fn open_dataset(path: &str) -> Result<BenchData, Box<dyn Error>> {
 }
 
 /// Estimates the bytes that an epoch reads from samples spread over the data set, because reading all of it would take
-/// as long as an epoch. From a store it reads the first samples: random ones
-/// would fetch a block each. Also returns
-/// the number of samples read.
+/// as long as an epoch. From a store it reads the first samples: random ones would fetch a block each. Also returns the
+/// number of samples read.
 fn epoch_bytes(dataset: &dyn Dataset) -> Result<(u64, usize), Box<dyn Error>> {
     let (mut buffer, mut bytes, mut measured, mut last) = (Vec::new(), 0, 0, None);
     let step = if crate::dataset::is_remote(dataset) { 1 } else { dataset.len().div_ceil(MEASURED).max(1) };
