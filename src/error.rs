@@ -3,8 +3,8 @@
 //! The sentence around a reason stands here, the reason itself where the error is made. Sentences state facts; the settings
 //! to change are [`Advice`], which the command and the Python package write in their own words.
 
-use crate::address::shown_path;
 use crate::advice::{self, Advice, Language, Reason, Rust, Setting};
+use crate::credentials::shown_path;
 use crate::quote::{Shown, ShownLines};
 use std::any::Any;
 use std::borrow::Cow;

@@ -17,7 +17,6 @@ macro_rules! chapter {
 chapter!(first_batch, "first-batch", "pipeline.svg");
 chapter!(settings, "settings");
 chapter!(data_sets, "data-sets");
-#[cfg(feature = "remote")]
 chapter!(stores, "stores");
 chapter!(augmentation, "augmentation", "operators-1.jpg", "operators-2.jpg", "operators-3.jpg", "operators-4.jpg");
 chapter!(backends, "backends");

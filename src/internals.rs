@@ -1,16 +1,12 @@
 //! Parts of the library for other members of its workspace: gpufeed-burn, the command, the benches, the fixtures of
 //! tests, and the fuzz targets. They may change at any time.
 
-pub use crate::address::{is_remote_path, shown_path};
 pub use crate::advice::every_piece;
-pub use crate::atomic_file::{folder_of, replace};
 pub use crate::cpu::measure::{Native, mix};
+pub use crate::dataset::addresses_of;
 pub use crate::dataset::folder::endings::NOT_DECODED;
 pub use crate::dataset::folder::walk::{BEHIND_LINKS, LINKS_TO_A_FOLDER};
 pub use crate::dataset::in_order::InOrder;
-pub use crate::dataset::remote_error::is_remote as is_network_failure;
-#[cfg(feature = "remote")]
-pub use crate::dataset::{addresses_of, remote::StoreFolder};
 pub use crate::decode::panics::caught;
 pub use crate::decode::tiff::TiffPixels;
 pub use crate::gpu::measure::{Dispatch, Rig, StagingRing, draw, draw_many};
@@ -22,6 +18,8 @@ pub use crate::loader::stats::measure::{recording, sections};
 pub use crate::plan::normalized_twice;
 pub use crate::plan::work::{TAP_OPERATIONS, Work, work};
 pub use crate::quote::{Shown, ShownLines};
+pub use crate::storage::is_network_failure;
+pub use crate::storage::local::atomic_file::{folder_of, replace};
 
 /// Length, time in seconds since 1970 and hash of the ETag of an object that is a file of a data set; `None` for files of
 /// this machine.
@@ -41,12 +39,12 @@ pub mod object_stamp {
 pub mod regular_file {
     use crate::dataset::MAX_FILE_BYTES;
     use crate::error::Result;
-    pub use crate::regular_file::{open, read, read_to_string};
+    pub use crate::storage::local::regular_file::{open, read, read_to_string};
     use std::path::Path;
 
     /// Reads an image file into `buffer` as the data sets of files do, with their limit on its length.
     pub fn read_image<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
-        crate::regular_file::read_image(path, MAX_FILE_BYTES, buffer)
+        crate::storage::local::regular_file::read_image(path, MAX_FILE_BYTES, buffer)
     }
 }
 

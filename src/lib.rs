@@ -76,7 +76,7 @@
 //! |---|---|
 //! | `lmdb` | `dataset::LmdbWriter`; needs a C compiler. Reading an LMDB does not |
 //! | `parquet` | `dataset::Parquet`; needs a C compiler |
-//! | `remote` | `dataset::Remote` and `RemoteOptions`: data sets in object stores and on web servers; needs a C compiler (TLS) |
+//! | `remote` | data sets in object stores and on web servers, with [`RemoteOptions`](storage::RemoteOptions); needs a C compiler (TLS) |
 //!
 //! The command `gpufeed` (bench, compare, completions, doctor, explain, index, man, pack, preview, report) is the
 //! package `gpufeed-cli`. Batches as tensors of [Burn](https://burn.dev) on the same GPU are the crate `gpufeed-burn`.
@@ -88,14 +88,13 @@
 //! the names, arguments, defaults and numbers of `torchvision.transforms.v2`: for float images by default, for 8-bit
 //! images with [`Semantics::Uint8`]. The guide's chapter on augmentation lists the differences.
 
-mod address;
 pub mod advice;
 mod allocate;
-mod atomic_file;
 mod backend;
 mod color;
 mod cores;
 mod cpu;
+mod credentials;
 pub mod dataset;
 pub mod decode;
 mod elastic;
@@ -113,11 +112,10 @@ pub mod plan;
 mod processor;
 mod quote;
 mod random;
-mod read_at;
 pub mod recipe;
-mod regular_file;
 pub mod sampler;
 mod spelling;
+pub mod storage;
 pub mod transforms;
 mod warp;
 

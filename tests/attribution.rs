@@ -31,6 +31,10 @@ impl Dataset for Slow {
         self.0.len()
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         std::thread::sleep(self.1);
         self.0.read(index, buffer)

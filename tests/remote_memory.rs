@@ -71,7 +71,7 @@ fn many_shards_of_a_server_take_little_memory() {
         let mut buffer = Vec::new();
         let clock = Instant::now();
         // As a loader does. Each sample is in another block of 8 MiB, so the time is that of so many bytes.
-        data.prefetch(&epoch.batch(0).map(|position| position.index).collect::<Vec<_>>());
+        data.access().unwrap().prefetch(&epoch.batch(0).map(|position| position.index).collect::<Vec<_>>());
         for position in epoch.batch(0) {
             data.read(position.index, &mut buffer).unwrap();
         }

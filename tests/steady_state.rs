@@ -165,6 +165,10 @@ impl Dataset for Wasteful {
         self.0.len()
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         *buffer = vec![0; LARGE];
         self.0.read(index, buffer)

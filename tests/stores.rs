@@ -98,7 +98,7 @@ fn samples(data: &dyn Dataset) -> Vec<(Vec<u8>, Label)> {
     (0..data.len()).map(&mut read).collect()
 }
 
-/// Opens a data set from afar, with a cache on disk or without.
+/// Opens a data set in a store, with a cache on disk or without.
 fn open(format: &str, address: &str, cache: Option<&Path>) -> Box<dyn Dataset> {
     let options = RemoteOptions::new();
     let options = match cache {
@@ -111,7 +111,7 @@ fn open(format: &str, address: &str, cache: Option<&Path>) -> Box<dyn Dataset> {
     }
 }
 
-/// The batches of two epochs, and what was read from afar for them.
+/// The batches of two epochs, and the counters of remote reads for them.
 fn batches(data: Box<dyn Dataset>) -> (Vec<Seen>, Option<RemoteStats>) {
     let builder = DataLoader::builder(data).recipe(recipe::named("imagenet-train").unwrap()).batch_size(7).workers(1);
     let loader = builder.build(&Backend::Cpu).unwrap();

@@ -31,6 +31,10 @@ impl Dataset for OneRequest {
         self.samples.len()
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         let (path, range) = &self.samples[index];
         let bytes = RUNTIME.with_borrow_mut(|runtime| {

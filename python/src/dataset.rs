@@ -9,7 +9,7 @@ use crate::run::warn_of_library;
 use crate::source::{Adaptor, Source};
 use crate::turns::Turns;
 use gpufeed::dataset::Opened;
-use gpufeed::internals::shown_path;
+use gpufeed::storage::Location;
 use gpufeed::{Label, PixelFormat, Pixels, SampleData};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -86,7 +86,7 @@ impl Dataset {
     /// A split of a path.
     fn native(data: Box<dyn gpufeed::Dataset>, opening: Opening, test: Option<Py<Dataset>>, of_test: bool) -> Dataset {
         let split = if of_test { ", the test split" } else { "" };
-        let description = format!("{}{split}", shown_path(&opening.path).display());
+        let description = format!("{}{split}", Location::from(&opening.path));
         let source = Source::Opened { opening, test: of_test };
         Dataset { data: Mutex::new(Some(Data::Native(Arc::from(data)))), test, source, turns: None, description }
     }
@@ -285,5 +285,5 @@ fn label<'py>(py: Python<'py>, label: &Label) -> PyResult<Bound<'py, PyAny>> {
 /// A path as it may be shown: an address without its credentials.
 #[pyfunction]
 pub(crate) fn shown(path: PathBuf) -> OsString {
-    shown_path(&path).into_owned().into_os_string()
+    Location::from(path).shown().into_os_string()
 }

@@ -3,6 +3,7 @@
 use crate::errors::{inside_itself, stuck};
 use crate::interpreter_end::{attach, call, get_item};
 use crate::turns::{Inside, Refused, Turns};
+use gpufeed::dataset::Access;
 use gpufeed::{Error, ErrorKind, Label, PixelFormat, Pixels, Sample, SampleData};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -326,6 +327,10 @@ impl gpufeed::Dataset for PythonDataset {
         self.len
     }
 
+    fn inner(&self) -> Option<&dyn gpufeed::Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> gpufeed::Result<Sample<'a>> {
         let address = self.address();
         let ready = JOB.with_borrow_mut(|job| {
@@ -345,8 +350,26 @@ impl gpufeed::Dataset for PythonDataset {
         Ok(Sample { data, label: owned.label })
     }
 
+    fn name(&self, index: usize) -> String {
+        format!("sample {index}")
+    }
+
+    fn channels(&self) -> u32 {
+        self.channels
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    fn access(&self) -> Option<&dyn Access> {
+        self.has.several.then_some(self)
+    }
+}
+
+impl Access for PythonDataset {
     fn job_samples(&self) -> usize {
-        if self.has.several { JOB_SAMPLES } else { 1 }
+        JOB_SAMPLES
     }
 
     fn begin_job(&self, indices: &[usize]) {
@@ -358,17 +381,5 @@ impl gpufeed::Dataset for PythonDataset {
             Err(refused) => attach(|py| indices.iter().map(|_| Err(refused.again(py))).collect()),
         };
         JOB.set(indices.iter().zip(read).map(|(&index, sample)| (address, index, sample)).collect());
-    }
-
-    fn name(&self, index: usize) -> String {
-        format!("sample {index}")
-    }
-
-    fn channels(&self) -> u32 {
-        self.channels
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
     }
 }

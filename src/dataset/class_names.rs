@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::regular_file;
+use crate::storage::local::regular_file;
 
 /// The files that have them.
 pub(super) const FILES: [&str; 2] = ["classes.txt", "classes.json"];

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use super::Lmdb;
-use super::address;
 use super::{Arrays, Cifar, Dataset, Idx, ImageFolder, ImageList, Numpy, TarShards, UNFINISHED};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::storage::{Address, Location, Remote, RemoteOptions, check};
 
 /// Format of a data set, detected by its path's name and the names of its files.
 ///
@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 /// | another folder | [`Images`](Self::Images) |
 ///
 /// An address in a store or on a web server (feature `remote`) is [`Parquet`](Self::Parquet) if it ends in `.parquet`, or is
-/// a folder of a store with such objects and no `*.tar`; else it is [`Tar`](Self::Tar). No other format is read from afar.
+/// a folder of a store with such objects and no `*.tar`; else it is [`Tar`](Self::Tar). No other format is read from a store.
 ///
 /// Folders whose names begin with a dot are ignored. Fashion-MNIST and KMNIST name their files as MNIST does. So
 /// classes of [`Idx`](Self::Idx) have names only if the folder is called `MNIST`, `FashionMNIST` or `KMNIST`, as
@@ -98,16 +98,11 @@ impl std::fmt::Debug for Opened {
 ///
 /// The errors of the format's type.
 pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
-    let path = path.as_ref();
-    #[cfg(feature = "remote")]
-    if address::of(path).is_some() {
-        return open_with(path, super::RemoteOptions::new());
-    }
-    Format::detect(path).open(path)
+    open_with(path, RemoteOptions::new())
 }
 
 /// As [`open`], with settings for stores, which a path on this machine does not need: with
-/// [`RemoteOptions::cache`](super::RemoteOptions::cache) the indexes of shards stay on this machine, too, so that opening
+/// [`RemoteOptions::cache`] the indexes of shards stay on this machine, too, so that opening
 /// a second time reads no shard.
 ///
 /// ```no_run
@@ -121,14 +116,13 @@ pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
 /// # Errors
 ///
 /// The errors of [`open`].
-#[cfg(feature = "remote")]
-pub fn open_with(path: impl AsRef<Path>, options: super::RemoteOptions) -> Result<Opened> {
+pub fn open_with(path: impl AsRef<Path>, options: RemoteOptions) -> Result<Opened> {
     let path = path.as_ref();
-    let Some(address) = address::of(path) else { return Format::detect(path).open(path) };
-    address::check(address)?;
-    let format = match Format::of_address(address) {
+    let Location::Address(address) = Location::from(path) else { return Format::detect(path).open(path) };
+    check(&address)?;
+    let format = match Format::of_address(&address) {
         Some(format) => format,
-        None => Format::of_folder(address, &options)?,
+        None => Format::of_folder(&address, &options)?,
     };
     match format {
         Format::Tar => Ok(Opened { train: Box::new(TarShards::builder().remote(options).open(path)?), test: None }),
@@ -143,12 +137,9 @@ impl Format {
     /// settings of the environment; where that fails, the format is [`Tar`](Format::Tar), and opening it says why.
     pub fn detect(path: impl AsRef<Path>) -> Format {
         let path = path.as_ref();
-        if let Some(address) = address::of(path) {
-            #[cfg(feature = "remote")]
-            let folder = || Self::of_folder(address, &super::RemoteOptions::new()).unwrap_or(Format::Tar);
-            #[cfg(not(feature = "remote"))]
-            let folder = || Format::Tar;
-            return Self::of_address(address).unwrap_or_else(folder);
+        if let Location::Address(address) = Location::from(path) {
+            let folder = || Self::of_folder(&address, &RemoteOptions::new()).unwrap_or(Format::Tar);
+            return Self::of_address(&address).unwrap_or_else(folder);
         }
         let compressed = [".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst"];
         let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
@@ -202,16 +193,19 @@ impl Format {
     /// # Errors
     ///
     /// What the listing of a store's folder fails with.
-    #[cfg(feature = "remote")]
-    pub fn detect_with(path: impl AsRef<Path>, options: &super::RemoteOptions) -> Result<Format> {
-        let Some(address) = address::of(path.as_ref()) else { return Ok(Self::detect(path)) };
-        address::check(address)?;
-        Self::of_address(address).map_or_else(|| Self::of_folder(address, options), Ok)
+    pub fn detect_with(path: impl AsRef<Path>, options: &RemoteOptions) -> Result<Format> {
+        match Location::from(path.as_ref()) {
+            Location::Path(path) => Ok(Self::detect(path)),
+            Location::Address(address) => {
+                check(&address)?;
+                Self::of_address(&address).map_or_else(|| Self::of_folder(&address, options), Ok)
+            }
+        }
     }
 
     /// Detects the format by the ending of an address; `None` for that of a folder, whose name may have a dot, too.
-    fn of_address(text: &str) -> Option<Format> {
-        let shown = address::without_credentials(text);
+    fn of_address(address: &Address) -> Option<Format> {
+        let shown = address.to_string();
         let name = shown.rsplit('/').next().unwrap_or_default();
         match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
             "parquet" => Some(Format::Parquet),
@@ -229,13 +223,12 @@ impl Format {
     /// # Errors
     ///
     /// A store that cannot be listed.
-    #[cfg(feature = "remote")]
-    fn of_folder(address: &str, options: &super::RemoteOptions) -> Result<Format> {
+    fn of_folder(address: &Address, options: &RemoteOptions) -> Result<Format> {
         // Without that feature all but tar shards are refused, in words that name it.
         if !cfg!(feature = "parquet") {
             return Ok(Format::Tar);
         }
-        let listed = super::Remote::new(options)?.list(address)?;
+        let listed = Remote::new(options)?.list(address.with_credentials())?;
         let holds = |ending: &str| listed.iter().any(|object| object.file_name().ends_with(ending));
         Ok(if holds(".parquet") && !holds(".tar") { Format::Parquet } else { Format::Tar })
     }
@@ -250,9 +243,9 @@ impl Format {
             Opened { train: Box::new(data), test: None }
         }
         let path = path.as_ref();
-        if let Some(address) = address::of(path) {
-            address::check(address)?;
-            self.check_remote(address)?;
+        if let Location::Address(address) = Location::from(path) {
+            check(&address)?;
+            self.check_remote(&address)?;
         }
         Ok(match self {
             Format::Folder => whole(ImageFolder::open(path)?),
@@ -268,15 +261,13 @@ impl Format {
     }
 
     /// Refuses formats that are read from this machine alone.
-    fn check_remote(self, address: &str) -> Result<()> {
+    fn check_remote(self, address: &Address) -> Result<()> {
         if matches!(self, Format::Tar | Format::Parquet) {
             return Ok(());
         }
-        let shown = address::without_credentials(address);
-        let reason = format!(
-            "{shown}: only tar shards and Parquet files are read from a store; `gpufeed pack` makes shards of any data set"
-        );
-        Err(Error::argument("address", reason))
+        let reason =
+            "only tar shards and Parquet files are read from a store; `gpufeed pack` makes shards of any data set";
+        Err(address.refused(reason))
     }
 }
 
@@ -293,7 +284,7 @@ fn splits((train, test): (super::Parquet, Option<super::Parquet>)) -> Opened {
 #[cfg(not(feature = "parquet"))]
 fn open_parquet(path: &Path) -> Result<Opened> {
     let reason = "this program was built without gpufeed's feature `parquet`; build it with that feature";
-    Err(Error::data_file(path, "Parquet files", reason))
+    Err(crate::error::Error::data_file(path, "Parquet files", reason))
 }
 
 #[cfg(feature = "parquet")]

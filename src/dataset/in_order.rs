@@ -1,42 +1,37 @@
 //! Reading ahead for a program that reads a part of a data set once, in its order: the command's `pack`, `doctor` and `index`.
 
-use super::Dataset;
+use super::{Access, Dataset};
+use crate::storage::{Remote, RemoteRun};
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// Fewest samples of one call of [`Dataset::prefetch`], but for the last: neighbours that are told together share a request.
+/// Fewest samples of one call of [`Access::prefetch`], but for the last: neighbours that are told together share a request.
 const TOLD_AT_ONCE: usize = 32;
 
 /// Tells a data set which samples come next. Many threads may call [`before`](Self::before): one of them tells, and none waits.
 pub struct InOrder<'a> {
-    data: &'a dyn Dataset,
-    /// How many samples the data set wants to know ahead; 0: it does not want to.
+    /// The access of the data set, if samples are to be announced.
+    access: Option<&'a dyn Access>,
+    /// How many samples are announced ahead.
     wanted: usize,
     end: usize,
     /// The samples below this one were told.
     told: Mutex<usize>,
-    #[cfg(feature = "remote")]
-    _runs: Vec<super::RemoteRun>,
+    _runs: Vec<RemoteRun>,
 }
 
 impl<'a> InOrder<'a> {
     /// For a program that reads the samples `range` of `data`.
     pub fn new(data: &'a dyn Dataset, range: Range<usize>) -> Self {
-        InOrder {
-            data,
-            wanted: data.prefetch_samples(),
-            end: range.end,
-            told: Mutex::new(range.start),
-            #[cfg(feature = "remote")]
-            _runs: data.remotes().iter().map(super::Remote::begin_run).collect(),
-        }
+        let wanted = data.access().map_or(0, |access| access.prefetch_samples());
+        let access = data.access().filter(|_| wanted > 0);
+        let _runs = access.map_or(Vec::new(), |access| access.remotes().iter().map(Remote::begin_run).collect());
+        InOrder { access, wanted, end: range.end, told: Mutex::new(range.start), _runs }
     }
 
     /// Tells of the samples from `index` on, as far as the data set wants to know. Called before that sample is read.
     pub fn before(&self, index: usize) {
-        if self.wanted == 0 {
-            return;
-        }
+        let Some(access) = self.access else { return };
         // Where the lock is taken, another thread tells.
         let Ok(mut told) = self.told.try_lock() else { return };
         let until = self.end.min(index.saturating_add(self.wanted));
@@ -44,7 +39,7 @@ impl<'a> InOrder<'a> {
             return;
         }
         let next: Vec<usize> = (index.max(*told)..until).collect();
-        self.data.prefetch(&next);
+        access.prefetch(&next);
         *told = until;
     }
 }
@@ -75,6 +70,16 @@ mod tests {
             index.to_string()
         }
 
+        fn inner(&self) -> Option<&dyn Dataset> {
+            None
+        }
+
+        fn access(&self) -> Option<&dyn Access> {
+            Some(self)
+        }
+    }
+
+    impl Access for Told {
         fn prefetch_samples(&self) -> usize {
             self.wanted
         }

@@ -119,6 +119,10 @@ impl Dataset for InMemory {
         self.entries.len()
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, index: usize, _buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         let entry = self.entries.get(index).ok_or_else(|| out_of_range(index, self.len()))?;
         let data = match entry.shape {

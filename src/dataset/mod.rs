@@ -18,14 +18,14 @@
 //! [`Concat`], [`Subset`], [`Repeat`] and [`Weighted`] make data sets of others; the methods of [`Dataset`] create
 //! them.
 
+mod access;
 mod adaptors;
-pub(crate) mod address;
 mod arrays;
 mod cifar;
 mod class_names;
-mod data_file;
 pub(crate) mod folder;
 mod format;
+mod forward;
 mod idx;
 pub(crate) mod in_order;
 mod label_numbers;
@@ -37,11 +37,6 @@ mod notice;
 mod numpy;
 #[cfg(feature = "parquet")]
 mod parquet;
-mod pointers;
-#[cfg(feature = "remote")]
-pub(crate) mod remote;
-pub(crate) mod remote_error;
-mod remote_stats;
 mod sample;
 mod seek_indexes;
 mod shards;
@@ -53,13 +48,13 @@ use std::path::Path;
 use crate::error::{Error, Result};
 
 pub use crate::pixels::{PixelFormat, Pixels};
+pub use crate::storage::{Remote, RemoteOptions, RemoteStats};
+pub use access::Access;
 pub use adaptors::{Concat, Repeat, SplitPart, Subset, Weighted};
 pub use arrays::{ArrayValues, Arrays};
 pub use cifar::Cifar;
 pub use folder::{ImageFolder, ImageFolderBuilder};
-#[cfg(feature = "remote")]
-pub use format::open_with;
-pub use format::{Format, Opened, open};
+pub use format::{Format, Opened, open, open_with};
 pub use idx::{Emnist, Idx};
 pub use list::{ImageList, ImageListBuilder};
 #[cfg(feature = "lmdb")]
@@ -71,15 +66,8 @@ pub(crate) use notice::log as log_notices;
 pub use numpy::Numpy;
 #[cfg(feature = "parquet")]
 pub use parquet::{Parquet, ParquetBuilder};
-#[cfg(feature = "remote")]
-pub(crate) use remote::RemoteRun;
-#[cfg(feature = "remote")]
-pub use remote::{Remote, RemoteOptions};
-pub(crate) use remote_error::is_remote;
-pub use remote_stats::RemoteStats;
 pub use sample::{Label, Sample, SampleData};
 pub use shards::ShardIndexes;
-#[cfg(feature = "remote")]
 #[doc(hidden)] // `gpufeed index --part` divides them
 pub use shards::addresses_of;
 #[doc(hidden)]
@@ -140,6 +128,10 @@ pub enum Split {
 ///         format!("ramp {index}")
 ///     }
 ///
+///     fn inner(&self) -> Option<&dyn Dataset> {
+///         None
+///     }
+///
 ///     fn channels(&self) -> u32 {
 ///         1
 ///     }
@@ -171,96 +163,101 @@ pub trait Dataset: Send + Sync {
     /// this crate return [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an `index` out of range.
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>>;
 
-    /// Returns the most samples that a worker of the CPU executor reads for one job; 1 by default.
-    ///
-    /// More helps where several samples together cost less than one after the other, as behind a lock or a connection. A
-    /// job then has at least four samples, or the whole batch where that is smaller. A worker calls [`begin_job`](Self::begin_job) with the samples of its job, before it reads them one by one.
-    fn job_samples(&self) -> usize {
-        1
-    }
-
-    /// Tells the data set which samples the calling thread reads next, in this order; only where
-    /// [`job_samples`](Self::job_samples) is above 1. Samples that are cached already are left out, and some of those
-    /// named may not be read, if the run ends. An error belongs to `read`. Does nothing by default.
-    fn begin_job(&self, indices: &[usize]) {
-        let _ = indices;
-    }
-
     /// Returns the name of sample `index` in a report: its path, or "sample 7". Never panics. The name is as in the
     /// file or archive, so it may hold control characters for a terminal; errors that name a sample escape these.
     fn name(&self, index: usize) -> String;
 
-    /// Returns the sample's stable identity, which keys its random numbers; its index by default.
+    /// Returns the data set that this one wraps, if it has the same samples by the same indices; else `None`, as for a data
+    /// set that reads its samples itself.
+    ///
+    /// What a wrapper does not say, the methods below ask of the data set inside it, so a wrapper needs `len`, `read`,
+    /// `name` and this one. There is no default, so that no wrapper loses [`access`](Self::access), weights or ids because
+    /// nobody thought of them.
+    ///
+    /// ```
+    /// use gpufeed::{Dataset, InMemory, Label, Result, Sample};
+    ///
+    /// /// Gives every sample the same label.
+    /// struct Labelled<D>(D, Label);
+    ///
+    /// impl<D: Dataset> Dataset for Labelled<D> {
+    ///     fn len(&self) -> usize {
+    ///         self.0.len()
+    ///     }
+    ///
+    ///     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
+    ///         Ok(Sample { label: self.1.clone(), ..self.0.read(index, buffer)? })
+    ///     }
+    ///
+    ///     fn name(&self, index: usize) -> String {
+    ///         self.0.name(index)
+    ///     }
+    ///
+    ///     fn inner(&self) -> Option<&dyn Dataset> {
+    ///         Some(&self.0)
+    ///     }
+    /// }
+    ///
+    /// let files: InMemory = (0..10).map(|i| (vec![i], Label::None)).collect();
+    /// let some = Labelled(files.subset([7, 2])?, Label::Class(1));
+    /// assert_eq!((some.id(0), some.is_in_memory()), (7, true));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    fn inner(&self) -> Option<&dyn Dataset>;
+
+    /// Returns the sample's stable identity, which keys its random numbers; by default that of [`inner`](Self::inner), else
+    /// the index.
     ///
     /// Override it if samples may be added or removed and the others should keep their random numbers. Two samples that
     /// may come in one epoch must have different ids.
     fn id(&self, index: usize) -> u64 {
-        index as u64
+        self.inner().map_or(index as u64, |inner| inner.id(index))
     }
 
-    /// Returns the channels of the batches made from this data set: 3 by default, or 1.
+    /// Returns the channels of the batches made from this data set, 1 or 3; by default those of [`inner`](Self::inner), else
+    /// 3.
     ///
     /// With 1, every sample is [`PixelFormat::R8`] or one-channel [`PixelFormat::F32`].
     fn channels(&self) -> u32 {
-        3
+        self.inner().map_or(3, |inner| inner.channels())
     }
 
-    /// Returns the names of the classes: [`Label::Class`] is an index into them. Empty by default.
+    /// Returns the names of the classes: [`Label::Class`] is an index into them. By default those of
+    /// [`inner`](Self::inner), else none.
     fn classes(&self) -> &[String] {
-        &[]
+        self.inner().map_or(&[], |inner| inner.classes())
     }
 
-    /// Returns true if `read` returns memory of the data set, so that a cache need not copy it. `false` by default.
+    /// Returns true if `read` returns memory of the data set, so that a cache need not copy it. By default what
+    /// [`inner`](Self::inner) says, else `false`.
     fn is_in_memory(&self) -> bool {
-        false
+        self.inner().is_some_and(|inner| inner.is_in_memory())
     }
 
-    /// Returns true if the samples come from afar, in pieces that cost the more the more of them there are, as from an
-    /// object store. A loader that shuffles such data asks for an order ([`DataLoaderBuilder::order`]). `false` by
-    /// default.
-    ///
-    /// [`DataLoaderBuilder::order`]: crate::DataLoaderBuilder::order
-    fn is_remote(&self) -> bool {
-        false
-    }
-
-    /// Returns the folder in which a loader stores its seek indexes ([`SeekIndexes`](crate::decode::SeekIndexes)).
-    /// `None` by default.
+    /// Returns the folder in which a loader stores its seek indexes ([`SeekIndexes`](crate::decode::SeekIndexes)). By
+    /// default that of [`inner`](Self::inner), else `None`.
     fn folder(&self) -> Option<&Path> {
-        None
+        self.inner()?.folder()
     }
 
     /// Returns what the data set noticed while it was opened: what its labels are, and what it does not read. A loader
-    /// logs the [warnings](Notice::is_warning) among them when it is built; `explain` shows all. Empty by default.
+    /// logs the [warnings](Notice::is_warning) among them when it is built; `explain` shows all. By default those of
+    /// [`inner`](Self::inner), else none.
     fn notices(&self) -> Vec<Notice> {
-        Vec::new()
+        self.inner().map_or(Vec::new(), |inner| inner.notices())
     }
 
     /// Returns one weight per sample, the probability of each relative to the others. With weights, an epoch chooses
-    /// samples at random instead of having each once. `None` by default; [`with_weights`](Self::with_weights) sets
-    /// them.
+    /// samples at random instead of having each once. By default those of [`inner`](Self::inner), else `None`;
+    /// [`with_weights`](Self::with_weights) sets them.
     fn weights(&self) -> Option<&[f64]> {
-        None
+        self.inner()?.weights()
     }
 
-    /// Returns how many samples ahead of reading a loader tells [`prefetch`](Self::prefetch); 0 by default, which means
-    /// never.
-    fn prefetch_samples(&self) -> usize {
-        0
-    }
-
-    /// Tells the data set which samples are read next, in about this order, each once: those that follow the ones of the
-    /// last call. Called by one thread at a time; returns at once, and an error belongs to `read`. Some of those named may
-    /// not be read, if the run ends or they are cached. Does nothing by default.
-    fn prefetch(&self, indices: &[usize]) {
-        let _ = indices;
-    }
-
-    /// Returns the connections through which this data set reads from afar; none by default. Through them a loader sets
-    /// how much is read ahead, and reads the counters. A data set made of others returns theirs.
-    #[cfg(feature = "remote")]
-    fn remotes(&self) -> Vec<Remote> {
-        Vec::new()
+    /// Returns how samples are announced before they are read, where that helps: those of a store, and those that cost
+    /// less together. By default that of [`inner`](Self::inner), else `None`.
+    fn access(&self) -> Option<&dyn Access> {
+        self.inner()?.access()
     }
 
     /// Joins the samples of this data set and, after them, those of `other`. [`Concat::new`] joins any number of data

@@ -1,10 +1,11 @@
 //! Building the seek indexes of a whole data set ahead of its first epoch.
 
 use super::in_order::InOrder;
-use super::{Dataset, SampleData, is_remote};
+use super::{Dataset, SampleData};
 use crate::decode::seek::Files;
 use crate::decode::{IndexSummary, SeekIndexes};
 use crate::error::{Error, Result};
+use crate::storage::is_network_failure;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -40,7 +41,7 @@ impl Files for Scanned<'_> {
     }
 
     fn is_fatal(&self, error: &Error) -> bool {
-        is_remote(error)
+        is_network_failure(error)
     }
 }
 

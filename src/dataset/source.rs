@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::error::{Error, Result};
-use crate::regular_file;
+use crate::storage::local::regular_file;
 
 /// The most bytes that Deflate can unpack from one byte.
 const MOST_PER_BYTE: u64 = 1032;

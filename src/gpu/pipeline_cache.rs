@@ -5,7 +5,7 @@
 //! is damaged, foreign or too large is ignored and replaced; a folder that cannot be written to is left alone.
 
 use super::adapters;
-use crate::{atomic_file, regular_file};
+use crate::storage::local::{atomic_file, regular_file};
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

@@ -256,6 +256,6 @@ pub fn load(name_or_file: &str) -> Result<Recipe> {
         return named(name_or_file);
     }
     let path = Path::new(name_or_file);
-    let text = crate::regular_file::read_to_string(path).map_err(|error| Error::io(path, error))?;
+    let text = crate::storage::local::regular_file::read_to_string(path).map_err(|error| Error::io(path, error))?;
     read::read(&text).map_err(|reason| Error::argument("recipe", reason.after(&format!("{name_or_file}: "))))
 }

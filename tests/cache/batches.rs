@@ -161,6 +161,10 @@ impl Dataset for Counted {
         self.0.len()
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         self.1.fetch_add(1, Relaxed);
         self.0.read(index, buffer)

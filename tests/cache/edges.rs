@@ -55,6 +55,10 @@ impl Dataset for Made {
         self.0.len()
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         self.0.read(index, buffer)
     }

@@ -213,6 +213,10 @@ fn a_sample_that_is_drawn_again_has_numbers_of_its_own() {
             fn len(&self) -> usize {
                 20
             }
+
+            fn inner(&self) -> Option<&dyn Dataset> {
+                None
+            }
             fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<gpufeed::Sample<'a>> {
                 self.0.read(index % 10, buffer)
             }

@@ -85,10 +85,10 @@ pub(crate) fn both(server: &StoreServer, folder: &Path, files: &[(&str, Vec<u8>)
 fn compare(what: &str, local: &Arc<dyn Dataset>, remote: Arc<dyn Dataset>) {
     assert!(samples(local) == samples(&remote), "{what}");
     assert_eq!(local.classes(), remote.classes(), "{what}");
-    assert!(remote.is_remote() && !local.is_remote() && remote.folder().is_none(), "{what}");
-    let remotes = remote.remotes();
-    assert_eq!(remotes.len(), 1, "{what}");
-    assert!(remote.prefetch_samples() > 0 && local.prefetch_samples() == 0, "{what}");
+    let access = remote.access().expect(what);
+    assert!(access.is_remote() && local.access().is_none() && remote.folder().is_none(), "{what}");
+    assert_eq!(access.remotes().len(), 1, "{what}");
+    assert!(access.prefetch_samples() > 0, "{what}");
     assert!(batches(local.clone()) == batches(remote), "{what}: batches");
 }
 
@@ -261,7 +261,7 @@ fn an_object_that_is_replaced_is_an_error_and_never_other_bytes() {
 }
 
 #[test]
-fn what_cannot_be_read_from_afar_says_what_to_write_instead() {
+fn what_cannot_be_read_from_a_store_says_what_to_write_instead() {
     let server = StoreServer::start();
     server.put("bucket/set/readme.txt", "nothing to read");
     server.put("bucket/x.tar.gz", &b"\x1f\x8b\x08 and so on"[..]);

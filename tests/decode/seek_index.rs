@@ -220,6 +220,10 @@ impl Dataset for Broken {
         self.0.len()
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> gpufeed::Result<Sample<'a>> {
         assert!(index != 20, "a bug of the data set's");
         self.0.read(index, buffer)

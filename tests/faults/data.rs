@@ -112,6 +112,10 @@ impl Dataset for Restless {
         40
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, _index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         let which = self.reads.fetch_add(1, Ordering::Relaxed) % 3;
         let mut color = Rgb([0; 3]);
@@ -210,6 +214,10 @@ struct Cursed(InMemory);
 impl Dataset for Cursed {
     fn len(&self) -> usize {
         self.0.len()
+    }
+
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
     }
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {

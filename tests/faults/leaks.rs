@@ -84,6 +84,10 @@ impl Dataset for Faulty {
         FILES.len()
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         if (self.0)(index) {
             assert!(!self.1, "sample {index}");

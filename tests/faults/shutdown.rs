@@ -18,6 +18,10 @@ impl Dataset for Slow {
         self.files.len()
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         std::thread::sleep(self.pause);
         assert!(self.panics_at != Some(index), "sample {index} is cursed");

@@ -17,6 +17,10 @@ impl<F: Fn() -> Result<()> + Send + Sync> Dataset for At5<F> {
         self.0.len()
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         if index == 5 {
             self.1()?;
@@ -81,6 +85,10 @@ fn an_error_is_not_late_because_another_read_goes_on() {
         impl Dataset for Long {
             fn len(&self) -> usize {
                 self.0.len()
+            }
+
+            fn inner(&self) -> Option<&dyn Dataset> {
+                None
             }
             fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
                 match index {

@@ -1,5 +1,6 @@
-//! Data sets that are told which samples a worker reads next: `Dataset::job_samples` and `Dataset::begin_job`.
+//! Data sets that are told which samples a worker reads next: `Access::job_samples` and `Access::begin_job`.
 
+use gpufeed::dataset::Access;
 use gpufeed::transforms::RandomResizedCrop;
 use gpufeed::{Backend, Cache, DataLoader, DataLoaderBuilder, Dataset, InMemory, Result, Sample};
 use gpufeed_testing::pipeline::{assert_same, seen, small_files, within};
@@ -29,6 +30,10 @@ impl Dataset for &'static Jobs {
         self.0.len()
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         let mut told = self.2.lock().unwrap();
         let due = told.due.entry(std::thread::current().id()).or_default();
@@ -45,6 +50,12 @@ impl Dataset for &'static Jobs {
         self.0.name(index)
     }
 
+    fn access(&self) -> Option<&dyn Access> {
+        Some(self)
+    }
+}
+
+impl Access for &'static Jobs {
     fn job_samples(&self) -> usize {
         self.1
     }

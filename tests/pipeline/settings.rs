@@ -142,6 +142,10 @@ impl Dataset for Odd {
         4
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, index: usize, _buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         let source = std::io::Error::other(format!("no sample {index}"));
         Err(Error::from(ErrorKind::Io { path: "nowhere".into(), source }))

@@ -2,7 +2,8 @@
 
 use crate::listed::Listed;
 use gpufeed::dataset::{Format, ImageList, Opened as Parts, TarShards};
-use gpufeed::internals::{object_stamp, shown_path};
+use gpufeed::internals::object_stamp;
+use gpufeed::storage::Location;
 use gpufeed::{Dataset, ImageFolder, Label, Sampler};
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -45,7 +46,7 @@ pub(crate) struct Opened {
 pub(crate) fn open(path: impl AsRef<Path>) -> Result<Opened, Box<dyn Error>> {
     let path = path.as_ref();
     let whole = |data: Arc<dyn Dataset>, names: Names| Opened {
-        train: NamedDataset { data, names, order: None, path: shown_path(path).into_owned() },
+        train: NamedDataset { data, names, order: None, path: Location::from(path).shown() },
         test: None,
     };
     let opened = match Format::detect(path) {
@@ -74,7 +75,7 @@ pub(crate) fn open(path: impl AsRef<Path>) -> Result<Opened, Box<dyn Error>> {
             let builder = gpufeed::dataset::Parquet::builder().allow_unlabelled(true);
             let part = |data: gpufeed::dataset::Parquet| {
                 let data = Arc::new(data);
-                let (names, path) = (Names::Parquet(data.clone()), shown_path(path).into_owned());
+                let (names, path) = (Names::Parquet(data.clone()), Location::from(path).shown());
                 NamedDataset { data, names, order: None, path }
             };
             let (train, test) = builder.parts(path)?;
@@ -86,15 +87,20 @@ pub(crate) fn open(path: impl AsRef<Path>) -> Result<Opened, Box<dyn Error>> {
                 data: Arc::from(data),
                 names: Names::None,
                 order: None,
-                path: shown_path(path).into_owned(),
+                path: Location::from(path).shown(),
             };
             Opened { train: part(train), test: test.map(part) }
         }
     };
     if opened.train.data.is_empty() {
-        return Err(format!("{}: no samples", shown_path(path).display()).into());
+        return Err(format!("{}: no samples", Location::from(path)).into());
     }
     Ok(opened)
+}
+
+/// Returns true if a data set is read from a store or a web server.
+pub(crate) fn is_remote(data: &dyn Dataset) -> bool {
+    data.access().is_some_and(|access| access.is_remote())
 }
 
 impl NamedDataset {
@@ -115,7 +121,7 @@ impl NamedDataset {
     /// # Errors
     /// A data set in a store, which would be read a block for each image.
     pub(crate) fn shuffled(self, seed: u64) -> Result<NamedDataset, Box<dyn Error>> {
-        if self.data.is_remote() {
+        if is_remote(&*self.data) {
             let reason = "--shuffle: the source is in a store, and a block of 8 MiB would be fetched for each image; copy it to \
                           this machine first";
             return Err(format!("{}: {reason}", self.path.display()).into());

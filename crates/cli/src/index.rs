@@ -1,13 +1,15 @@
-//! `gpufeed index`: builds the seek indexes of a data set before its first epoch.
+//! `gpufeed index`: builds the seek indexes of a data set before its first epoch, or puts the indexes of its samples beside
+//! the objects of a set in a store.
 
 use crate::part::{AskedPart, MOST_PARTS, PartNumber};
 use crate::{DONE, FINDINGS, Outcome, dataset, error_text, to_stdout, units};
 use clap::builder::RangedU64ValueParser;
 use console::style;
-use gpufeed::dataset::Subset;
+use gpufeed::dataset::{Format, Subset, TarShards};
 use gpufeed::decode::{IndexSummary, SeekIndexes};
-use gpufeed::internals::Shown;
-use gpufeed::{Dataset as _, ErrorKind};
+use gpufeed::internals::{Shown, addresses_of};
+use gpufeed::storage::{Address, Location};
+use gpufeed::{Dataset as _, Error, ErrorKind};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::io::Write as _;
@@ -68,8 +70,8 @@ pub(crate) fn run(arguments: &IndexArguments) -> Outcome {
         return Err(crate::conflict(reason).into());
     }
     let part = arguments.part.map(|asked| asked.resolve(arguments.parts, "--parts")).transpose()?;
-    #[cfg(feature = "remote")]
-    if arguments.out.is_none() && gpufeed::internals::is_remote_path(&arguments.data) {
+    let location = Location::from(&*arguments.data);
+    if let (None, Location::Address(address)) = (&arguments.out, &location) {
         if arguments.prune {
             let reason = "--prune is for seek indexes, and those of objects are in a file: name it with --out";
             return Err(crate::conflict(reason).into());
@@ -79,14 +81,14 @@ pub(crate) fn run(arguments: &IndexArguments) -> Outcome {
                           for the store more than they compute";
             return Err(crate::conflict(reason).into());
         }
-        return crate::index_objects::run(&arguments.data, part, arguments.json);
+        return index_objects(address, &arguments.data, part, arguments.json);
     }
     let mut data = dataset::open(&arguments.data)?.train.data;
     if let Some(part) = part {
         let range = part.range(data.len());
         data = Arc::new(Subset::new(data, range)?);
     }
-    let place = arguments.out.clone().map_or(SeekIndexes::Beside, SeekIndexes::File);
+    let indexes = arguments.out.clone().map_or(SeekIndexes::Beside, SeekIndexes::File);
     let workers = arguments.workers.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
@@ -105,8 +107,8 @@ pub(crate) fn run(arguments: &IndexArguments) -> Outcome {
         !stop.load(Relaxed)
     };
     let summary = match arguments.prune {
-        false => place.build(&*data, workers, progress),
-        true => place.prune(&*data, workers, progress),
+        false => indexes.build(&*data, workers, progress),
+        true => indexes.prune(&*data, workers, progress),
     };
     bar.finish_and_clear();
     let summary = summary.map_err(|error| match error.kind() {
@@ -114,10 +116,7 @@ pub(crate) fn run(arguments: &IndexArguments) -> Outcome {
             format!("{} (--out FILE writes the indexes to another file)", error_text::describe(&error))
         }
         ErrorKind::Argument { setting: "seek_indexes", .. } => {
-            format!(
-                "{} has no folder for its indexes: --out FILE writes them to a file",
-                gpufeed::internals::shown_path(&arguments.data).display()
-            )
+            format!("{location} has no folder for its indexes: --out FILE writes them to a file")
         }
         _ => error_text::describe(&error),
     })?;
@@ -201,4 +200,69 @@ fn print(summary: &IndexSummary, (part, prune): (Option<PartNumber>, bool), seco
         say!("  and {} more (--json lists all; `gpufeed doctor` says what to do)", failed.len() - NAMED);
     }
     Ok(())
+}
+
+/// Opens the set, or a part of its objects, and writes the indexes that are missing. Prints what is there then.
+///
+/// # Errors
+/// Objects that cannot be read, and a store that cannot be written.
+fn index_objects(address: &Address, data: &Path, part: Option<PartNumber>, as_json: bool) -> Outcome {
+    let start = Instant::now();
+    let (samples, objects) = open_objects(address, data, part).map_err(|error| match error.kind() {
+        ErrorKind::Io { path, .. } if path.to_string_lossy().ends_with("gpufeed-index") => format!(
+            "{} (the indexes cannot be put beside the objects; each machine then makes its own, and keeps them where its \
+             loader says)",
+            error_text::describe(&error)
+        ),
+        _ => error_text::describe(&error),
+    })?;
+    let seconds = start.elapsed().as_secs_f64();
+    if as_json {
+        let mut value = json!({ "samples": samples, "objects": objects, "seconds": seconds });
+        if let Some(PartNumber { part, parts }) = part {
+            (value["part"], value["parts"]) = (part.into(), parts.into());
+        }
+        let text = serde_json::to_string_pretty(&value)?;
+        to_stdout(|out| writeln!(out, "{text}"))?;
+    } else {
+        say!("{address}: {samples} samples in {objects} objects, with their indexes beside them; {seconds:.1} s");
+    }
+    Ok(DONE)
+}
+
+/// Returns the number of samples and of objects.
+fn open_objects(address: &Address, data: &Path, part: Option<PartNumber>) -> Result<(usize, usize), Error> {
+    let tar = || TarShards::builder().allow_unlabelled(true).put_indexes(true);
+    #[cfg(feature = "parquet")]
+    if Format::detect(data) == Format::Parquet {
+        let builder = gpufeed::dataset::Parquet::builder().allow_unlabelled(true).put_indexes(true);
+        let Some(part) = part else {
+            let (train, test) = builder.parts(data)?;
+            let all = || std::iter::once(&train).chain(&test);
+            return Ok((all().map(|part| part.len()).sum(), all().map(|part| part.files()).sum()));
+        };
+        let files = of_part(address, "parquet", part)?;
+        let count = files.len();
+        return Ok(if count == 0 { (0, 0) } else { (builder.open_list(files)?.len(), count) });
+    }
+    match (Format::detect(data), part) {
+        (Format::Tar, None) => {
+            let shards = tar().open(data)?;
+            Ok((shards.len(), shards.shards()))
+        }
+        (Format::Tar, Some(part)) => {
+            let shards = of_part(address, "tar", part)?;
+            let count = shards.len();
+            Ok(if count == 0 { (0, 0) } else { (tar().open_list(shards)?.len(), count) })
+        }
+        // The error says which formats are read from stores.
+        (other, _) => other.open(data).map(|opened| (opened.train.len(), 0)),
+    }
+}
+
+/// Returns the addresses of a part of the objects; none where there are more parts than objects.
+fn of_part(address: &Address, ending: &str, part: PartNumber) -> Result<Vec<String>, Error> {
+    let mut all = addresses_of(address, ending)?;
+    let range = part.range(all.len());
+    Ok(all.drain(range).collect())
 }

@@ -33,8 +33,6 @@ mod error_text;
 mod explain;
 mod file_identity;
 mod index;
-#[cfg(feature = "remote")]
-mod index_objects;
 mod listed;
 mod output;
 mod pack;

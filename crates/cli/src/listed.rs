@@ -37,6 +37,10 @@ impl Dataset for Listed {
         self.len
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> gpufeed::Result<Sample<'a>> {
         let Some((path, label)) = self.sample(index) else {
             let reason = format!("{index}, but samples {:?} are listed", self.range());

@@ -2,7 +2,6 @@
 
 use gpufeed::{Dataset, Label, Result, Sample};
 use std::error::Error;
-use std::path::Path;
 
 /// Class numbers from this one on are refused: such labels are probably not classes but other numbers.
 const MOST_CLASSES: u32 = 100_000;
@@ -66,27 +65,11 @@ impl Dataset for Numbered {
         self.data.name(index)
     }
 
-    fn id(&self, index: usize) -> u64 {
-        self.data.id(index)
-    }
-
-    fn channels(&self) -> u32 {
-        self.data.channels()
+    fn inner(&self) -> Option<&dyn Dataset> {
+        Some(&*self.data)
     }
 
     fn classes(&self) -> &[String] {
         &self.classes
-    }
-
-    fn is_in_memory(&self) -> bool {
-        self.data.is_in_memory()
-    }
-
-    fn folder(&self) -> Option<&Path> {
-        self.data.folder()
-    }
-
-    fn weights(&self) -> Option<&[f64]> {
-        self.data.weights()
     }
 }

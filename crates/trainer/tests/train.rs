@@ -103,6 +103,10 @@ impl<F: Fn() + Send + Sync> Dataset for Before<F> {
         self.data.len()
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> gpufeed::Result<Sample<'a>> {
         (self.each)();
         self.data.read(index, buffer)

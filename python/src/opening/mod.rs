@@ -4,7 +4,7 @@ mod formats;
 mod keywords;
 
 use gpufeed::dataset::{Format, Opened, RemoteOptions, Split};
-use gpufeed::internals::is_remote_path;
+use gpufeed::storage::Location;
 use gpufeed::{Dataset, Error, ErrorKind, Result};
 use keywords::{FORMATS, Remote};
 use serde::de::DeserializeOwned;
@@ -39,7 +39,7 @@ impl Opening {
         }
         of_format.keys().try_for_each(|keyword| check(format, keyword))?;
         // Formats that are read from this machine alone: the library says so.
-        if is_remote_path(&self.path) && !matches!(format, Format::Tar | Format::Parquet) {
+        if Location::from(&self.path).is_address() && !matches!(format, Format::Tar | Format::Parquet) {
             return gpufeed::dataset::open_with(&self.path, remote);
         }
         let (path, keywords) = (&*self.path, Value::from(of_format));

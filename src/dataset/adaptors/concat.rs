@@ -4,8 +4,9 @@ use std::fmt;
 use std::path::Path;
 
 use super::ids::shift;
-use crate::dataset::{Dataset, Notice, Sample, out_of_range};
+use crate::dataset::{Access, Dataset, Notice, Sample, out_of_range};
 use crate::error::{Error, Result};
+use crate::storage::Remote;
 
 /// Data sets one after the other: torch's `ConcatDataset`.
 ///
@@ -85,6 +86,11 @@ impl Concat {
         Some((part, index - part.first))
     }
 
+    /// The parts that have an access, with it.
+    fn accesses(&self) -> impl Iterator<Item = (&Part, &dyn Access)> {
+        self.parts.iter().filter_map(|part| Some((part, part.data.access()?)))
+    }
+
     /// Those of `indices` that are in a part, as that part counts them.
     fn of_part(&self, part: &Part, indices: &[usize]) -> Vec<usize> {
         let is_of_part =
@@ -130,19 +136,6 @@ impl Dataset for Concat {
         part.data.read(index, buffer)
     }
 
-    fn job_samples(&self) -> usize {
-        self.parts.iter().map(|part| part.data.job_samples()).max().unwrap_or(1)
-    }
-
-    fn begin_job(&self, indices: &[usize]) {
-        for part in self.parts.iter().filter(|part| part.data.job_samples() > 1) {
-            let inner = self.of_part(part, indices);
-            if !inner.is_empty() {
-                part.data.begin_job(&inner);
-            }
-        }
-    }
-
     fn name(&self, index: usize) -> String {
         match self.part(index) {
             Some((part, index)) => part.data.name(index),
@@ -169,8 +162,12 @@ impl Dataset for Concat {
         self.parts.iter().all(|part| part.data.is_in_memory())
     }
 
-    fn is_remote(&self) -> bool {
-        self.parts.iter().any(|part| part.data.is_remote())
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
+    fn access(&self) -> Option<&dyn Access> {
+        self.accesses().next().map(|_| self as &dyn Access)
     }
 
     /// Returns the folder of the first part that has one: seek indexes are stored in one folder.
@@ -192,23 +189,41 @@ impl Dataset for Concat {
     fn weights(&self) -> Option<&[f64]> {
         self.weights.as_deref()
     }
+}
 
-    fn prefetch_samples(&self) -> usize {
-        self.parts.iter().map(|part| part.data.prefetch_samples()).max().unwrap_or(0)
+impl Access for Concat {
+    fn is_remote(&self) -> bool {
+        self.accesses().any(|(_, access)| access.is_remote())
     }
 
-    fn prefetch(&self, indices: &[usize]) {
-        for part in self.parts.iter().filter(|part| part.data.prefetch_samples() > 0) {
+    fn job_samples(&self) -> usize {
+        self.accesses().map(|(_, access)| access.job_samples()).max().unwrap_or(1)
+    }
+
+    fn begin_job(&self, indices: &[usize]) {
+        for (part, access) in self.accesses().filter(|(_, access)| access.job_samples() > 1) {
             let inner = self.of_part(part, indices);
             if !inner.is_empty() {
-                part.data.prefetch(&inner);
+                access.begin_job(&inner);
             }
         }
     }
 
-    #[cfg(feature = "remote")]
-    fn remotes(&self) -> Vec<crate::dataset::Remote> {
-        self.parts.iter().flat_map(|part| part.data.remotes()).collect()
+    fn prefetch_samples(&self) -> usize {
+        self.accesses().map(|(_, access)| access.prefetch_samples()).max().unwrap_or(0)
+    }
+
+    fn prefetch(&self, indices: &[usize]) {
+        for (part, access) in self.accesses().filter(|(_, access)| access.prefetch_samples() > 0) {
+            let inner = self.of_part(part, indices);
+            if !inner.is_empty() {
+                access.prefetch(&inner);
+            }
+        }
+    }
+
+    fn remotes(&self) -> Vec<Remote> {
+        self.accesses().flat_map(|(_, access)| access.remotes()).collect()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Data sets made of other data sets: subsets, concatenations, weights, repetitions.
 //!
-//! They change no sample, and forward names, classes, channels, folders, weights and whether they are remote. Two samples of an epoch must not
-//! share random numbers, so a sample that comes again has another id (`ids.rs`).
+//! They change no sample, and forward everything else; those that give samples other numbers translate these for
+//! [`Access`](super::Access), too. Two samples of an epoch must not share random numbers, so a sample that comes again has
+//! another id (`ids.rs`).
 
 mod concat;
 mod ids;
@@ -9,6 +10,46 @@ mod repeat;
 mod split;
 mod subset;
 mod weights;
+
+/// Implements [`Access`](super::Access) for an adaptor of one data set, whose method `inner_index` translates its indices to
+/// those of the data set. Only called where that data set has an access.
+macro_rules! translated_access {
+    ($adaptor:ident) => {
+        impl<D: Dataset> $crate::dataset::Access for $adaptor<D> {
+            fn is_remote(&self) -> bool {
+                self.data.access().is_some_and(|access| access.is_remote())
+            }
+
+            fn job_samples(&self) -> usize {
+                self.data.access().map_or(1, |access| access.job_samples())
+            }
+
+            fn begin_job(&self, indices: &[usize]) {
+                let inner: Vec<_> = indices.iter().filter_map(|&index| self.inner_index(index)).collect();
+                if let Some(access) = self.data.access() {
+                    access.begin_job(&inner);
+                }
+            }
+
+            fn prefetch_samples(&self) -> usize {
+                self.data.access().map_or(0, |access| access.prefetch_samples())
+            }
+
+            fn prefetch(&self, indices: &[usize]) {
+                let inner: Vec<_> = indices.iter().filter_map(|&index| self.inner_index(index)).collect();
+                if let Some(access) = self.data.access() {
+                    access.prefetch(&inner);
+                }
+            }
+
+            fn remotes(&self) -> Vec<$crate::storage::Remote> {
+                self.data.access().map_or(Vec::new(), |access| access.remotes())
+            }
+        }
+    };
+}
+
+use translated_access;
 
 pub use concat::Concat;
 pub use repeat::Repeat;
@@ -19,7 +60,7 @@ pub use weights::Weighted;
 
 #[cfg(test)]
 mod tests {
-    use crate::dataset::{Dataset, Label, Notice, Sample, SampleData};
+    use crate::dataset::{Access, Dataset, Label, Notice, Sample, SampleData};
     use crate::error::Result;
     use std::path::Path;
     use std::sync::{Arc, Mutex};
@@ -59,8 +100,8 @@ mod tests {
             true
         }
 
-        fn is_remote(&self) -> bool {
-            true
+        fn inner(&self) -> Option<&dyn Dataset> {
+            None
         }
 
         fn folder(&self) -> Option<&Path> {
@@ -75,6 +116,16 @@ mod tests {
             Some(&[1.0, 3.0])
         }
 
+        fn access(&self) -> Option<&dyn Access> {
+            Some(self)
+        }
+    }
+
+    impl Access for Odd {
+        fn is_remote(&self) -> bool {
+            true
+        }
+
         fn job_samples(&self) -> usize {
             7
         }
@@ -82,6 +133,26 @@ mod tests {
         fn begin_job(&self, indices: &[usize]) {
             self.1.lock().unwrap().extend(indices);
         }
+
+        fn prefetch_samples(&self) -> usize {
+            11
+        }
+
+        fn prefetch(&self, indices: &[usize]) {
+            self.1.lock().unwrap().extend(indices.iter().map(|index| index + 100));
+        }
+    }
+
+    #[test]
+    fn adaptors_of_data_that_is_simply_there_have_no_access() {
+        let files = || (0..2u8).map(|byte| (vec![byte], Label::None)).collect::<crate::InMemory>();
+        let all: [Box<dyn Dataset>; 4] = [
+            Box::new(files().concat(files()).unwrap()),
+            Box::new(files().subset([0, 1]).unwrap()),
+            Box::new(files().with_weights([1.0, 3.0]).unwrap()),
+            Box::new(files().repeat(2).unwrap()),
+        ];
+        assert!(all.iter().all(|data| data.access().is_none()));
     }
 
     #[test]
@@ -100,11 +171,16 @@ mod tests {
             assert_eq!((data.classes(), data.folder()), (&["a".to_owned()][..], Some(Path::new("odd"))), "{number}");
             assert_eq!(data.weights().unwrap()[..2], [1.0, 3.0], "{number}");
             assert_eq!(data.weights().unwrap().len(), data.len(), "{number}");
-            assert_eq!(data.job_samples(), 7, "{number}");
-            assert!(data.is_remote(), "{number}");
+            let access = data.access().unwrap();
+            assert_eq!((access.job_samples(), access.prefetch_samples()), (7, 11), "{number}");
+            assert!(access.is_remote(), "{number}");
             assert_eq!(data.notices(), [Notice::Labels { what: "odd".to_owned() }], "{number}");
-            data.begin_job(&[1, data.len() - 1]);
+            access.begin_job(&[1, data.len() - 1]);
             assert_eq!(std::mem::take(&mut *begun.lock().unwrap()), [1, 1], "{number}");
+            access.prefetch(&[0, data.len() - 1]);
+            let mut told = std::mem::take(&mut *begun.lock().unwrap());
+            told.sort_unstable();
+            assert_eq!(told, [100, 101], "{number}");
             let mut buffer = Vec::new();
             let sample = data.read(1, &mut buffer).unwrap();
             assert!(matches!(sample.data, SampleData::Encoded([51])) && sample.label == Label::Class(7), "{number}");

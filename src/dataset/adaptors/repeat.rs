@@ -1,9 +1,9 @@
 //! A data set repeated several times.
 
-use std::path::Path;
-
 use super::ids::stride;
-use crate::dataset::{Dataset, Notice, Sample, out_of_range};
+use super::translated_access;
+use crate::dataset::forward::forward;
+use crate::dataset::{Access, Dataset, Sample, out_of_range};
 use crate::error::{Error, Result};
 
 /// A data set repeated several times, for long epochs of a small set.
@@ -54,6 +54,13 @@ impl<D: Dataset> Repeat<D> {
     }
 }
 
+impl<D: Dataset> Repeat<D> {
+    /// Returns the index of a sample in the data set that this one is made of.
+    fn inner_index(&self, index: usize) -> Option<usize> {
+        Some(self.locate(index)?.1)
+    }
+}
+
 impl<D: Dataset> Dataset for Repeat<D> {
     fn len(&self) -> usize {
         self.len
@@ -62,15 +69,6 @@ impl<D: Dataset> Dataset for Repeat<D> {
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         let (_, inner) = self.locate(index).ok_or_else(|| out_of_range(index, self.len))?;
         self.data.read(inner, buffer)
-    }
-
-    fn job_samples(&self) -> usize {
-        self.data.job_samples()
-    }
-
-    fn begin_job(&self, indices: &[usize]) {
-        let inner: Vec<usize> = indices.iter().filter_map(|&index| Some(self.locate(index)?.1)).collect();
-        self.data.begin_job(&inner);
     }
 
     fn name(&self, index: usize) -> String {
@@ -87,48 +85,22 @@ impl<D: Dataset> Dataset for Repeat<D> {
         }
     }
 
-    fn channels(&self) -> u32 {
-        self.data.channels()
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
     }
 
-    fn classes(&self) -> &[String] {
-        self.data.classes()
-    }
+    forward!(this => this.data; of the set);
 
-    fn is_in_memory(&self) -> bool {
-        self.data.is_in_memory()
-    }
-
-    fn is_remote(&self) -> bool {
-        self.data.is_remote()
-    }
-
-    fn folder(&self) -> Option<&Path> {
-        self.data.folder()
-    }
-
-    fn notices(&self) -> Vec<Notice> {
-        self.data.notices()
+    fn access(&self) -> Option<&dyn Access> {
+        self.data.access().map(|_| self as &dyn Access)
     }
 
     fn weights(&self) -> Option<&[f64]> {
         self.weights.as_deref()
     }
-
-    fn prefetch_samples(&self) -> usize {
-        self.data.prefetch_samples()
-    }
-
-    fn prefetch(&self, indices: &[usize]) {
-        let inner: Vec<usize> = indices.iter().filter_map(|&index| Some(self.locate(index)?.1)).collect();
-        self.data.prefetch(&inner);
-    }
-
-    #[cfg(feature = "remote")]
-    fn remotes(&self) -> Vec<crate::dataset::Remote> {
-        self.data.remotes()
-    }
 }
+
+translated_access!(Repeat);
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,6 @@
 //! A data set whose samples come with different probabilities.
 
-use std::path::Path;
-
-use crate::dataset::{Dataset, Notice, Sample};
+use crate::dataset::{Dataset, Sample};
 use crate::error::Result;
 use crate::sampler::check_weights;
 
@@ -51,61 +49,16 @@ impl<D: Dataset> Dataset for Weighted<D> {
         self.data.read(index, buffer)
     }
 
-    fn job_samples(&self) -> usize {
-        self.data.job_samples()
-    }
-
-    fn begin_job(&self, indices: &[usize]) {
-        self.data.begin_job(indices);
-    }
-
     fn name(&self, index: usize) -> String {
         self.data.name(index)
     }
 
-    fn id(&self, index: usize) -> u64 {
-        self.data.id(index)
-    }
-
-    fn channels(&self) -> u32 {
-        self.data.channels()
-    }
-
-    fn classes(&self) -> &[String] {
-        self.data.classes()
-    }
-
-    fn is_in_memory(&self) -> bool {
-        self.data.is_in_memory()
-    }
-
-    fn is_remote(&self) -> bool {
-        self.data.is_remote()
-    }
-
-    fn folder(&self) -> Option<&Path> {
-        self.data.folder()
-    }
-
-    fn notices(&self) -> Vec<Notice> {
-        self.data.notices()
+    fn inner(&self) -> Option<&dyn Dataset> {
+        Some(&self.data)
     }
 
     fn weights(&self) -> Option<&[f64]> {
         Some(&self.weights)
-    }
-
-    fn prefetch_samples(&self) -> usize {
-        self.data.prefetch_samples()
-    }
-
-    fn prefetch(&self, indices: &[usize]) {
-        self.data.prefetch(indices);
-    }
-
-    #[cfg(feature = "remote")]
-    fn remotes(&self) -> Vec<crate::dataset::Remote> {
-        self.data.remotes()
     }
 }
 

@@ -247,6 +247,10 @@ impl Dataset for Arrays {
         self.len
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, index: usize, _buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         if index >= self.len {
             return Err(out_of_range(index, self.len));

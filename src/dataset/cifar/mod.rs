@@ -11,7 +11,7 @@ use self::pickle::Pickle;
 use super::source::Source;
 use super::{Arrays, Notice, Split};
 use crate::error::{Error, Result};
-use crate::regular_file;
+use crate::storage::local::regular_file;
 
 /// Reads CIFAR's files as [`Arrays`] of 32x32 RGB bytes.
 ///

@@ -8,7 +8,7 @@ use super::columns::Settings;
 use super::rows::{Failure, labels};
 use super::{csv, json};
 use crate::error::{Error, ErrorKind, Result};
-use crate::regular_file;
+use crate::storage::local::regular_file;
 
 /// Settings of an [`ImageList`], from [`ImageList::builder`].
 ///

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use super::labels::Labels;
 use super::{Dataset, Label, Notice, Sample, SampleData, out_of_range};
 use crate::error::Result;
-use crate::regular_file;
+use crate::storage::local::regular_file;
 
 pub use builder::ImageListBuilder;
 
@@ -108,6 +108,10 @@ impl ImageList {
 impl Dataset for ImageList {
     fn len(&self) -> usize {
         self.paths.len()
+    }
+
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
     }
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {

@@ -9,10 +9,10 @@ use super::locations::Locations;
 use super::metadata::{self, LabelsFound};
 use super::reader::{Reader, broken};
 use super::{FILE, Keys, Lmdb};
-use crate::atomic_file::folder_of;
 use crate::dataset::{Dataset, MAX_FILE_BYTES, Notice, class_names};
 use crate::error::{ErrorKind, Result};
 use crate::quote::shown;
+use crate::storage::local::atomic_file::folder_of;
 
 /// Settings of an [`Lmdb`], from [`Lmdb::builder`].
 ///

@@ -18,9 +18,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Dataset, Label, Notice, Sample, SampleData, out_of_range};
-use crate::atomic_file::folder_of;
 use crate::error::Result;
 use crate::quote::{shortened, shown};
+use crate::storage::local::atomic_file::folder_of;
 use layout::{NoLabel, image_key, label_key};
 use locations::Locations;
 use reader::{Reader, broken};
@@ -180,6 +180,10 @@ impl Lmdb {
 impl Dataset for Lmdb {
     fn len(&self) -> usize {
         self.keys.len()
+    }
+
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
     }
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::locations::Location;
 use super::pages::{DEEPEST, HEADER, META, Meta, NONE, Nodes, Tree, Value, check_overflow};
 use crate::error::{Error, ErrorKind, Result};
-use crate::{read_at, regular_file};
+use crate::storage::local::{read_at, regular_file};
 
 /// Branch pages in memory, the upper ones first: 16 MiB, enough for some 40 million keys.
 const BRANCHES: usize = 4096;

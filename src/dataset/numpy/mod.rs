@@ -17,7 +17,7 @@ use super::source::Source;
 use super::{Arrays, Notice};
 use crate::error::{Error, Result};
 use crate::plan::Layout;
-use crate::regular_file;
+use crate::storage::local::regular_file;
 
 /// Reads numpy's `.npy` and `.npz` as [`Arrays`].
 ///

@@ -90,7 +90,7 @@ impl ParquetBuilder {
     ///
     /// The errors of [`Parquet::open`].
     pub fn open(self, files: impl AsRef<Path>) -> Result<Parquet> {
-        let files = files::of_split(files.as_ref(), self.split.as_deref(), &self.settings.remote)?;
+        let files = files::of_split(&files.as_ref().into(), self.split.as_deref(), &self.settings.remote)?;
         self.open_files(files)
     }
 
@@ -100,7 +100,7 @@ impl ParquetBuilder {
     ///
     /// The errors of [`Parquet::open`].
     pub fn parts(self, files: impl AsRef<Path>) -> Result<(Parquet, Option<Parquet>)> {
-        let (train, test, others) = files::parts(files.as_ref(), &self.settings.remote)?;
+        let (train, test, others) = files::parts(&files.as_ref().into(), &self.settings.remote)?;
         let mut train = self.clone().open_files(train)?;
         let first = others.first().copied().unwrap_or_default();
         train.split_not_read = Notice::not_read("splits of the set", others.len() as u64, first);
@@ -117,7 +117,7 @@ impl ParquetBuilder {
     ///
     /// The errors of [`Parquet::open`].
     pub fn open_list(self, files: impl IntoIterator<Item = impl Into<PathBuf>>) -> Result<Parquet> {
-        let files = Files::of(files.into_iter().map(Into::into).collect(), &self.settings.remote)?;
+        let files = Files::of(files.into_iter().map(|file| file.into().into()).collect(), &self.settings.remote)?;
         self.open_files(files)
     }
 

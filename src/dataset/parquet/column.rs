@@ -8,8 +8,8 @@ use super::codec::{Codec, LARGEST};
 use super::footer::Footer;
 use super::hybrid::Hybrid;
 use super::thrift::{Broken, Kind, Thrift};
-use crate::dataset::data_file::DataFile;
 use crate::error::{Error, Result};
+use crate::storage::file::DataFile;
 
 /// Bytes read for a page's header at first, and at most: statistics in it can be long.
 const HEADER: u64 = 512;

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::footer::{Footer, Leaf, Physical};
-use crate::dataset::data_file::DataFile;
 use crate::error::{Error, Result};
+use crate::storage::file::DataFile;
 
 /// Names of columns that are taken for the images, or the labels, where nothing else says which they are.
 const IMAGES: [&str; 2] = ["image", "img"];

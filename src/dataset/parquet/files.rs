@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-#[cfg(feature = "remote")]
-use crate::dataset::shards::Object;
-use crate::dataset::shards::{Files, Options};
+use crate::dataset::shards::Files;
 use crate::error::{Error, ErrorKind, Result};
+use crate::storage::file::UnopenedFile;
+use crate::storage::{Address, Location, RemoteOptions};
 
 /// Names of splits, and how files and folders begin that have them.
 const SPLITS: [(&str, &[&str]); 3] =
@@ -25,32 +25,28 @@ pub(in crate::dataset) fn is_in(folder: &Path) -> bool {
 ///
 /// # Errors
 /// A folder with several splits, if none is chosen, and one without that split.
-pub(super) fn of_split(path: &Path, split: Option<&str>, options: &Options) -> Result<Files> {
-    let mut splits = match everything(path, options)? {
+pub(super) fn of_split(location: &Location, split: Option<&str>, options: &RemoteOptions) -> Result<Files> {
+    let mut splits = match everything(location, options)? {
         Everything::Files(files) => return Ok(files),
         Everything::Splits(splits) => splits,
     };
     let known = splits.keys().copied().collect::<Vec<_>>().join(", ");
-    let shown = crate::address::shown_path(path);
     let Some(split) = split else {
         return match splits.len() {
-            1 => splits.pop_first().map(|(_, files)| files).ok_or_else(|| nothing(path)),
-            _ => {
-                let folder = shown.display();
-                Err(Error::argument("split", format!("{folder} has the splits {known}: choose one of them")))
-            }
+            1 => splits.pop_first().map(|(_, files)| files).ok_or_else(|| nothing(location)),
+            _ => Err(Error::argument("split", format!("{location} has the splits {known}: choose one of them"))),
         };
     };
     let files = splits.remove(split);
-    files.ok_or_else(|| Error::argument("split", format!("{} has no {split}; it has {known}", shown.display())))
+    files.ok_or_else(|| Error::argument("split", format!("{location} has no {split}; it has {known}")))
 }
 
 /// Files to train on, files to test with, and the splits that are neither.
 pub(super) type Parts = (Files, Option<Files>, Vec<&'static str>);
 
 /// Returns the files to train on, and those to test with.
-pub(super) fn parts(path: &Path, options: &Options) -> Result<Parts> {
-    let mut splits = match everything(path, options)? {
+pub(super) fn parts(location: &Location, options: &RemoteOptions) -> Result<Parts> {
+    let mut splits = match everything(location, options)? {
         Everything::Files(files) => return Ok((files, None, Vec::new())),
         Everything::Splits(splits) => splits,
     };
@@ -61,7 +57,7 @@ pub(super) fn parts(path: &Path, options: &Options) -> Result<Parts> {
     match (train, test) {
         (Some(train), test) => Ok((train, test, others)),
         (None, Some(alone)) => Ok((alone, None, others)),
-        (None, None) => Err(nothing(path)),
+        (None, None) => Err(nothing(location)),
     }
 }
 
@@ -72,61 +68,51 @@ enum Everything {
     Splits(BTreeMap<&'static str, Files>),
 }
 
-fn everything(path: &Path, options: &Options) -> Result<Everything> {
-    #[cfg(feature = "remote")]
-    if let Some(address) = crate::dataset::address::of(path) {
-        return in_store(path, address, options);
+fn everything(location: &Location, options: &RemoteOptions) -> Result<Everything> {
+    match location {
+        Location::Path(folder) if folder.is_dir() => {
+            let splits = found(folder)?.into_iter().map(|(split, files)| (split, Files::of_paths(files)));
+            Ok(Everything::Splits(splits.collect()))
+        }
+        Location::Path(_) => Files::listed(location, "parquet", options).map(Everything::Files),
+        Location::Address(address) => in_store(address, Files::listed(location, "parquet", options)?),
     }
-    if !path.is_dir() {
-        return Files::listed(path, "parquet", options).map(Everything::Files);
-    }
-    Ok(Everything::Splits(found(path)?.into_iter().map(|(split, files)| (split, Files::Paths(files))).collect()))
 }
 
-/// Finds the files that an address names. Those of a folder may lie at any depth.
-#[cfg(feature = "remote")]
-fn in_store(path: &Path, address: &str, options: &Options) -> Result<Everything> {
-    let listed = match Files::listed(path, "parquet", options)? {
-        Files::Objects(remote, objects) if objects.iter().all(|object| matches!(object, Object::Listed(_))) => {
-            (remote, objects)
-        }
-        files => return Ok(Everything::Files(files)),
-    };
-    let (remote, objects) = listed;
-    let mut splits: BTreeMap<&'static str, Vec<Object>> = BTreeMap::new();
+/// Finds the splits of the files that an address names. Those of a folder may lie at any depth.
+fn in_store(address: &Address, files: Files) -> Result<Everything> {
+    let mut splits: BTreeMap<&'static str, Vec<UnopenedFile>> = BTreeMap::new();
     let mut configurations = std::collections::BTreeSet::new();
-    for object in objects {
-        let Object::Listed(meta) = &object else { continue };
+    for file in &files.0 {
+        let UnopenedFile::Listed(_, meta) = file else { return Ok(Everything::Files(files)) };
         let name = Path::new(&meta.address);
         let folder = name.parent().unwrap_or(name);
         let split = split_of(name).or_else(|| split_of(folder)).unwrap_or("");
         // A folder named by a split, or `data`, is that of no configuration.
         let named = split_of(folder).is_some() || folder.ends_with("data");
         configurations.insert(if named { folder.parent().unwrap_or(folder) } else { folder }.to_owned());
-        splits.entry(split).or_default().push(object);
+        splits.entry(split).or_default().push(file.clone());
     }
     if configurations.len() > 1 {
         let names: Vec<_> = configurations.iter().map(|folder| folder.display().to_string()).collect();
         return Err(Error::argument("files", format!("several sets: {}; name one of them", names.join(", "))));
     }
     if splits.len() > 1 && splits.contains_key("") {
-        let shown = crate::dataset::address::without_credentials(address);
-        let reason = format!("{shown} has files whose split is not known; name the files of one with a brace list");
+        let reason = format!("{address} has files whose split is not known; name the files of one with a brace list");
         return Err(Error::argument("split", reason));
     }
-    let splits = splits.into_iter().map(|(split, objects)| (split, Files::Objects(remote.clone(), objects)));
-    Ok(Everything::Splits(splits.collect()))
+    Ok(Everything::Splits(splits.into_iter().map(|(split, files)| (split, Files(files))).collect()))
 }
 
-fn nothing(path: &Path) -> Error {
+fn nothing(location: &Location) -> Error {
     let hint = "looked for *.parquet in it, in data, and in folders of splits".to_owned();
-    ErrorKind::EmptyDataset { what: crate::address::shown_path(path).display().to_string(), hint }.into()
+    ErrorKind::EmptyDataset { what: location.to_string(), hint }.into()
 }
 
 fn found(folder: &Path) -> Result<Splits> {
     let splits = in_folder(folder)?;
     if splits.is_empty() {
-        return Err(nothing(folder));
+        return Err(nothing(&folder.into()));
     }
     if let (Some(unknown), true) = (splits.get(""), splits.len() > 1) {
         let name = unknown.first().map(|file| file.display().to_string()).unwrap_or_default();
@@ -238,8 +224,8 @@ mod tests {
     }
 
     fn names(folder: &Path, files: &Files) -> String {
-        let Files::Paths(files) = files else { panic!("not on this machine") };
-        let names: Vec<_> = files.iter().map(|file| file.strip_prefix(folder).unwrap().display().to_string()).collect();
+        let names = files.0.iter().map(UnopenedFile::name);
+        let names: Vec<_> = names.map(|file| file.strip_prefix(folder).unwrap().display().to_string()).collect();
         names.join(" ")
     }
 
@@ -280,7 +266,7 @@ mod tests {
             (&["trains.parquet", ".train.parquet"], "trains.parquet", ""),
         ] {
             let folder = folder_of(files);
-            let (found_train, found_test, _) = parts(folder.path(), &Options::default()).unwrap();
+            let (found_train, found_test, _) = parts(&folder.path().into(), &RemoteOptions::default()).unwrap();
             assert_eq!(names(folder.path(), &found_train), train);
             assert_eq!(found_test.map_or(String::new(), |test| names(folder.path(), &test)), test, "{train}");
             assert!(is_in(folder.path()));
@@ -290,30 +276,33 @@ mod tests {
     #[test]
     fn a_folder_with_several_splits_or_sets_says_which() {
         let folder = folder_of(&["data/train-0.parquet", "data/test-0.parquet"]);
-        let says = |split| of_split(folder.path(), split, &Options::default()).unwrap_err().to_string();
+        let says = |split| of_split(&folder.path().into(), split, &RemoteOptions::default()).unwrap_err().to_string();
         assert!(says(None).contains("has the splits test, train"), "{}", says(None));
         assert!(says(Some("dev")).contains("has no dev; it has test, train"), "{}", says(Some("dev")));
         assert_eq!(
-            names(folder.path(), &of_split(folder.path(), Some("test"), &Options::default()).unwrap()),
+            names(folder.path(), &of_split(&folder.path().into(), Some("test"), &RemoteOptions::default()).unwrap()),
             "data/test-0.parquet"
         );
         let one = folder.path().join("data/test-0.parquet");
-        assert_eq!(names(folder.path(), &of_split(&one, None, &Options::default()).unwrap()), "data/test-0.parquet");
+        assert_eq!(
+            names(folder.path(), &of_split(&one.into(), None, &RemoteOptions::default()).unwrap()),
+            "data/test-0.parquet"
+        );
 
         let mixed = folder_of(&["train-0.parquet", "more.parquet"]);
         assert!(
-            parts(mixed.path(), &Options::default())
+            parts(&mixed.path().into(), &RemoteOptions::default())
                 .unwrap_err()
                 .to_string()
                 .contains("more.parquet belongs to is not known")
         );
         let two = folder_of(&["en/train-0.parquet", "de/train-0.parquet"]);
-        let error = parts(two.path(), &Options::default()).unwrap_err().to_string();
+        let error = parts(&two.path().into(), &RemoteOptions::default()).unwrap_err().to_string();
         assert!(error.contains("several sets") && error.contains("de, "), "{error}");
         assert!(!is_in(two.path()) && !is_in(&two.path().join("no")));
         let none = folder_of(&["x.tar"]);
         assert!(
-            parts(none.path(), &Options::default()).unwrap_err().to_string().contains("*.parquet")
+            parts(&none.path().into(), &RemoteOptions::default()).unwrap_err().to_string().contains("*.parquet")
                 && !is_in(none.path())
         );
     }

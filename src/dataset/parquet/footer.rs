@@ -7,8 +7,8 @@ use parquet::file::metadata::{
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use super::guard;
-use crate::dataset::data_file::DataFile;
 use crate::error::{Error, Result};
+use crate::storage::file::DataFile;
 
 /// Largest footer that is read. A row group of three columns takes half a kilobyte.
 const LARGEST: u64 = 256 << 20;

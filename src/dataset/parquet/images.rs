@@ -7,9 +7,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::column::{Column, Content, PageHeader};
 use super::values::{indices, rows_left};
-use crate::dataset::data_file::DataFile;
-use crate::dataset::shards::{Location, Page};
+use crate::dataset::shards::{Page, StoredImage};
 use crate::error::{Error, Result};
+use crate::storage::file::DataFile;
 
 /// Bytes before an image in the file: its length.
 pub(super) const PREFIX: usize = 4;
@@ -38,16 +38,16 @@ pub(super) fn each(
     column: &mut Column<'_>,
     rows: u64,
     missing: impl Fn(u64) -> Error,
-    mut found: impl FnMut(u64, Location) -> Result<()>,
+    mut found: impl FnMut(u64, StoredImage) -> Result<()>,
 ) -> Result<()> {
     let mut window = Window { file, length, bytes: Vec::new(), at: 0 };
-    let mut dictionary: Vec<Location> = Vec::new();
+    let mut dictionary: Vec<StoredImage> = Vec::new();
     let mut left = rows;
     while let Some(header) = column.next_page()? {
         if header.is_dictionary() {
             dictionary.clear();
             column.check_dictionary(&header, rows)?;
-            let place = Place::of_dictionary(column, &header)?;
+            let place = ValuePage::of_dictionary(column, &header)?;
             let mut values = place.values(&mut window);
             for _ in 0..header.values {
                 dictionary.push(values.next(column)?);
@@ -70,7 +70,7 @@ pub(super) fn each(
                 found(row, *location.ok_or_else(|| column.refused("an image is not in its dictionary"))?)?;
             }
         } else if header.encoding == 0 {
-            let place = Place::of_values(column, &header)?;
+            let place = ValuePage::of_values(column, &header)?;
             let mut present = column.present(&place.content);
             let mut values = place.values(&mut window);
             for row in first..first + u64::from(header.values) {
@@ -90,7 +90,7 @@ pub(super) fn each(
 }
 
 /// A page of plain values, in the file as they are or unpacked.
-struct Place {
+struct ValuePage {
     /// Its levels, and its values if it was unpacked.
     content: Content,
     /// Where in the file the values are, or how they are compressed.
@@ -102,22 +102,22 @@ enum At {
     Page(Page),
 }
 
-impl Place {
-    fn of_values(column: &Column<'_>, header: &PageHeader) -> Result<Place> {
+impl ValuePage {
+    fn of_values(column: &Column<'_>, header: &PageHeader) -> Result<ValuePage> {
         if header.is_plain() {
             let (content, range) = column.levels(header)?;
-            return Ok(Place { content, at: At::File(range) });
+            return Ok(ValuePage { content, at: At::File(range) });
         }
         let (page, bytes) = Self::page(column, header)?;
-        Ok(Place { content: column.split(header, bytes)?, at: At::Page(page) })
+        Ok(ValuePage { content: column.split(header, bytes)?, at: At::Page(page) })
     }
 
-    fn of_dictionary(column: &Column<'_>, header: &PageHeader) -> Result<Place> {
+    fn of_dictionary(column: &Column<'_>, header: &PageHeader) -> Result<ValuePage> {
         if header.is_plain() {
-            return Ok(Place { content: Content::default(), at: At::File(header.begin()..header.end()) });
+            return Ok(ValuePage { content: Content::default(), at: At::File(header.begin()..header.end()) });
         }
         let (page, bytes) = Self::page(column, header)?;
-        Ok(Place { content: Content::of_values(bytes), at: At::Page(page) })
+        Ok(ValuePage { content: Content::of_values(bytes), at: At::Page(page) })
     }
 
     fn page(column: &Column<'_>, header: &PageHeader) -> Result<(Page, Vec<u8>)> {
@@ -146,7 +146,7 @@ enum Values<'a, 'b> {
 }
 
 impl Values<'_, '_> {
-    fn next(&mut self, column: &Column<'_>) -> Result<Location> {
+    fn next(&mut self, column: &Column<'_>) -> Result<StoredImage> {
         let lies = || column.refused("an image is longer than its page: the file is damaged");
         match self {
             Values::Page { page, bytes, at } => {
@@ -155,7 +155,7 @@ impl Values<'_, '_> {
                 let length = length.filter(|length| *length as usize <= rest.len()).ok_or_else(lies)?;
                 let offset = *at + PREFIX;
                 *at = offset + length as usize;
-                Ok(Location { offset: offset as u64, length, check: 0, page: Some(*page) })
+                Ok(StoredImage { offset: offset as u64, length, check: 0, page: Some(*page) })
             }
             Values::File { window, range } => {
                 let offset = range.start + PREFIX as u64;
@@ -177,7 +177,7 @@ impl Values<'_, '_> {
                 let tail = window.get(end - last as u64, last).map_err(failed)?;
                 both[PREFIX + START..][..last].copy_from_slice(tail);
                 range.start = end;
-                Ok(Location { offset, length, check: xxh3_64(&both) as u32, page: None })
+                Ok(StoredImage { offset, length, check: xxh3_64(&both) as u32, page: None })
             }
         }
     }

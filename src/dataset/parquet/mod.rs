@@ -27,9 +27,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::shards::Shards;
-use super::{Dataset, Notice, Sample, SampleData};
+use super::{Access, Dataset, Notice, Sample, SampleData};
 use crate::error::{Error, ErrorKind, Result};
-use crate::regular_file;
+use crate::storage::local::regular_file;
 pub use builder::ParquetBuilder;
 pub(super) use files::is_in;
 use images::PREFIX;
@@ -203,26 +203,12 @@ impl Dataset for Parquet {
         notices
     }
 
-    fn is_remote(&self) -> bool {
-        self.shards.is_remote()
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
     }
 
-    #[cfg(feature = "remote")]
-    fn prefetch_samples(&self) -> usize {
-        self.shards.samples_ahead()
-    }
-
-    #[cfg(feature = "remote")]
-    fn prefetch(&self, indices: &[usize]) {
-        self.shards.expect(indices, |entry, page| match page {
-            Some(page) => page.offset..page.offset + u64::from(page.compressed),
-            None => entry.offset - PREFIX as u64..entry.offset + u64::from(entry.length),
-        });
-    }
-
-    #[cfg(feature = "remote")]
-    fn remotes(&self) -> Vec<super::Remote> {
-        self.shards.remote().cloned().into_iter().collect()
+    fn access(&self) -> Option<&dyn Access> {
+        self.shards.access()
     }
 }
 

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::codec::Codec;
-use crate::dataset::data_file::DataFile;
 use crate::dataset::shards::Page;
 use crate::error::{Error, Result};
+use crate::storage::file::DataFile;
 
 /// Pages that a thread keeps, and their bytes; one page is kept if it is larger.
 const PAGES: usize = 8;

@@ -1,6 +1,9 @@
 //! Scans a file: one pass over the pages of its images, labels and names.
 
 use crate::advice::{self, Advice, Reason};
+
+use std::ops::Range;
+
 use xxhash_rust::xxh3::Xxh3;
 
 use super::codec::{Codec, LARGEST};
@@ -10,9 +13,9 @@ use super::footer::Footer;
 use super::images::{self, PREFIX};
 use super::values::{self, Names};
 use crate::dataset::Label;
-use crate::dataset::data_file::DataFile;
 use crate::dataset::shards::{Entry, Fault, Faulty, IndexBuilder, Page, ShardFormat};
 use crate::error::{Error, Result};
+use crate::storage::file::DataFile;
 
 /// Changes with what a scan finds in a file.
 const VERSION: &[u8] = b"parquet 3";
@@ -106,6 +109,13 @@ impl ShardFormat for ParquetFormat {
                 let known = Codec::numbered(page.codec).is_some() && page.length <= LARGEST;
                 known && behind.is_some_and(|end| end <= length) && end.is_some_and(|end| end <= page.length.into())
             }
+        }
+    }
+
+    fn bytes_read(entry: &Entry, page: Option<&Page>) -> Range<u64> {
+        match page {
+            Some(page) => page.offset..page.offset + u64::from(page.compressed),
+            None => entry.offset - PREFIX as u64..entry.offset + u64::from(entry.length),
         }
     }
 

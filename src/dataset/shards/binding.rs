@@ -5,7 +5,7 @@ use std::io;
 use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::dataset::data_file::{DataFile, Stamp};
+use crate::storage::file::{DataFile, Stamp};
 
 /// Bytes compared at a file's start and at its end. tar pads an archive to 10 KiB, and Parquet's footer is at the end,
 /// so the end has the last samples' headers too.

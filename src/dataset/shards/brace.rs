@@ -1,6 +1,6 @@
 //! Brace lists as in shells and WebDataset: `train-{000..146}.tar`, `{train,val}-{0..9}.tar`.
 
-use crate::address::without_credentials;
+use crate::credentials::without_credentials;
 use crate::error::{Error, Result};
 use crate::quote::shortened;
 

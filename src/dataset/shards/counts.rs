@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::Files;
-use crate::address::without_credentials;
+use crate::credentials::without_credentials;
 use crate::error::{Error, Result};
-use crate::regular_file;
+use crate::storage::local::regular_file;
+use crate::storage::{Address, Location, Remote, RemoteOptions, check};
 
 /// Largest JSON that is fetched: a million shards with names of 50 characters take 70 MB.
-#[cfg(feature = "remote")]
 const LARGEST: u64 = 256 << 20;
 
 /// Most samples of a file: their headers alone are 256 GiB of a tar. Memory has a place for each 512 samples of a set.
@@ -30,12 +30,12 @@ impl SampleCounts {
     ///
     /// # Errors
     /// A JSON that is not there, or has another form than [`parse`] reads.
-    pub(super) fn read(json: &Path, files: &Files, options: &super::Options) -> Result<SampleCounts> {
-        let bytes = match super::files::address_of(json)? {
-            None => regular_file::read(json).map_err(|source| Error::io(json, source))?,
-            Some(address) => fetch(address, files, options)?,
+    pub(super) fn read(json: &Location, files: &Files, options: &RemoteOptions) -> Result<SampleCounts> {
+        let bytes = match json {
+            Location::Path(path) => regular_file::read(path).map_err(|source| Error::io(path, source))?,
+            Location::Address(address) => fetch(address, files, options)?,
         };
-        let json = crate::address::shown_path(json).into_owned();
+        let json = json.shown();
         match parse(&bytes) {
             Ok(samples) => Ok(SampleCounts { json, samples }),
             Err(reason) => Err(Error::io(&json, io::Error::new(io::ErrorKind::InvalidData, reason))),
@@ -78,21 +78,12 @@ impl SampleCounts {
     }
 }
 
-#[cfg(feature = "remote")]
-fn fetch(address: &str, files: &Files, options: &super::Options) -> Result<Vec<u8>> {
-    let remote = match files {
-        Files::Objects(remote, _) => remote.clone(),
-        Files::Paths(_) => crate::dataset::Remote::new(options)?,
-    };
-    let found = remote.get_small(address, LARGEST)?;
-    let missing = || Error::io(crate::address::without_credentials(address), io::ErrorKind::NotFound.into());
+fn fetch(address: &Address, files: &Files, options: &RemoteOptions) -> Result<Vec<u8>> {
+    check(address)?;
+    let remote = files.remote().map_or_else(|| Remote::new(options), |remote| Ok(remote.clone()))?;
+    let found = remote.get_small(address.with_credentials(), LARGEST)?;
+    let missing = || Error::io(address.to_string(), io::ErrorKind::NotFound.into());
     found.map(|(bytes, _)| bytes).ok_or_else(missing)
-}
-
-/// An address is an error before this is called: this build has no stores.
-#[cfg(not(feature = "remote"))]
-fn fetch(address: &str, _: &Files, _: &super::Options) -> Result<Vec<u8>> {
-    Err(Error::argument("counts", format!("{address} needs the feature `remote`")))
 }
 
 /// Reads one of three forms: an object of numbers by name, as OpenCLIP's `sizes.json`; a list `shardlist` of `url` and

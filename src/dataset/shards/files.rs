@@ -1,164 +1,95 @@
-//! The files of a set: paths on this machine, or objects in stores and on web servers.
+//! Which files a set has: those that a path or an address names, or a list of them.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-#[cfg(feature = "remote")]
-use super::brace;
-use super::listing;
-#[cfg(feature = "remote")]
-use crate::address::WithCredentials;
-#[cfg(feature = "remote")]
-use crate::dataset::address;
-use crate::dataset::data_file::DataFile;
-#[cfg(feature = "remote")]
-use crate::dataset::remote::{ObjectMeta, Remote, RemoteOptions};
-use crate::error::{Error, Result};
+use super::{brace, listing};
+use crate::error::{Error, ErrorKind, Result};
+use crate::storage::file::{DataFile, UnopenedFile};
+use crate::storage::{Address, Location, ObjectMeta, Remote, RemoteOptions, check};
 
-/// The files of a set, in order, before they are opened.
+/// The files of a set, in order, before they are opened. All are on this machine, or all are in stores.
 #[derive(Debug)]
-pub(in crate::dataset) enum Files {
-    Paths(Vec<PathBuf>),
-    #[cfg(feature = "remote")]
-    Objects(Remote, Vec<Object>),
-}
-
-/// An object: its address alone, or what a listing has said of it.
-#[cfg(feature = "remote")]
-#[derive(Debug)]
-pub(in crate::dataset) enum Object {
-    Address(WithCredentials<String>),
-    Listed(ObjectMeta),
-}
-
-#[cfg(feature = "remote")]
-impl Object {
-    fn of(address: String) -> Object {
-        Object::Address(WithCredentials(address))
-    }
-}
-
-/// The text that a path is, if it is an address.
-///
-/// # Errors
-/// An address that this build cannot read.
-pub(in crate::dataset) fn address_of(path: &Path) -> Result<Option<&str>> {
-    let address = crate::dataset::address::of(path);
-    address.map(crate::dataset::address::check).transpose()?;
-    Ok(address)
-}
+pub(in crate::dataset) struct Files(pub(in crate::dataset) Vec<UnopenedFile>);
 
 impl Files {
     /// Returns the files that a path or an address names: itself, those of a brace list, or those of a folder that end in
     /// `.ending`, sorted by name.
     ///
     /// # Errors
-    /// A malformed brace list; a folder that cannot be listed, or has no such file.
-    #[cfg(feature = "remote")]
-    pub(in crate::dataset) fn listed(path: &Path, ending: &str, options: &RemoteOptions) -> Result<Files> {
-        match address_of(path)? {
-            None => Ok(Files::Paths(listing::listed(path, ending)?)),
-            Some(address) => {
-                let remote = Remote::new(options)?;
-                let objects = objects(&remote, address, ending)?;
-                Ok(Files::Objects(remote, objects))
+    /// An address that this build cannot read; a malformed brace list; a folder that cannot be listed, or has no such file.
+    pub(in crate::dataset) fn listed(location: &Location, ending: &str, options: &RemoteOptions) -> Result<Files> {
+        match location {
+            Location::Path(path) => Ok(Files::of_paths(listing::listed(path, ending)?)),
+            Location::Address(address) => {
+                check(address)?;
+                Ok(Files(objects(&Remote::new(options)?, address, ending)?))
             }
         }
     }
 
-    /// As above, without stores.
-    #[cfg(not(feature = "remote"))]
-    pub(in crate::dataset) fn listed(path: &Path, ending: &str, _: &()) -> Result<Files> {
-        address_of(path)?;
-        Ok(Files::Paths(listing::listed(path, ending)?))
+    pub(in crate::dataset) fn of_paths(paths: Vec<PathBuf>) -> Files {
+        Files(paths.into_iter().map(UnopenedFile::Path).collect())
     }
 
-    /// Returns these files. They are all paths, or all addresses.
+    /// Returns these files.
     ///
     /// # Errors
-    /// Paths and addresses together.
-    pub(in crate::dataset) fn of(paths: Vec<PathBuf>, options: &super::Options) -> Result<Files> {
-        let mut addresses = Vec::new();
-        for path in &paths {
-            addresses.extend(address_of(path)?.map(str::to_owned));
+    /// An address that this build cannot read; paths and addresses together.
+    pub(in crate::dataset) fn of(locations: Vec<Location>, options: &RemoteOptions) -> Result<Files> {
+        let (mut paths, mut addresses) = (Vec::new(), Vec::new());
+        for location in locations {
+            match location {
+                Location::Path(path) => paths.push(path),
+                Location::Address(address) => {
+                    check(&address)?;
+                    addresses.push(address);
+                }
+            }
         }
         if addresses.is_empty() {
-            return Ok(Files::Paths(paths));
+            return Ok(Files::of_paths(paths));
         }
-        if addresses.len() != paths.len() {
+        if !paths.is_empty() {
             return Err(Error::argument("shards", "some are paths and some addresses; join two sets with concat"));
         }
-        Self::of_addresses(addresses, options)
-    }
-
-    #[cfg(feature = "remote")]
-    fn of_addresses(addresses: Vec<String>, options: &RemoteOptions) -> Result<Files> {
-        Ok(Files::Objects(Remote::new(options)?, addresses.into_iter().map(Object::of).collect()))
-    }
-
-    #[cfg(not(feature = "remote"))]
-    fn of_addresses(_: Vec<String>, _: &()) -> Result<Files> {
-        Ok(Files::Paths(Vec::new()))
+        let remote = Remote::new(options)?;
+        Ok(Files(addresses.into_iter().map(|address| UnopenedFile::Address(remote.clone(), address)).collect()))
     }
 
     pub(super) fn len(&self) -> usize {
-        match self {
-            Files::Paths(paths) => paths.len(),
-            #[cfg(feature = "remote")]
-            Files::Objects(_, objects) => objects.len(),
-        }
+        self.0.len()
     }
 
     /// Returns the name of a file, for people.
     pub(in crate::dataset) fn name(&self, number: usize) -> Option<String> {
-        match self {
-            Files::Paths(paths) => paths.get(number).map(|path| path.display().to_string()),
-            #[cfg(feature = "remote")]
-            Files::Objects(_, objects) => objects.get(number).map(|object| match object {
-                Object::Address(address) => address::without_credentials(&address.0),
-                Object::Listed(meta) => meta.address.clone(),
-            }),
-        }
+        self.0.get(number).map(|file| file.name().display().to_string())
     }
 
     /// Returns the names of all files: paths as they are, addresses without credentials.
-    pub(super) fn paths(&self) -> Vec<PathBuf> {
-        match self {
-            Files::Paths(paths) => paths.clone(),
-            #[cfg(feature = "remote")]
-            Files::Objects(..) => (0..self.len()).filter_map(|number| self.name(number)).map(PathBuf::from).collect(),
-        }
+    pub(super) fn names(&self) -> Vec<PathBuf> {
+        self.0.iter().map(UnopenedFile::name).collect()
     }
 
-    /// Returns the address of the first file, with its credentials, if the files are objects.
-    #[cfg(feature = "remote")]
-    pub(super) fn first_object(&self) -> Option<(&Remote, &str)> {
-        match self {
-            Files::Paths(_) => None,
-            Files::Objects(remote, objects) => match objects.first()? {
-                Object::Address(address) => Some((remote, &address.0)),
-                Object::Listed(meta) => Some((remote, &meta.address)),
-            },
+    /// Returns the connection through which the files are read, if they are in stores.
+    pub(super) fn remote(&self) -> Option<&Remote> {
+        self.0.first()?.remote()
+    }
+
+    /// Returns the address of the first file, with its credentials, if the files are in stores.
+    pub(super) fn first_address(&self) -> Option<(&Remote, Address)> {
+        match self.0.first()? {
+            UnopenedFile::Path(_) => None,
+            UnopenedFile::Address(remote, address) => Some((remote, address.clone())),
+            UnopenedFile::Listed(remote, meta) => Some((remote, Address::new(&meta.address))),
         }
     }
 
     /// Returns the name of a file that is listed twice.
     pub(super) fn twice(&self) -> Option<String> {
-        match self {
-            Files::Paths(paths) => {
-                let mut names = HashSet::new();
-                paths.iter().find(|path| !names.insert(*path)).map(|path| path.display().to_string())
-            }
-            #[cfg(feature = "remote")]
-            Files::Objects(_, objects) => {
-                let mut names = HashSet::new();
-                let twice = objects.iter().position(|object| match object {
-                    Object::Address(address) => !names.insert(address.0.as_str()),
-                    Object::Listed(meta) => !names.insert(meta.address.as_str()),
-                });
-                twice.and_then(|number| self.name(number))
-            }
-        }
+        let mut known = HashSet::new();
+        let twice = self.0.iter().position(|file| !known.insert(file.identity()));
+        twice.and_then(|number| self.name(number))
     }
 
     /// Opens a file.
@@ -166,69 +97,51 @@ impl Files {
     /// # Errors
     /// A file that is not there, or cannot be read.
     pub(super) fn open(&self, number: usize) -> Result<DataFile> {
-        match self {
-            Files::Paths(paths) => DataFile::open(&paths[number]).map_err(|source| Error::io(&paths[number], source)),
-            #[cfg(feature = "remote")]
-            Files::Objects(remote, objects) => {
-                let meta = match &objects[number] {
-                    Object::Address(address) => remote.head(&address.0)?,
-                    Object::Listed(meta) => meta.clone(),
-                };
-                Ok(DataFile::remote(remote.object(meta)))
-            }
-        }
-    }
-
-    /// Returns true if the files are not on this machine.
-    pub(super) fn are_remote(&self) -> bool {
-        !matches!(self, Files::Paths(_))
+        self.0[number].open()
     }
 }
 
 /// Returns the addresses of the objects that an address names: itself, those of a brace list, or those of a folder that
-/// end in `.ending`. They have its credentials, so they are not to be shown.
+/// end in `.ending`. They have its credentials, so nothing may show them.
 ///
 /// # Errors
-/// A malformed brace list; a store that cannot be listed, or has no such object.
-#[cfg(feature = "remote")]
-pub fn addresses_of(address: &str, ending: &str) -> Result<Vec<String>> {
-    let remote = Remote::new(&RemoteOptions::new())?;
-    let address_of = |object| match object {
-        Object::Address(address) => address.0,
-        Object::Listed(meta) => meta.address,
-    };
-    Ok(objects(&remote, address, ending)?.into_iter().map(address_of).collect())
+/// An address that this build cannot read; a malformed brace list; a store that cannot be listed, or has no such object.
+pub fn addresses_of(address: &Address, ending: &str) -> Result<Vec<String>> {
+    check(address)?;
+    let found = objects(&Remote::new(&RemoteOptions::new())?, address, ending)?;
+    Ok(found.iter().map(|file| file.identity().to_string_lossy().into_owned()).collect())
 }
 
 /// Returns the objects that an address names.
-#[cfg(feature = "remote")]
-fn objects(remote: &Remote, address: &str, ending: &str) -> Result<Vec<Object>> {
-    let key = address::without_credentials(address);
+fn objects(remote: &Remote, address: &Address, ending: &str) -> Result<Vec<UnopenedFile>> {
+    let key = address.to_string();
+    let unopened = |address| UnopenedFile::Address(remote.clone(), address);
     if key.contains(['{', '}']) {
-        return Ok(brace::expand(address)?.into_iter().map(Object::of).collect());
+        let expanded = brace::expand(address.with_credentials())?;
+        return Ok(expanded.into_iter().map(|address| unopened(Address::new(address))).collect());
     }
     let name = key.rsplit('/').next().unwrap_or_default();
     // A name with an ending is a file's; also `x.tar.gz`, which the reader refuses by its content.
     if name.contains(&format!(".{ending}")) || [".tgz", ".gz", ".zst"].iter().any(|end| name.ends_with(end)) {
-        return Ok(vec![Object::of(address.to_owned())]);
+        return Ok(vec![unopened(address.clone())]);
     }
-    Ok(found(remote, address, ending)?.into_iter().map(Object::Listed).collect())
+    let found = found(remote, address, ending)?;
+    Ok(found.into_iter().map(|meta| UnopenedFile::Listed(remote.clone(), meta)).collect())
 }
 
 /// Lists the objects below an address that end in `.ending`, but for hidden ones.
 ///
 /// # Errors
 /// A store that cannot be listed, and one without such objects.
-#[cfg(feature = "remote")]
-fn found(remote: &Remote, address: &str, ending: &str) -> Result<Vec<ObjectMeta>> {
-    let mut listed = remote.list(address)?;
+fn found(remote: &Remote, address: &Address, ending: &str) -> Result<Vec<ObjectMeta>> {
+    let mut listed = remote.list(address.with_credentials())?;
     listed.retain(|meta| {
         let name = meta.file_name();
         !name.starts_with('.') && name.rsplit_once('.').is_some_and(|(stem, end)| !stem.is_empty() && end == ending)
     });
     if listed.is_empty() {
-        let (what, hint) = (address::without_credentials(address), format!("looked for *.{ending} below it"));
-        return Err(crate::error::ErrorKind::EmptyDataset { what, hint }.into());
+        let (what, hint) = (address.to_string(), format!("looked for *.{ending} below it"));
+        return Err(ErrorKind::EmptyDataset { what, hint }.into());
     }
     Ok(listed)
 }

@@ -15,14 +15,14 @@ use crate::error::Result;
 /// is read, so that several threads that want it read it once.
 #[derive(Debug)]
 pub(super) struct InUse {
-    places: Box<[Place]>,
+    places: Box<[SegmentCell]>,
     bytes: AtomicUsize,
     most: usize,
     hand: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
-struct Place {
+struct SegmentCell {
     segment: Mutex<Option<Arc<Segment>>>,
     /// True if it was asked for since the hand came by.
     asked: AtomicBool,
@@ -31,7 +31,7 @@ struct Place {
 impl InUse {
     /// Makes places for `segments` segments, which take up to `most` bytes; one that is larger is held alone.
     pub(super) fn new(segments: usize, most: usize) -> InUse {
-        let places = (0..segments).map(|_| Place::default()).collect();
+        let places = (0..segments).map(|_| SegmentCell::default()).collect();
         InUse { places, bytes: AtomicUsize::new(0), most, hand: AtomicUsize::new(0) }
     }
 

@@ -13,7 +13,6 @@
 
 use std::io::{self, Read, Write};
 use std::path::Path;
-#[cfg(feature = "remote")]
 use std::sync::Arc;
 
 use bytemuck::allocation::pod_collect_to_vec;
@@ -24,10 +23,9 @@ use super::binding::Binding;
 use super::described::{Described, hash};
 use super::entry::{CLASS, Entry, Labelled, Page, SEGMENT, Segment, TEXT, UNLABELLED};
 use super::noticed::Noticed;
-#[cfg(feature = "remote")]
 use super::spool::Spool;
 use crate::dataset::Label;
-use crate::{atomic_file, read_at, regular_file};
+use crate::storage::local::{atomic_file, read_at, regular_file};
 
 /// The first bytes of the file, as a number of this machine.
 const MAGIC: u64 = u64::from_ne_bytes(*b"gpufeed\x02");
@@ -63,7 +61,7 @@ impl Header {
 
     /// Returns the length of the head.
     fn head(&self) -> Option<u64> {
-        let table = self.segments.checked_mul(size_of::<Row>() as u64)?;
+        let table = self.segments.checked_mul(size_of::<SegmentEnd>() as u64)?;
         table.checked_add(self.classes)?.checked_add(Header::SIZE as u64)
     }
 }
@@ -124,7 +122,7 @@ impl LabelFacts {
 
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Row {
+pub(super) struct SegmentEnd {
     /// Where the segment ends, from the end of the head.
     pub(super) end: u64,
     pub(super) checksum: u64,
@@ -144,7 +142,7 @@ pub(super) fn head(
     binding: &Binding,
     samples: u64,
     facts: &LabelFacts,
-    rows: &[Row],
+    rows: &[SegmentEnd],
     classes: &[u8],
     data: u64,
 ) -> Vec<u8> {
@@ -176,7 +174,6 @@ pub(super) struct IndexBytes {
 impl IndexBytes {
     /// Takes the bytes of an index file that belongs to the file of this binding; `None` if they are damaged, or belong
     /// to another one.
-    #[cfg(feature = "remote")]
     pub(super) fn parse(mut bytes: Vec<u8>, binding: &Binding) -> Option<IndexBytes> {
         let header = bytemuck::pod_read_unaligned::<Header>(bytes.get(..Header::SIZE)?);
         let length = header.head().filter(|head| head.checked_add(header.data) == Some(bytes.len() as u64))?;
@@ -188,7 +185,6 @@ impl IndexBytes {
     }
 
     /// Returns the bytes of the index file.
-    #[cfg(feature = "remote")]
     pub(super) fn whole(&self) -> Vec<u8> {
         [&*self.head, &*self.data].concat()
     }
@@ -205,15 +201,8 @@ impl IndexBytes {
 /// Where the segments of an index are.
 #[derive(Debug)]
 enum Segments {
-    File {
-        path: Box<Path>,
-        begin: u64,
-    },
-    #[cfg(feature = "remote")]
-    Spool {
-        spool: Arc<Spool>,
-        begin: u64,
-    },
+    File { path: Box<Path>, begin: u64 },
+    Spool { spool: Arc<Spool>, begin: u64 },
     Memory(Box<[u8]>),
 }
 
@@ -228,7 +217,7 @@ pub(super) struct Index {
     pub(super) noticed: Noticed,
     /// The length of the file that it belongs to.
     pub(super) length: u64,
-    rows: Box<[Row]>,
+    rows: Box<[SegmentEnd]>,
     segments: Segments,
 }
 
@@ -276,7 +265,6 @@ impl Index {
     ///
     /// # Errors
     /// The system's, if they cannot be written.
-    #[cfg(feature = "remote")]
     pub(super) fn spooled(bytes: &IndexBytes, spool: &Arc<Spool>) -> io::Result<Option<Index>> {
         let Some(header) = bytes.head.get(..Header::SIZE).map(bytemuck::pod_read_unaligned::<Header>) else {
             return Ok(None);
@@ -292,7 +280,7 @@ impl Index {
         let (table, classes) = head
             .get(Header::SIZE..)?
             .split_at_checked(head.len().checked_sub(Header::SIZE + usize::try_from(header.classes).ok()?)?)?;
-        let rows: Vec<Row> = pod_collect_to_vec(table);
+        let rows: Vec<SegmentEnd> = pod_collect_to_vec(table);
         let samples = usize::try_from(header.samples).ok()?;
         let (classes, noticed) = Described::parse(classes)?;
         let ends = rows.windows(2).all(|rows| rows[0].end <= rows[1].end);
@@ -329,7 +317,6 @@ impl Index {
         let begin = number.checked_sub(1).map_or(0, |before| self.rows[before].end);
         match &self.segments {
             Segments::Memory(data) => Ok(data.get(begin as usize..row.end as usize).unwrap_or_default().to_vec()),
-            #[cfg(feature = "remote")]
             Segments::Spool { spool, begin: from } => spool.read(from + begin, (row.end - begin) as usize),
             Segments::File { path, begin: from } => {
                 let (file, metadata) = regular_file::open(path)?;

@@ -5,13 +5,13 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::binding::Binding;
 use super::described::Described;
 use super::entry::{CLASS, Entry, Labelled, Page, SEGMENT, TEXT, UNLABELLED};
-use super::index::{IndexBytes, LabelFacts, Row, SegmentHead, head};
+use super::index::{IndexBytes, LabelFacts, SegmentEnd, SegmentHead, head};
 use super::noticed::Noticed;
 use crate::dataset::Label;
 
 /// Where an image is: in the file, or in a page of it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::dataset) struct Location {
+pub(in crate::dataset) struct StoredImage {
     pub(in crate::dataset) offset: u64,
     pub(in crate::dataset) length: u32,
     pub(in crate::dataset) check: u32,
@@ -26,7 +26,7 @@ pub(in crate::dataset) struct IndexBuilder {
     /// The file's own class names.
     pub(in crate::dataset) classes: Vec<String>,
     pub(in crate::dataset) noticed: Noticed,
-    rows: Vec<Row>,
+    rows: Vec<SegmentEnd>,
     data: Vec<u8>,
     entries: Vec<Entry>,
     targets: Vec<f32>,
@@ -42,7 +42,7 @@ impl IndexBuilder {
     pub(in crate::dataset) fn push(
         &mut self,
         key: &str,
-        location: Location,
+        location: StoredImage,
         label: impl Into<Labelled>,
     ) -> Result<(), String> {
         let label = label.into();
@@ -71,7 +71,7 @@ impl IndexBuilder {
                 }
             },
         };
-        let Location { offset, length, check, .. } = location;
+        let StoredImage { offset, length, check, .. } = location;
         self.entries.push(Entry { offset, length, check, key_end, targets, label, page });
         self.samples += 1;
         if self.entries.len() == SEGMENT {
@@ -98,7 +98,7 @@ impl IndexBuilder {
         self.data.extend_from_slice(bytemuck::cast_slice(&self.targets));
         self.data.extend_from_slice(bytemuck::cast_slice(&self.pages));
         self.data.extend_from_slice(self.keys.as_bytes());
-        self.rows.push(Row { end: self.data.len() as u64, checksum: xxh3_64(&self.data[begin..]) });
+        self.rows.push(SegmentEnd { end: self.data.len() as u64, checksum: xxh3_64(&self.data[begin..]) });
         self.entries.clear();
         self.targets.clear();
         self.pages.clear();

@@ -6,13 +6,14 @@
 //! | `open_files.rs` | how many of them stay open |
 //! | `settings.rs`, `counts.rs` | what can be set; numbers of samples from a JSON |
 //! | `entry.rs`, `index.rs`, `index_builder.rs`, `binding.rs` | a sample, the index file, how it is made, which file it belongs to |
-//! | `place.rs`, `beside.rs`, `spool.rs` | where indexes are stored |
+//! | `stored_at.rs`, `beside.rs`, `spool.rs` | where indexes are stored |
 //! | `in_use.rs` | the parts of indexes that are in memory |
 //! | `open.rs`, `open_one.rs` | opens the files, and makes the indexes that are missing |
+//! | `access.rs` | files in stores: announces what is read next |
 //! | `checks.rs`, `class_lists.rs` | labels that are missing, classes without a name; names of classes that differ between files |
 //! | `noticed.rs`, `described.rs` | what scans noticed: members that are not read, where labels come from |
 
-#[cfg(feature = "remote")]
+mod access;
 mod beside;
 mod binding;
 mod brace;
@@ -30,14 +31,15 @@ mod noticed;
 mod open;
 mod open_files;
 mod open_one;
-mod place;
 mod settings;
-#[cfg(feature = "remote")]
 mod spool;
+mod stored_at;
 #[cfg(test)]
 mod tests;
 
 use crate::advice::Advice;
+
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -45,37 +47,22 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::data_file::DataFile;
 use crate::error::{Error, Result};
+use crate::storage::file::DataFile;
 pub(super) use checks::{Checks, Fault, Faulty};
 use counts::SampleCounts;
 use entry::SEGMENT;
 pub(super) use entry::{Entry, Labelled, Page, Segment};
 pub(super) use files::Files;
-#[cfg(feature = "remote")]
-#[cfg_attr(not(feature = "parquet"), allow(unused_imports))]
-pub(super) use files::Object;
-#[cfg(feature = "remote")]
 pub use files::addresses_of;
 use in_use::InUse;
 use index::Index;
-pub(super) use index_builder::{IndexBuilder, Location};
+pub(super) use index_builder::{IndexBuilder, StoredImage};
 use noticed::Noticed;
 pub(super) use noticed::OTHER_KINDS;
-pub use place::ShardIndexes;
 pub(super) use settings::{Settings, setters};
-#[cfg(feature = "remote")]
 use spool::Spool;
-
-/// Settings of files in stores.
-#[cfg(feature = "remote")]
-pub(super) type Options = super::RemoteOptions;
-#[cfg(not(feature = "remote"))]
-pub(super) type Options = ();
-
-/// Bytes of an image where no file says more: those of ImageNet.
-#[cfg(feature = "remote")]
-const USUAL_BYTES: u64 = 110_000;
+pub use stored_at::ShardIndexes;
 
 /// How a format finds its samples.
 pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
@@ -93,6 +80,9 @@ pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
 
     /// Returns true if an image can be where an index of a file of `length` bytes says.
     fn fits(&self, entry: &Entry, page: Option<&Page>, length: u64) -> bool;
+
+    /// Returns the bytes of its file that a read of an image takes.
+    fn bytes_read(entry: &Entry, page: Option<&Page>) -> Range<u64>;
 
     /// Returns the error for a label with a fault.
     fn refuse(&self, sample: &Faulty<'_>) -> Error;
@@ -126,7 +116,6 @@ pub(super) struct Shards<F> {
     /// True once a file was opened whose class names could not be compared with those.
     uncompared: AtomicBool,
     /// Where indexes without a place of their own are, from the first one on.
-    #[cfg(feature = "remote")]
     spool: OnceLock<Option<Arc<Spool>>>,
 }
 
@@ -156,10 +145,6 @@ impl Shard {
 pub(super) struct FoundSample<'a> {
     /// The file that has it, and its number.
     pub(super) file: &'a DataFile,
-    #[cfg_attr(
-        not(any(feature = "parquet", feature = "remote")),
-        allow(dead_code, reason = "only pages have files by number")
-    )]
     pub(super) number: usize,
     segment: Arc<Segment>,
     at: usize,
@@ -175,10 +160,6 @@ impl FoundSample<'_> {
         self.segment.label(self.entry(), self.texts)
     }
 
-    #[cfg_attr(
-        not(any(feature = "parquet", feature = "remote")),
-        allow(dead_code, reason = "only pages are asked of it")
-    )]
     pub(super) fn segment(&self) -> &Segment {
         &self.segment
     }
@@ -227,56 +208,7 @@ impl<F: ShardFormat> Shards<F> {
 
     /// Returns true if the files are not on this machine.
     pub(super) fn is_remote(&self) -> bool {
-        self.listed.are_remote()
-    }
-
-    /// Returns the connection through which the files are read, if they are not on this machine.
-    #[cfg(feature = "remote")]
-    pub(super) fn remote(&self) -> Option<&super::Remote> {
-        match &self.listed {
-            Files::Objects(remote, _) => Some(remote),
-            Files::Paths(_) => None,
-        }
-    }
-
-    /// Returns how many samples ahead of reading are worth fetching; 0 for files on this machine.
-    #[cfg(feature = "remote")]
-    pub(super) fn samples_ahead(&self) -> usize {
-        let Some(remote) = self.remote() else { return 0 };
-        if self.unopened.load(Relaxed) == self.files.len() {
-            // An error belongs to the read of its sample.
-            let _ = self.opened(0);
-        }
-        let (mut bytes, mut samples) = (0, 0);
-        for index in self.files.iter().filter_map(|shard| shard.index.lock().clone()) {
-            bytes += index.length;
-            samples += index.samples as u64;
-        }
-        remote.samples_ahead(bytes.checked_div(samples).unwrap_or(USUAL_BYTES))
-    }
-
-    /// Tells the connection which samples are read next. `range` says which bytes a read takes; reads of one page that
-    /// follow each other are one.
-    #[cfg(feature = "remote")]
-    pub(super) fn expect(&self, indices: &[usize], range: impl Fn(&Entry, Option<&Page>) -> std::ops::Range<u64>) {
-        let Some(remote) = self.remote() else { return };
-        self.open_together(indices);
-        let mut last = None;
-        for index in indices {
-            // An error belongs to the read. A file that could not be opened now is not tried again for each sample.
-            if self.place(*index).is_none_or(|(number, _)| !self.is_open(number)) {
-                continue;
-            }
-            let Ok(found) = self.find(*index) else { continue };
-            let page = found.segment().page(found.entry());
-            let range = range(found.entry(), page);
-            let this = (found.number, range.clone());
-            if page.is_none() || last.as_ref() != Some(&this) {
-                found.file.expect(range);
-            }
-            last = Some(this);
-        }
-        remote.fetch_expected();
+        self.listed.remote().is_some()
     }
 
     /// Finds sample `index`.

@@ -13,10 +13,10 @@ use super::files::Files;
 use super::in_use::InUse;
 use super::index::Index;
 use super::{Settings, Shard, ShardFormat, Shards, open_files};
-use crate::atomic_file::folder_of;
-use crate::dataset::data_file::DataFile;
 use crate::dataset::{Notice, class_names};
 use crate::error::{Error, ErrorKind, Result};
+use crate::storage::file::DataFile;
+use crate::storage::local::atomic_file::folder_of;
 
 /// Most objects that are opened at once.
 const REQUESTS: usize = 32;
@@ -39,7 +39,7 @@ impl<F: ShardFormat> Shards<F> {
             more => format!("{first} and {} more", more - 1),
         };
         let counts =
-            settings.counts.as_ref().map(|json| SampleCounts::read(&json.0, &files, &settings.remote)).transpose()?;
+            settings.counts.as_ref().map(|json| SampleCounts::read(json, &files, &settings.remote)).transpose()?;
         let shard = |name: PathBuf| Shard {
             name: name.into(),
             file: OnceLock::new(),
@@ -48,7 +48,7 @@ impl<F: ShardFormat> Shards<F> {
             uncompared: Mutex::default(),
             noticed: OnceLock::new(),
         };
-        let shards: Vec<Shard> = files.paths().into_iter().map(shard).collect();
+        let shards: Vec<Shard> = files.names().into_iter().map(shard).collect();
         let mut set = Shards {
             format,
             settings,
@@ -65,7 +65,6 @@ impl<F: ShardFormat> Shards<F> {
             own_classes: Mutex::new((usize::MAX, Vec::new())),
             first_names: OnceLock::new(),
             uncompared: AtomicBool::new(false),
-            #[cfg(feature = "remote")]
             spool: OnceLock::new(),
         };
         if set.counts.is_none() {
@@ -145,20 +144,8 @@ impl<F: ShardFormat> Shards<F> {
         self.check_one(number, found)
     }
 
-    /// Opens the files of these samples that are not open, several at a time. An error belongs to the read of a sample.
-    #[cfg(feature = "remote")]
-    pub(super) fn open_together(&self, indices: &[usize]) {
-        if self.unopened.load(Relaxed) == 0 {
-            return;
-        }
-        let numbers = indices.iter().filter_map(|index| self.place(*index)).map(|(number, _)| number);
-        let mut numbers: Vec<_> = numbers.filter(|number| !self.is_open(*number)).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let _ = self.open_these(&numbers);
-    }
-
-    fn open_these(&self, numbers: &[usize]) -> Result<()> {
+    /// Opens these files, several at a time.
+    pub(super) fn open_these(&self, numbers: &[usize]) -> Result<()> {
         let (_, threads) = open_files::share();
         // Threads that open objects wait for answers more than they compute.
         let most =
@@ -205,9 +192,8 @@ impl<F: ShardFormat> Shards<F> {
 
     /// Reads the class names in a `classes.txt` or `classes.json` beside the first file; none if there is neither.
     pub(in crate::dataset) fn class_names_beside(&self) -> Result<Vec<String>> {
-        #[cfg(feature = "remote")]
-        if let Some((remote, first)) = self.listed.first_object() {
-            return super::beside::class_names(remote, first);
+        if let Some((remote, first)) = self.listed.first_address() {
+            return super::beside::class_names(remote, &first);
         }
         self.folder().map_or(Ok(Vec::new()), |folder| class_names::beside(&folder))
     }

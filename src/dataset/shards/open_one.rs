@@ -2,19 +2,16 @@
 
 use std::io;
 use std::path::PathBuf;
-#[cfg(feature = "remote")]
 use std::sync::Arc;
 
-#[cfg(feature = "remote")]
 use super::ShardIndexes;
 use super::binding::Binding;
 use super::index::{FOREIGN, Index, IndexBytes};
-#[cfg(feature = "remote")]
 use super::spool::Spool;
 use super::{ShardFormat, Shards};
-use crate::dataset::data_file::DataFile;
 use crate::error::{Error, Result};
 use crate::quote::Shown;
+use crate::storage::file::DataFile;
 
 impl<F: ShardFormat> Shards<F> {
     pub(super) fn open_one(&self, mut file: DataFile, held: bool) -> Result<(DataFile, Index)> {
@@ -26,12 +23,11 @@ impl<F: ShardFormat> Shards<F> {
                 None
             })
         });
-        #[cfg(feature = "remote")]
         let index = match (index, file.object()) {
             (Some(index), Some(object)) if self.settings.put_indexes => {
                 let beside = super::beside::Beside::of(object);
                 if !beside.is_there(&binding)? {
-                    let bytes = stored.as_deref().map(crate::regular_file::read).transpose();
+                    let bytes = stored.as_deref().map(crate::storage::local::regular_file::read).transpose();
                     let bytes = bytes.map_err(|source| Error::io(file.name(), source))?;
                     beside.put(bytes.unwrap_or_default())?;
                 }
@@ -61,7 +57,6 @@ impl<F: ShardFormat> Shards<F> {
 
     /// Returns where the index of a file is stored on this machine.
     fn stored(&self, file: &DataFile) -> Option<PathBuf> {
-        #[cfg(feature = "remote")]
         if let Some(object) = file.object() {
             let cache = object.remote().cache().map(|(folder, _)| folder);
             return self.settings.indexes.path(file.name(), Some(cache.as_deref()));
@@ -76,7 +71,6 @@ impl<F: ShardFormat> Shards<F> {
         if self.binding(file)? != binding {
             return Err(Error::io(file.name(), io::Error::other("it was changed while it was indexed")));
         }
-        #[cfg(feature = "remote")]
         if let Some(object) = file.object().filter(|_| self.settings.put_indexes) {
             super::beside::Beside::of(object).put(bytes.whole())?;
         }
@@ -103,7 +97,6 @@ impl<F: ShardFormat> Shards<F> {
                 }
             }
         }
-        #[cfg(feature = "remote")]
         if file.object().is_some()
             && self.settings.indexes != ShardIndexes::Memory
             && let Some(index) = self.spooled(&bytes)
@@ -114,7 +107,6 @@ impl<F: ShardFormat> Shards<F> {
     }
 
     /// Appends an index to the file without a name; nothing if that is not possible.
-    #[cfg(feature = "remote")]
     fn spooled(&self, bytes: &IndexBytes) -> Option<Index> {
         let warn = |error: &io::Error| {
             let folder = Spool::folder();

@@ -1,10 +1,8 @@
 //! Settings of a set of files, and the setters that the builders of its formats share.
 
-use std::path::PathBuf;
-
-use super::{Checks, Options, ShardIndexes};
-use crate::address::WithCredentials;
+use super::{Checks, ShardIndexes};
 use crate::dataset::MAX_FILE_BYTES;
+use crate::storage::{Location, RemoteOptions};
 
 /// Default bound of the memory for the parts of indexes in use: those of a million samples.
 const INDEX_MEMORY: usize = 32 << 20;
@@ -22,11 +20,10 @@ pub(in crate::dataset) struct Settings {
     pub(in crate::dataset) classes: Vec<String>,
     pub(in crate::dataset) max_file_bytes: u64,
     /// The JSON with the numbers of samples.
-    pub(in crate::dataset) counts: Option<WithCredentials<PathBuf>>,
+    pub(in crate::dataset) counts: Option<Location>,
     /// True to write the indexes that are missing beside objects.
-    #[cfg_attr(not(feature = "remote"), allow(dead_code, reason = "there are no objects"))]
     pub(in crate::dataset) put_indexes: bool,
-    pub(in crate::dataset) remote: Options,
+    pub(in crate::dataset) remote: RemoteOptions,
 }
 
 impl Default for Settings {
@@ -40,7 +37,7 @@ impl Default for Settings {
             max_file_bytes: MAX_FILE_BYTES,
             counts: None,
             put_indexes: false,
-            remote: Options::default(),
+            remote: RemoteOptions::default(),
         }
     }
 }
@@ -93,13 +90,12 @@ macro_rules! setters {
         /// samples is an error of each of its samples, and a file that the JSON does not have is one of `open`.
         #[must_use]
         pub fn counts(mut self, json: impl Into<std::path::PathBuf>) -> Self {
-            self.settings.counts = Some(crate::address::WithCredentials(json.into()));
+            self.settings.counts = Some(json.into().into());
             self
         }
 
         /// Sets how files are read from stores and web servers: time limits, retries, certificates, credentials, a cache
         /// on disk.
-        #[cfg(feature = "remote")]
         #[must_use]
         pub fn remote(mut self, options: crate::dataset::RemoteOptions) -> Self {
             self.settings.remote = options;
@@ -108,7 +104,6 @@ macro_rules! setters {
 
         /// Writes the indexes that are missing beside the objects, so that no other machine has to read a file for one.
         /// An object that cannot be written is an error. Default: `false`.
-        #[cfg(feature = "remote")]
         #[must_use]
         pub fn put_indexes(mut self, put: bool) -> Self {
             self.settings.put_indexes = put;

@@ -1,19 +1,19 @@
 //! A file without a name for the indexes that have no place of their own on this machine.
 
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io;
 use std::path::PathBuf;
 
 use parking_lot::Mutex;
 
-use crate::{read_at, regular_file};
+use crate::storage::local::{read_at, regular_file};
 
 /// Indexes of objects, one after the other, in the system's folder for temporary files. The file has no name, so it goes
 /// with the set, or with the process. It is one file for all indexes of a set, because a process may open only a limited
 /// number of files.
 #[derive(Debug)]
 pub(super) struct Spool {
-    /// The file and its length. Reads hold the lock, too: on Windows a read at an offset moves the position of writes.
+    /// The file, and its length, at which the next index goes.
     file: Mutex<(File, u64)>,
 }
 
@@ -35,8 +35,7 @@ impl Spool {
     /// The system's, for example on a full disk; then nothing is appended.
     pub(super) fn append(&self, bytes: &[u8]) -> io::Result<u64> {
         let (file, length) = &mut *self.file.lock();
-        file.seek(SeekFrom::Start(*length))?;
-        file.write_all(bytes)?;
+        read_at::write_all(file, bytes, *length)?;
         let begin = *length;
         *length += bytes.len() as u64;
         Ok(begin)

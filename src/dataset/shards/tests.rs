@@ -5,8 +5,7 @@ use std::path::Path;
 use super::binding::Binding;
 use super::entry::{Entry, Page, SEGMENT};
 use super::index::{FOREIGN, Index, LabelFacts};
-use super::index_builder::{IndexBuilder, Location};
-#[cfg(feature = "remote")]
+use super::index_builder::{IndexBuilder, StoredImage};
 use super::spool::Spool;
 use crate::dataset::Label;
 use xxhash_rust::xxh3::xxh3_64;
@@ -15,8 +14,8 @@ fn binding(length: u64) -> Binding {
     Binding { length, seconds: 1, nanoseconds: 2, ends: 3, settings: 4 }
 }
 
-fn at(offset: u64, length: u32, page: Option<Page>) -> Location {
-    Location { offset, length, check: 7, page }
+fn at(offset: u64, length: u32, page: Option<Page>) -> StoredImage {
+    StoredImage { offset, length, check: 7, page }
 }
 
 const PAGE: Page = Page { offset: 9000, hash: 1, compressed: 100, length: 5000, codec: 1, zero: 0 };
@@ -50,15 +49,10 @@ fn what_was_saved_is_loaded() {
     assert_eq!(load(&path).unwrap().samples, 0);
     builder().finish(&binding(1 << 20)).save(&path).unwrap();
     let made = || builder().finish(&binding(1 << 20));
-    #[cfg_attr(not(feature = "remote"), allow(unused_mut, reason = "only objects have another place"))]
-    let mut places = vec![load(&path).unwrap(), Index::in_memory(made()).unwrap()];
-    #[cfg(feature = "remote")]
-    {
-        let spool = std::sync::Arc::new(Spool::new().unwrap());
-        spool.append(b"before it").unwrap();
-        places.push(Index::spooled(&made(), &spool).unwrap().unwrap());
-    }
-    for index in places {
+    let spool = std::sync::Arc::new(Spool::new().unwrap());
+    spool.append(b"before it").unwrap();
+    let spooled = Index::spooled(&made(), &spool).unwrap().unwrap();
+    for index in [load(&path).unwrap(), Index::in_memory(made()).unwrap(), spooled] {
         assert_eq!((index.samples, index.length, &*index.classes), (4, 1 << 20, &["cat".to_owned()][..]));
         assert_eq!(index.facts, LabelFacts { unlabelled: 1, first_unlabelled: 1, classes: 4, ..LabelFacts::default() });
         let segment = index.segment(0, fits).unwrap().unwrap();

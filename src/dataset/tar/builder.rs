@@ -8,6 +8,7 @@ use super::{TarShards, label};
 use crate::dataset::Notice;
 use crate::dataset::shards::{Files, Settings, Shards, setters};
 use crate::error::{Error, Result};
+use crate::storage::Location;
 
 /// Name of a file in a folder that `gpufeed pack` has not finished.
 #[doc(hidden)]
@@ -79,14 +80,18 @@ impl TarShardsBuilder {
     ///
     /// The errors of [`TarShards::open`].
     pub fn open(self, shards: impl AsRef<Path>) -> Result<TarShards> {
-        let path = shards.as_ref();
-        if path.join(UNFINISHED).exists() {
+        let location = Location::from(shards.as_ref());
+        if let Location::Path(path) = &location
+            && path.join(UNFINISHED).exists()
+        {
             let reason = "`gpufeed pack` has not finished it; run it again, and it continues or names the obstacle";
             return Err(Error::io(path, io::Error::new(io::ErrorKind::InvalidData, reason)));
         }
-        let files = Files::listed(path, "tar", &self.settings.remote)?;
+        let files = Files::listed(&location, "tar", &self.settings.remote)?;
         let mut shards = self.open_files(files)?;
-        shards.beside = compressed_in(path);
+        if let Location::Path(path) = &location {
+            shards.beside = compressed_in(path);
+        }
         Ok(shards)
     }
 
@@ -96,7 +101,7 @@ impl TarShardsBuilder {
     ///
     /// The errors of [`TarShards::open`].
     pub fn open_list(self, shards: impl IntoIterator<Item = impl Into<PathBuf>>) -> Result<TarShards> {
-        let files = Files::of(shards.into_iter().map(Into::into).collect(), &self.settings.remote)?;
+        let files = Files::of(shards.into_iter().map(|shard| shard.into().into()).collect(), &self.settings.remote)?;
         self.open_files(files)
     }
 

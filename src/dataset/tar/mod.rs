@@ -11,10 +11,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::shards::Shards;
-use super::{Dataset, Notice, Sample, SampleData};
+use super::{Access, Dataset, Notice, Sample, SampleData};
 use crate::error::{Error, ErrorKind, Result};
 use crate::quote::shown;
-use crate::regular_file;
+use crate::storage::local::regular_file;
 use header::{BLOCK, header_hash};
 use scan::TarFormat;
 
@@ -182,22 +182,11 @@ impl Dataset for TarShards {
         notices
     }
 
-    fn is_remote(&self) -> bool {
-        self.shards.is_remote()
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
     }
 
-    #[cfg(feature = "remote")]
-    fn prefetch_samples(&self) -> usize {
-        self.shards.samples_ahead()
-    }
-
-    #[cfg(feature = "remote")]
-    fn prefetch(&self, indices: &[usize]) {
-        self.shards.expect(indices, |entry, _| entry.offset - BLOCK..entry.offset + u64::from(entry.length));
-    }
-
-    #[cfg(feature = "remote")]
-    fn remotes(&self) -> Vec<super::Remote> {
-        self.shards.remote().cloned().into_iter().collect()
+    fn access(&self) -> Option<&dyn Access> {
+        self.shards.access()
     }
 }

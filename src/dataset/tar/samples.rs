@@ -10,10 +10,10 @@ use super::header::{BLOCK, header_hash, refused};
 use super::label;
 use super::names::{self, Group, Kind, Member, Part};
 use crate::dataset::Label;
-use crate::dataset::data_file::DataFile;
-use crate::dataset::shards::{IndexBuilder, Labelled, Location};
+use crate::dataset::shards::{IndexBuilder, Labelled, StoredImage};
 use crate::error::{Error, Result};
 use crate::quote::shown;
+use crate::storage::file::DataFile;
 
 /// Limit of a label's bytes: a label is short, so a larger member with such a name is something else.
 const LARGEST_LABEL: u64 = 1 << 20;
@@ -40,7 +40,7 @@ struct FoundSample {
     key: String,
     /// Offset of the header of its first member.
     at: u64,
-    location: Location,
+    location: StoredImage,
     label: Labelled,
     /// Where the label comes from.
     from: Option<usize>,
@@ -214,7 +214,7 @@ impl<'a> Samples<'a> {
                 _ => self.index.noticed.unread(&names::kind(&member.name), &member.name),
             }
         }
-        let location = Location { offset: image.begin, length, check: header_hash(&header), page: None };
+        let location = StoredImage { offset: image.begin, length, check: header_hash(&header), page: None };
         let key = String::from_utf8_lossy(key).into_owned();
         let found = FoundSample { key, at, location, label, from, dotted, paired, caption };
         if found.paired && !self.labelled {

@@ -3,6 +3,7 @@
 use crate::advice::{self, Advice};
 use std::cell::Cell;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 
 use tar::{Archive, Entry};
 use xxhash_rust::xxh3::xxh3_64;
@@ -11,10 +12,10 @@ use super::header::{BLOCK, refused};
 use super::names::{self, Group, Kind, Member, Role};
 use super::samples::Samples;
 use crate::dataset::class_names;
-use crate::dataset::data_file::{DataFile, DataReader};
 use crate::dataset::shards::{self, Fault, Faulty, IndexBuilder, Page, ShardFormat};
 use crate::error::{Error, Result};
 use crate::quote::shown;
+use crate::storage::file::{DataFile, DataReader};
 
 /// Limit of the headers of a member: its name and attributes take some hundred bytes, rarely some KiB.
 const LARGEST_HEADERS: u64 = 4 << 20;
@@ -42,6 +43,10 @@ impl ShardFormat for TarFormat {
     fn fits(&self, entry: &shards::Entry, page: Option<&Page>, length: u64) -> bool {
         let end = entry.offset.checked_add(u64::from(entry.length));
         page.is_none() && entry.offset >= BLOCK && end.is_some_and(|end| end <= length)
+    }
+
+    fn bytes_read(entry: &shards::Entry, _: Option<&Page>) -> Range<u64> {
+        entry.offset - BLOCK..entry.offset + u64::from(entry.length)
     }
 
     fn refuse(&self, sample: &Faulty<'_>) -> Error {

@@ -3,9 +3,9 @@
 use super::file::{self, IndexFile};
 use super::{SeekIndexes, SeekStore, lock, unpoisoned, write};
 use crate::advice::{self, Reason};
-use crate::atomic_file;
 use crate::decode::{self, DecodeOptions, ImageFormat};
 use crate::error::{Error, Result};
+use crate::storage::local::atomic_file;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};

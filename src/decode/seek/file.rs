@@ -14,7 +14,7 @@
 
 use super::record::{CHECKSUM, ENTRY, Entry, LONGEST, checksum, number};
 use super::segment::{self, Segment};
-use crate::{read_at, regular_file};
+use crate::storage::local::{read_at, regular_file};
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};

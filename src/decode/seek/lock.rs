@@ -1,6 +1,6 @@
 //! The lock that lets one process at a time write a file of seek indexes.
 
-use crate::atomic_file;
+use crate::storage::local::atomic_file;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use super::file::{HEADER, IndexFile, header};
 use super::record::{CHECKSUM, ENTRY, Entry, LONGEST, checksum};
 use super::segment;
-use crate::atomic_file;
+use crate::storage::local::atomic_file;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;

@@ -7,7 +7,7 @@ use crate::loader::settings::ShardChoice;
 use crate::sampler::{LastBatch, Order, Sampler};
 
 impl DataLoaderBuilder {
-    /// Gives each epoch its own random order; off by default. Data that are [remote](crate::Dataset::is_remote) need an
+    /// Gives each epoch its own random order; off by default. Data that are [remote](crate::dataset::Access::is_remote) need an
     /// [`order`](Self::order) beside it.
     pub fn shuffle(mut self, shuffle: bool) -> Self {
         self.settings.shuffle = shuffle;
@@ -93,7 +93,10 @@ impl DataLoaderBuilder {
 
     /// Gives the sampler its order.
     pub(super) fn ordered(&self, mut sampler: Sampler) -> Result<Sampler> {
-        if self.settings.order.is_none() && self.settings.shuffle && self.dataset.is_remote() {
+        if self.settings.order.is_none()
+            && self.settings.shuffle
+            && self.dataset.access().is_some_and(|access| access.is_remote())
+        {
             let reason = "not set, but the data set is remote, and shuffling all of it would read each image by itself, from \
                           all over it";
             return Err(Error::argument("order", Reason::new(reason).advise(advice::REMOTE_ORDER)));
@@ -112,7 +115,7 @@ impl DataLoaderBuilder {
 
 #[cfg(test)]
 mod tests {
-    use crate::dataset::{Dataset, InMemory, Label, PixelFormat, Sample};
+    use crate::dataset::{Access, Dataset, InMemory, Label, PixelFormat, Sample};
     use crate::transforms::CenterCrop;
     use crate::{Backend, DataLoader, DataLoaderBuilder, Order, Result};
 
@@ -131,6 +134,16 @@ mod tests {
             self.0.name(index)
         }
 
+        fn inner(&self) -> Option<&dyn Dataset> {
+            Some(&self.0)
+        }
+
+        fn access(&self) -> Option<&dyn Access> {
+            Some(self)
+        }
+    }
+
+    impl Access for Remote {
         fn is_remote(&self) -> bool {
             true
         }

@@ -43,7 +43,8 @@ impl Feeder<'_, CpuMessage> {
         let share = positions.len() / (4 * self.pipeline.workers);
         // Of equal length: nine samples are five and four.
         let several = positions.len().div_ceil((positions.len() / TOGETHER).max(1)).max(share);
-        let together = several.min(self.pipeline.dataset.job_samples().min(MAX_CHUNK)).max(1);
+        let wanted = self.pipeline.dataset.access().map_or(1, |access| access.job_samples());
+        let together = several.min(wanted.min(MAX_CHUNK)).max(1);
         let most = |small: bool| if small { share.clamp(1, MAX_CHUNK) } else { together };
         let mut open = false;
         for (index, position) in positions.into_iter().enumerate() {

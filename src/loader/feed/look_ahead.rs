@@ -1,15 +1,18 @@
-//! Tells a data set that reads from afar what comes after the batches that are announced. A data set that does not ask
-//! for it costs nothing.
+//! Announces to a data set in a store which samples come after the batches that are under way. Costs nothing for a data
+//! set that does not ask for it.
 
+use crate::dataset::Access;
 use crate::loader::cache::CacheStore;
 use crate::loader::pipeline::Pipeline;
-use crate::loader::remote::RemoteRuns;
 use crate::sampler::EpochOrder;
+use crate::storage::RemoteRun;
 
 /// The samples that the data set was told of, and that are not announced yet.
 pub(super) struct LookAhead<'a> {
     pipeline: &'a Pipeline,
-    /// How many the data set wants to be told of; 0: none.
+    /// The access of the data set, if it wants to know samples ahead.
+    access: Option<&'a dyn Access>,
+    /// How many it wants to know.
     wanted: usize,
     /// Samples of the batches that were told and not announced.
     told: usize,
@@ -19,24 +22,24 @@ pub(super) struct LookAhead<'a> {
     /// The epoch at which the run ends.
     end: u64,
     indices: Vec<usize>,
-    /// Held while the run expects anything.
-    _run: Option<RemoteRuns>,
+    /// The runs of the data set's connections, while anything is announced.
+    _runs: Vec<RemoteRun>,
 }
 
 impl<'a> LookAhead<'a> {
     /// For a run from a batch of an epoch to epoch `end`.
     pub(super) fn new(pipeline: &'a Pipeline, (epoch, batch): (u64, u64), end: u64) -> Self {
-        let wanted = pipeline.dataset.prefetch_samples();
-        let order = (wanted > 0 && epoch < end).then(|| pipeline.sampler.epoch(epoch));
-        let run = (wanted > 0).then(|| pipeline.remote.begin_run());
-        LookAhead { pipeline, wanted, told: 0, order, batch: batch as usize, end, indices: Vec::new(), _run: run }
+        let access = pipeline.dataset.access();
+        let wanted = access.map_or(0, |access| access.prefetch_samples());
+        let access = access.filter(|_| wanted > 0);
+        let order = (access.is_some() && epoch < end).then(|| pipeline.sampler.epoch(epoch));
+        let _runs = access.map_or(Vec::new(), |_| pipeline.remote.begin_run());
+        LookAhead { pipeline, access, wanted, told: 0, order, batch: batch as usize, end, indices: Vec::new(), _runs }
     }
 
     /// Tells of whole batches until as many samples are told as are wanted; before a batch of `samples` is announced.
     pub(super) fn announce(&mut self, samples: usize) {
-        if self.wanted == 0 {
-            return;
-        }
+        let Some(access) = self.access else { return };
         while self.told < self.wanted.max(samples) {
             let Some(order) = &self.order else { break };
             if self.batch >= order.batches() {
@@ -54,7 +57,7 @@ impl<'a> LookAhead<'a> {
             };
             self.indices.clear();
             self.indices.extend(positions.map(|position| position.index).filter(|index| !cached(*index)));
-            self.pipeline.dataset.prefetch(&self.indices);
+            access.prefetch(&self.indices);
             self.batch += 1;
         }
         self.told = self.told.saturating_sub(samples);

@@ -1,7 +1,7 @@
 //! The feeder thread: announces each batch to the batch thread, and divides it into jobs for the workers.
 //!
 //! `cpu.rs` groups small samples into chunks. `gpu.rs` gives each sample a job of its own, except those in the GPU's
-//! cache. `look_ahead.rs` tells a data set that reads from afar what comes later.
+//! cache. `look_ahead.rs` announces to a data set in a store what comes later.
 
 mod cpu;
 mod gpu;

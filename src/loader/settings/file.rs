@@ -2,7 +2,7 @@
 
 use super::LoaderSettings;
 use crate::error::{Error, Result};
-use crate::regular_file;
+use crate::storage::local::regular_file;
 use crate::spelling::meant;
 use serde_json::{Map, Value};
 use std::path::Path;

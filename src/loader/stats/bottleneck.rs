@@ -6,7 +6,7 @@
 //! the answer is "unexplained". The method follows Plumber (arXiv 2111.04131) and DS-Analyzer (arXiv 2007.06775).
 
 use super::{GpuClock, Stage, Stats};
-use crate::dataset::RemoteStats;
+use crate::storage::RemoteStats;
 use std::fmt;
 use std::time::Duration;
 
@@ -119,7 +119,7 @@ struct Shares {
     /// Shares of the workers' time: waiting for samples, and all work (waiting for samples included).
     waiting: f64,
     working: f64,
-    /// The part of `waiting` for bytes from afar; `None` if nothing is read from there.
+    /// The part of `waiting` for remote bytes; `None` if the data set has no connection.
     network: Option<f64>,
     blocked: f64,
     /// CPU time of the process, in cores.
@@ -231,7 +231,7 @@ impl Shares {
 
     fn network_limits(&self, remote: &RemoteStats, images: u64) -> (String, Option<Change>) {
         let reason = format!(
-            "{} spent {} of the time waiting for bytes from afar: {:.0} MB/s came, in {:.3} requests an image, {} of them retries",
+            "{} spent {} of the time waiting for remote bytes: {:.0} MB/s came, in {:.3} requests an image, {} of them retries",
             plural(self.workers, "worker"),
             percent(self.network.unwrap_or_default()),
             remote.bytes as f64 / 1e6 / self.seconds,

@@ -15,9 +15,9 @@ pub(super) use lane::Clock;
 pub use latency::Latency;
 pub use stage::Stage;
 
-use crate::dataset::RemoteStats;
 use crate::gpu::Compile;
 use crate::gpu::timing::Times;
+use crate::storage::RemoteStats;
 use std::fmt;
 use std::time::Duration;
 
@@ -405,6 +405,6 @@ impl fmt::Display for Stats {
         }
         let Latency { p50, p90, p99, .. } = &self.latency;
         write!(f, "\nbatch latency: p50 {p50:.1?}, p90 {p90:.1?}, p99 {p99:.1?}")?;
-        self.remote.as_ref().map_or(Ok(()), |remote| write!(f, "\nfrom afar: {remote}"))
+        self.remote.as_ref().map_or(Ok(()), |remote| write!(f, "\nremote: {remote}"))
     }
 }

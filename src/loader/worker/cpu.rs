@@ -24,9 +24,7 @@ pub(in crate::loader) fn work(
     let ChunkJob { batch, epoch, first, positions, mut out } = job;
     let (mut failures, mut samples) = (Vec::new(), Vec::with_capacity(positions.len()));
     let bytes = worker.pipeline.sample_bytes();
-    if worker.pipeline.dataset.job_samples() > 1 {
-        worker.begin_job(&positions);
-    }
+    worker.begin_job(&positions);
     for (i, position) in positions.iter().enumerate() {
         let mut writer = ImageWriter { out: &mut out[i * bytes..(i + 1) * bytes] };
         samples.push(worker.finish_position((epoch, position), first + i, scratch, &mut failures, &mut writer)?);

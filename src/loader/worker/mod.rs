@@ -22,13 +22,13 @@ use super::pipeline::Pipeline;
 use super::scratch::{Gathered, PixelScratch, WorkerScratch};
 use super::stats::{Clock, Stage};
 use crate::cpu::prefix::{PrefixBuffers, run_prefix};
-use crate::dataset::is_remote;
 use crate::error::{Error, ErrorKind};
 use crate::pixels::PixelsRef;
 use crate::plan::route::Route;
 use crate::plan::split::Executor;
 use crate::quote::Shown;
 use crate::sampler::Position;
+use crate::storage::is_network_failure;
 use crate::transforms::Key;
 use crossbeam_channel::{Receiver, Sender};
 use job::SampleJob;
@@ -107,8 +107,9 @@ impl<M: From<Error>> Worker<'_, M> {
         self.clock.send(self.inbox, message).map_err(|_| Stopped)
     }
 
-    /// Tells the data set which samples of a job are read.
+    /// Announces the samples of a job to a data set that wants to know them.
     fn begin_job(&self, positions: &[Position]) {
+        let Some(access) = self.pipeline.dataset.access().filter(|access| access.job_samples() > 1) else { return };
         let cache = &self.pipeline.cache;
         let uncached = |index: &usize| cache.in_host_memory(*index).is_none();
         let indices: Vec<usize> = positions.iter().map(|position| position.index).filter(uncached).collect();
@@ -116,7 +117,7 @@ impl<M: From<Error>> Worker<'_, M> {
             return;
         }
         self.clock.item();
-        self.clock.work(Stage::Read, 0, || self.pipeline.dataset.begin_job(&indices));
+        self.clock.work(Stage::Read, 0, || access.begin_job(&indices));
     }
 
     /// Finishes the sample with this position and batch index, or one that replaces it.
@@ -144,7 +145,7 @@ impl<M: From<Error>> Worker<'_, M> {
             };
             let name = pipeline.dataset.name(sample);
             tracing::warn!(sample = key.sample, name = %Shown(&name), %error, "sample failed");
-            let ends = matches!(pipeline.on_error, OnError::Fail) || is_remote(&error) || error.is_fatal();
+            let ends = matches!(pipeline.on_error, OnError::Fail) || is_network_failure(&error) || error.is_fatal();
             if attempt + 1 == MAX_CANDIDATES || ends {
                 return Err(self.end_run(sample, &key, error));
             }

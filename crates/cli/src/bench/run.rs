@@ -211,7 +211,7 @@ impl Run<'_> {
 /// Fills the parts of the report that are known before the measurements.
 fn describe(arguments: &BenchArguments, setup: &Setup, workers: usize) -> Result<Report, Box<dyn Error>> {
     let mut notes: Vec<String> = setup.data.note.iter().cloned().collect();
-    if setup.data.dataset.is_remote() {
+    if crate::dataset::is_remote(&*setup.data.dataset) {
         notes.push(format!(
             "order: {}, as the data come from afar (the guide's chapter on the order of samples)",
             setup.order()

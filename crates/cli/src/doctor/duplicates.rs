@@ -70,7 +70,7 @@ fn same_entries(listing: &Listing, a: usize, b: usize) -> io::Result<bool> {
     let [a, b] = [a, b].map(|entry| &listing.entries[entry]);
     match (&listing.data, a.sample, b.sample) {
         // Each comparison would fetch two samples again, in no order. Equal hashes of 128 bits and equal lengths are enough here.
-        (Some(data), Some(_), Some(_)) if data.is_remote() => Ok(true),
+        (Some(data), Some(_), Some(_)) if crate::dataset::is_remote(&**data) => Ok(true),
         (Some(data), Some(a), Some(b)) => {
             Ok(sample_bytes(&**data, a).is_some_and(|a| Some(a) == sample_bytes(&**data, b)))
         }

@@ -83,7 +83,7 @@ fn inspect_data(folder: &Path, arguments: &DoctorArguments) -> Outcome {
         Ok::<_, String>((reports, duplicates))
     })?;
     let seconds = start.elapsed().as_secs_f64();
-    let name = gpufeed::internals::shown_path(folder).display().to_string();
+    let name = gpufeed::storage::Location::from(folder).to_string();
     let format = format!("{format:?}").to_lowercase();
     let summary = summary::Summary::new((name, format), (listing, reports), duplicates, arguments.max_pixels, seconds);
     let write =

@@ -1,6 +1,6 @@
 //! Hashes of files: of one that is written, and of one that is there.
 
-use super::place::failed;
+use super::out_folder::failed;
 use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::Path;

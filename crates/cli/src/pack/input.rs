@@ -44,8 +44,7 @@ fn open_part(path: &Path, part: Part) -> Result<NamedDataset, Box<dyn std::error
         }
         (Part::Train, None) => {}
         (Part::Test, None) => {
-            let path = gpufeed::internals::shown_path(path);
-            let path = path.display();
+            let path = gpufeed::storage::Location::from(path);
             let which = "which MNIST, CIFAR, folders of Parquet files and some .npz have";
             return Err(format!("{path}: there is no part to test with, {which}").into());
         }

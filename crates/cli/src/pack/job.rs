@@ -62,7 +62,7 @@ impl Job {
     ) -> Job {
         let mut hash = Xxh3::new();
         let data = &*source.data;
-        let root = gpufeed::internals::shown_path(data.folder().unwrap_or(path)).display().to_string();
+        let root = gpufeed::storage::Location::from(data.folder().unwrap_or(path)).to_string();
         for class in data.classes() {
             hash.update(class.as_bytes());
             hash.update(b"\0");

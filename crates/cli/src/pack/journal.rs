@@ -1,6 +1,8 @@
 //! Records the progress of a pack: a journal while it is written, a manifest when it is complete.
 
+use super::out_folder::{failed, told};
 use gpufeed::dataset::UNFINISHED;
+use gpufeed::storage::{Contents, Folder};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -10,7 +12,6 @@ use std::ops::Range;
 use super::arguments::To;
 use super::input;
 use super::job::{Job, Mismatch};
-use super::place::{Contents, Place, failed};
 
 /// The name of a finished pack's manifest.
 pub(super) const MANIFEST: &str = "gpufeed-pack.json";
@@ -117,10 +118,10 @@ impl Manifest {
     }
 
     /// Writes it and removes the mark of an unfinished pack, which makes the folder a data set.
-    pub(super) fn finish(&self, place: &Place) -> Result<(), String> {
+    pub(super) fn finish(&self, folder: &Folder) -> Result<(), String> {
         let text = serde_json::to_vec_pretty(self).map_err(|error| error.to_string())?;
-        place.write(MANIFEST, &text)?;
-        place.remove(UNFINISHED)
+        folder.write(MANIFEST, &text).map_err(told)?;
+        folder.remove(UNFINISHED).map_err(told)
     }
 
     /// Returns true if the files exist and have the same lengths.
@@ -137,9 +138,9 @@ impl Manifest {
 }
 
 /// Reads a file of JSON; `None` if there is none.
-pub(super) fn read_json<T: for<'a> Deserialize<'a>>(place: &Place, name: &str) -> Result<Option<T>, String> {
-    let wrong = |error| format!("{}: {error}; remove the folder, or pack elsewhere", place.path(name).display());
-    place.read(name)?.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(wrong)
+pub(super) fn read_json<T: for<'a> Deserialize<'a>>(folder: &Folder, name: &str) -> Result<Option<T>, String> {
+    let wrong = |error| format!("{}: {error}; remove the folder, or pack elsewhere", folder.path(name).display());
+    folder.read(name).map_err(told)?.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(wrong)
 }
 
 /// The content of the folder to pack into.
@@ -153,25 +154,25 @@ pub(super) enum Found {
 ///
 /// # Errors
 /// If the folder holds another pack, a pack of the source before it changed, or a data set that gpufeed has not packed.
-pub(super) fn find(place: &Place, job: &Job, verify: bool) -> Result<Found, String> {
-    let out = place.path("");
+pub(super) fn find(folder: &Folder, job: &Job, verify: bool) -> Result<Found, String> {
+    let out = folder.path("");
     let there = |what: String| Err(format!("{}: there is {what}; remove it, or pack elsewhere", out.display()));
     let changed = "of what the source was before its files changed (their sizes or times)";
-    let contents = place.contents()?;
+    let contents = folder.contents().map_err(told)?;
     if contents.has(UNFINISHED) {
-        if let Some(parts) = parts_planned(place) {
+        if let Some(parts) = parts_planned(folder) {
             return there(format!(
                 "a pack in {parts} parts that is not finished (--part does one of them, --join makes the data set)"
             ));
         }
-        let (known, progress) = read_journal::<Job>(place, UNFINISHED)?.unwrap_or_default();
+        let (known, progress) = read_journal::<Job>(folder, UNFINISHED)?.unwrap_or_default();
         return match known.and_then(|known| job.mismatch(&known)) {
             Some(Mismatch::Another(what)) => there(format!("an unfinished pack of {what}")),
             Some(Mismatch::Changed) => there(format!("an unfinished pack {changed}")),
             None => Ok(Found::Part(progress)),
         };
     }
-    if let Some(found) = read_json::<Manifest>(place, MANIFEST)? {
+    if let Some(found) = read_json::<Manifest>(folder, MANIFEST)? {
         return match (job.mismatch(&found.job), found.is_in(&contents)) {
             (Some(Mismatch::Another(what)), _) => there(format!("a pack of {what}")),
             (Some(Mismatch::Changed), true) if !verify => {
@@ -188,20 +189,20 @@ pub(super) fn find(place: &Place, job: &Job, verify: bool) -> Result<Found, Stri
             (None, false) => Ok(Found::Part(Progress { shards: found.shards, skipped: found.skipped })),
         };
     }
-    refuse_strangers(place)?;
+    refuse_strangers(folder)?;
     Ok(Found::Part(Progress::default()))
 }
 
 /// # Errors
 /// If the folder holds files that readers would take for a part of the pack.
-pub(super) fn refuse_strangers(place: &Place) -> Result<(), String> {
-    for name in place.names()? {
+pub(super) fn refuse_strangers(folder: &Folder) -> Result<(), String> {
+    for name in folder.names().map_err(told)? {
         let data = ["data.mdb", ".data.mdb.part"].contains(&&*name);
         // A `classes.txt` would take precedence over the `classes.json` that is written.
         if (name.ends_with(".tar") && !name.starts_with('.')) || name == "classes.txt" || data {
             return Err(format!(
                 "{}: there is {name}, of which nothing is known; remove it, or pack elsewhere",
-                place.path("").display()
+                folder.path("").display()
             ));
         }
     }
@@ -215,26 +216,26 @@ struct Mark {
 }
 
 /// Returns the number of parts if the mark of an unfinished pack says that it is packed in parts.
-pub(super) fn parts_planned(place: &Place) -> Option<usize> {
-    let text = place.read(UNFINISHED).ok()??;
+pub(super) fn parts_planned(folder: &Folder) -> Option<usize> {
+    let text = folder.read(UNFINISHED).ok()??;
     serde_json::from_slice::<Mark>(&text).ok().map(|mark| mark.parts)
 }
 
 /// Marks a folder that is packed in parts, which a join has to make a data set of.
-pub(super) fn mark_planned(place: &Place, parts: usize) -> Result<(), String> {
+pub(super) fn mark_planned(folder: &Folder, parts: usize) -> Result<(), String> {
     let text = serde_json::to_vec(&Mark { parts }).map_err(|error| error.to_string())?;
-    place.write(UNFINISHED, &text)
+    folder.write(UNFINISHED, &text).map_err(told)
 }
 
 /// Reads a journal: its first line if that is complete, and the progress. `None` if the journal does not exist.
 pub(super) fn read_journal<T: for<'a> Deserialize<'a>>(
-    place: &Place,
+    folder: &Folder,
     name: &str,
 ) -> Result<Option<(Option<T>, Progress)>, String> {
-    let Some(text) = place.read(name)? else { return Ok(None) };
+    let Some(text) = folder.read(name).map_err(told)? else { return Ok(None) };
     // A line without its end was being written when the process was killed.
     let mut lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
-    let wrong = |error| format!("{}: {error}; remove the folder, or pack elsewhere", place.path(name).display());
+    let wrong = |error| format!("{}: {error}; remove the folder, or pack elsewhere", folder.path(name).display());
     let first = lines.next().map(serde_json::from_slice).transpose().map_err(wrong)?;
     let mut progress = Progress::default();
     for line in lines {
@@ -283,7 +284,7 @@ impl Record for Journal {
 
 /// The file that records each completed shard. While it exists, the folder is not a data set.
 pub(super) struct Journal {
-    place: Place,
+    folder: Folder,
     /// The file, which lines are added to; none in a store, whose objects are written as a whole.
     file: Option<File>,
     /// The lines so far, for a store.
@@ -292,14 +293,14 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Writes the journal with the progress so far, and opens it to append.
-    pub(super) fn open(place: &Place, job: &Job, progress: &Progress) -> Result<Journal, String> {
+    pub(super) fn open(folder: &Folder, job: &Job, progress: &Progress) -> Result<Journal, String> {
         // Writes the whole file again, so that no incomplete line stays in it.
         let text = journal_text(job, progress)?;
-        place.write(UNFINISHED, &text)?;
-        let path = place.path(UNFINISHED);
+        folder.write(UNFINISHED, &text).map_err(told)?;
+        let path = folder.path(UNFINISHED);
         let open = || OpenOptions::new().append(true).open(&path).map_err(failed(&path));
-        let file = (!place.is_in_store()).then(open).transpose()?;
-        Ok(Journal { place: place.clone(), file, text })
+        let file = (!folder.is_in_store()).then(open).transpose()?;
+        Ok(Journal { folder: folder.clone(), file, text })
     }
 
     fn line(&mut self, what: &impl Serialize) -> Result<(), String> {
@@ -307,11 +308,11 @@ impl Journal {
         match &mut self.file {
             Some(file) => {
                 let written = file.write_all(&line).and_then(|()| file.sync_data());
-                written.map_err(failed(&self.place.path(UNFINISHED)))
+                written.map_err(failed(&self.folder.path(UNFINISHED)))
             }
             None => {
                 self.text.extend(line);
-                self.place.write(UNFINISHED, &self.text)
+                self.folder.write(UNFINISHED, &self.text).map_err(told)
             }
         }
     }
@@ -319,6 +320,6 @@ impl Journal {
     /// Writes the manifest and removes the journal, which makes the folder a data set.
     pub(super) fn finish(self, manifest: &Manifest) -> Result<(), String> {
         drop(self.file);
-        manifest.finish(&self.place)
+        manifest.finish(&self.folder)
     }
 }

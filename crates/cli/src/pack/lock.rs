@@ -1,6 +1,7 @@
 //! Locks that keep other processes out of a folder or a part.
 
-use super::place::{Place, failed};
+use super::out_folder::failed;
+use gpufeed::storage::Folder;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -14,15 +15,15 @@ pub(super) struct Lock {
 
 impl Lock {
     /// Takes the lock of a folder. That of a folder in a store keeps out other processes of this machine alone.
-    pub(super) fn take(place: &Place) -> Result<Lock, String> {
-        let path = place.local().join(".gpufeed-pack-lock");
+    pub(super) fn take(folder: &Folder) -> Result<Lock, String> {
+        let path = folder.local().join(".gpufeed-pack-lock");
         let taken = "another `gpufeed pack` is at work there; wait for its end, or pack elsewhere";
-        Lock::try_at(place, &path)?.ok_or_else(|| format!("{}: {taken}", place.path("").display()))
+        Lock::try_at(folder, &path)?.ok_or_else(|| format!("{}: {taken}", folder.path("").display()))
     }
 
     /// Takes the lock with this file, unless another process has it.
-    pub(super) fn try_at(place: &Place, path: &Path) -> Result<Option<Lock>, String> {
-        let file = place.lock_file(path).map_err(failed(path))?;
+    pub(super) fn try_at(folder: &Folder, path: &Path) -> Result<Option<Lock>, String> {
+        let file = folder.lock_file(path).map_err(failed(path))?;
         let held = match file.try_lock() {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Ok(()) => true,
@@ -38,8 +39,8 @@ impl Lock {
     }
 
     /// Waits until no process has the lock with this file.
-    pub(super) fn wait_for(place: &Place, path: &Path) -> Result<(), String> {
-        place.lock_file(path).and_then(|file| file.lock()).map_err(failed(path))
+    pub(super) fn wait_for(folder: &Folder, path: &Path) -> Result<(), String> {
+        folder.lock_file(path).and_then(|file| file.lock()).map_err(failed(path))
     }
 
     /// Removes the file after all work. A run that waits with the old file open then finds the complete pack.

@@ -1,8 +1,8 @@
 //! `gpufeed pack`: packs a data set in any format into tar shards or an LMDB.
 //!
 //! `arguments.rs` has the options. `input.rs` opens the part of the source to pack, `run.rs` walks over its samples,
-//! `workers.rs` prepares them on all threads, and `recode.rs` encodes one. `write.rs` writes them into a folder or a
-//! store (`place.rs`, `store.rs`): `shards.rs` tar files (`hashed.rs`), `names.rs` the names of their members.
+//! `workers.rs` prepares them on all threads, and `recode.rs` encodes one. `write.rs` writes them into a folder here or in
+//! a store (`out_folder.rs`): `shards.rs` tar files (`hashed.rs`), `names.rs` the names of their members.
 //! `journal.rs` records the progress of a pack (`job.rs`) so that a stopped run can be resumed, `lock.rs` keeps other
 //! processes out, `verify.rs` compares a pack with its source, and `summary.rs` prints the result. `parts/` packs on
 //! many machines. Reading packs is the library's part.
@@ -14,13 +14,11 @@ mod job;
 mod journal;
 mod lock;
 mod names;
+mod out_folder;
 mod parts;
-mod place;
 mod recode;
 mod run;
 mod shards;
-#[cfg(feature = "remote")]
-mod store;
 mod summary;
 mod verify;
 mod workers;
@@ -32,12 +30,12 @@ use crate::dataset::NamedDataset;
 use crate::part::PartNumber;
 use crate::{DONE, FINDINGS, Outcome};
 use arguments::To;
-use gpufeed::internals::{is_remote_path, shown_path};
+use gpufeed::storage::{Folder, Location};
 use indicatif::{ProgressBar, ProgressStyle};
 use job::Job;
 use journal::{Found, Manifest};
 use lock::Lock;
-use place::Place;
+use out_folder::told;
 use recode::Recoding;
 use run::Totals;
 use std::fs;
@@ -51,51 +49,51 @@ use workers::Workers;
 pub(crate) fn run(arguments: &PackArguments) -> Outcome {
     let PackArguments { out, to, .. } = arguments;
     let start = Instant::now();
-    let place = Place::of(out, arguments.scratch.as_deref())?;
-    if place.is_in_store() {
-        refuse_lmdb(*to, &place)?;
-        place.create()?;
+    let folder = out_folder::open(out, arguments.scratch.as_deref())?;
+    if folder.is_in_store() {
+        refuse_lmdb(*to, &folder)?;
+        folder.create().map_err(told)?;
     }
-    let outcome = run_at(&place, arguments, start);
-    place.remove_scratch();
+    let outcome = run_at(&folder, arguments, start);
+    folder.remove_scratch();
     outcome
 }
 
-fn run_at(place: &Place, arguments: &PackArguments, start: Instant) -> Outcome {
+fn run_at(folder: &Folder, arguments: &PackArguments, start: Instant) -> Outcome {
     let PackArguments { source, out, to, shard_bytes, split, prefix, shuffle, max_side, quality, .. } = arguments;
     let workers = Workers::new(arguments.workers.unwrap_or_else(|| available_parallelism().map_or(1, usize::from)))?;
     match (arguments.plan, arguments.parts, arguments.part) {
-        (true, Some(parts), _) => return parts::plan(arguments, place, parts, &workers),
-        (_, _, Some(part)) => return parts::part(arguments, place, part, &workers),
+        (true, Some(parts), _) => return parts::plan(arguments, folder, parts, &workers),
+        (_, _, Some(part)) => return parts::part(arguments, folder, part, &workers),
         (false, Some(_), None) => return Err(crate::conflict("--parts N goes with --plan, or with --part").into()),
-        _ if arguments.join => return parts::join(arguments, place, &workers),
+        _ if arguments.join => return parts::join(arguments, folder, &workers),
         _ => {}
     }
     let opened = input::open(source, *split, *shuffle)?;
     refuse_inside(source, out)?;
     let recoding = Recoding { max_side: *max_side, quality: *quality };
     let job = Job::new(&opened, source, (*to, *shard_bytes, prefix, *shuffle), recoding);
-    place.create()?;
-    let (manifest, totals) = pack_unless_done(&opened, (arguments, place), &job, &workers)?;
+    folder.create().map_err(told)?;
+    let (manifest, totals) = pack_unless_done(&opened, (arguments, folder), &job, &workers)?;
     let source = arguments.verify.then_some(&opened);
-    report(arguments, place, (source, None), (&manifest, totals), &workers, start)
+    report(arguments, folder, (source, None), (&manifest, totals), &workers, start)
 }
 
 /// Compares a pack or a part with its source, if that is given, and prints the result.
 fn report(
     arguments: &PackArguments,
-    place: &Place,
+    folder: &Folder,
     (source, part): (Option<&NamedDataset>, Option<PartNumber>),
     (manifest, mut totals): (&Manifest, Totals),
     workers: &Workers,
     start: Instant,
 ) -> Outcome {
-    let (out, all) = (&place.path(""), manifest.job.samples);
+    let (out, all) = (&folder.path(""), manifest.job.samples);
     let range = part.map_or(0..all, |part| part.range(all));
     let mut verified = None;
     if let Some(source) = source {
         let bar = progress(range.len(), "compared")?;
-        let found = verify::verify(&*source.data, place, (manifest, range.clone()), workers, &bar);
+        let found = verify::verify(&*source.data, folder, (manifest, range.clone()), workers, &bar);
         bar.finish_and_clear();
         verified = Some(found?);
     }
@@ -118,7 +116,7 @@ fn report(
 /// Packs the source, unless the folder already holds the complete pack.
 fn pack_unless_done(
     source: &NamedDataset,
-    (arguments, place): (&PackArguments, &Place),
+    (arguments, folder): (&PackArguments, &Folder),
     job: &Job,
     workers: &Workers,
 ) -> Result<(Manifest, Totals), Box<dyn std::error::Error>> {
@@ -127,16 +125,16 @@ fn pack_unless_done(
         let resumed = samples - manifest.skipped.len();
         (manifest, Totals { resumed, ..Totals::default() })
     };
-    if let Found::Whole(manifest) = journal::find(place, job, arguments.verify)? {
+    if let Found::Whole(manifest) = journal::find(folder, job, arguments.verify)? {
         return Ok(complete(*manifest));
     }
-    let lock = Lock::take(place)?;
+    let lock = Lock::take(folder)?;
     // Looks again, because another run may have held the lock until now.
-    let packed = match journal::find(place, job, arguments.verify)? {
+    let packed = match journal::find(folder, job, arguments.verify)? {
         Found::Whole(manifest) => complete(*manifest),
         Found::Part(found) => {
             let bar = progress(samples, "packed")?;
-            let packed = write::pack(source, (place, &arguments.prefix), job, found, workers, &bar);
+            let packed = write::pack(source, (folder, &arguments.prefix), job, found, workers, &bar);
             bar.finish_and_clear();
             packed?
         }
@@ -147,21 +145,22 @@ fn pack_unless_done(
 
 /// Refuses an LMDB in a store, as its file is written at any place of it.
 #[cfg_attr(not(feature = "lmdb"), allow(unused_variables, reason = "there is one format"))]
-fn refuse_lmdb(to: To, place: &Place) -> Result<(), String> {
+fn refuse_lmdb(to: To, folder: &Folder) -> Result<(), String> {
     match to {
         To::Tar => Ok(()),
         #[cfg(feature = "lmdb")]
         To::Lmdb => Err(format!(
             "{}: an LMDB is written into a folder; pack into shards, or into a folder and copy it",
-            place.path("").display()
+            folder.path("").display()
         )),
     }
 }
 
 /// Refuses a folder inside the source, because its files would become samples of the source.
 fn refuse_inside(source: &Path, out: &Path) -> Result<(), String> {
-    if is_remote_path(source) || is_remote_path(out) {
-        let [source, shown] = [source, out].map(|path| shown_path(path).display().to_string());
+    let [from, to] = [source, out].map(Location::from);
+    if from.is_address() || to.is_address() {
+        let [source, shown] = [from, to].map(|location| location.to_string());
         let [below, inside] = [&source, &shown].map(|address| format!("{}/", address.trim_end_matches('/')));
         return match (inside.starts_with(&below), below.starts_with(&inside)) {
             (true, _) => Err(format!("{shown}: it lies in the source; pack elsewhere")),
@@ -171,7 +170,7 @@ fn refuse_inside(source: &Path, out: &Path) -> Result<(), String> {
             _ => Ok(()),
         };
     }
-    let there = std::path::absolute(out).map_err(place::failed(out))?;
+    let there = std::path::absolute(out).map_err(out_folder::failed(out))?;
     let real = there.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
     match (fs::canonicalize(source), real) {
         (Ok(source), Some(real)) if source.is_dir() && real.starts_with(&source) => {

@@ -1,6 +1,8 @@
 //! Writes tar shards.
 
+use super::out_folder::{failed_to_write, told};
 use gpufeed::Label;
+use gpufeed::storage::Folder;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -8,8 +10,6 @@ use tar::{Builder, Header};
 
 use super::hashed::Hashed;
 use super::journal::{Record, Shard, Skipped};
-use super::place::Place;
-use super::place::failed;
 
 /// Bytes of a tar archive's block.
 const BLOCK: u64 = 512;
@@ -18,7 +18,7 @@ const END: u64 = 2 * BLOCK;
 
 /// Writes samples into one shard after another. A shard has a temporary name until it is complete and on the disk.
 pub(super) struct ShardWriter<'a> {
-    place: &'a Place,
+    folder: &'a Folder,
     prefix: &'a str,
     limit: u64,
     journal: &'a mut dyn Record,
@@ -43,12 +43,12 @@ fn size(content: usize) -> u64 {
 
 impl<'a> ShardWriter<'a> {
     pub(super) fn new(
-        place: &'a Place,
+        folder: &'a Folder,
         (prefix, limit): (&'a str, u64),
         journal: &'a mut dyn Record,
         shards: Vec<Shard>,
     ) -> Self {
-        ShardWriter { place, prefix, limit, journal, shards, open: None }
+        ShardWriter { folder, prefix, limit, journal, shards, open: None }
     }
 
     /// Adds a sample, in a new shard if it does not fit into the open one. `label` comes from [`label_of`].
@@ -69,7 +69,7 @@ impl<'a> ShardWriter<'a> {
         let written = open
             .member(&format!("{key}.{extension}"), file)
             .and_then(|()| label.map_or(Ok(()), |(kind, text)| open.member(&format!("{key}.{kind}"), text.as_bytes())))
-            .map_err(self.place.failed_to_write(&open.name, &open.part));
+            .map_err(failed_to_write(self.folder, &open.name, &open.part));
         open.samples += 1;
         open.bytes += bytes;
         self.open = Some(open);
@@ -79,8 +79,8 @@ impl<'a> ShardWriter<'a> {
     fn begin(&self) -> Result<Open, String> {
         let first = self.shards.last().map_or(0, |shard| shard.first + shard.samples);
         let name = format!("{}-{:06}.tar", self.prefix, self.shards.len());
-        let part = self.place.temporary(&name);
-        let archive = Builder::new(Hashed::create(&part).map_err(self.place.failed_to_write(&name, &part))?);
+        let part = self.folder.temporary(&name);
+        let archive = Builder::new(Hashed::create(&part).map_err(failed_to_write(self.folder, &name, &part))?);
         Ok(Open { name, part, archive, first, samples: 0, bytes: 0 })
     }
 
@@ -90,8 +90,8 @@ impl<'a> ShardWriter<'a> {
         let Open { name, part, archive, first, samples, .. } = open;
         let write = || {
             let written = archive.into_inner().and_then(Hashed::finish);
-            let written = written.map_err(self.place.failed_to_write(&name, &part))?;
-            self.place.keep(&part, &name).map_err(failed(&self.place.path(&name)))?;
+            let written = written.map_err(failed_to_write(self.folder, &name, &part))?;
+            self.folder.finish(&part, &name).map_err(told)?;
             Ok(written)
         };
         let (bytes, xxh3) = write().inspect_err(|_: &String| {
@@ -170,12 +170,12 @@ mod tests {
     use gpufeed::{Dataset, InMemory};
     use std::path::Path;
 
-    fn write(data: &InMemory, folder: &Path) -> Result<Vec<Shard>, String> {
+    fn write(data: &InMemory, path: &Path) -> Result<Vec<Shard>, String> {
         let source = NamedDataset::in_memory(InMemory::new());
         let job = Job::new(&source, Path::new("memory"), (To::Tar, 4096, "s", None), Recoding::default());
-        let place = Place::new(folder);
-        let mut journal = Journal::open(&place, &job, &Progress::default())?;
-        let mut writer = ShardWriter::new(&place, ("s", 4096), &mut journal, Vec::new());
+        let folder = Folder::open(&path.into(), None).unwrap();
+        let mut journal = Journal::open(&folder, &job, &Progress::default())?;
+        let mut writer = ShardWriter::new(&folder, ("s", 4096), &mut journal, Vec::new());
         for index in 0..data.len() {
             let sample = Recoder::default().pack(data, index, Recoding::default()).map_err(|e| e.to_string())?;
             writer.put((&index.to_string(), sample.extension), &sample.file, label_of(index, &sample.label)?)?;

@@ -1,7 +1,9 @@
 //! Compares a pack with its source.
 
+use super::out_folder::told;
 use gpufeed::dataset::{ShardIndexes, TarShards};
 use gpufeed::internals::InOrder;
+use gpufeed::storage::Folder;
 use gpufeed::{Dataset, Label, Sample, SampleData};
 use indicatif::ProgressBar;
 use std::error::Error;
@@ -10,7 +12,6 @@ use std::ops::Range;
 use super::arguments::To;
 use super::hashed;
 use super::journal::Manifest;
-use super::place::Place;
 use super::recode::{Picture, Recoder, Recoding, Treatment};
 use super::workers::Workers;
 
@@ -34,25 +35,25 @@ pub(super) struct Verified {
 /// equal. `range` has the source's samples that were packed: all, or those of a part. Samples that were encoded again are also decoded on both sides; for the others, equal bytes are equal pixels.
 pub(super) fn verify(
     data: &dyn Dataset,
-    place: &Place,
+    folder: &Folder,
     (manifest, range): (&Manifest, Range<usize>),
     workers: &Workers,
     bar: &ProgressBar,
 ) -> Result<Verified, Box<dyn Error>> {
     let mut verified = Verified::default();
     // The shards of a store have no hashes here: each of their samples is compared below.
-    if !place.is_in_store() {
-        verified.check_shards(place, manifest);
+    if !folder.is_in_store() {
+        verified.check_shards(folder, manifest);
     }
     if manifest.job.to == To::Tar && range.len() == manifest.job.samples {
-        verified.different.extend(strangers(place, manifest)?);
+        verified.different.extend(strangers(folder, manifest)?);
     }
     if manifest.job.to == To::Tar && manifest.shards.is_empty() {
         // A part without samples.
         return Ok(verified);
     }
-    let out = place.path("");
-    let packed = match open(place, manifest) {
+    let out = folder.path("");
+    let packed = match open(folder, manifest) {
         Ok(packed) => packed,
         Err(error) => {
             verified.differs(out.display(), error.to_string());
@@ -95,9 +96,9 @@ impl Verified {
     }
 
     /// Compares the shards with their hashes.
-    fn check_shards(&mut self, place: &Place, manifest: &Manifest) {
+    fn check_shards(&mut self, folder: &Folder, manifest: &Manifest) {
         for shard in &manifest.shards {
-            let path = place.path(&shard.file);
+            let path = folder.path(&shard.file);
             match hashed::of(&path) {
                 Ok(found) if found == shard.xxh3 => {}
                 Ok(found) => {
@@ -148,10 +149,10 @@ struct Compared {
 fn compare(
     recoder: &mut Recoder,
     (data, packed): (&dyn Dataset, &dyn Dataset),
-    (place, index): (usize, usize),
+    (folder, index): (usize, usize),
     recoding: Recoding,
 ) -> Result<Compared, Box<dyn Error + Send + Sync>> {
-    let expected = recoder.pack(data, place, recoding)?;
+    let expected = recoder.pack(data, folder, recoding)?;
     let mut found = Compared::default();
     if let Treatment::Unreadable(reason) = expected.treatment {
         found.reasons.push(format!("the source does not give it any more: {reason}"));
@@ -202,22 +203,22 @@ fn compare(
 }
 
 /// Finds tar files in the folder that are not in the manifest. Readers of the folder would read them, too.
-fn strangers(place: &Place, manifest: &Manifest) -> Result<Vec<(String, String)>, String> {
-    let strange = manifest.strangers(place.names()?);
-    let named = |name: String| (place.path(&name).display().to_string(), "it is no shard of this pack".to_owned());
+fn strangers(folder: &Folder, manifest: &Manifest) -> Result<Vec<(String, String)>, String> {
+    let strange = manifest.strangers(folder.names().map_err(told)?);
+    let named = |name: String| (folder.path(&name).display().to_string(), "it is no shard of this pack".to_owned());
     Ok(strange.into_iter().map(named).collect())
 }
 
-fn open(place: &Place, manifest: &Manifest) -> gpufeed::Result<Box<dyn Dataset>> {
+fn open(folder: &Folder, manifest: &Manifest) -> gpufeed::Result<Box<dyn Dataset>> {
     match manifest.job.to {
         // Ignores the index files, which describe the shards as they were written.
         To::Tar => {
-            let shards = manifest.shards.iter().map(|shard| place.path(&shard.file));
+            let shards = manifest.shards.iter().map(|shard| folder.path(&shard.file));
             let builder = TarShards::builder().allow_unlabelled(true).indexes(ShardIndexes::Memory);
             Ok(Box::new(builder.open_list(shards)?))
         }
         #[cfg(feature = "lmdb")]
-        To::Lmdb => Ok(Box::new(gpufeed::dataset::Lmdb::builder().allow_unlabelled(true).open(place.local())?)),
+        To::Lmdb => Ok(Box::new(gpufeed::dataset::Lmdb::builder().allow_unlabelled(true).open(folder.local())?)),
     }
 }
 

@@ -4,7 +4,7 @@ use super::arguments::To;
 use super::job::Job;
 use super::journal::{Journal, Manifest, Progress, Record, Shard};
 use super::names::{self, Names};
-use super::place::Place;
+use super::out_folder::told;
 use super::run::{Prepared, Run, Totals};
 use super::shards::{self, ShardWriter};
 use super::workers::Workers;
@@ -12,13 +12,14 @@ use crate::dataset::NamedDataset;
 use crate::error_text;
 use gpufeed::Dataset as _;
 use gpufeed::dataset::TarShards;
+use gpufeed::storage::Folder;
 use indicatif::ProgressBar;
 use std::error::Error;
 
 /// Packs the samples that are not packed yet, then marks the folder as a data set.
 pub(super) fn pack(
     source: &NamedDataset,
-    (place, prefix): (&Place, &str),
+    (folder, prefix): (&Folder, &str),
     job: &Job,
     found: Progress,
     workers: &Workers,
@@ -28,14 +29,14 @@ pub(super) fn pack(
     let (journal, shards) = match job.to {
         To::Tar => {
             let names = Names::new(source);
-            let target = Shards { source, names: &names, place, prefix, bytes: job.shard_bytes };
-            let open = |found: &Progress| Journal::open(place, job, found);
+            let target = Shards { source, names: &names, folder, prefix, bytes: job.shard_bytes };
+            let open = |found: &Progress| Journal::open(folder, job, found);
             let (journal, shards) = target.write(&mut run, found, open)?;
-            write_classes(place, source.data.classes())?;
+            write_classes(folder, source.data.classes())?;
             (journal, shards)
         }
         #[cfg(feature = "lmdb")]
-        To::Lmdb => (write_lmdb(source, place, job, &mut run, found)?, Vec::new()),
+        To::Lmdb => (write_lmdb(source, folder, job, &mut run, found)?, Vec::new()),
     };
     let Run { totals, skipped, .. } = run;
     let (gpufeed, classes) = (env!("CARGO_PKG_VERSION").to_owned(), source.data.classes().len());
@@ -45,9 +46,9 @@ pub(super) fn pack(
 }
 
 /// Writes the names of the classes beside the shards, if there are any.
-pub(super) fn write_classes(place: &Place, classes: &[String]) -> Result<(), Box<dyn Error>> {
+pub(super) fn write_classes(folder: &Folder, classes: &[String]) -> Result<(), Box<dyn Error>> {
     if !classes.is_empty() {
-        place.write("classes.json", &serde_json::to_vec(classes)?)?;
+        folder.write("classes.json", &serde_json::to_vec(classes)?).map_err(told)?;
     }
     Ok(())
 }
@@ -56,7 +57,7 @@ pub(super) fn write_classes(place: &Place, classes: &[String]) -> Result<(), Box
 pub(super) struct Shards<'a> {
     pub(super) source: &'a NamedDataset,
     pub(super) names: &'a Names,
-    pub(super) place: &'a Place,
+    pub(super) folder: &'a Folder,
     /// The beginning of the shards' names.
     pub(super) prefix: &'a str,
     /// The most bytes of a shard.
@@ -71,19 +72,19 @@ impl Shards<'_> {
         mut found: Progress,
         open: impl FnOnce(&Progress) -> Result<J, String>,
     ) -> Result<(J, Vec<Shard>), Box<dyn Error>> {
-        let place = self.place;
+        let folder = self.folder;
         // Packs damaged or missing shards and all later ones again. There may be fewer of them now.
-        let contents = place.contents()?;
+        let contents = folder.contents().map_err(told)?;
         let good = found.shards.iter().take_while(|shard| shard.is_in(&contents)).count();
         let dropped = found.shards.split_off(good);
         let packed = found.shards.last().map_or(0, |shard| shard.first + shard.samples);
         let first = run.resume(&mut found, packed)?;
         let mut journal = open(&found)?;
         for shard in dropped.iter().filter(|shard| contents.has(&shard.file)) {
-            place.remove(&shard.file)?;
+            folder.remove(&shard.file).map_err(told)?;
         }
         let shards = {
-            let mut writer = ShardWriter::new(place, (self.prefix, self.bytes), &mut journal, found.shards);
+            let mut writer = ShardWriter::new(folder, (self.prefix, self.bytes), &mut journal, found.shards);
             run.each(first, |index, prepared| match prepared {
                 Prepared::Packed(sample) => {
                     let label = shards::label_of(index, &sample.label)?;
@@ -100,22 +101,20 @@ impl Shards<'_> {
     }
 
     fn check(&self, shards: &[Shard], samples: usize) -> Result<(), Box<dyn Error>> {
-        check_shards(self.place, shards, samples)
+        check_shards(self.folder, shards, samples)
     }
 }
 
 /// Opens the shards, which writes the indexes that are missing, and checks the number of samples. A shard in a store is
 /// read back for its index, as the index belongs to what the store calls that content.
-pub(super) fn check_shards(place: &Place, shards: &[Shard], samples: usize) -> Result<(), Box<dyn Error>> {
-    let paths: Vec<_> = shards.iter().map(|shard| place.path(&shard.file)).collect();
-    let builder = TarShards::builder().allow_unlabelled(true);
-    #[cfg(feature = "remote")]
-    let builder = builder.put_indexes(place.is_in_store());
+pub(super) fn check_shards(folder: &Folder, shards: &[Shard], samples: usize) -> Result<(), Box<dyn Error>> {
+    let paths: Vec<_> = shards.iter().map(|shard| folder.path(&shard.file)).collect();
+    let builder = TarShards::builder().allow_unlabelled(true).put_indexes(folder.is_in_store());
     // A part may have no samples, and an empty data set cannot be opened.
     let found = if paths.is_empty() { 0 } else { builder.open_list(paths)?.len() };
     if found != samples {
-        let folder = place.path("");
-        return Err(format!("{}: {found} samples in the shards, which should be {samples}", folder.display()).into());
+        let shown = folder.path("");
+        return Err(format!("{}: {found} samples in the shards, which should be {samples}", shown.display()).into());
     }
     Ok(())
 }
@@ -123,22 +122,21 @@ pub(super) fn check_shards(place: &Place, shards: &[Shard], samples: usize) -> R
 #[cfg(feature = "lmdb")]
 fn write_lmdb(
     source: &NamedDataset,
-    place: &Place,
+    folder: &Folder,
     job: &Job,
     run: &mut Run<'_>,
     mut found: Progress,
 ) -> Result<Journal, Box<dyn Error>> {
     let data = &*source.data;
     // The LMDB has its final name, so it is complete, and only the manifest is missing.
-    let folder = place.local();
-    if place.contents()?.has("data.mdb") {
+    if folder.contents().map_err(told)?.has("data.mdb") {
         let packed = data.len() - found.skipped.len();
         run.resume(&mut found, packed)?;
-        return Ok(Journal::open(place, job, &found)?);
+        return Ok(Journal::open(folder, job, &found)?);
     }
-    let mut writer = gpufeed::dataset::LmdbWriter::open(folder)?;
+    let mut writer = gpufeed::dataset::LmdbWriter::open(folder.local())?;
     let first = run.resume(&mut found, writer.len() as usize)?;
-    let mut journal = Journal::open(place, job, &found)?;
+    let mut journal = Journal::open(folder, job, &found)?;
     let mut bytes = 0;
     run.each(first, |_, prepared| match prepared {
         Prepared::Packed(sample) => {

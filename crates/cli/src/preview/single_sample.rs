@@ -30,6 +30,10 @@ impl Dataset for SingleSample {
         1
     }
 
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
     fn read<'a>(&'a self, _: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         self.data.read(self.at(), buffer)
     }

@@ -260,7 +260,7 @@ fn wrong_arguments_for_parts_are_refused() {
     // No server is asked for what can be written to none.
     for more in [&[][..], &["--plan", "--parts", "3"], &["--part", "0/3"], &["--join"]] {
         let error = fails(&[&[text(source.path()), "https://user:secret@host/packed"], more].concat());
-        let says = if cfg!(feature = "remote") { "a web server cannot be written to" } else { "writes to no store" };
+        let says = if cfg!(feature = "remote") { "a web server cannot be written to" } else { "reads from no store" };
         assert!(error.contains("https://host/packed: ") && error.contains(says), "{error}");
         assert!(!error.contains("secret"), "{error}");
     }

@@ -114,7 +114,7 @@ fn waits_for_bytes_from_afar_are_the_networks() {
     assert!(share(Resource::Network) > 0.8 && share(Resource::Disk) < 0.1, "{:?}", found.utilisation);
     stats.remote = Some(RemoteStats { evicted_unread: 7, ..remote(0.95) });
     assert!(stats.bottleneck().to_string().contains("a larger read_ahead, as 7 blocks"));
-    // Where the bytes of a set from afar are on this disk, the disk limits.
+    // Where the bytes of a remote set are on this disk, the disk limits.
     stats.remote = Some(remote(0.1));
     assert_eq!(stats.bottleneck().resource, Some(Resource::Disk));
 }

@@ -13,7 +13,7 @@ const MEASURED: usize = 1024;
 /// Returns the data's name for the report: the folder's own name, without its path. Reports are shown to others, and a
 /// path may be private.
 pub(crate) fn name(data: &str) -> String {
-    let shown = gpufeed::internals::shown_path(std::path::Path::new(data));
+    let shown = gpufeed::storage::Location::from(data).shown();
     let data = &*shown.to_string_lossy();
     let folder = std::path::absolute(data).ok();
     let last = folder.as_deref().and_then(std::path::Path::file_name);
@@ -43,11 +43,11 @@ fn open_dataset(path: &str) -> Result<BenchData, Box<dyn Error>> {
 }
 
 /// Estimates the bytes that an epoch reads from samples spread over the data set, because reading all of it would take
-/// as long as an epoch. From afar it reads the first ones: each of the others would cost a block of many. Also returns
-/// the number of samples read.
+/// as long as an epoch. From a store it reads the first samples: random ones would fetch a block each. Also returns the
+/// number of samples read.
 fn epoch_bytes(dataset: &dyn Dataset) -> Result<(u64, usize), Box<dyn Error>> {
     let (mut buffer, mut bytes, mut measured, mut last) = (Vec::new(), 0, 0, None);
-    let step = if dataset.is_remote() { 1 } else { dataset.len().div_ceil(MEASURED).max(1) };
+    let step = if crate::dataset::is_remote(dataset) { 1 } else { dataset.len().div_ceil(MEASURED).max(1) };
     for index in (0..dataset.len()).step_by(step).take(MEASURED) {
         bytes += match dataset.read(index, &mut buffer) {
             Ok(sample) => match sample.data {
@@ -156,6 +156,10 @@ mod tests {
         impl Dataset for Gaps {
             fn len(&self) -> usize {
                 10
+            }
+
+            fn inner(&self) -> Option<&dyn Dataset> {
+                None
             }
 
             fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> gpufeed::Result<gpufeed::Sample<'a>> {

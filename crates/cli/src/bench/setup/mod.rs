@@ -50,7 +50,7 @@ impl Setup {
         let backend = backend(arguments)?;
         let mut recipe = crate::recipe(&arguments.recipe)?;
         let data = data::open(&arguments.data, &arguments.recipe)?;
-        let order = if data.dataset.is_remote() { REMOTE_ORDER } else { Order::Full };
+        let order = if crate::dataset::is_remote(&*data.dataset) { REMOTE_ORDER } else { Order::Full };
         settings.order = settings.order.or(Some(order));
         crate::settings::move_into(&mut recipe, &mut settings);
         Ok(Setup { backend, data, recipe, settings, step: arguments.step() })

@@ -48,7 +48,7 @@ pub(crate) fn options() -> DecodeOptions {
 /// Returns the index of the `number`-th sample that a measurement reads, in a pseudo-random order for each `salt`. From
 /// afar neighbours are read one after the other: each sample of a random order would cost a block of many.
 pub(crate) fn nth(dataset: &dyn Dataset, number: u64, salt: u64) -> usize {
-    let number = if dataset.is_remote() { number } else { hash(number, salt) };
+    let number = if crate::dataset::is_remote(dataset) { number } else { hash(number, salt) };
     number as usize % dataset.len()
 }
 

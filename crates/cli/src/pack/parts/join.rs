@@ -5,11 +5,12 @@ use crate::pack::arguments::PackArguments;
 use crate::pack::input;
 use crate::pack::journal::Manifest;
 use crate::pack::lock::Lock;
-use crate::pack::place::Place;
+use crate::pack::out_folder::told;
 use crate::pack::run::{Totals, check_skipped};
 use crate::pack::workers::Workers;
 use crate::pack::write::{check_shards, write_classes};
 use crate::part::PartNumber;
+use gpufeed::storage::Folder;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::Instant;
@@ -25,12 +26,12 @@ const NAMED: usize = 10;
 ///
 /// The manifest is written before the mark of an unfinished pack is removed, and the plan is removed last: a join that was
 /// killed is done again.
-pub(in crate::pack) fn join(arguments: &PackArguments, out: &Place, workers: &Workers) -> Outcome {
+pub(in crate::pack) fn join(arguments: &PackArguments, out: &Folder, workers: &Workers) -> Outcome {
     let PackArguments { source, .. } = arguments;
     let start = Instant::now();
     let (manifest, totals) = match joined(out)? {
         Some((manifest, _)) => {
-            if !manifest.is_in(&out.contents()?) {
+            if !manifest.is_in(&out.contents().map_err(told)?) {
                 let out = out.path("");
                 let out = out.display();
                 return Err(format!("{out}: it was joined, and files are missing since or have other lengths").into());
@@ -55,8 +56,8 @@ pub(in crate::pack) fn join(arguments: &PackArguments, out: &Place, workers: &Wo
 }
 
 /// Checks the parts and writes the manifest.
-fn join_parts(place: &Place, plan: &Plan) -> Result<(Manifest, Totals), Box<dyn Error>> {
-    let done = all_parts(place, plan)?;
+fn join_parts(folder: &Folder, plan: &Plan) -> Result<(Manifest, Totals), Box<dyn Error>> {
+    let done = all_parts(folder, plan)?;
     let mut totals = Totals::default();
     let (mut shards, mut skipped) = (Vec::new(), Vec::new());
     let mut packed = 0;
@@ -79,23 +80,23 @@ fn join_parts(place: &Place, plan: &Plan) -> Result<(Manifest, Totals), Box<dyn 
     let (gpufeed, classes) = (env!("CARGO_PKG_VERSION").to_owned(), plan.classes.len());
     let planned = Some(plan.planned.clone());
     let manifest = Manifest { gpufeed, job: plan.job.clone(), classes, shards, skipped, plan: planned };
-    let strange = manifest.strangers(place.names()?);
+    let strange = manifest.strangers(folder.names().map_err(told)?);
     if !strange.is_empty() {
         let which = named(&strange);
-        let out = place.path("");
+        let out = folder.path("");
         return Err(
             format!("{}: {which}: no shard of these parts; remove what does not belong there", out.display()).into()
         );
     }
-    if place.is_in_store() {
+    if folder.is_in_store() {
         // A part that two machines have done wrote its objects twice, and the index may be that of the first time.
-        check_shards(place, &manifest.shards, packed)?;
+        check_shards(folder, &manifest.shards, packed)?;
     }
-    write_classes(place, &plan.classes)?;
-    place.remove_left(&plan.job.prefix)?;
+    write_classes(folder, &plan.classes)?;
+    folder.remove_left(&plan.job.prefix).map_err(told)?;
     // A part that was killed while it wrote the index of a shard.
-    place.remove_left("gpufeed-")?;
-    manifest.finish(place)?;
+    folder.remove_left("gpufeed-").map_err(told)?;
+    manifest.finish(folder)?;
     Ok((manifest, totals))
 }
 
@@ -103,11 +104,11 @@ fn join_parts(place: &Place, plan: &Plan) -> Result<(Manifest, Totals), Box<dyn 
 ///
 /// # Errors
 /// Names what is missing, foreign, or there twice.
-fn all_parts(place: &Place, plan: &Plan) -> Result<Vec<Done>, String> {
-    let (records, contents, out) = (records_in(place), place.contents()?, place.path(""));
+fn all_parts(folder: &Folder, plan: &Plan) -> Result<Vec<Done>, String> {
+    let (records, contents, out) = (records_in(folder), folder.contents().map_err(told)?, folder.path(""));
     let mut found: BTreeMap<usize, Vec<(String, Done)>> = BTreeMap::new();
     let mut wrong = Vec::new();
-    for name in records.names()?.into_iter().filter(|name| is_record(name)) {
+    for name in records.names().map_err(told)?.into_iter().filter(|name| is_record(name)) {
         let Some(done) = Done::read(&records, &name)? else { continue };
         let number = done.of.number();
         let fits = done.of.planned == plan.planned && number.part < number.parts;

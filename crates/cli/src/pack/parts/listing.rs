@@ -6,7 +6,9 @@
 
 use crate::dataset::NamedDataset;
 use crate::listed::Listed;
+use crate::pack::out_folder::{failed_to_write, told};
 use gpufeed::Label;
+use gpufeed::storage::Folder;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -19,8 +21,6 @@ use crate::pack::hashed::Hashed;
 use crate::pack::input::{Facts, Fingerprint};
 use crate::pack::journal::line;
 use crate::pack::names::Names;
-use crate::pack::place::Place;
-use crate::pack::place::failed;
 use crate::pack::workers::Workers;
 
 /// Files whose facts are asked for at the same time.
@@ -65,16 +65,16 @@ pub(super) struct SourceFile {
 
 /// Writes lines into a file of the plan, and returns its hash.
 fn write(
-    place: &Place,
+    folder: &Folder,
     name: &str,
     lines: impl FnOnce(&mut dyn FnMut(Vec<u8>) -> Result<(), String>) -> Result<(), String>,
 ) -> Result<String, String> {
-    let temporary = place.temporary(name);
+    let temporary = folder.temporary(name);
     let write = || {
-        let mut file = Hashed::create(&temporary).map_err(place.failed_to_write(name, &temporary))?;
-        lines(&mut |line| file.write_all(&line).map_err(place.failed_to_write(name, &temporary)))?;
-        let (_, hash) = file.finish().map_err(place.failed_to_write(name, &temporary))?;
-        place.keep(&temporary, name).map_err(failed(&place.path(name)))?;
+        let mut file = Hashed::create(&temporary).map_err(failed_to_write(folder, name, &temporary))?;
+        lines(&mut |line| file.write_all(&line).map_err(failed_to_write(folder, name, &temporary)))?;
+        let (_, hash) = file.finish().map_err(failed_to_write(folder, name, &temporary))?;
+        folder.finish(&temporary, name).map_err(told)?;
         Ok(hash)
     };
     // A full disk needs the space.
@@ -84,9 +84,12 @@ fn write(
 }
 
 /// Reads a file of the plan.
-fn read<T: for<'a> Deserialize<'a>>(place: &Place, name: &str, hash: &str) -> Result<Vec<T>, String> {
-    let path = place.path(name);
-    let text = place.read(name)?.ok_or_else(|| format!("{}: the plan has lost it; plan again", path.display()))?;
+fn read<T: for<'a> Deserialize<'a>>(folder: &Folder, name: &str, hash: &str) -> Result<Vec<T>, String> {
+    let path = folder.path(name);
+    let text = folder
+        .read(name)
+        .map_err(told)?
+        .ok_or_else(|| format!("{}: the plan has lost it; plan again", path.display()))?;
     let damaged = || format!("{}: it is not what the plan wrote; plan again in another folder", path.display());
     if format!("{:016x}", xxh3_64(&text)) != hash {
         return Err(damaged());
@@ -99,11 +102,11 @@ fn read<T: for<'a> Deserialize<'a>>(place: &Place, name: &str, hash: &str) -> Re
 pub(super) fn write_files(
     (source, names): (&NamedDataset, &Names),
     range: Range<usize>,
-    (place, name): (&Place, &str),
+    (folder, name): (&Folder, &str),
     fingerprint: &mut Fingerprint,
     workers: &Workers,
 ) -> Result<String, String> {
-    write(place, name, |put| {
+    write(folder, name, |put| {
         for first in range.clone().step_by(AT_ONCE) {
             let some = first..range.end.min(first + AT_ONCE);
             let facts = workers.each(some.clone(), |index| source.file(index).map(Facts::of));
@@ -128,13 +131,13 @@ pub(super) fn write_files(
 
 /// Reads what [`write_files`] has listed of a part. Returns the samples with their facts, and the keys.
 pub(super) fn read_files(
-    (place, name, hash): (&Place, &str, &str),
+    (folder, name, hash): (&Folder, &str, &str),
     root: &Path,
     (len, range): (usize, Range<usize>),
     classes: &[String],
 ) -> Result<(Listed, Vec<Facts>, Names), String> {
     let (mut samples, mut facts, mut keys) = (Vec::new(), Vec::new(), HashMap::new());
-    for (index, row) in range.clone().zip(read::<FileRow>(place, name, hash)?) {
+    for (index, row) in range.clone().zip(read::<FileRow>(folder, name, hash)?) {
         let label = match (row.class, row.values) {
             (Some(class), _) => Label::Class(class),
             (None, Some(bits)) => bits.into_iter().map(f32::from_bits).collect::<Vec<_>>().into(),
@@ -145,7 +148,7 @@ pub(super) fn read_files(
         keys.extend(row.key.map(|key| (index, key)));
     }
     if samples.len() != range.len() {
-        let path = place.path(name);
+        let path = folder.path(name);
         return Err(format!("{}: {} samples instead of {}", path.display(), samples.len(), range.len()));
     }
     let (root, classes) = (root.to_owned(), classes.to_vec());
@@ -153,8 +156,12 @@ pub(super) fn read_files(
 }
 
 /// Lists the keys that samples in `range` have in the place of their own.
-pub(super) fn write_keys(names: &Names, range: Range<usize>, (place, name): (&Place, &str)) -> Result<String, String> {
-    write(place, name, |put| {
+pub(super) fn write_keys(
+    names: &Names,
+    range: Range<usize>,
+    (folder, name): (&Folder, &str),
+) -> Result<String, String> {
+    write(folder, name, |put| {
         for index in range {
             if let Some(key) = names.displaced(index) {
                 put(line(&KeyRow { index, key: key.to_owned() })?)?;
@@ -165,18 +172,18 @@ pub(super) fn write_keys(names: &Names, range: Range<usize>, (place, name): (&Pl
 }
 
 /// Reads what [`write_keys`] has listed of a part.
-pub(super) fn read_keys(place: &Place, name: &str, hash: &str) -> Result<Names, String> {
-    let rows = read::<KeyRow>(place, name, hash)?;
+pub(super) fn read_keys(folder: &Folder, name: &str, hash: &str) -> Result<Names, String> {
+    let rows = read::<KeyRow>(folder, name, hash)?;
     Ok(Names::planned(rows.into_iter().map(|row| (row.index, row.key)).collect()))
 }
 
 /// Lists the files that hold the samples, and adds their facts to the fingerprint.
 pub(super) fn write_source(
     source: &NamedDataset,
-    (place, name): (&Place, &str),
+    (folder, name): (&Folder, &str),
     fingerprint: &mut Fingerprint,
 ) -> Result<String, String> {
-    write(place, name, |put| {
+    write(folder, name, |put| {
         let mut failure = None;
         source.each_file(|file, stamp| {
             let facts = Facts::with_stamp(file, stamp);
@@ -191,8 +198,8 @@ pub(super) fn write_source(
 }
 
 /// Reads what [`write_source`] has listed.
-pub(super) fn read_source(place: &Place, name: &str, hash: &str) -> Result<Vec<SourceFile>, String> {
-    read(place, name, hash)
+pub(super) fn read_source(folder: &Folder, name: &str, hash: &str) -> Result<Vec<SourceFile>, String> {
+    read(folder, name, hash)
 }
 
 fn file_name(file: &Path) -> Result<FileName, String> {

@@ -15,21 +15,21 @@ pub(super) use part::part;
 pub(super) use plan::plan;
 
 use crate::pack::journal::{MANIFEST, Manifest, Planned, read_json};
-use crate::pack::place::Place;
+use crate::pack::out_folder::told;
 use gpufeed::dataset::UNFINISHED;
-use gpufeed::internals::shown_path;
+use gpufeed::storage::{Folder, Location};
 use std::path::Path;
 
 /// The folder of plan and records, in the folder to pack into.
 const FOLDER: &str = ".gpufeed-pack-parts";
 
-fn records_in(out: &Place) -> Place {
+fn records_in(out: &Folder) -> Folder {
     out.within(FOLDER)
 }
 
 /// Returns the manifest of parts that have been joined already.
-fn joined(out: &Place) -> Result<Option<(Manifest, Planned)>, String> {
-    if out.contents()?.has(UNFINISHED) {
+fn joined(out: &Folder) -> Result<Option<(Manifest, Planned)>, String> {
+    if out.contents().map_err(told)?.has(UNFINISHED) {
         return Ok(None);
     }
     let manifest: Option<Manifest> = read_json(out, MANIFEST)?;
@@ -37,8 +37,8 @@ fn joined(out: &Place) -> Result<Option<(Manifest, Planned)>, String> {
 }
 
 /// Returns the error of a folder without a plan.
-fn no_plan(source: &Path, out: &Place) -> String {
-    let (source, out) = (shown_path(source), out.path(""));
-    let (source, out) = (source.display(), out.display());
+fn no_plan(source: &Path, out: &Folder) -> String {
+    let (source, out) = (Location::from(source), out.path(""));
+    let out = out.display();
     format!("{out}: there is no plan; `gpufeed pack {source} {out} --plan --parts N` makes one, once for all parts")
 }

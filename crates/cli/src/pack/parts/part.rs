@@ -7,7 +7,7 @@ use crate::pack::input::{self, Facts};
 use crate::pack::journal::{Manifest, Progress};
 use crate::pack::lock::Lock;
 use crate::pack::names::Names;
-use crate::pack::place::Place;
+use crate::pack::out_folder::told;
 use crate::pack::run::{Run, Totals};
 use crate::pack::workers::Workers;
 use crate::pack::write::Shards;
@@ -15,7 +15,7 @@ use crate::part::{AskedPart, PartNumber};
 use crate::{DONE, Outcome};
 use console::style;
 use gpufeed::Dataset as _;
-use gpufeed::internals::shown_path;
+use gpufeed::storage::{Folder, Location};
 use serde_json::json;
 use std::error::Error;
 use std::io::Write as _;
@@ -30,7 +30,7 @@ use super::{joined, listing, no_plan, records_in};
 ///
 /// It ends with exit code 0 when the part is done, also if samples were left out, so that no engine repeats it; the join
 /// names them. If another process is at work on the part, it waits for the end of that one.
-pub(in crate::pack) fn part(arguments: &PackArguments, out: &Place, asked: AskedPart, workers: &Workers) -> Outcome {
+pub(in crate::pack) fn part(arguments: &PackArguments, out: &Folder, asked: AskedPart, workers: &Workers) -> Outcome {
     let PackArguments { source, parts, .. } = arguments;
     let start = Instant::now();
     let shown = out.path("");
@@ -101,8 +101,8 @@ struct Part<'a> {
     plan: &'a Plan,
     of: PartOfPlan,
     source: &'a Path,
-    records: Place,
-    out: Place,
+    records: Folder,
+    out: Folder,
     workers: &'a Workers,
     /// No other process is at work on this part.
     alone: bool,
@@ -122,7 +122,7 @@ impl Part<'_> {
             let path = self.records.path(&self.record());
             return Err(format!("{}: it belongs to another plan; remove it", path.display()));
         }
-        let contents = self.out.contents()?;
+        let contents = self.out.contents().map_err(told)?;
         Ok(match done.shards.iter().all(|shard| shard.is_in(&contents)) {
             true => Found::Done(Box::new(done)),
             false => Found::Begun(Progress { shards: done.shards, skipped: done.skipped }),
@@ -182,8 +182,7 @@ impl Part<'_> {
         }
         let (found, samples) = (opened.data.len(), plan.job.samples);
         if found != samples {
-            let source = shown_path(self.source);
-            let source = source.display();
+            let source = Location::from(self.source);
             return Err(format!("{source}: {found} samples, but {samples} in {}", self.planned()).into());
         }
         let (name, hash) = plan.listing(self.number());
@@ -215,13 +214,13 @@ impl Part<'_> {
         let Part { plan, of, .. } = self;
         let prefix = plan.prefix(of.part);
         if self.alone {
-            self.out.remove_left(&prefix)?;
-            self.records.remove_left(&of.stem())?;
+            self.out.remove_left(&prefix).map_err(told)?;
+            self.records.remove_left(&of.stem()).map_err(told)?;
         }
         let range = self.number().range(plan.job.samples);
         let bar = crate::pack::progress(range.len(), "packed")?;
         let mut run = Run::new((opened, range), plan.job.recoding, self.workers, &bar);
-        let shards = Shards { source: opened, names, place: &self.out, prefix: &prefix, bytes: plan.job.shard_bytes };
+        let shards = Shards { source: opened, names, folder: &self.out, prefix: &prefix, bytes: plan.job.shard_bytes };
         let written = shards.write(&mut run, found, |found| PartJournal::open(&self.records, of, found));
         bar.finish_and_clear();
         let (_, shards) = written?;
@@ -238,7 +237,7 @@ impl Part<'_> {
             bytes_read: totals.read,
             bytes_packed: totals.written,
         };
-        self.records.write(&self.record(), &serde_json::to_vec(&done)?)?;
+        self.records.write(&self.record(), &serde_json::to_vec(&done)?).map_err(told)?;
         Ok((done, totals))
     }
 

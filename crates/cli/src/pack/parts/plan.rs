@@ -8,7 +8,7 @@ use crate::pack::job::{Job, Mismatch};
 use crate::pack::journal::{self, Found, MANIFEST, Planned, read_json};
 use crate::pack::lock::Lock;
 use crate::pack::names::Names;
-use crate::pack::place::Place;
+use crate::pack::out_folder::told;
 use crate::pack::recode::Recoding;
 use crate::pack::workers::Workers;
 use crate::pack::write::write_classes;
@@ -17,7 +17,8 @@ use crate::{DONE, Outcome};
 use console::style;
 use gpufeed::Dataset as _;
 use gpufeed::dataset::UNFINISHED;
-use gpufeed::internals::{Shown, shown_path};
+use gpufeed::internals::Shown;
+use gpufeed::storage::{Folder, Location};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::io::Write as _;
@@ -62,7 +63,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Reads the plan in a folder to pack into; `None` if there is none.
-    pub(super) fn read(out: &Place) -> Result<Option<Plan>, String> {
+    pub(super) fn read(out: &Folder) -> Result<Option<Plan>, String> {
         let records = records_in(out);
         let Some(plan) = read_json::<Plan>(&records, PLAN)? else { return Ok(None) };
         match plan.hash()? == plan.planned.plan && plan.listings.len() == plan.planned.parts {
@@ -103,7 +104,7 @@ fn listing_name(part: usize) -> String {
 }
 
 /// `gpufeed pack SOURCE OUT --plan --parts N`: lists the samples of the source for all parts.
-pub(in crate::pack) fn plan(arguments: &PackArguments, out: &Place, parts: usize, workers: &Workers) -> Outcome {
+pub(in crate::pack) fn plan(arguments: &PackArguments, out: &Folder, parts: usize, workers: &Workers) -> Outcome {
     let PackArguments { source, to, split, shuffle, .. } = arguments;
     if *to != To::Tar {
         let reason = "--plan is for tar shards, as one process writes an LMDB: pack into shards by parts, join them, and \
@@ -113,7 +114,7 @@ pub(in crate::pack) fn plan(arguments: &PackArguments, out: &Place, parts: usize
     let start = Instant::now();
     let opened = input::open(source, *split, *shuffle)?;
     crate::pack::refuse_inside(source, &arguments.out)?;
-    out.create()?;
+    out.create().map_err(told)?;
     let lock = Lock::take(out)?;
     let (plan, is_new) = match known(arguments, out, parts, &opened)? {
         Some(plan) => (plan, false),
@@ -133,7 +134,8 @@ pub(in crate::pack) fn plan(arguments: &PackArguments, out: &Place, parts: usize
         to_stdout(|out| writeln!(out, "{text}"))?;
     } else {
         let shown = style(Shown(out.display())).bold();
-        let [source, quoted] = [&*shown_path(source), &*out].map(|path| shell_word(&Shown(path.display()).to_string()));
+        let [source, quoted] =
+            [&*Location::from(source).shown(), &*out].map(|path| shell_word(&Shown(path.display()).to_string()));
         let before = if is_new { "" } else { ", as before" };
         say!("{samples} samples in {parts} parts, planned in {shown} in {seconds:.1} s{before}");
         say!("  gpufeed pack {source} {quoted} --part I/{parts}   for each I from 0 to {}", parts - 1);
@@ -156,7 +158,7 @@ fn shell_word(text: &str) -> String {
 /// If the folder has something else, except for what is left of a plan that was not finished.
 fn known(
     arguments: &PackArguments,
-    out: &Place,
+    out: &Folder,
     parts: usize,
     source: &NamedDataset,
 ) -> Result<Option<Planned>, String> {
@@ -175,7 +177,7 @@ fn known(
             }
         };
     }
-    let contents = out.contents()?;
+    let contents = out.contents().map_err(told)?;
     let marked = contents.has(UNFINISHED);
     if marked && journal::parts_planned(out).is_some() {
         return Ok(None);
@@ -200,16 +202,16 @@ fn job(arguments: &PackArguments, source: &NamedDataset, files: Option<String>) 
 /// Lists the samples. The plan is written last: a folder without it has none.
 fn make(
     arguments: &PackArguments,
-    out: &Place,
+    out: &Folder,
     parts: usize,
     source: &NamedDataset,
     workers: &Workers,
 ) -> Result<Planned, Box<dyn std::error::Error>> {
     let PackArguments { source: path, split, .. } = arguments;
     journal::mark_planned(out, parts)?;
-    let (place, names) = (records_in(out), Names::new(source));
-    place.remove_all()?;
-    place.create()?;
+    let (folder, names) = (records_in(out), Names::new(source));
+    folder.remove_all().map_err(told)?;
+    folder.create().map_err(told)?;
     let listed = match source.root() {
         Some(_) if path.is_dir() => Listed::Folder,
         Some(_) => Listed::List,
@@ -220,12 +222,12 @@ fn make(
         let range = PartNumber { part, parts }.range(source.data.len());
         let name = listing_name(part);
         listings.push(match listed {
-            Listed::Whole => listing::write_keys(&names, range, (&place, &name))?,
-            _ => listing::write_files((source, &names), range, (&place, &name), &mut fingerprint, workers)?,
+            Listed::Whole => listing::write_keys(&names, range, (&folder, &name))?,
+            _ => listing::write_files((source, &names), range, (&folder, &name), &mut fingerprint, workers)?,
         });
     }
     let files = match listed {
-        Listed::Whole => Some(listing::write_source(source, (&place, FILES), &mut fingerprint)?),
+        Listed::Whole => Some(listing::write_source(source, (&folder, FILES), &mut fingerprint)?),
         _ => None,
     };
     let job = job(arguments, source, Some(fingerprint.digits()));
@@ -234,7 +236,7 @@ fn make(
     write_classes(out, &classes)?;
     let mut plan = Plan { gpufeed, planned, job, listed, classes, listings, files };
     plan.planned.plan = plan.hash()?;
-    place.write(PLAN, &serde_json::to_vec(&plan)?)?;
+    folder.write(PLAN, &serde_json::to_vec(&plan)?).map_err(told)?;
     Ok(plan.planned)
 }
 

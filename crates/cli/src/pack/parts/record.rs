@@ -1,8 +1,9 @@
 //! The files of a part: a journal while it is packed, a record when it is done.
 
 use crate::pack::journal::{Planned, Progress, Record, Shard, Skipped, journal_text, line, read_journal};
-use crate::pack::place::Place;
+use crate::pack::out_folder::told;
 use crate::part::PartNumber;
+use gpufeed::storage::Folder;
 use serde::{Deserialize, Serialize};
 
 /// Which part of which plan.
@@ -50,9 +51,9 @@ impl Done {
     }
 
     /// Reads a record; `None` if there is none.
-    pub(super) fn read(records: &Place, name: &str) -> Result<Option<Done>, String> {
+    pub(super) fn read(records: &Folder, name: &str) -> Result<Option<Done>, String> {
         let wrong = |error| format!("{}: it is no part's record: {error}", records.path(name).display());
-        records.read(name)?.map(|text| serde_json::from_slice(&text)).transpose().map_err(wrong)
+        records.read(name).map_err(told)?.map(|text| serde_json::from_slice(&text)).transpose().map_err(wrong)
     }
 }
 
@@ -64,7 +65,7 @@ pub(super) fn is_record(name: &str) -> bool {
 /// The journal of a part. It is replaced as a whole for each shard: two processes that do the same part, because the file
 /// system has no locks, leave the journal of one of them.
 pub(super) struct PartJournal<'a> {
-    place: &'a Place,
+    folder: &'a Folder,
     name: String,
     text: Vec<u8>,
 }
@@ -78,19 +79,19 @@ impl<'a> PartJournal<'a> {
     ///
     /// # Errors
     /// If the journal is another plan's.
-    pub(super) fn find(place: &Place, of: &PartOfPlan) -> Result<Progress, String> {
+    pub(super) fn find(folder: &Folder, of: &PartOfPlan) -> Result<Progress, String> {
         let name = PartJournal::name(of);
-        match read_journal::<PartOfPlan>(place, &name)? {
+        match read_journal::<PartOfPlan>(folder, &name)? {
             None => Ok(Progress::default()),
             Some((Some(found), progress)) if found == *of => Ok(progress),
-            Some(_) => Err(format!("{}: it belongs to another plan; remove it", place.path(&name).display())),
+            Some(_) => Err(format!("{}: it belongs to another plan; remove it", folder.path(&name).display())),
         }
     }
 
     /// Writes the journal with the progress so far.
-    pub(super) fn open(place: &'a Place, of: &PartOfPlan, progress: &Progress) -> Result<PartJournal<'a>, String> {
-        let journal = PartJournal { place, name: PartJournal::name(of), text: journal_text(of, progress)? };
-        journal.place.write(&journal.name, &journal.text)?;
+    pub(super) fn open(folder: &'a Folder, of: &PartOfPlan, progress: &Progress) -> Result<PartJournal<'a>, String> {
+        let journal = PartJournal { folder, name: PartJournal::name(of), text: journal_text(of, progress)? };
+        journal.folder.write(&journal.name, &journal.text).map_err(told)?;
         Ok(journal)
     }
 }
@@ -98,7 +99,7 @@ impl<'a> PartJournal<'a> {
 impl Record for PartJournal<'_> {
     fn add(&mut self, shard: &Shard) -> Result<(), String> {
         self.text.extend(line(shard)?);
-        self.place.write(&self.name, &self.text)
+        self.folder.write(&self.name, &self.text).map_err(told)
     }
 
     /// It is written with the next shard: until then a run that goes on tries the sample again.

@@ -1,0 +1,207 @@
+//! Forwards the methods of a data set to another one: pointers to data sets are data sets, and adaptors have what the data
+//! sets have that they are made of.
+
+use std::sync::Arc;
+
+use super::Dataset;
+
+/// Writes methods of [`Dataset`] that call those of another data set: `forward!(this => *this.data; of the set)` those that
+/// hold for all samples together, `forward!(this => **this; all)` every method.
+macro_rules! forward {
+    ($this:ident => $other:expr; of the set) => {
+        fn channels(&self) -> u32 {
+            let $this = self;
+            $other.channels()
+        }
+
+        fn classes(&self) -> &[String] {
+            let $this = self;
+            $other.classes()
+        }
+
+        fn is_in_memory(&self) -> bool {
+            let $this = self;
+            $other.is_in_memory()
+        }
+
+        fn folder(&self) -> Option<&std::path::Path> {
+            let $this = self;
+            $other.folder()
+        }
+
+        fn notices(&self) -> Vec<$crate::dataset::Notice> {
+            let $this = self;
+            $other.notices()
+        }
+    };
+    ($this:ident => $other:expr; all) => {
+        forward!($this => $other; of the set);
+
+        fn len(&self) -> usize {
+            let $this = self;
+            $other.len()
+        }
+
+        fn is_empty(&self) -> bool {
+            let $this = self;
+            $other.is_empty()
+        }
+
+        fn read<'a>(
+            &'a self,
+            index: usize,
+            buffer: &'a mut Vec<u8>,
+        ) -> $crate::Result<$crate::dataset::Sample<'a>> {
+            let $this = self;
+            $other.read(index, buffer)
+        }
+
+        fn name(&self, index: usize) -> String {
+            let $this = self;
+            $other.name(index)
+        }
+
+        fn inner(&self) -> Option<&dyn Dataset> {
+            let $this = self;
+            $other.inner()
+        }
+
+        fn id(&self, index: usize) -> u64 {
+            let $this = self;
+            $other.id(index)
+        }
+
+        fn weights(&self) -> Option<&[f64]> {
+            let $this = self;
+            $other.weights()
+        }
+
+        fn access(&self) -> Option<&dyn $crate::dataset::Access> {
+            let $this = self;
+            $other.access()
+        }
+    };
+}
+
+pub(super) use forward;
+
+impl<D: Dataset + ?Sized> Dataset for Arc<D> {
+    forward!(this => (**this); all);
+}
+
+impl<D: Dataset + ?Sized> Dataset for Box<D> {
+    forward!(this => (**this); all);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::{Access, InMemory, Label, Notice, Sample, SampleData};
+    use crate::error::Result;
+    use std::path::Path;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Overrides every method: a method that is not forwarded returns its default, which the test notices.
+    struct Odd {
+        classes: Vec<String>,
+        begun: Arc<AtomicUsize>,
+        wrapped: InMemory,
+    }
+
+    impl Dataset for Odd {
+        fn len(&self) -> usize {
+            5
+        }
+
+        fn is_empty(&self) -> bool {
+            true
+        }
+
+        fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
+            buffer.clear();
+            buffer.push(index as u8);
+            Ok(Sample { data: SampleData::Encoded(buffer), label: Label::None })
+        }
+
+        fn name(&self, index: usize) -> String {
+            format!("odd {index}")
+        }
+
+        fn id(&self, index: usize) -> u64 {
+            index as u64 * 100
+        }
+
+        fn channels(&self) -> u32 {
+            1
+        }
+
+        fn classes(&self) -> &[String] {
+            &self.classes
+        }
+
+        fn is_in_memory(&self) -> bool {
+            true
+        }
+
+        fn inner(&self) -> Option<&dyn Dataset> {
+            Some(&self.wrapped)
+        }
+
+        fn folder(&self) -> Option<&Path> {
+            Some(Path::new("odd"))
+        }
+
+        fn notices(&self) -> Vec<Notice> {
+            vec![Notice::Labels { what: "odd".to_owned() }]
+        }
+
+        fn weights(&self) -> Option<&[f64]> {
+            Some(&[0.5])
+        }
+
+        fn access(&self) -> Option<&dyn Access> {
+            Some(self)
+        }
+    }
+
+    impl Access for Odd {
+        fn is_remote(&self) -> bool {
+            true
+        }
+
+        fn begin_job(&self, indices: &[usize]) {
+            self.begun.store(indices[0], Ordering::Relaxed);
+        }
+    }
+
+    fn check(make: impl FnOnce(Odd) -> Box<dyn Dataset>) {
+        let begun = Arc::new(AtomicUsize::new(0));
+        let dataset = make(Odd { classes: vec!["a".into()], begun: begun.clone(), wrapped: InMemory::new() });
+        assert_eq!(dataset.len(), 5);
+        assert!(dataset.is_empty());
+        assert_eq!(dataset.name(2), "odd 2");
+        assert_eq!(dataset.id(2), 200);
+        assert_eq!(dataset.channels(), 1);
+        assert_eq!(dataset.classes(), ["a"]);
+        assert!(dataset.is_in_memory());
+        assert_eq!(dataset.inner().map(Dataset::len), Some(0));
+        assert_eq!(dataset.folder(), Some(Path::new("odd")));
+        assert_eq!(dataset.weights(), Some(&[0.5][..]));
+        assert_eq!(dataset.notices(), [Notice::Labels { what: "odd".to_owned() }]);
+        let access = dataset.access().unwrap();
+        assert!(access.is_remote());
+        access.begin_job(&[4, 1]);
+        assert_eq!(begun.load(Ordering::Relaxed), 4);
+        let mut buffer = vec![9; 9];
+        let sample = dataset.read(3, &mut buffer).unwrap();
+        assert!(matches!(sample.data, SampleData::Encoded([3])));
+    }
+
+    #[test]
+    fn pointers_forward_every_method() {
+        check(|odd| Box::new(Arc::new(odd)));
+        check(|odd| Box::new(Box::new(odd)));
+        check(|odd| Box::new(Box::new(odd) as Box<dyn Dataset>));
+        check(|odd| Box::new(Arc::new(odd) as Arc<dyn Dataset>));
+    }
+}

@@ -1,0 +1,156 @@
+//! A build without the feature `remote`: the API of `remote/`, of which every way in is one error.
+//!
+//! No [`Remote`] can be made here, so nothing that needs one can be called.
+
+use super::{Address, RemoteOptions, RemoteStats};
+use crate::error::{Error, Result};
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A field of this type makes a struct that has no value.
+#[derive(Clone, Debug)]
+enum Never {}
+
+const REASON: &str = "this build reads from no store; build it with the feature remote";
+
+/// Refuses every address: with the reason of its scheme where nobody reads that, else by the feature that is missing.
+///
+/// # Errors
+/// An argument error.
+pub(crate) fn check(address: &Address) -> Result<()> {
+    refused(address)
+}
+
+fn refused<T>(address: &Address) -> Result<T> {
+    address.check_scheme()?;
+    Err(address.refused(REASON))
+}
+
+/// Returns true if a store or web server has failed; none is asked here.
+pub fn is_network_failure(_: &Error) -> bool {
+    false
+}
+
+/// The connection of a data set to the stores of its objects. A build without the feature `remote` has none.
+#[derive(Clone, Debug)]
+pub struct Remote(Never);
+
+/// A run of a loader that announces reads of a connection.
+#[derive(Debug)]
+pub(crate) enum RemoteRun {}
+
+/// An object as a store describes it.
+#[derive(Clone, Debug)]
+pub(crate) struct ObjectMeta {
+    pub(crate) address: String,
+    pub(crate) size: u64,
+    pub(crate) etag: Option<String>,
+    pub(crate) modified: Option<u64>,
+}
+
+impl ObjectMeta {
+    pub(crate) fn file_name(&self) -> &str {
+        &self.address
+    }
+}
+
+/// An object that is read.
+#[derive(Clone, Debug)]
+pub(crate) struct RemoteObject(Never);
+
+/// A scan of an object.
+#[derive(Debug, Default)]
+pub(crate) struct ObjectScan;
+
+/// A folder of a store that is written to.
+#[derive(Clone, Debug)]
+pub(crate) struct StoreFolder(Never);
+
+/// Methods of a type that has no value, which nobody can call.
+macro_rules! never {
+    ($(fn $name:ident(&self $(, $argument:ty)*) $(-> $result:ty)?;)*) => {
+        $(pub(crate) fn $name(&self $(, _: $argument)*) $(-> $result)? { match self.0 {} })*
+    };
+}
+
+impl Remote {
+    pub(crate) fn new(_: &RemoteOptions) -> Result<Remote> {
+        Err(Error::argument("address", REASON))
+    }
+
+    pub(crate) fn beside_address(_: &str, _: &str) -> Result<Option<String>> {
+        Err(Error::argument("address", REASON))
+    }
+
+    never! {
+        fn list(&self, &str) -> Result<Vec<ObjectMeta>>;
+        fn head(&self, &str) -> Result<ObjectMeta>;
+        fn get_small(&self, &str, u64) -> Result<Option<(Vec<u8>, ObjectMeta)>>;
+        fn put(&self, &str, Vec<u8>) -> Result<()>;
+        fn beside(&self, &ObjectMeta, &str) -> Option<String>;
+        fn object(&self, ObjectMeta) -> RemoteObject;
+        fn stats(&self) -> RemoteStats;
+        fn set_read_ahead(&self, u64);
+        fn read_ahead(&self) -> u64;
+        fn cache(&self) -> Option<(PathBuf, u64)>;
+        fn set_cache(&self, &Path, u64);
+        fn samples_ahead(&self, u64) -> usize;
+        fn fetch_expected(&self);
+        fn begin_run(&self) -> RemoteRun;
+        fn is(&self, &Remote) -> bool;
+    }
+}
+
+impl RemoteObject {
+    never! {
+        fn remote(&self) -> &Remote;
+        fn name(&self) -> &str;
+        fn meta(&self) -> &ObjectMeta;
+        fn read_exact(&self, &mut [u8], u64) -> io::Result<()>;
+        fn expect(&self, Range<u64>);
+    }
+}
+
+impl ObjectScan {
+    pub(crate) fn read(&mut self, object: &RemoteObject, _: &mut [u8], _: u64) -> io::Result<()> {
+        match object.0 {}
+    }
+}
+
+impl StoreFolder {
+    pub(crate) fn open(address: &Address, _: &RemoteOptions) -> Result<StoreFolder> {
+        refused(address)
+    }
+
+    never! {
+        fn within(&self, &str) -> StoreFolder;
+        fn shown(&self, &str) -> PathBuf;
+        fn list(&self) -> Result<Vec<(String, u64)>>;
+        fn read(&self, &str) -> Result<Option<Vec<u8>>>;
+        fn write(&self, &str, Vec<u8>) -> Result<()>;
+        fn upload(&self, &str, &Path) -> Result<()>;
+        fn remove(&self, &[&str]) -> Result<()>;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_in_says_which_feature_is_missing() {
+        let address = Address::new("s3://key:secret@bucket/a");
+        for error in [
+            check(&address).unwrap_err(),
+            Remote::new(&RemoteOptions::new()).unwrap_err(),
+            Remote::beside_address("s3://bucket/a", "b").unwrap_err(),
+            StoreFolder::open(&address, &RemoteOptions::new()).unwrap_err(),
+        ] {
+            let error = error.to_string();
+            assert!(error.contains("feature remote") && !error.contains("secret"), "{error}");
+        }
+        let error = check(&Address::new("ftp://host/a")).unwrap_err().to_string();
+        assert!(error.contains("this scheme is not known"), "{error}");
+    }
+}

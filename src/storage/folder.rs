@@ -1,0 +1,359 @@
+//! A folder that is written to, on this machine or in a store. A file in it is there whole or not at all.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::fmt;
+use std::fs::{self, File};
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::backend::StoreFolder;
+use super::local::regular_file;
+use super::{Location, RemoteOptions};
+use crate::error::{Error, Result};
+
+/// A folder that is written to, on this machine or in a store. A file has a temporary name on this machine until it is
+/// whole; then it is renamed, or uploaded.
+///
+/// `gpufeed pack` writes through it. Clones are the same folder.
+///
+/// ```
+/// use gpufeed::storage::{Folder, Location};
+///
+/// # let scratch = tempfile::tempdir()?;
+/// # let path = scratch.path().join("out");
+/// let folder = Folder::open(&Location::from(&*path), None)?; // or "s3://bucket/out"
+/// folder.create()?;
+/// folder.write("classes.txt", b"cat\ndog\n")?;
+/// assert_eq!(folder.names()?, ["classes.txt"]);
+/// assert_eq!(folder.read("classes.txt")?.as_deref(), Some(&b"cat\ndog\n"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Folder {
+    at: At,
+    /// In temporary names, if several processes may write the same file.
+    writer: Option<String>,
+}
+
+#[derive(Clone)]
+enum At {
+    Local(PathBuf),
+    Store {
+        folder: StoreFolder,
+        /// The folder of this machine that has the files until they are uploaded.
+        scratch: PathBuf,
+    },
+}
+
+/// The files of a [`Folder`] and their lengths: those of a store as they were listed, those of this machine as they are
+/// when each is asked for.
+#[derive(Debug)]
+pub struct Contents(Listing);
+
+#[derive(Debug)]
+enum Listing {
+    Local(PathBuf),
+    Objects(HashMap<String, u64>),
+}
+
+impl Contents {
+    /// Returns the bytes of a file; `None` if there is none.
+    pub fn length(&self, name: &str) -> Option<u64> {
+        match &self.0 {
+            Listing::Local(folder) => fs::metadata(folder.join(name)).ok().map(|file| file.len()),
+            Listing::Objects(lengths) => lengths.get(name).copied(),
+        }
+    }
+
+    /// Returns true if there is such a file.
+    pub fn has(&self, name: &str) -> bool {
+        self.length(name).is_some()
+    }
+}
+
+impl Folder {
+    /// Takes a folder of this machine or of a store, which need not exist. Nothing is sent to the store yet.
+    ///
+    /// Files on their way to a store are in a folder of their own below `scratch`, or below the system's folder of temporary
+    /// files. It is named by the address, so that a program that is started again finds what a killed one has left.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an address that cannot be written to: that of a web server,
+    /// of an unknown scheme, or any in a build without the feature `remote`.
+    pub fn open(location: &Location, scratch: Option<&Path>) -> Result<Folder> {
+        let at = match location {
+            Location::Path(path) => At::Local(path.clone()),
+            Location::Address(address) => {
+                let folder = StoreFolder::open(address, &RemoteOptions::new())?;
+                let hash = xxh3_64(folder.shown("").as_os_str().as_encoded_bytes());
+                let scratch = scratch.map_or_else(std::env::temp_dir, Path::to_owned);
+                At::Store { folder, scratch: scratch.join(format!("gpufeed-pack-{hash:016x}")) }
+            }
+        };
+        Ok(Folder { at, writer: None })
+    }
+
+    /// Returns the folder with temporary names of this process's own. Two machines may be given the same work; where a file
+    /// system has no locks, neither sees the other, and both write the same bytes.
+    #[must_use]
+    pub fn shared(&self) -> Folder {
+        // Process ids are equal on machines that run one container each.
+        let random = RandomState::new().build_hasher().finish();
+        Folder { at: self.at.clone(), writer: Some(format!("{random:016x}")) }
+    }
+
+    /// Returns the folder of this name in it.
+    #[must_use]
+    pub fn within(&self, name: &str) -> Folder {
+        let at = match &self.at {
+            At::Local(folder) => At::Local(folder.join(name)),
+            At::Store { folder, scratch } => At::Store { folder: folder.within(name), scratch: scratch.clone() },
+        };
+        Folder { at, writer: self.writer.clone() }
+    }
+
+    /// Makes the folder, or that of the files on their way, unless it is there, and lists a store, to see whether it can be
+    /// reached.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the path or the address.
+    pub fn create(&self) -> Result<()> {
+        let folder = self.local();
+        fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
+        self.contents().map(|_| ())
+    }
+
+    /// Returns true if the folder is in a store.
+    pub fn is_in_store(&self) -> bool {
+        matches!(self.at, At::Store { .. })
+    }
+
+    /// Returns the path of a file, or its address without credentials; of the folder itself for the name "".
+    pub fn path(&self, name: &str) -> PathBuf {
+        match &self.at {
+            // Joined with nothing, a path gets a slash.
+            At::Local(folder) if name.is_empty() => folder.clone(),
+            At::Local(folder) => folder.join(name),
+            At::Store { folder, .. } => folder.shown(name),
+        }
+    }
+
+    /// Returns the folder of this machine that has temporary files and locks.
+    pub fn local(&self) -> &Path {
+        match &self.at {
+            At::Local(folder) => folder,
+            At::Store { scratch, .. } => scratch,
+        }
+    }
+
+    /// Returns the path at which a file is written before it is whole.
+    pub fn temporary(&self, name: &str) -> PathBuf {
+        let path = match &self.writer {
+            Some(writer) => self.local().join(format!("{name}.{writer}")),
+            None => self.local().join(name),
+        };
+        part_of(&path)
+    }
+
+    /// Gives a whole file, which is on the disk at [`temporary`](Self::temporary), its name. A store gets it uploaded, and
+    /// the temporary file is removed.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the path or the address.
+    pub fn finish(&self, temporary: &Path, name: &str) -> Result<()> {
+        match &self.at {
+            At::Local(_) => fs::rename(temporary, self.path(name)).map_err(|source| self.failed(name, source)),
+            At::Store { folder, .. } => {
+                folder.upload(name, temporary)?;
+                fs::remove_file(temporary).map_err(|source| Error::io(temporary, source))
+            }
+        }
+    }
+
+    /// Writes a small file whole or not at all, and replaces one that is there.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the path or the address.
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<()> {
+        if let At::Store { folder, .. } = &self.at {
+            return folder.write(name, content.to_vec());
+        }
+        let part = self.temporary(name);
+        let write = || {
+            let mut file = File::create(&part)?;
+            file.write_all(content)?;
+            file.sync_all()
+        };
+        write().map_err(|source| self.failed(name, source))?;
+        self.finish(&part, name)
+    }
+
+    /// Reads a file; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the path or the address.
+    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        match &self.at {
+            At::Local(_) => match regular_file::read(&self.path(name)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                read => read.map(Some).map_err(|source| self.failed(name, source)),
+            },
+            At::Store { folder, .. } => folder.read(name),
+        }
+    }
+
+    /// Removes a file, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the path or the address.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        match &self.at {
+            At::Local(_) => {
+                unless_missing(fs::remove_file(self.path(name))).map_err(|source| self.failed(name, source))
+            }
+            At::Store { folder, .. } => folder.remove(&[name]),
+        }
+    }
+
+    /// Removes the folder with all its files, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the path or the address.
+    pub fn remove_all(&self) -> Result<()> {
+        match &self.at {
+            At::Local(folder) => unless_missing(fs::remove_dir_all(folder)).map_err(|source| self.failed("", source)),
+            At::Store { folder, .. } => {
+                let found = folder.list()?;
+                folder.remove(&found.iter().map(|(name, _)| &**name).collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// Removes what killed processes left of files whose names begin with `prefix`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the path.
+    pub fn remove_left(&self, prefix: &str) -> Result<()> {
+        let begin = format!(".{}", prefix.trim_start_matches('.'));
+        let folder = self.local();
+        for name in names_in(folder)?.iter().filter(|name| name.starts_with(&begin) && name.ends_with(".part")) {
+            let path = folder.join(name);
+            unless_missing(fs::remove_file(&path)).map_err(|source| Error::io(&path, source))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the names of the files, sorted.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the path or the address.
+    pub fn names(&self) -> Result<Vec<String>> {
+        let mut names = match &self.at {
+            At::Local(folder) => names_in(folder)?,
+            At::Store { folder, .. } => lengths(folder)?.into_keys().collect(),
+        };
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Returns the files that are there.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the address, for a store that cannot be listed.
+    pub fn contents(&self) -> Result<Contents> {
+        Ok(Contents(match &self.at {
+            At::Local(folder) => Listing::Local(folder.clone()),
+            At::Store { folder, .. } => Listing::Objects(lengths(folder)?),
+        }))
+    }
+
+    /// Makes the file of a lock, on this machine.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn lock_file(&self, path: &Path) -> io::Result<File> {
+        match File::create(path) {
+            // Another process has found the folder of the files on their way empty, and has removed it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_in_store() => {
+                fs::create_dir_all(self.local())?;
+                File::create(path)
+            }
+            made => made,
+        }
+    }
+
+    /// Removes the folder of the files on their way to a store, unless another process has some there.
+    pub fn remove_scratch(&self) {
+        if self.is_in_store() {
+            let _ = fs::remove_dir(self.local());
+        }
+    }
+
+    fn failed(&self, name: &str, source: io::Error) -> Error {
+        Error::io(self.path(name), source)
+    }
+}
+
+impl fmt::Debug for Folder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Folder").field(&self.path("")).finish()
+    }
+}
+
+/// Returns the bytes of a store's files, but for those of folders in the folder.
+fn lengths(folder: &StoreFolder) -> Result<HashMap<String, u64>> {
+    Ok(folder.list()?.into_iter().filter(|(name, _)| !name.contains('/')).collect())
+}
+
+fn names_in(folder: &Path) -> Result<Vec<String>> {
+    let failed = |source| Error::io(folder, source);
+    let entries = fs::read_dir(folder).map_err(failed)?;
+    entries.map(|entry| Ok(entry.map_err(failed)?.file_name().to_string_lossy().into_owned())).collect()
+}
+
+fn unless_missing(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Returns a file's temporary name.
+fn part_of(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{}.part", name.trim_start_matches('.')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_says_which_files_it_has() {
+        let path = tempfile::tempdir().unwrap();
+        let folder = Folder::open(&path.path().into(), None).unwrap();
+        folder.write("a", b"abc").unwrap();
+        assert_eq!(folder.contents().unwrap().length("a"), Some(3));
+        assert_eq!((folder.read("a").unwrap().as_deref(), folder.read("b").unwrap()), (Some(&b"abc"[..]), None));
+        assert!(!folder.contents().unwrap().has("b"));
+        folder.remove("a").unwrap();
+        folder.remove("a").unwrap();
+        assert_eq!(folder.names().unwrap(), Vec::<String>::new());
+        folder.within("c").remove_all().unwrap();
+    }
+}

@@ -1,0 +1,54 @@
+//! Reads and writes at an offset of a file that many threads share, without using its position.
+
+use std::fs::File;
+use std::io;
+
+/// Fills `buffer` from the bytes at `offset`.
+///
+/// # Errors
+/// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends too early; the system's errors.
+#[cfg(unix)]
+pub(crate) fn read_exact(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
+}
+
+/// Fills `buffer` from the bytes at `offset`.
+///
+/// # Errors
+/// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends too early; the system's errors.
+#[cfg(windows)]
+pub(crate) fn read_exact(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+    use std::os::windows::fs::FileExt;
+    while !buffer.is_empty() {
+        match file.seek_read(buffer, offset)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => (buffer, offset) = (&mut buffer[read..], offset + read as u64),
+        }
+    }
+    Ok(())
+}
+
+/// Writes `bytes` at `offset`.
+///
+/// # Errors
+/// The system's.
+#[cfg(unix)]
+pub(crate) fn write_all(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+}
+
+/// Writes `bytes` at `offset`.
+///
+/// # Errors
+/// The system's.
+#[cfg(windows)]
+pub(crate) fn write_all(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    use std::os::windows::fs::FileExt;
+    while !bytes.is_empty() {
+        match file.seek_write(bytes, offset)? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            written => (bytes, offset) = (&bytes[written..], offset + written as u64),
+        }
+    }
+    Ok(())
+}

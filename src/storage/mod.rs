@@ -1,0 +1,37 @@
+//! Where files are: on this machine, in an object store, or on a web server.
+//!
+//! | file | has |
+//! |---|---|
+//! | `location.rs` | [`Location`]: a path or an address, in every build |
+//! | `options.rs`, `stats.rs` | the settings and the counters of remote reads |
+//! | `file.rs` | a file or an object that many threads read at any offset |
+//! | `folder.rs` | [`Folder`]: files that are written whole or not at all, here or in a store |
+//! | `local/` | files of this machine: opened, read at an offset, replaced atomically |
+//! | `remote/` | feature `remote`: stores and web servers |
+//! | `disabled.rs` | without that feature: the same API, whose every way in is one error |
+//!
+//! The feature is asked for here, once. All other code calls one API; [`Remote`] has no value in a build without it.
+
+#[cfg(not(feature = "remote"))]
+mod disabled;
+pub(crate) mod file;
+mod folder;
+pub(crate) mod local;
+mod location;
+mod options;
+#[cfg(feature = "remote")]
+mod remote;
+mod stats;
+
+#[cfg(not(feature = "remote"))]
+use disabled as backend;
+#[cfg(feature = "remote")]
+use remote as backend;
+
+pub use backend::Remote;
+pub use backend::is_network_failure;
+pub(crate) use backend::{ObjectMeta, RemoteObject, RemoteRun, check};
+pub use folder::{Contents, Folder};
+pub use location::{Address, Location};
+pub use options::RemoteOptions;
+pub use stats::RemoteStats;

@@ -1,0 +1,159 @@
+//! Settings of reading from stores and web servers.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How data sets are read from object stores and web servers: time limits, a least rate, retries, how many requests run at
+/// once, certificates, and the stores' own settings. A build without the feature `remote` has the type, and refuses every
+/// address.
+///
+/// The stores' settings come from the environment, under the names that their own tools have: `AWS_ACCESS_KEY_ID`,
+/// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP`,
+/// `AWS_SKIP_SIGNATURE`; `GOOGLE_APPLICATION_CREDENTIALS` and its like; `AZURE_STORAGE_ACCOUNT_NAME`,
+/// `AZURE_STORAGE_ACCOUNT_KEY`, `AZURE_STORAGE_SAS_TOKEN` and its like. What these do not set of S3 comes from the
+/// profile `AWS_PROFILE` of `~/.aws/credentials` and `~/.aws/config`. [`store`](Self::store) sets one for a data set
+/// alone. `Debug` shows no values of these.
+///
+/// ```no_run
+/// use gpufeed::dataset::RemoteOptions;
+/// use std::time::Duration;
+///
+/// let options = RemoteOptions::new()
+///     .timeout(Duration::from_secs(10))
+///     .retries(4)
+///     .store("AWS_ENDPOINT_URL", "http://127.0.0.1:9000")
+///     .store("AWS_ALLOW_HTTP", "true");
+/// # let _ = options;
+/// ```
+#[derive(Clone)]
+pub struct RemoteOptions {
+    pub(super) timeout: Option<Duration>,
+    pub(super) retries: Option<u32>,
+    pub(super) min_rate: Option<u64>,
+    pub(super) requests: Option<u32>,
+    /// The time over which the rate is averaged: a test's is shorter.
+    pub(super) rate_window: Duration,
+    pub(super) certificates: Option<PathBuf>,
+    pub(super) cache: Option<(PathBuf, u64)>,
+    pub(super) store: BTreeMap<String, String>,
+}
+
+/// The time over which the least rate is averaged.
+const RATE_WINDOW: Duration = Duration::from_secs(30);
+
+impl Default for RemoteOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl RemoteOptions {
+    /// The defaults, which the environment changes.
+    pub fn new() -> Self {
+        RemoteOptions {
+            timeout: None,
+            retries: None,
+            min_rate: None,
+            requests: None,
+            rate_window: RATE_WINDOW,
+            certificates: None,
+            cache: None,
+            store: BTreeMap::new(),
+        }
+    }
+
+    /// Sets how long a server may send nothing: until its answer begins, and between two parts of it. A request that
+    /// takes longer is made again, from the byte that is missing. The variable `GPUFEED_REMOTE_TIMEOUT`, in seconds,
+    /// else 30 seconds by default.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets how often a request is made again that failed for a reason that may pass: no connection, no answer in time,
+    /// a cut, status 408, 429 or 5xx. Pauses between them grow from 0.05 to 10 seconds. The variable
+    /// `GPUFEED_REMOTE_RETRIES`, else 10 by default.
+    pub fn retries(mut self, retries: u32) -> Self {
+        self.retries = Some(retries);
+        self
+    }
+
+    /// Sets the least rate of an answer, in bytes a second, averaged over 30 seconds: a server that sends a byte now and
+    /// then would else be read for ever. A request whose answer is slower is made again twice, from the byte that is
+    /// missing; then reading ends with an error. 0 takes any rate. The variable `GPUFEED_REMOTE_MIN_RATE`, else 1024 by
+    /// default.
+    pub fn min_rate(mut self, bytes_per_second: u64) -> Self {
+        self.min_rate = Some(bytes_per_second);
+        self
+    }
+
+    /// Sets how many requests for the blocks of samples that come next run at once, 1 to 256. A request takes up to four
+    /// blocks of 8 MiB. More requests hide more latency: 8 read a GB a second where each waits 50 ms for its first byte. A
+    /// block that a worker waits for is requested besides. The variable `GPUFEED_REMOTE_REQUESTS`, else 8 by default.
+    ///
+    /// Another number is an [`ErrorKind::Argument`](crate::ErrorKind::Argument) when a data set is opened.
+    pub fn requests(mut self, requests: u32) -> Self {
+        self.requests = Some(requests);
+        self
+    }
+
+    /// Sets a file of certificates (PEM) that are trusted besides the system's, for servers that made their own. The
+    /// variable `SSL_CERT_FILE` by default.
+    pub fn certificates(mut self, file: impl Into<PathBuf>) -> Self {
+        self.certificates = Some(file.into());
+        self
+    }
+
+    /// Keeps what is fetched in a folder on this machine, up to so many bytes, so that a later epoch or run fetches
+    /// nothing of it; off by default. Processes that name the same folder share it, and each block is fetched by one of
+    /// them. Least recently used objects make room. [`DataLoaderBuilder::remote_cache`](crate::DataLoaderBuilder::remote_cache)
+    /// does the same for a data set that is open already.
+    pub fn cache(mut self, folder: impl Into<PathBuf>, bytes: u64) -> Self {
+        self.cache = Some((folder.into(), bytes));
+        self
+    }
+
+    /// Sets one of the stores' settings, by the name of its variable. It replaces the variable.
+    pub fn store(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.store.insert(name.into().to_ascii_uppercase(), value.into());
+        self
+    }
+
+    /// Averages the rate over another time than 30 seconds.
+    #[cfg(test)]
+    pub(super) fn rate_window(mut self, window: Duration) -> Self {
+        self.rate_window = window;
+        self
+    }
+}
+
+impl fmt::Debug for RemoteOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.store.keys().collect();
+        let RemoteOptions { timeout, retries, min_rate, requests, rate_window, certificates, cache, store: _ } = self;
+        let mut fields = f.debug_struct("RemoteOptions");
+        fields
+            .field("timeout", timeout)
+            .field("retries", retries)
+            .field("min_rate", min_rate)
+            .field("requests", requests)
+            .field("rate_window", rate_window)
+            .field("certificates", certificates)
+            .field("cache", cache);
+        fields.field("store", &names).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_values_of_a_store() {
+        let options = RemoteOptions::new().store("aws_secret_access_key", "hush-hush");
+        let shown = format!("{options:?}");
+        assert!(shown.contains("AWS_SECRET_ACCESS_KEY") && !shown.contains("hush"), "{shown}");
+    }
+}

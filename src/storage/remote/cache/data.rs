@@ -1,0 +1,138 @@
+//! The bytes of an object's blocks, and the hashes by which they are known.
+//!
+//! A block is divided into leaves of 16 KiB. The hashes of a block's leaves are stored after the object's last byte, and
+//! the hash of these hashes in the table: so a few bytes of a block can be read alone, and every byte is checked.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use super::{Object, table};
+use crate::storage::local::read_at;
+
+/// Bytes of a leaf. A read takes up to two leaves more than it needs, which is little beside a photograph.
+pub(super) const LEAF: u64 = 16 << 10;
+/// Bytes that are hashed and then written while a core's cache has them. In one write of 8 MiB a block took twice the CPU time
+/// (`benches/LOG.md`, data from a web server).
+const PART: usize = 16 * LEAF as usize;
+/// The least time between two writes of an object's time of last use.
+const TOUCH: Duration = Duration::from_millis(100);
+
+/// Result of reading a block.
+pub(super) enum OnDisk {
+    /// It is whole, and was read.
+    Whole,
+    Absent,
+    /// The table has this hash of it, and the bytes have another.
+    Damaged(u64),
+    /// Another process makes room.
+    Evicting,
+}
+
+/// Returns the bytes that `length` bytes of a block take on the disk, with the hashes of their leaves.
+pub(super) fn stored(length: u64) -> u64 {
+    length + length.div_ceil(LEAF) * 8
+}
+
+fn path_of(object: &Object) -> PathBuf {
+    object.folder.join("data")
+}
+
+/// Where the hashes of a block's leaves lie. `size` is what the object's bytes take, in whole leaves.
+fn hashes_at(object: &Object, block: u64) -> u64 {
+    object.size.next_multiple_of(LEAF) + block * object.block.div_ceil(LEAF) * 8
+}
+
+/// Returns the hash of a block in the table. Its number is a part of it, so that no block stands for another.
+fn root(block: u64, hashes: &[u8]) -> u64 {
+    match xxh3_64_with_seed(hashes, block) {
+        table::ABSENT => 1,
+        hash => hash,
+    }
+}
+
+/// Fills `buffer` from the bytes of a block at `start`. Returns false if they are not those that `hash` stands for, or
+/// cannot be read: `buffer` may then have any bytes.
+pub(super) fn read(object: &Object, block: u64, hash: u64, start: u64, buffer: &mut [u8]) -> bool {
+    let length = object.length(block);
+    let end = start.saturating_add(buffer.len() as u64);
+    if end > length {
+        return false;
+    }
+    let Ok(file) = File::open(path_of(object)) else { return false };
+    let mut hashes = vec![0; length.div_ceil(LEAF) as usize * 8];
+    if read_at::read_exact(&file, &mut hashes, hashes_at(object, block)).is_err() || root(block, &hashes) != hash {
+        return false;
+    }
+    let leaves = Leaves { file: &file, begin: object.block * block, length, hashes: &hashes };
+    // Leaves of which every byte is wanted are read straight into `buffer`.
+    let first = start.next_multiple_of(LEAF).min(end);
+    let last = if end == length { end } else { (end / LEAF * LEAF).max(first) };
+    let (head, rest) = buffer.split_at_mut((first - start) as usize);
+    let (middle, tail) = rest.split_at_mut((last - first) as usize);
+    let whole = leaves.part(start, head) && leaves.whole(first, middle) && leaves.part(last, tail);
+    if whole {
+        touch(&file);
+    }
+    whole
+}
+
+/// The leaves of a block on the disk, with their hashes.
+struct Leaves<'a> {
+    file: &'a File,
+    /// Where the block begins in the file.
+    begin: u64,
+    /// Bytes of the block.
+    length: u64,
+    hashes: &'a [u8],
+}
+
+impl Leaves<'_> {
+    /// Reads leaves from the one that begins at `start` of the block. Returns false if one has another hash.
+    fn whole(&self, start: u64, buffer: &mut [u8]) -> bool {
+        let expected = self.hashes.chunks_exact(8).skip((start / LEAF) as usize);
+        read_at::read_exact(self.file, buffer, self.begin + start).is_ok()
+            && buffer.chunks(LEAF as usize).zip(expected).all(|(leaf, hash)| xxh3_64(leaf).to_le_bytes() == hash)
+    }
+
+    /// Reads a part of one leaf, which begins at `start` of the block.
+    fn part(&self, start: u64, buffer: &mut [u8]) -> bool {
+        if buffer.is_empty() {
+            return true;
+        }
+        let mut leaf = [0; LEAF as usize];
+        let (first, at) = (start / LEAF * LEAF, (start % LEAF) as usize);
+        let leaf = &mut leaf[..LEAF.min(self.length - first) as usize];
+        let whole = self.whole(first, leaf);
+        buffer.copy_from_slice(&leaf[at..at + buffer.len()]);
+        whole
+    }
+}
+
+/// Sets an object's time of last use to now. Where that is not allowed, it stays the time of the last write.
+fn touch(file: &File) {
+    let now = SystemTime::now();
+    let recent = |used: SystemTime| now.duration_since(used).is_ok_and(|time| time < TOUCH);
+    if !file.metadata().and_then(|data| data.modified()).is_ok_and(recent) {
+        let _ = file.set_modified(now);
+    }
+}
+
+/// Writes a block to the disk, and returns its hash for the table.
+///
+/// # Errors
+/// The system's, for example for a full disk; [`NotFound`](io::ErrorKind::NotFound) if the folder was deleted.
+pub(super) fn write(object: &Object, block: u64, bytes: &[u8]) -> io::Result<u64> {
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path_of(object))?;
+    let mut hashes = Vec::with_capacity(bytes.len().div_ceil(LEAF as usize) * 8);
+    for (part, start) in bytes.chunks(PART).zip((object.block * block..).step_by(PART)) {
+        hashes.extend(part.chunks(LEAF as usize).flat_map(|leaf| xxh3_64(leaf).to_le_bytes()));
+        read_at::write_all(&file, part, start)?;
+    }
+    read_at::write_all(&file, &hashes, hashes_at(object, block))?;
+    file.sync_data()?;
+    Ok(root(block, &hashes))
+}

@@ -1,0 +1,134 @@
+//! The file locks of the cache's folder. The system frees a process's locks when it ends.
+//!
+//! Objects share 64 lock files, called stripes, which are never deleted: so all processes lock the same file, however often
+//! an object is evicted and fetched again.
+
+use std::fs::{File, OpenOptions, TryLockError, create_dir_all};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const STRIPES: u128 = 64;
+/// The time between two attempts to take a lock.
+const PAUSE: Duration = Duration::from_millis(2);
+/// The longest wait of the writer's thread. A lock is held while a block is copied or files are deleted.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The lock files of a cache.
+#[derive(Debug)]
+pub(super) struct Locks(PathBuf);
+
+/// A lock that is held while this lives.
+#[derive(Debug)]
+pub(super) struct Held(File);
+
+impl Drop for Held {
+    /// Unlocks, as closing the file does not where the child of a fork has it open.
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
+
+/// Whether a thread may read an object.
+#[derive(Debug)]
+pub(super) enum Read {
+    /// It may, and the object is not evicted while this lives.
+    Held { _lock: Held },
+    /// It may, without a lock: the file system has none, or the folder cannot be written to. The hashes tell whether the bytes
+    /// are right.
+    Unlocked,
+    /// It may not: another process evicts objects of this stripe.
+    Evicting,
+}
+
+impl Locks {
+    pub(super) fn new(folder: PathBuf) -> Locks {
+        Locks(folder)
+    }
+
+    fn stripe(&self, key: u128) -> PathBuf {
+        self.0.join(format!("{:02}", key % STRIPES))
+    }
+
+    /// Keeps an object from being evicted while it is read. Does not wait.
+    pub(super) fn read(&self, key: u128) -> Read {
+        let Ok(file) = open(&self.stripe(key)) else { return Read::Unlocked };
+        match file.try_lock_shared() {
+            Ok(()) => Read::Held { _lock: Held(file) },
+            Err(TryLockError::WouldBlock) => Read::Evicting,
+            Err(TryLockError::Error(_)) => Read::Unlocked,
+        }
+    }
+
+    /// Keeps an object from being evicted while it is written.
+    ///
+    /// # Errors
+    /// The system's; [`TimedOut`](io::ErrorKind::TimedOut).
+    pub(super) fn write(&self, key: u128) -> io::Result<Held> {
+        wait(&self.stripe(key), File::try_lock_shared)
+    }
+
+    /// Lets this process alone replace the tables of a stripe.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub(super) fn table(&self, key: u128) -> io::Result<Held> {
+        wait(&self.stripe(key).with_extension("table"), File::try_lock)
+    }
+
+    /// Lets this process alone make room.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub(super) fn room(&self) -> io::Result<Held> {
+        wait(&self.0.join("room"), File::try_lock)
+    }
+
+    /// Takes the lock for evicting an object, unless a process uses an object of the same stripe.
+    pub(super) fn evict(&self, key: u128) -> Option<Held> {
+        try_exclusive(&self.stripe(key)).ok().flatten()
+    }
+}
+
+/// Takes a lock for this process alone, without waiting. `None` if another one has it.
+///
+/// # Errors
+/// The system's, also where the file system has no locks.
+pub(super) fn try_exclusive(path: &Path) -> io::Result<Option<Held>> {
+    let file = open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(Held(file))),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn wait(path: &Path, lock: impl Fn(&File) -> Result<(), TryLockError>) -> io::Result<Held> {
+    let file = open(path)?;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match lock(&file) {
+            Ok(()) => return Ok(Held(file)),
+            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return Err(io::ErrorKind::TimedOut.into()),
+            Err(TryLockError::WouldBlock) => sleep(PAUSE),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
+/// Opens a lock file, and makes it and its folder if they do not exist.
+fn open(path: &Path) -> io::Result<File> {
+    let create = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    match create() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            create_dir_all(crate::storage::local::atomic_file::folder_of(path))?;
+            create()
+        }
+        // A lock file of another user, or in a folder that is read-only, can be locked without write permission.
+        Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
+            File::open(path).map_err(|_| error)
+        }
+        file => file,
+    }
+}

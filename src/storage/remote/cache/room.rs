@@ -1,0 +1,149 @@
+//! The bound of the cache: how many bytes its folder has, and which objects are evicted to make room.
+//!
+//! A file holds the sum of the bytes that all processes have reserved. Where the sum would exceed the bound, the files of the
+//! folder are counted instead: killed processes may have reserved bytes that they never wrote.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::locks::Locks;
+use crate::storage::local::read_at;
+
+/// An eviction frees this fraction of the bound besides, so that the next blocks need no eviction: one part in 32.
+const SPARE: u64 = 32;
+/// The beginning of the names of objects that are being deleted.
+const EVICTED: &str = ".evicted-";
+
+#[derive(Debug)]
+pub(super) struct Room {
+    objects: PathBuf,
+    /// The file with the sum.
+    sum: PathBuf,
+    bound: u64,
+}
+
+/// An object in the folder.
+struct Stored {
+    key: u128,
+    bytes: u64,
+    used: SystemTime,
+}
+
+impl Room {
+    pub(super) fn new(folder: &Path, bound: u64) -> Room {
+        Room { objects: folder.join("objects"), sum: folder.join("room"), bound }
+    }
+
+    /// Returns true if the cache could ever take so many bytes.
+    pub(super) fn fits(&self, bytes: u64) -> bool {
+        bytes <= self.bound
+    }
+
+    /// Reserves room for a block of the object `key`, and evicts others if it has to. Returns the number of evicted
+    /// objects; `None` if there is no room.
+    ///
+    /// # Errors
+    /// The system's: nothing can be written.
+    pub(super) fn reserve(&self, locks: &Locks, key: u128, bytes: u64) -> io::Result<Option<u64>> {
+        let _held = locks.room()?;
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&self.sum)?;
+        if let Some(sum) = read(&file).filter(|sum| sum.saturating_add(bytes) <= self.bound) {
+            write(&file, sum + bytes)?;
+            return Ok(Some(0));
+        }
+        let (sum, evicted) = self.evict(locks, key, bytes)?;
+        let fits = sum.saturating_add(bytes) <= self.bound;
+        write(&file, if fits { sum + bytes } else { sum })?;
+        Ok(fits.then_some(evicted))
+    }
+
+    /// Gives back what was reserved and not used.
+    pub(super) fn give_back(&self, locks: &Locks, bytes: u64) {
+        let give_back = || {
+            let _held = locks.room()?;
+            let file = OpenOptions::new().read(true).write(true).open(&self.sum)?;
+            read(&file).map_or(Ok(()), |sum| write(&file, sum.saturating_sub(bytes)))
+        };
+        // Where that fails, the sum is too high until the folder is counted.
+        let _ = give_back();
+    }
+
+    /// Counts the folder, and evicts the objects that nobody has used for the longest time until `bytes` have room.
+    /// Returns the bytes that are left, and the number of evicted objects.
+    fn evict(&self, locks: &Locks, key: u128, bytes: u64) -> io::Result<(u64, u64)> {
+        let mut stored = self.count();
+        let mut sum: u64 = stored.iter().map(|object| object.bytes).sum();
+        let mut evicted = 0;
+        if sum.saturating_add(bytes) <= self.bound {
+            return Ok((sum, evicted));
+        }
+        let goal = (self.bound - self.bound / SPARE).saturating_sub(bytes);
+        // Evicting what is being read would gain nothing: an object that is larger than the bound stays in part.
+        stored.retain(|object| object.key != key);
+        stored.sort_by_key(|object| object.used);
+        for object in stored {
+            if sum <= goal {
+                break;
+            }
+            let Some(held) = locks.evict(object.key) else { continue };
+            let name = format!("{:032x}", object.key);
+            let doomed = self.objects.join(format!("{EVICTED}{name}"));
+            let renamed = fs::rename(self.objects.join(&name), &doomed);
+            drop(held);
+            if renamed.is_ok() && fs::remove_dir_all(&doomed).is_ok() {
+                sum -= object.bytes;
+                evicted += 1;
+            }
+        }
+        Ok((sum, evicted))
+    }
+
+    /// Lists all objects, and deletes what a killed process had begun to delete.
+    fn count(&self) -> Vec<Stored> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(&self.objects).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with(EVICTED) {
+                let _ = fs::remove_dir_all(entry.path());
+                continue;
+            }
+            let Ok(key) = u128::from_str_radix(&name, 16) else { continue };
+            let metadata = |file: &str| fs::metadata(entry.path().join(file)).ok();
+            let (data, table) = (metadata("data"), metadata("table"));
+            let used = data.as_ref().and_then(|data| data.modified().ok()).unwrap_or(SystemTime::UNIX_EPOCH);
+            let bytes = [data, table].iter().flatten().map(on_disk).sum();
+            all.push(Stored { key, bytes, used });
+        }
+        all
+    }
+}
+
+/// Returns what a file takes of the disk, of which its holes are no part.
+#[cfg(unix)]
+fn on_disk(metadata: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::blocks(metadata) * 512
+}
+
+/// Files have no holes here unless a program asks for them.
+#[cfg(not(unix))]
+fn on_disk(metadata: &fs::Metadata) -> u64 {
+    metadata.len()
+}
+
+/// Reads the sum, with its hash: `None` if it is no sum.
+fn read(file: &File) -> Option<u64> {
+    let mut bytes = [0; 16];
+    read_at::read_exact(file, &mut bytes, 0).ok()?;
+    let (sum, hash) = bytes.split_at(8);
+    (xxh3_64(sum).to_le_bytes() == hash).then(|| u64::from_le_bytes(sum.try_into().unwrap_or_default()))
+}
+
+fn write(file: &File, sum: u64) -> io::Result<()> {
+    let sum = sum.to_le_bytes();
+    read_at::write_all(file, &[sum, xxh3_64(&sum).to_le_bytes()].concat(), 0)
+}

@@ -1,0 +1,394 @@
+//! Why a request failed, whether another attempt may succeed, and the words of the error.
+
+use super::address::hide;
+use super::network_error::{NetworkError, Unresolved};
+use super::provider::Provider;
+use super::seen::{Refusal, Seen, code_or_begin};
+use object_store::Error as StoreError;
+use object_store::client::{HttpError, HttpErrorKind};
+use std::fmt;
+use std::io;
+use std::ops::Range;
+
+/// Where the number of retries is set.
+const RETRIES: &str = "RemoteOptions::retries, GPUFEED_REMOTE_RETRIES";
+
+/// Amazon's codes for a session that has expired. Their status is 400.
+const EXPIRED: [&str; 4] = ["ExpiredToken", "InvalidToken", "RequestExpired", "TokenRefreshRequired"];
+
+/// A request that failed. `service.rs` hands it through the stores' library as the source of an error.
+#[derive(Clone, Debug)]
+pub(super) struct RequestFailure {
+    pub(super) kind: io::ErrorKind,
+    /// The reason, and the setting to change.
+    pub(super) reason: String,
+    /// Whether the request is made again.
+    pub(super) again: Retry,
+    /// There is no such object.
+    pub(super) missing: bool,
+    /// The status by which a server has refused the request, if it has.
+    pub(super) status: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Retry {
+    /// No: the next attempt would fail for the same reason.
+    Never,
+    /// Twice: a moment may help, but most often the address or a setting is wrong, as where a name does not resolve.
+    Few,
+    /// As often as the settings allow.
+    Yes,
+}
+
+impl fmt::Display for RequestFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for RequestFailure {}
+
+impl RequestFailure {
+    pub(super) fn new(kind: io::ErrorKind, again: Retry, reason: impl Into<String>) -> Self {
+        RequestFailure { kind, reason: reason.into(), again, missing: false, status: None }
+    }
+
+    /// The failure where the object has other content than when it was opened.
+    pub(super) fn replaced(what: &str) -> Self {
+        let reason = format!("the object was replaced since the data set was opened ({what}); open the data set again");
+        RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, reason)
+    }
+
+    /// The failure where nothing came in time.
+    pub(super) fn timed_out(seconds: f64, what: &str) -> Self {
+        let reason = format!("{what} for {seconds} s (RemoteOptions::timeout, GPUFEED_REMOTE_TIMEOUT)");
+        RequestFailure::new(io::ErrorKind::TimedOut, Retry::Yes, reason)
+    }
+
+    /// Says why a request failed, by the types of its error and by what the service has seen of the answer. The texts of
+    /// an error name the address of the request, so only the innermost one is shown.
+    pub(super) fn of(error: &StoreError, seen: Seen, provider: Provider, secrets: &[String]) -> Self {
+        if let Some(failure) = sources(error).find_map(|error| error.downcast_ref::<RequestFailure>()) {
+            if failure.kind == io::ErrorKind::TimedOut && seen.asks_for_credentials {
+                return RequestFailure::without_credentials(provider);
+            }
+            return RequestFailure { reason: hide(failure.reason.clone(), secrets), ..failure.clone() };
+        }
+        if seen.asks_for_credentials {
+            return RequestFailure::without_credentials(provider);
+        }
+        if let Some(refusal) = seen.refusal {
+            let words = hide(refusal.words(), secrets);
+            return RequestFailure {
+                status: Some(refusal.status),
+                ..RequestFailure::of_refusal(&refusal, &words, provider)
+            };
+        }
+        let words = hide(words(error), secrets);
+        match error {
+            StoreError::NotFound { .. } => RequestFailure::missing(),
+            StoreError::Precondition { .. } | StoreError::NotModified { .. } => {
+                RequestFailure::replaced("its ETag differs")
+            }
+            StoreError::PermissionDenied { .. } => RequestFailure::refused(403, &words, provider),
+            StoreError::Unauthenticated { .. } => RequestFailure::refused(401, &words, provider),
+            StoreError::NotSupported { .. } => RequestFailure::ignores_ranges(),
+            _ => RequestFailure::of_cause(Cause::of(error), words, provider),
+        }
+    }
+
+    fn without_credentials(provider: Provider) -> Self {
+        let reason = format!("there are no credentials ({})", provider.credentials());
+        RequestFailure::new(io::ErrorKind::PermissionDenied, Retry::Few, reason)
+    }
+
+    fn missing() -> Self {
+        let failure = RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, "there is no such object");
+        RequestFailure { missing: true, ..failure }
+    }
+
+    fn refused(status: u16, words: &str, provider: Provider) -> Self {
+        let reason = format!(
+            "the server refuses access (status {status}, {words}); there are no credentials, or they are wrong or have expired ({})",
+            provider.credentials()
+        );
+        RequestFailure::new(io::ErrorKind::PermissionDenied, Retry::Never, reason)
+    }
+
+    /// The failure of a request that was answered with a status other than success.
+    fn of_refusal(refusal: &Refusal, words: &str, provider: Provider) -> Self {
+        match refusal.status {
+            401 | 403 => RequestFailure::refused(refusal.status, words, provider),
+            400 if EXPIRED.contains(&words) => RequestFailure::refused(400, words, provider),
+            // S3 answers so where the bytes that it was sent have stalled.
+            400 if words == "RequestTimeout" => RequestFailure::new(
+                io::ErrorKind::TimedOut,
+                Retry::Yes,
+                "the server waited too long for the request, status 400, RequestTimeout",
+            ),
+            400 => RequestFailure::misdirected(&format!("the server answered with status 400, {words}"), provider),
+            404 if words == "NoSuchBucket" => {
+                RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, "there is no such bucket")
+            }
+            404 => RequestFailure::missing(),
+            // Servers on the web refuse a method so also for what is not there.
+            405 if provider == Provider::Web => RequestFailure::missing(),
+            304 | 412 => RequestFailure::replaced("its ETag differs"),
+            416 => RequestFailure::replaced("it ends before this byte, status 416"),
+            300..=399 if !refusal.has_target => {
+                let answer = "the server sends requests elsewhere, and does not say where";
+                if provider == Provider::Amazon {
+                    return RequestFailure::misdirected(answer, provider);
+                }
+                let reason = format!("{answer}; correct {}", provider.server());
+                RequestFailure::new(io::ErrorKind::InvalidInput, Retry::Never, reason)
+            }
+            status => {
+                let again = if matches!(status, 408 | 429 | 500 | 502..) { Retry::Yes } else { Retry::Never };
+                RequestFailure::new(
+                    io::ErrorKind::Other,
+                    again,
+                    format!("the server answered with status {status}, {words}"),
+                )
+            }
+        }
+    }
+
+    /// The failure of an answer by which Amazon says two things: the bucket is in another region, or (to `HEAD`) the
+    /// credentials have expired.
+    fn misdirected(answer: &str, provider: Provider) -> Self {
+        let reason = match provider {
+            Provider::Web => answer.to_owned(),
+            Provider::Amazon => format!(
+                "{answer}; the bucket may be in another region (AWS_REGION), or the credentials have expired ({})",
+                provider.credentials()
+            ),
+            Provider::Google | Provider::Azure => {
+                format!("{answer}; the credentials may have expired ({})", provider.credentials())
+            }
+        };
+        RequestFailure::new(io::ErrorKind::InvalidInput, Retry::Never, reason)
+    }
+
+    /// The failure where a request for a range is answered with the whole object.
+    pub(super) fn ignores_ranges() -> Self {
+        let reason = "the server or a proxy before it ignores byte ranges and sends whole objects; use the store's own address, name it in NO_PROXY, or use a server that supports Range";
+        RequestFailure::new(io::ErrorKind::Unsupported, Retry::Never, reason)
+    }
+
+    /// The failure of a request that would go out without encryption, which is not allowed.
+    pub(super) fn unencrypted(provider: Provider) -> Self {
+        let reason = match provider.prefix() {
+            Some(prefix) => {
+                format!("http:// without encryption is not allowed for this store ({prefix}ALLOW_HTTP=true)")
+            }
+            None => "the server sends requests on to an address without encryption (http://)".to_owned(),
+        };
+        RequestFailure::new(io::ErrorKind::InvalidInput, Retry::Never, reason)
+    }
+
+    /// The failure of a request without an answer, or with one that the stores' library cannot use. `words` are those of
+    /// the innermost error.
+    fn of_cause(cause: Cause, words: String, provider: Provider) -> Self {
+        use io::ErrorKind as Kind;
+        match cause {
+            Cause::Untrusted => {
+                let reason = format!(
+                    "the server's certificate is not trusted ({words}); RemoteOptions::certificates or SSL_CERT_FILE names a file of certificates that are"
+                );
+                RequestFailure::new(Kind::PermissionDenied, Retry::Never, reason)
+            }
+            Cause::Key => {
+                let reason = format!(
+                    "a key has a part that is empty, or is . or .., which is not read ({words}); name the files as a brace list, as in part-{{000..041}}.tar"
+                );
+                RequestFailure::new(Kind::InvalidInput, Retry::Never, reason)
+            }
+            Cause::Unresolved => {
+                let reason = format!(
+                    "the name of the server does not resolve ({words}); check the network, and correct {}",
+                    provider.server()
+                );
+                RequestFailure::new(Kind::HostUnreachable, Retry::Few, reason)
+            }
+            Cause::NotEncrypted => {
+                let reason = format!(
+                    "the server's answer is not encrypted; where it has no TLS, its address begins with http:// (correct {})",
+                    provider.server()
+                );
+                RequestFailure::new(Kind::InvalidInput, Retry::Never, reason)
+            }
+            Cause::Timeout => {
+                RequestFailure::new(Kind::TimedOut, Retry::Yes, format!("no connection in time ({words})"))
+            }
+            Cause::Connect => {
+                RequestFailure::new(Kind::ConnectionRefused, Retry::Yes, format!("no connection ({words})"))
+            }
+            Cause::Ended => {
+                RequestFailure::new(Kind::ConnectionReset, Retry::Yes, format!("the connection ended ({words})"))
+            }
+            // For example XML that is cut: another answer may be whole.
+            Cause::Unusable => RequestFailure::new(Kind::Other, Retry::Yes, words),
+        }
+    }
+
+    /// Makes the error of a read of these bytes, whose request was made again `retries` times.
+    pub(super) fn into_error(self, range: Option<&Range<u64>>, retries: u32) -> io::Error {
+        let bytes = range.map(|range| format!("bytes {}..{}: ", range.start, range.end)).unwrap_or_default();
+        let after = match retries {
+            0 => String::new(),
+            1 => format!(", after 1 retry ({RETRIES})"),
+            _ => format!(", after {retries} retries ({RETRIES})"),
+        };
+        io::Error::new(self.kind, NetworkError(format!("{bytes}{}{after}", self.reason)))
+    }
+}
+
+/// What kept an answer from coming, or from being used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    /// The server's certificate is not trusted.
+    Untrusted,
+    /// The server does not speak TLS.
+    NotEncrypted,
+    /// The server's name does not resolve.
+    Unresolved,
+    /// No connection in time.
+    Timeout,
+    /// No connection.
+    Connect,
+    /// The connection ended in the middle of a request or of its answer.
+    Ended,
+    /// A key in a listing that the stores' library does not take.
+    Key,
+    /// The answer came, and could not be interpreted.
+    Unusable,
+}
+
+impl Cause {
+    /// Finds the cause by the types of an error and its sources.
+    fn of(error: &StoreError) -> Cause {
+        let found = sources(error).find_map(|error| {
+            if error.is::<Unresolved>() {
+                return Some(Cause::Unresolved);
+            }
+            if error.is::<object_store::path::Error>() {
+                return Some(Cause::Key);
+            }
+            match error.downcast_ref::<rustls::Error>()? {
+                rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => Some(Cause::Untrusted),
+                rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType) => Some(Cause::NotEncrypted),
+                _ => None,
+            }
+        });
+        let kind = sources(error).find_map(|error| error.downcast_ref::<HttpError>()).map(HttpError::kind);
+        found.unwrap_or(match kind {
+            Some(HttpErrorKind::Timeout) => Cause::Timeout,
+            Some(HttpErrorKind::Connect) => Cause::Connect,
+            Some(_) => Cause::Ended,
+            None => Cause::Unusable,
+        })
+    }
+}
+
+/// An error and its sources, with those that an I/O error holds and passes over.
+fn sources<'a>(error: &'a StoreError) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error as &'a (dyn std::error::Error + 'static)), |&error| {
+        let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        held.map(|held| held as &(dyn std::error::Error + 'static)).or_else(|| error.source())
+    })
+}
+
+/// The innermost reason of an error, without the address of the request.
+fn words(error: &StoreError) -> String {
+    sources(error).last().map_or(String::new(), |inner| code_or_begin(&inner.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(error: &StoreError, seen: Seen, provider: Provider) -> RequestFailure {
+        RequestFailure::of(error, seen, provider, &["hushhush".to_owned()])
+    }
+
+    /// What the service sees of an answer with this status and body.
+    fn answered(status: u16, body: &str) -> Seen {
+        Seen { refusal: Some(Refusal { status, has_target: false, body: body.to_owned() }), ..Seen::default() }
+    }
+
+    fn generic(text: &str) -> StoreError {
+        StoreError::Generic { store: "S3", source: text.to_owned().into() }
+    }
+
+    #[test]
+    fn an_error_names_the_bytes_the_reason_and_the_setting() {
+        let error = RequestFailure::timed_out(2.0, "no byte came").into_error(Some(&(8..16)), 3);
+        assert_eq!(
+            error.to_string(),
+            "bytes 8..16: no byte came for 2 s (RemoteOptions::timeout, GPUFEED_REMOTE_TIMEOUT), after 3 retries (RemoteOptions::retries, GPUFEED_REMOTE_RETRIES)"
+        );
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn words_of_an_address_are_no_reason() {
+        for text in [
+            "Error performing GET http://h/certificates/metadata/credential.tar in 1 ms - status code: 403: no certificate",
+            "dns error, InvalidContentType, Received redirect without LOCATION, non-partial, Requested 1..2, got 2..3",
+            "Encountered empty path segment at http://169.254.169.254/, Content-Length Header missing",
+        ] {
+            let failure = of(&generic(text), Seen::default(), Provider::Web);
+            assert_eq!((failure.kind, failure.again), (io::ErrorKind::Other, Retry::Yes), "{}", failure.reason);
+            let failure = of(&generic(text), answered(503, text), Provider::Web);
+            assert_eq!((failure.status, failure.again), (Some(503), Retry::Yes), "{}", failure.reason);
+        }
+    }
+
+    #[test]
+    fn an_error_names_the_setting_of_its_provider_and_whether_another_request_may_help() {
+        let timed_out = || answered(400, "<Error><Code>RequestTimeout</Code></Error>");
+        let redirect = || answered(301, "");
+        for (seen, provider, again, says) in [
+            (timed_out(), Provider::Amazon, Retry::Yes, "waited too long"),
+            (redirect(), Provider::Amazon, Retry::Never, "in another region"),
+            (redirect(), Provider::Google, Retry::Never, "correct GOOGLE_BASE_URL"),
+            (redirect(), Provider::Azure, Retry::Never, "correct AZURE_STORAGE_ENDPOINT"),
+            (redirect(), Provider::Web, Retry::Never, "correct the address"),
+            (answered(404, "<Code>NoSuchBucket</Code>"), Provider::Amazon, Retry::Never, "no such bucket"),
+            (answered(405, ""), Provider::Web, Retry::Never, "no such object"),
+            (answered(405, ""), Provider::Amazon, Retry::Never, "status 405, Method Not Allowed"),
+        ] {
+            let failure = of(&generic("no words"), seen, provider);
+            assert!(failure.again == again && failure.reason.contains(says), "{provider:?}: {}", failure.reason);
+            assert!(!failure.reason.contains("expired") || provider == Provider::Amazon, "{}", failure.reason);
+        }
+        let segment = object_store::path::Error::EmptySegment { path: "a//b".to_owned() };
+        let failure = of(&StoreError::InvalidPath { source: segment }, Seen::default(), Provider::Amazon);
+        assert!(failure.again == Retry::Never && failure.reason.contains("brace list"), "{}", failure.reason);
+    }
+
+    #[test]
+    fn a_machine_that_gives_no_credentials_is_told_whatever_it_answers() {
+        for refusal in [answered(404, "").refusal, answered(500, "").refusal, None] {
+            let seen = Seen { asks_for_credentials: true, refusal };
+            let failure = of(&generic("no"), seen, Provider::Amazon);
+            assert_eq!((failure.kind, failure.again), (io::ErrorKind::PermissionDenied, Retry::Few));
+            assert!(failure.reason.contains("there are no credentials (AWS_ACCESS_KEY_ID"), "{}", failure.reason);
+        }
+    }
+
+    #[test]
+    fn a_servers_words_are_short_and_without_secrets() {
+        let text = format!("<Error><Code>SlowDown</Code><Message>{}</Message></Error>", "x".repeat(1000));
+        let reason = of(&generic("no words"), answered(503, &text), Provider::Amazon).reason;
+        assert_eq!(reason, "the server answered with status 503, SlowDown");
+        let long = format!("sig=hushhush {}", "x".repeat(1000));
+        for reason in [
+            of(&generic(&long), Seen::default(), Provider::Amazon).reason,
+            of(&generic("no words"), answered(503, &long), Provider::Amazon).reason,
+        ] {
+            assert!(reason.len() < 360 && !reason.contains("hush"), "{reason}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Fetches the blocks that `blocks.rs` requests. Workers wait here.
+
+use super::blocks::{Arrival, BLOCK, BlockKey, BlockTable, Found, Request, block_bytes};
+use super::cache::{BlockCache, CachedObject, Claim, Identity, LARGEST, Lookup};
+use super::counters::count;
+use super::network_error::NetworkError;
+use super::request::{OpenedObject, Requests};
+use super::runtime::gone;
+use bytes::Bytes;
+use crossbeam_channel::bounded;
+use parking_lot::Mutex;
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+
+/// Interval at which a waiting worker checks that the network thread is alive.
+const CHECK: Duration = Duration::from_secs(5);
+/// Interval at which a block is looked up again that another process fetches.
+const BUSY: Duration = Duration::from_millis(20);
+
+/// Fetches the blocks of a connection. Clones share its blocks.
+#[derive(Clone)]
+pub(super) struct Fetcher(Arc<Shared>);
+
+struct Shared {
+    /// Locked once by a worker for each block of a read, and by the network thread when a block comes.
+    blocks: Mutex<BlockTable>,
+    requests: Requests,
+    handle: Handle,
+    process: u32,
+    /// The cache on disk, if there is one.
+    cache: OnceLock<BlockCache>,
+}
+
+impl Shared {
+    /// Returns the object's blocks in the cache on disk. `None` without a cache, for an object that is too large, and for one
+    /// without ETag and time, whose next version would be taken for this one.
+    fn cached<'a>(&self, source: &'a OpenedObject) -> Option<&'a CachedObject> {
+        let cache = self.cache.get()?;
+        if source.etag.is_none() && source.modified.is_none() {
+            cache.say_unversioned();
+            return None;
+        }
+        if source.size > LARGEST {
+            cache.say_large();
+            return None;
+        }
+        Some(source.cached.get_or_init(|| {
+            cache.object(&Identity {
+                address: &source.address,
+                etag: source.etag.as_deref(),
+                size: source.size,
+                modified: source.modified.map_or(0, |seconds| seconds as i64 * 1000),
+                // An ETag tells contents apart. A query may be a signature that changes each time.
+                query: if source.etag.is_some() { 0 } else { source.query },
+            })
+        }))
+    }
+}
+
+impl Fetcher {
+    pub(super) fn new(budget: u64, requests: Requests, handle: Handle) -> Self {
+        let blocks = Mutex::new(BlockTable::new(budget, requests.settings.requests));
+        let (process, cache) = (std::process::id(), OnceLock::new());
+        Fetcher(Arc::new(Shared { blocks, requests, handle, process, cache }))
+    }
+
+    /// Returns the table of blocks, for calls that start no request.
+    pub(super) fn blocks(&self) -> parking_lot::MutexGuard<'_, BlockTable> {
+        self.0.blocks.lock()
+    }
+
+    /// Puts a cache on disk between the stores and memory, unless there is one.
+    pub(super) fn set_cache(&self, open: impl FnOnce() -> BlockCache) {
+        self.0.cache.get_or_init(open);
+    }
+
+    /// Announces one read of each of these blocks; [`start`](Self::start) starts requests for them. Blocks that the cache on
+    /// disk has are not announced: they are read there.
+    pub(super) fn expect(&self, source: &Arc<OpenedObject>, blocks: Range<u64>) {
+        match self.0.cached(source) {
+            None => self.0.blocks.lock().expect(source, blocks),
+            Some(cached) => {
+                for block in blocks {
+                    let key = BlockKey { object: source.number, block };
+                    let known = self.0.blocks.lock().knows(key);
+                    if known || !cached.has(block) {
+                        self.0.blocks.lock().expect(source, block..block + 1);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Fills `buffer` from the bytes of a block at `begin`. Waits until the block is there.
+    ///
+    /// # Errors
+    /// The request's, which names the bytes.
+    pub(super) fn read(
+        &self,
+        source: &Arc<OpenedObject>,
+        block: u64,
+        begin: usize,
+        buffer: &mut [u8],
+    ) -> io::Result<()> {
+        if self.read_from_disk(source, block, begin, buffer) {
+            return Ok(());
+        }
+        let block = self.block(source, block)?;
+        buffer.copy_from_slice(&block[begin..begin + buffer.len()]);
+        Ok(())
+    }
+
+    /// Reads from the cache on disk, unless the block is in memory or on its way there. Returns true if the cache had it.
+    fn read_from_disk(&self, source: &Arc<OpenedObject>, block: u64, begin: usize, buffer: &mut [u8]) -> bool {
+        let Some(cached) = self.0.cached(source) else { return false };
+        let key = BlockKey { object: source.number, block };
+        if self.blocks().has(key) {
+            return false;
+        }
+        let found = cached.read(block, begin as u64, buffer);
+        if found {
+            count(&self.0.requests.counters.cache_hits);
+            self.blocks().passed_by(key);
+        }
+        found
+    }
+
+    /// Announces those of these blocks that are neither in memory, on their way there nor on the disk, and starts requests.
+    pub(super) fn expect_missing(&self, source: &Arc<OpenedObject>, blocks: Range<u64>) {
+        let cached = self.0.cached(source);
+        for block in blocks.filter(|block| !cached.is_some_and(|cached| cached.has(*block))) {
+            self.0.blocks.lock().expect_missing(source, block..block + 1);
+        }
+        self.start();
+    }
+
+    /// Returns a block. Waits until it is there.
+    ///
+    /// # Errors
+    /// The request's, which names the bytes.
+    fn block(&self, source: &Arc<OpenedObject>, block: u64) -> io::Result<Arc<Vec<u8>>> {
+        let mut receiver = None;
+        let found = self.0.blocks.lock().want(source, block, || {
+            let (sender, waiting) = bounded(1);
+            receiver = Some(waiting);
+            sender
+        });
+        let receiver = match (found, receiver) {
+            (Found::Ready(bytes, done), _) => {
+                if done {
+                    self.start();
+                }
+                return Ok(bytes);
+            }
+            (Found::Later, Some(receiver)) => receiver,
+            (Found::Later, None) => return Err(gone()),
+        };
+        let begin = Instant::now();
+        self.start();
+        let arrival: Arrival = loop {
+            match receiver.recv_timeout(CHECK) {
+                Ok(arrival) => break arrival,
+                // The child of a fork has no network thread.
+                Err(crossbeam_channel::RecvTimeoutError::Timeout) if std::process::id() == self.0.process => {}
+                Err(_) => return Err(gone()),
+            }
+        };
+        self.0.requests.counters.waited(begin.elapsed());
+        arrival.map_err(|(kind, reason)| io::Error::new(kind, NetworkError(reason)))
+    }
+
+    /// Starts all requests that are due.
+    pub(super) fn start(&self) {
+        loop {
+            let Some(request) = self.0.blocks.lock().next() else { return };
+            let Request { source, blocks } = request;
+            let under_way = UnderWay { fetcher: self.clone(), source, blocks, ended: false };
+            self.0.handle.spawn(under_way.fetch());
+        }
+    }
+}
+
+/// A request that was started. If this is dropped before the request ends, workers that wait for its blocks get an error.
+struct UnderWay {
+    fetcher: Fetcher,
+    source: Arc<OpenedObject>,
+    /// The blocks that are still to come.
+    blocks: Range<u64>,
+    /// True once the request has succeeded or failed. False if it was dropped.
+    ended: bool,
+}
+
+/// Neighbouring blocks that are fetched together: for each the claim by which the cache on disk gets it, or `None`. They end
+/// before the block that is looked up next.
+type Neighbours = Vec<Option<Claim>>;
+
+impl UnderWay {
+    async fn fetch(mut self) {
+        if let Err(error) = self.fetch_all().await {
+            self.fail(error.kind(), &error.to_string());
+        }
+        self.ended = true;
+    }
+
+    async fn fetch_all(&mut self) -> io::Result<()> {
+        let Some(cached) = self.fetcher.0.cached(&self.source).cloned() else {
+            let uncached = self.blocks.clone().map(|_| None).collect();
+            return self.fetch_neighbours(uncached).await;
+        };
+        let mut next = Neighbours::new();
+        let mut waited = Duration::ZERO;
+        while self.blocks.start + (next.len() as u64) < self.blocks.end {
+            let block = self.blocks.start + next.len() as u64;
+            let looker = cached.clone();
+            let found = self.fetcher.0.handle.spawn_blocking(move || looker.look_up(block, waited)).await;
+            match found.map_err(io::Error::other)? {
+                Lookup::Fetch(claim) => next.push(Some(claim)),
+                Lookup::Stream => next.push(None),
+                Lookup::Hit(bytes) => {
+                    self.fetch_neighbours(std::mem::take(&mut next)).await?;
+                    count(&self.fetcher.0.requests.counters.cache_hits);
+                    self.arrived(bytes, None);
+                }
+                // Blocks that are claimed already come first, as other processes may wait for them.
+                Lookup::Busy if !next.is_empty() => self.fetch_neighbours(std::mem::take(&mut next)).await?,
+                Lookup::Busy => {
+                    tokio::time::sleep(BUSY).await;
+                    waited += BUSY;
+                    continue;
+                }
+            }
+            waited = Duration::ZERO;
+        }
+        self.fetch_neighbours(next).await
+    }
+
+    /// Fetches the next blocks from the store, with one request.
+    async fn fetch_neighbours(&mut self, next: Neighbours) -> io::Result<()> {
+        if next.is_empty() {
+            return Ok(());
+        }
+        let end = self.blocks.start + next.len() as u64;
+        let range = self.blocks.start * BLOCK..self.source.size.min(end * BLOCK);
+        let (source, requests) = (self.source.clone(), self.fetcher.0.requests.clone());
+        let mut claims = next.into_iter();
+        let mut buffer = self.buffer(end);
+        let read = requests.read(&source, range, |mut part| {
+            while !part.is_empty() {
+                let room = self.len() - buffer.len();
+                let (now, rest) = part.split_at(part.len().min(room));
+                buffer.extend_from_slice(now);
+                part = rest;
+                if buffer.len() == self.len() {
+                    self.arrived(std::mem::take(&mut buffer), claims.next().flatten());
+                    buffer = self.buffer(end);
+                }
+            }
+        });
+        read.await
+    }
+
+    /// Returns the bytes of the block that comes next.
+    fn len(&self) -> usize {
+        block_bytes(self.source.size, self.blocks.start) as usize
+    }
+
+    /// Returns memory for the block that comes next; none from block `end` on.
+    fn buffer(&self, end: u64) -> Vec<u8> {
+        match self.blocks.start < end {
+            true => self.fetcher.blocks().buffer(self.len()),
+            false => Vec::new(),
+        }
+    }
+
+    /// Takes the next block, gives it to the workers that wait for it, and to the cache on disk if it has a claim.
+    fn arrived(&mut self, bytes: Vec<u8>, claim: Option<Claim>) {
+        let bytes = Arc::new(bytes);
+        let key = BlockKey { object: self.source.number, block: self.blocks.start };
+        // Counted before anybody gets the block, who may read the counters then.
+        count(&self.fetcher.0.requests.counters.blocks);
+        self.fetcher.blocks().arrived(key, bytes.clone());
+        if let Some(claim) = claim {
+            claim.insert(Bytes::from_owner(SharedBlock(bytes)));
+        }
+        self.blocks.start += 1;
+    }
+
+    /// Gives this error to the workers that wait for blocks that have not come.
+    fn fail(&mut self, kind: io::ErrorKind, reason: &str) {
+        let mut blocks = self.fetcher.blocks();
+        for block in self.blocks.clone() {
+            blocks.failed(BlockKey { object: self.source.number, block }, kind, reason);
+        }
+        drop(blocks);
+        self.blocks.start = self.blocks.end;
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.fail(gone().kind(), &gone().to_string());
+        self.fetcher.blocks().ended();
+        // It is dropped before its end only where the network thread ends, which would drop new requests, too.
+        if self.ended {
+            self.fetcher.start();
+        }
+    }
+}
+
+/// A block in memory, as the cache on disk takes it.
+struct SharedBlock(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for SharedBlock {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}

@@ -1,0 +1,342 @@
+//! Objects in stores and on web servers, read by many threads at any position.
+//!
+//! | file | has |
+//! |---|---|
+//! | `address.rs` | which store and key an address names |
+//! | `provider.rs` | whose store it is, and where its credentials are set |
+//! | `settings.rs` | the settings in force: options, environment, defaults |
+//! | `store.rs`, `profile.rs`, `client.rs` | an address becomes a store with a client of HTTP |
+//! | `service.rs`, `redirect.rs`, `headers.rs`, `pace.rs` | each request: counted, sent on where that is allowed; its answer's bounds, headers and pace |
+//! | `seen.rs` | the status and the kind of what failed there |
+//! | `request.rs`, `list.rs`, `failure.rs` | requests, made again until they succeed or cannot, and why they could not |
+//! | `object.rs`, `scan.rs` | an object: its description by the store, reading it at any offset, and from front to back |
+//! | `blocks.rs`, `fetch.rs` | which blocks are in memory, are fetched next, or leave; how workers wait for them |
+//! | `upload.rs`, `store_folder.rs` | files become objects, in parts; a folder of a store that is written to |
+//! | `runtime.rs` | the thread on which all asynchronous code runs |
+
+mod address;
+mod blocks;
+mod cache;
+mod client;
+mod counters;
+mod failure;
+mod fetch;
+mod headers;
+mod list;
+mod network_error;
+mod object;
+mod pace;
+mod profile;
+mod provider;
+mod redirect;
+mod request;
+mod runtime;
+mod scan;
+mod seen;
+mod service;
+mod settings;
+#[cfg(test)]
+mod shared_cache_tests;
+mod store;
+mod store_folder;
+#[cfg(test)]
+mod tests;
+mod upload;
+
+use super::{Address, RemoteOptions, RemoteStats};
+use crate::credentials::without_credentials;
+use crate::error::{Error, Result};
+use address::ObjectAddress;
+use blocks::{BLOCK, READ_AHEAD};
+use counters::Counters;
+use fetch::Fetcher;
+use network_error::NetworkError;
+use object_store::path::Path as Key;
+use parking_lot::Mutex;
+use request::{OpenedObject, Requests};
+use runtime::Runtime;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use store::Store;
+
+pub use network_error::is_network_failure;
+use object::describe;
+pub(crate) use object::{ObjectMeta, RemoteObject};
+pub(crate) use scan::ObjectScan;
+pub(crate) use store_folder::StoreFolder;
+
+/// Refuses an address that nobody reads.
+///
+/// # Errors
+/// An argument error.
+pub(crate) fn check(address: &Address) -> Result<()> {
+    address.check_scheme()
+}
+
+/// The connection of a data set to the stores of its objects. [`Access::remotes`](crate::dataset::Access::remotes)
+/// returns it, so that a loader can set how much is read ahead, and read the counters. Clones are the same connection.
+///
+/// ```
+/// use gpufeed::{Dataset, InMemory};
+///
+/// assert!(InMemory::new().access().is_none(), "it has no connection");
+/// ```
+#[derive(Clone)]
+pub struct Remote(Arc<Connection>);
+
+/// A run of a loader that announces reads to a connection. The run ends when this is dropped.
+pub(crate) struct RemoteRun(Remote);
+
+impl Drop for RemoteRun {
+    fn drop(&mut self) {
+        self.0.0.runs.fetch_sub(1, Relaxed);
+    }
+}
+
+struct Connection {
+    options: RemoteOptions,
+    requests: Requests,
+    /// The stores of the addresses that were opened; taken while a data set is opened.
+    stores: Mutex<Vec<(url::Url, Arc<Store>)>>,
+    /// The number that the next opened object gets.
+    objects: AtomicU64,
+    /// How many runs are under way.
+    runs: AtomicU64,
+    /// The folder of the cache on disk, and its bound.
+    cache: OnceLock<(PathBuf, u64)>,
+    fetcher: Fetcher,
+    runtime: Runtime,
+}
+
+/// The name of the object that marks a folder in which `gpufeed pack` has not finished. `dataset::UNFINISHED` is the name of
+/// the file that does so on a disk.
+const UNFINISHED: &str = ".gpufeed-pack-unfinished";
+
+/// The most samples that are announced ahead, whatever their size: the table of announced blocks has a bound.
+const MOST_AHEAD: u64 = 1 << 16;
+
+impl Remote {
+    /// Makes a connection, for all objects of a data set. Sends nothing yet.
+    ///
+    /// # Errors
+    /// An argument error if the options or their variables cannot work.
+    pub(crate) fn new(options: &RemoteOptions) -> Result<Remote> {
+        let settings = options.settings(|name| std::env::var(name).ok())?;
+        let runtime = Runtime::start().map_err(|source| Error::io("the thread of the network", source))?;
+        let requests = Requests { settings, counters: Arc::new(Counters::default()) };
+        let fetcher = Fetcher::new(READ_AHEAD, requests.clone(), runtime.handle().clone());
+        let (stores, objects, runs) = (Mutex::default(), AtomicU64::new(0), AtomicU64::new(0));
+        let cache = OnceLock::new();
+        let remote = Remote(Arc::new(Connection {
+            options: options.clone(),
+            requests,
+            stores,
+            objects,
+            runs,
+            cache,
+            fetcher,
+            runtime,
+        }));
+        if let Some((folder, bytes)) = &options.cache {
+            remote.set_cache(folder, *bytes);
+        }
+        Ok(remote)
+    }
+
+    /// Returns an address in its parts, with the number of its store among the stores of the connection.
+    fn store(&self, address: &str) -> Result<(ObjectAddress, usize, Arc<Store>, Key)> {
+        let parsed = ObjectAddress::parse(address)?;
+        let shown = without_credentials(address);
+        let key = Key::parse(&parsed.key).map_err(|error| Error::argument("address", format!("{shown}: {error}")))?;
+        let mut stores = self.0.stores.lock();
+        if let Some(place) = stores.iter().position(|(base, _)| *base == parsed.base) {
+            let store = stores[place].1.clone();
+            return Ok((parsed, place, store, key));
+        }
+        let Connection { options, requests, .. } = &*self.0;
+        let store = store::connect(&parsed, &shown, options, &requests.settings, requests.counters.clone())?;
+        let store = Arc::new(store);
+        stores.push((parsed.base.clone(), store.clone()));
+        let place = stores.len() - 1;
+        Ok((parsed, place, store, key))
+    }
+
+    fn run<T: Send + 'static>(
+        &self,
+        address: &str,
+        request: impl Future<Output = io::Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        self.0.runtime.run(request).map_err(|source| Error::io(without_credentials(address), source))
+    }
+
+    /// Lists the objects of a folder and of the folders in it, sorted by address.
+    ///
+    /// # Errors
+    /// An argument error for web servers, which have no listing; an I/O error with the address, also where `gpufeed pack`
+    /// has not finished.
+    pub(crate) fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
+        let found = self.list_all(folder)?;
+        match found.iter().find(|meta| meta.file_name() == UNFINISHED) {
+            None => Ok(found),
+            Some(mark) => {
+                let folder = mark.address.trim_end_matches(UNFINISHED);
+                let reason = "`gpufeed pack` has not finished it; run it again, and it continues or names the obstacle";
+                Err(Error::io(folder, io::Error::new(io::ErrorKind::InvalidData, reason)))
+            }
+        }
+    }
+
+    /// Lists the objects of a folder, also where `gpufeed pack` has not finished.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list). Where objects may be read and not listed, as in many public buckets, the error says what to
+    /// write instead.
+    fn list_all(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
+        let (address, place, store, prefix) = self.store(folder)?;
+        if address.is_web() {
+            let shown = without_credentials(folder);
+            return Err(Error::argument(
+                "address",
+                format!(
+                    "{shown}: a web server has no listing; write the files as a brace list, as in {}/part-{{000..041}}.tar",
+                    shown.trim_end_matches('/')
+                ),
+            ));
+        }
+        let requests = self.0.requests.clone();
+        let found = self.run(folder, async move {
+            requests.list(&store, &prefix).await.map_err(|error| match error.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    let instead = "where objects may be read and not listed, write them as a brace list, as in part-{000..041}.tar";
+                    io::Error::new(error.kind(), NetworkError(format!("{error}; {instead}")))
+                }
+                _ => error,
+            })
+        })?;
+        let found = found.into_iter().map(|meta| describe(&address, place, meta));
+        let mut found = found.collect::<Result<Vec<_>>>()?;
+        found.sort_by(|a, b| a.address.cmp(&b.address));
+        Ok(found)
+    }
+
+    /// Returns a store's description of an object.
+    ///
+    /// # Errors
+    /// An I/O error with the address; of the kind `NotFound` if there is no such object.
+    pub(crate) fn head(&self, address: &str) -> Result<ObjectMeta> {
+        let (parsed, place, store, key) = self.store(address)?;
+        let (requests, web) = (self.0.requests.clone(), parsed.is_web());
+        let meta = self.run(address, async move { requests.head(&store, &key, web).await })?;
+        describe(&parsed, place, meta)
+    }
+
+    /// Reads a whole object of at most `limit` bytes; `None` if there is none.
+    ///
+    /// # Errors
+    /// An I/O error with the address.
+    pub(crate) fn get_small(&self, address: &str, limit: u64) -> Result<Option<(Vec<u8>, ObjectMeta)>> {
+        let (parsed, place, store, key) = self.store(address)?;
+        let requests = self.0.requests.clone();
+        let answer = self.run(address, async move { requests.whole(&store, &key, limit).await })?;
+        answer.map(|(bytes, meta)| Ok((bytes, describe(&parsed, place, meta)?))).transpose()
+    }
+
+    /// Writes an object whole or not at all.
+    ///
+    /// # Errors
+    /// An I/O error with the address.
+    pub(crate) fn put(&self, address: &str, bytes: Vec<u8>) -> Result<()> {
+        let (_, _, store, key) = self.store(address)?;
+        let requests = self.0.requests.clone();
+        self.run(address, async move { requests.put(&store, &key, bytes.into()).await })
+    }
+
+    /// Returns the address of another object in the folder of an object, with its credentials, so nothing may show it.
+    /// `None` where the address has a signature, which is valid for one object alone.
+    pub(crate) fn beside(&self, meta: &ObjectMeta, name: &str) -> Option<String> {
+        let base = self.0.stores.lock()[meta.store].0.clone();
+        ObjectAddress { base, key: meta.key.as_ref().to_owned() }.beside(name)
+    }
+
+    /// Does the same as [`beside`](Self::beside) for the address of an object.
+    ///
+    /// # Errors
+    /// An argument error for an address that cannot be read.
+    pub(crate) fn beside_address(object: &str, name: &str) -> Result<Option<String>> {
+        Ok(ObjectAddress::parse(object)?.beside(name))
+    }
+
+    /// Returns an object for reading. Each read gives the content that `meta` describes, or is an error.
+    pub(crate) fn object(&self, meta: ObjectMeta) -> RemoteObject {
+        let store = self.0.stores.lock()[meta.store].1.clone();
+        let ObjectMeta { address, size, etag, modified, key, query, .. } = meta.clone();
+        let number = self.0.objects.fetch_add(1, Relaxed);
+        let source = OpenedObject { number, address, query, store, key, size, etag, modified, cached: OnceLock::new() };
+        RemoteObject { remote: self.clone(), meta: Arc::new(meta), source: Arc::new(source) }
+    }
+
+    /// Returns the counters of what was read so far.
+    pub(crate) fn stats(&self) -> RemoteStats {
+        let evicted_unread = self.0.fetcher.blocks().evicted_unread();
+        RemoteStats { evicted_unread, ..self.0.requests.counters.stats() }
+    }
+
+    /// Sets the most bytes of blocks in memory and under way.
+    pub(crate) fn set_read_ahead(&self, bytes: u64) {
+        self.0.fetcher.blocks().set_budget(bytes);
+    }
+
+    /// Returns the most bytes of blocks in memory and under way.
+    pub(crate) fn read_ahead(&self) -> u64 {
+        self.0.fetcher.blocks().budget()
+    }
+
+    /// Returns the folder of the cache on disk and its bound, if there is one.
+    pub(crate) fn cache(&self) -> Option<(PathBuf, u64)> {
+        self.0.cache.get().cloned()
+    }
+
+    /// Sets the folder and the bound of the cache on disk, which processes of a machine may share. A connection that has a
+    /// cache keeps it. Where the folder cannot be used, blocks are fetched each time, and a warning says so.
+    pub(crate) fn set_cache(&self, folder: &Path, bytes: u64) {
+        self.0.cache.get_or_init(|| {
+            self.0.fetcher.set_cache(|| cache::BlockCache::open(folder, bytes, BLOCK));
+            (folder.to_owned(), bytes)
+        });
+    }
+
+    /// Returns how many samples of this mean size fill what is read ahead. No more are worth
+    /// [announcing](RemoteObject::expect).
+    pub(crate) fn samples_ahead(&self, mean_bytes: u64) -> usize {
+        (self.0.fetcher.blocks().budget() / mean_bytes.max(1)).clamp(1, MOST_AHEAD) as usize
+    }
+
+    /// Starts requests for the announced blocks. Called once all reads that are known are announced, so that neighbouring
+    /// blocks share a request.
+    pub(crate) fn fetch_expected(&self) {
+        self.0.fetcher.start();
+    }
+
+    /// Begins a run, which lasts as long as the result. If no other run is under way, this forgets the reads that were
+    /// announced before: a run that ended early announced them, and nobody makes them.
+    pub(crate) fn begin_run(&self) -> RemoteRun {
+        if self.0.runs.fetch_add(1, Relaxed) == 0 {
+            self.0.fetcher.blocks().forget();
+        }
+        RemoteRun(self.clone())
+    }
+
+    /// Returns true if `other` is the same connection.
+    pub(crate) fn is(&self, other: &Remote) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote").field("options", &self.0.options).finish_non_exhaustive()
+    }
+}

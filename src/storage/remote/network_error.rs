@@ -1,0 +1,55 @@
+//! Errors of the network, which the loader tells from those of a damaged sample.
+
+use crate::error::{Error, ErrorKind};
+use std::fmt;
+use std::io;
+
+/// The inner error of an I/O error of a store or web server.
+#[derive(Debug)]
+pub(super) struct NetworkError(pub(super) String);
+
+impl fmt::Display for NetworkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NetworkError {}
+
+/// The error of a name that does not resolve, by which `failure.rs` knows it.
+#[derive(Debug)]
+pub(super) struct Unresolved(pub(super) io::Error);
+
+impl fmt::Display for Unresolved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Unresolved {}
+
+/// Returns true if a store or web server, or the way to it, has failed. Then another sample is no replacement: batches
+/// would depend on the network.
+pub fn is_network_failure(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::Io { source, .. } => source.get_ref().is_some_and(|inner| inner.is::<NetworkError>()),
+        ErrorKind::Sample { source, .. } => is_network_failure(source),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_network_are_told_from_others() {
+        let remote = || Error::io("s3://a/b", io::Error::other(NetworkError("gone".to_owned())));
+        assert!(is_network_failure(&remote()));
+        assert!(remote().to_string().ends_with("gone"));
+        assert!(is_network_failure(&ErrorKind::Sample { id: 1, name: "a".to_owned(), source: remote() }.into()));
+        assert!(!is_network_failure(&Error::io("a", io::Error::other("gone"))));
+        assert!(!is_network_failure(&Error::io("a", io::ErrorKind::NotFound.into())));
+        assert!(!is_network_failure(&Error::argument("a", "b")));
+    }
+}

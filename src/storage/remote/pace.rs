@@ -1,0 +1,83 @@
+//! How slowly an answer may come: the longest time without a byte, and the least rate.
+
+use super::failure::{RequestFailure, Retry};
+use super::settings::Settings;
+use std::io;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+/// Measures the pace of one answer's body.
+pub(super) struct Pace {
+    timeout: Duration,
+    /// Bytes a second; 0 for any.
+    least: u64,
+    /// The time over which the rate is averaged.
+    window: Duration,
+    /// How long this process has waited for the server since the window began. The time that it takes for the bytes itself
+    /// does not count.
+    waited: Duration,
+    came: u64,
+}
+
+impl Pace {
+    pub(super) fn new(settings: &Settings) -> Pace {
+        let Settings { timeout, min_rate: least, rate_window: window, .. } = *settings;
+        let window = if least == 0 { Duration::MAX } else { window };
+        Pace { timeout, least, window, waited: Duration::ZERO, came: 0 }
+    }
+
+    /// Makes a pace without a least rate.
+    pub(super) fn of_any_rate(timeout: Duration) -> Pace {
+        Pace { timeout, least: 0, window: Duration::MAX, waited: Duration::ZERO, came: 0 }
+    }
+
+    /// Waits for the next part of an answer.
+    ///
+    /// # Errors
+    /// The failure where nothing came in time, or too little.
+    pub(super) async fn next<T>(&mut self, part: impl Future<Output = T>) -> Result<T, RequestFailure> {
+        let mut part = pin!(part);
+        let mut idle = Duration::ZERO;
+        loop {
+            let left = self.timeout.saturating_sub(idle).min(self.window.saturating_sub(self.waited));
+            let begin = Instant::now();
+            let came = timeout(left, part.as_mut()).await;
+            let waited = begin.elapsed();
+            idle += waited;
+            self.waited += waited;
+            match came {
+                Ok(part) => return Ok(part),
+                Err(_) if idle >= self.timeout => {
+                    return Err(RequestFailure::timed_out(self.timeout.as_secs_f64(), "no byte came"));
+                }
+                Err(_) => self.check_rate()?,
+            }
+        }
+    }
+
+    /// Counts the bytes of a part.
+    ///
+    /// # Errors
+    /// The failure where too few bytes came in this window.
+    pub(super) fn came(&mut self, bytes: usize) -> Result<(), RequestFailure> {
+        self.came += bytes as u64;
+        self.check_rate()
+    }
+
+    /// Compares the rate of a window with the least rate at the window's end, and begins the next window.
+    fn check_rate(&mut self) -> Result<(), RequestFailure> {
+        if self.waited < self.window {
+            return Ok(());
+        }
+        let (came, least, seconds) = (self.came, self.least, self.waited.as_secs_f64());
+        if (came as f64) < least as f64 * seconds {
+            let reason = format!(
+                "{came} bytes came in {seconds:.1} s, fewer than {least} a second (RemoteOptions::min_rate, GPUFEED_REMOTE_MIN_RATE; 0 takes any rate)"
+            );
+            return Err(RequestFailure::new(io::ErrorKind::TimedOut, Retry::Few, reason));
+        }
+        (self.waited, self.came) = (Duration::ZERO, 0);
+        Ok(())
+    }
+}

@@ -1,0 +1,322 @@
+//! Requests that read: a range of an object, a store's description of it, a small object as a whole. Each is made again
+//! until it succeeds, or cannot.
+
+use super::cache::CachedObject;
+use super::counters::{Counters, count};
+use super::failure::{RequestFailure, Retry};
+use super::pace::Pace;
+use super::service::OfObject;
+use super::settings::Settings;
+use super::store::Store;
+use futures_util::StreamExt;
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, GetResult, ObjectMeta as Meta};
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// A request that has brought this many bytes since its last failure has all its retries again.
+const PROGRESS: u64 = 1 << 20;
+/// Retries of a failure that is hardly ever over after a moment.
+const FEW: u32 = 2;
+
+/// How a connection makes requests.
+#[derive(Clone)]
+pub(super) struct Requests {
+    pub(super) settings: Settings,
+    pub(super) counters: Arc<Counters>,
+}
+
+/// An object as it was when the data set was opened.
+pub(super) struct OpenedObject {
+    /// The object's number in its connection.
+    pub(super) number: u64,
+    /// Without credentials.
+    pub(super) address: String,
+    /// The hash of the address's part after `?`: two objects of a web server may differ in that part alone.
+    pub(super) query: u64,
+    pub(super) store: Arc<Store>,
+    pub(super) key: Path,
+    pub(super) size: u64,
+    pub(super) etag: Option<String>,
+    /// Seconds since 1970.
+    pub(super) modified: Option<u64>,
+    /// Its blocks in the cache on disk, from the first read with a cache on.
+    pub(super) cached: OnceLock<CachedObject>,
+}
+
+impl OpenedObject {
+    /// Checks that an answer is about the content that was opened: some servers ignore the header `If-Match`.
+    fn check(&self, meta: &Meta) -> Result<(), RequestFailure> {
+        if meta.size != self.size {
+            return Err(RequestFailure::replaced(&format!("it has {} bytes instead of {}", meta.size, self.size)));
+        }
+        match (&self.etag, &meta.e_tag) {
+            (Some(expected), Some(found)) if bare(expected) != bare(found) => {
+                return Err(RequestFailure::replaced("its ETag differs"));
+            }
+            (Some(_), Some(_)) => return Ok(()),
+            _ => {}
+        }
+        match (self.modified, modified(meta)) {
+            (Some(expected), Some(found)) if expected != found => {
+                Err(RequestFailure::replaced("its Last-Modified differs"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the ETag for the header `If-Match`; none for a weak ETag, which never matches.
+    fn if_match(&self) -> Option<String> {
+        self.etag.clone().filter(|etag| !etag.starts_with("W/"))
+    }
+}
+
+/// Returns an ETag without a proxy's mark of weakness and without quotes, in which listings and answers differ.
+fn bare(etag: &str) -> &str {
+    etag.trim_start_matches("W/").trim_matches('"')
+}
+
+/// Returns the time of an object in whole seconds since 1970: listings have parts of seconds, and answers have none.
+pub(super) fn modified(meta: &Meta) -> Option<u64> {
+    u64::try_from(meta.last_modified.timestamp()).ok().filter(|seconds| *seconds > 0)
+}
+
+/// Counts the retries of a request, and pauses before each.
+pub(super) struct Retries<'a> {
+    requests: &'a Requests,
+    pub(super) made: u32,
+    /// Those since the request last made progress.
+    recent: u32,
+}
+
+impl<'a> Retries<'a> {
+    pub(super) fn new(requests: &'a Requests) -> Self {
+        Retries { requests, made: 0, recent: 0 }
+    }
+
+    /// Pauses before the next attempt.
+    ///
+    /// # Errors
+    /// The failure, if there is no other attempt.
+    pub(super) async fn again(&mut self, failure: RequestFailure, range: Option<Range<u64>>) -> io::Result<()> {
+        let most = match failure.again {
+            Retry::Never => 0,
+            Retry::Few => FEW.min(self.requests.settings.retries),
+            Retry::Yes => self.requests.settings.retries,
+        };
+        if self.recent >= most {
+            return Err(failure.into_error(range.as_ref(), self.made));
+        }
+        tracing::debug!(retry = self.made + 1, reason = failure.reason, "a request is made again");
+        tokio::time::sleep(pause(self.recent)).await;
+        self.recent += 1;
+        self.made += 1;
+        count(&self.requests.counters.retries);
+        Ok(())
+    }
+}
+
+/// Returns the pause before a retry: doubled each time up to 10 s, and random in its upper half, so that many readers do not
+/// come back at the same moment.
+fn pause(retry: u32) -> Duration {
+    let longest = Duration::from_millis(100).saturating_mul(1 << retry.min(10)).min(Duration::from_secs(10));
+    let spread = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |now| now.subsec_nanos() % 1000);
+    longest.mul_f64(0.5 + f64::from(spread) / 2000.0)
+}
+
+impl Requests {
+    /// Reads a range of an object, and gives its bytes to `take`, in order and each once.
+    ///
+    /// # Errors
+    /// One that names the bytes that are missing and what to set.
+    pub(super) async fn read(
+        &self,
+        source: &OpenedObject,
+        range: Range<u64>,
+        mut take: impl FnMut(&[u8]),
+    ) -> io::Result<()> {
+        let mut retries = Retries::new(self);
+        let mut at = range.start;
+        let mut progress = at;
+        while at < range.end {
+            let next = at..range.end;
+            let mut counted = |bytes: &[u8]| {
+                at += bytes.len() as u64;
+                take(bytes);
+            };
+            let Err(mut failure) = self.read_once(source, next, &mut counted).await else { continue };
+            // The server described this object when it was opened, so its name and the credentials work, and will again.
+            let known = matches!(failure.kind, io::ErrorKind::HostUnreachable | io::ErrorKind::PermissionDenied);
+            if failure.again == Retry::Few && known {
+                failure.again = Retry::Yes;
+            }
+            if at >= progress + PROGRESS {
+                (progress, retries.recent) = (at, 0);
+            }
+            retries.again(failure, Some(at..range.end)).await?;
+        }
+        Ok(())
+    }
+
+    async fn read_once(
+        &self,
+        source: &OpenedObject,
+        range: Range<u64>,
+        take: &mut impl FnMut(&[u8]),
+    ) -> Result<(), RequestFailure> {
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range.clone())),
+            if_match: source.if_match(),
+            ..GetOptions::default()
+        };
+        let answer = get(&source.store, &source.key, options).await?;
+        source.check(&answer.meta)?;
+        if answer.range != range {
+            let found = format!("bytes {}..{} came instead", answer.range.start, answer.range.end);
+            return Err(RequestFailure::new(io::ErrorKind::InvalidData, Retry::Yes, found));
+        }
+        let mut left = range.end - range.start;
+        self.body(answer.into_stream(), &source.store, |bytes| {
+            if bytes.len() as u64 > left {
+                return Err(RequestFailure::new(
+                    io::ErrorKind::InvalidData,
+                    Retry::Yes,
+                    "more bytes came than were asked for",
+                ));
+            }
+            left -= bytes.len() as u64;
+            take(bytes);
+            Ok(())
+        })
+        .await?;
+        match left {
+            0 => Ok(()),
+            _ => Err(RequestFailure::new(io::ErrorKind::ConnectionAborted, Retry::Yes, "the answer ended too early")),
+        }
+    }
+
+    /// Gives the body of an answer to `take`, part by part.
+    async fn body<S>(
+        &self,
+        mut stream: S,
+        store: &Store,
+        mut take: impl FnMut(&[u8]) -> Result<(), RequestFailure>,
+    ) -> Result<(), RequestFailure>
+    where
+        S: futures_util::Stream<Item = object_store::Result<bytes::Bytes>> + Unpin,
+    {
+        let mut pace = Pace::new(&self.settings);
+        while let Some(part) = pace.next(stream.next()).await? {
+            let part = part.map_err(|error| store.failure_in_body(&error))?;
+            self.counters.bytes.fetch_add(part.len() as u64, Relaxed);
+            take(&part)?;
+            pace.came(part.len())?;
+        }
+        Ok(())
+    }
+
+    /// Returns the store's description of an object. A web server that refuses `HEAD` is asked for the object's first byte.
+    pub(super) async fn head(&self, store: &Store, key: &Path, web: bool) -> io::Result<Meta> {
+        let mut retries = Retries::new(self);
+        loop {
+            match self.head_once(store, key, web).await {
+                Ok(meta) => return Ok(meta),
+                Err(failure) => retries.again(failure, None).await?,
+            }
+        }
+    }
+
+    async fn head_once(&self, store: &Store, key: &Path, web: bool) -> Result<Meta, RequestFailure> {
+        let head = GetOptions { head: true, ..GetOptions::default() };
+        let failure = match store.ask(store.api.get_opts(key, of_object(head))).await {
+            Ok(answer) => return Ok(answer.meta),
+            Err(failure) => failure,
+        };
+        // Servers refuse `HEAD` by several statuses, also by 404.
+        if !web || failure.again != Retry::Never || failure.status.is_none() {
+            return Err(failure);
+        }
+        let byte = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
+        get(store, key, byte).await.map(|answer| answer.meta).map_err(|_| failure)
+    }
+
+    /// Reads a whole object of at most `limit` bytes; `None` if there is none.
+    pub(super) async fn whole(&self, store: &Store, key: &Path, limit: u64) -> io::Result<Option<(Vec<u8>, Meta)>> {
+        let mut retries = Retries::new(self);
+        loop {
+            match self.whole_once(store, key, limit).await {
+                Ok(found) => return Ok(Some(found)),
+                Err(failure) if failure.missing => return Ok(None),
+                Err(failure) => retries.again(failure, None).await?,
+            }
+        }
+    }
+
+    async fn whole_once(&self, store: &Store, key: &Path, limit: u64) -> Result<(Vec<u8>, Meta), RequestFailure> {
+        let answer = get(store, key, GetOptions::default()).await?;
+        let meta = answer.meta.clone();
+        let too_large = || {
+            let reason = format!("it has more than the {limit} bytes that such an object may have");
+            RequestFailure::new(io::ErrorKind::FileTooLarge, Retry::Never, reason)
+        };
+        if meta.size > limit {
+            return Err(too_large());
+        }
+        // The server claims the size, so memory is taken for the bytes that come.
+        let mut bytes = Vec::new();
+        self.body(answer.into_stream(), store, |part| {
+            if (bytes.len() + part.len()) as u64 > limit {
+                return Err(too_large());
+            }
+            if bytes.try_reserve(part.len()).is_err() {
+                let reason = format!("there is no memory for more than {} of its {} bytes", bytes.len(), meta.size);
+                return Err(RequestFailure::new(io::ErrorKind::OutOfMemory, Retry::Never, reason));
+            }
+            bytes.extend_from_slice(part);
+            Ok(())
+        })
+        .await?;
+        if bytes.len() as u64 != meta.size {
+            return Err(RequestFailure::new(
+                io::ErrorKind::ConnectionAborted,
+                Retry::Yes,
+                "the answer ended too early",
+            ));
+        }
+        Ok((bytes, meta))
+    }
+}
+
+/// Marks a request whose answer describes an object or has its bytes.
+fn of_object(mut options: GetOptions) -> GetOptions {
+    options.extensions.insert(OfObject);
+    options
+}
+
+/// Requests an object, and waits for the head of the answer.
+async fn get(store: &Store, key: &Path, options: GetOptions) -> Result<GetResult, RequestFailure> {
+    store.ask(store.api.get_opts(key, of_object(options))).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_ten_seconds() {
+        for (retry, milliseconds) in [(0, 100), (1, 200), (5, 3200), (7, 10_000), (u32::MAX, 10_000)] {
+            let pause = pause(retry).as_millis();
+            assert!((milliseconds / 2..=milliseconds).contains(&pause), "{retry}: {pause} ms");
+        }
+    }
+
+    #[test]
+    fn etags_of_listings_and_answers_agree() {
+        assert_eq!(bare("\"a\""), bare("a"));
+        assert_eq!(bare("W/\"a\""), bare("\"a\""));
+        assert_ne!(bare("\"a\""), bare("\"b\""));
+    }
+}

@@ -1,0 +1,230 @@
+//! Writes files as objects, in parts where they are large, and removes objects.
+
+use super::Remote;
+use super::failure::RequestFailure;
+use super::request::{Requests, Retries};
+use super::service::COMPLETED;
+use super::store::Store;
+use crate::error::{Error, Result};
+use crate::storage::local::regular_file;
+use futures_util::{StreamExt, stream};
+use object_store::multipart::{MultipartStore, PartId};
+use object_store::path::Path as Key;
+use object_store::{Error as StoreError, MultipartId, ObjectStoreExt, PutPayload};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The least bytes of a part. A file of no more bytes is written by one request.
+const PART: u64 = 16 << 20;
+/// The most parts of an object that S3 takes.
+const MOST_PARTS: u64 = 10_000;
+/// The most parts under way. Each of them is in memory.
+const AT_ONCE: usize = 4;
+
+/// Returns the bytes of each part of an object but the last one: some stores want parts of the same length.
+fn part_bytes(length: u64) -> u64 {
+    length.div_ceil(MOST_PARTS).next_multiple_of(1 << 20).max(PART)
+}
+
+impl Remote {
+    /// Writes a file as an object, whole or not at all. A large file goes in parts, of which four are in memory.
+    ///
+    /// # Errors
+    /// An I/O error with the file, or with the address.
+    pub(crate) fn put_file(&self, address: &str, path: &Path) -> Result<()> {
+        let failed = |source| Error::io(path, source);
+        let (mut file, metadata) = regular_file::open(path).map_err(failed)?;
+        let length = metadata.len();
+        if length <= PART {
+            let mut bytes = Vec::with_capacity(length as usize);
+            file.read_to_end(&mut bytes).map_err(failed)?;
+            return self.put(address, bytes);
+        }
+        let (_, _, store, key) = self.store(address)?;
+        let requests = self.0.requests.clone();
+        let upload = self.run(address, async move {
+            let id = requests.begin(&store, &key).await?;
+            Ok(Arc::new(Upload { requests, store, key, id }))
+        })?;
+        let sent = self.send_parts(&upload, &mut file, part_bytes(length)).and_then(|(parts, bytes)| {
+            if bytes != length {
+                return Err(io::Error::other(format!("{}: it was changed while it was uploaded", path.display())));
+            }
+            let upload = upload.clone();
+            self.0.runtime.run(async move { upload.complete(parts, length).await })
+        });
+        if sent.is_err() {
+            // Else the store would keep the parts for ever. An error of this request says less than the first one.
+            let _ = self.run(address, async move { upload.abort().await });
+        }
+        sent.map_err(|source| Error::io(address, source))
+    }
+
+    /// Returns what the store calls each part, and the bytes of all.
+    fn send_parts(&self, upload: &Arc<Upload>, file: &mut File, part_bytes: u64) -> io::Result<(Vec<PartId>, u64)> {
+        let (mut parts, mut total, mut failed) = (Vec::new(), 0, None);
+        let mut under_way = VecDeque::new();
+        for number in 0.. {
+            let mut bytes = Vec::with_capacity(part_bytes as usize);
+            match file.take(part_bytes).read_to_end(&mut bytes) {
+                Ok(0) => break,
+                Ok(read) => total += read as u64,
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+            if under_way.len() == AT_ONCE {
+                let first = under_way.pop_front();
+                match first.map_or_else(|| Err(super::runtime::gone()), received) {
+                    Ok(part) => parts.push(part),
+                    Err(error) => {
+                        failed = Some(error);
+                        break;
+                    }
+                }
+            }
+            let upload = upload.clone();
+            under_way.push_back(self.0.runtime.spawn(async move { upload.put_part(number, bytes.into()).await }));
+        }
+        // All parts have to end first: one that came after the upload was aborted would stay in the store.
+        for part in under_way {
+            match received(part) {
+                Ok(part) => parts.push(part),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        failed.map_or(Ok((parts, total)), Err)
+    }
+
+    /// Removes these objects of one store; those that are not there count as removed.
+    ///
+    /// # Errors
+    /// An I/O error with the first address.
+    pub(crate) fn remove(&self, addresses: &[String]) -> Result<()> {
+        let Some(first) = addresses.first() else { return Ok(()) };
+        let (_, _, store, _) = self.store(first)?;
+        let keys = addresses.iter().map(|address| self.store(address).map(|(_, _, _, key)| key));
+        let keys = keys.collect::<Result<Vec<_>>>()?;
+        let requests = self.0.requests.clone();
+        self.run(first, async move { requests.remove(&store, keys).await })
+    }
+}
+
+fn received<T>(part: crossbeam_channel::Receiver<io::Result<T>>) -> io::Result<T> {
+    part.recv().unwrap_or_else(|_| Err(super::runtime::gone()))
+}
+
+/// The upload of an object in parts.
+struct Upload {
+    requests: Requests,
+    store: Arc<Store>,
+    key: Key,
+    id: MultipartId,
+}
+
+impl Upload {
+    async fn put_part(&self, number: usize, bytes: bytes::Bytes) -> io::Result<PartId> {
+        let mut retries = Retries::new(&self.requests);
+        loop {
+            let payload = PutPayload::from_bytes(bytes.clone());
+            let put = parts_of(&self.store)?.put_part(&self.key, &self.id, number, payload);
+            match self.store.ask_to_write(put).await {
+                Ok(part) => return Ok(part),
+                Err(failure) => retries.again(failure, None).await?,
+            }
+        }
+    }
+
+    async fn complete(&self, parts: Vec<PartId>, length: u64) -> io::Result<()> {
+        let mut retries = Retries::new(&self.requests);
+        loop {
+            let complete = parts_of(&self.store)?.complete_multipart(&self.key, &self.id, parts.clone());
+            let failure = match self.store.ask_to_write(COMPLETED.scope(length, complete)).await {
+                Ok(_) => return Ok(()),
+                Err(failure) => failure,
+            };
+            // Where the store has completed the upload and its answer was lost, it says that there is no such upload.
+            if retries.made > 0
+                && failure.kind == io::ErrorKind::NotFound
+                && self.requests.head(&self.store, &self.key, false).await.is_ok_and(|meta| meta.size == length)
+            {
+                return Ok(());
+            }
+            retries.again(failure, None).await?;
+        }
+    }
+
+    async fn abort(&self) -> io::Result<()> {
+        let mut retries = Retries::new(&self.requests);
+        loop {
+            let abort = parts_of(&self.store)?.abort_multipart(&self.key, &self.id);
+            match self.store.ask_to_write(abort).await {
+                Ok(()) => return Ok(()),
+                Err(failure) => retries.again(failure, None).await?,
+            }
+        }
+    }
+}
+
+/// Returns the API by which a store takes objects in parts.
+fn parts_of(store: &Store) -> io::Result<&dyn MultipartStore> {
+    store.parts.as_deref().ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "a web server takes no parts"))
+}
+
+impl Requests {
+    /// Writes an object whole or not at all.
+    pub(super) async fn put(&self, store: &Store, key: &Key, bytes: bytes::Bytes) -> io::Result<()> {
+        let mut retries = Retries::new(self);
+        loop {
+            match self.put_once(store, key, bytes.clone()).await {
+                Ok(()) => return Ok(()),
+                Err(failure) => retries.again(failure, None).await?,
+            }
+        }
+    }
+
+    async fn put_once(&self, store: &Store, key: &Key, bytes: bytes::Bytes) -> Result<(), RequestFailure> {
+        store.ask_to_write(store.api.put(key, PutPayload::from_bytes(bytes))).await.map(|_| ())
+    }
+
+    async fn begin(&self, store: &Store, key: &Key) -> io::Result<MultipartId> {
+        let mut retries = Retries::new(self);
+        loop {
+            match store.ask_to_write(parts_of(store)?.create_multipart(key)).await {
+                Ok(id) => return Ok(id),
+                Err(failure) => retries.again(failure, None).await?,
+            }
+        }
+    }
+
+    async fn remove(&self, store: &Store, keys: Vec<Key>) -> io::Result<()> {
+        let mut retries = Retries::new(self);
+        loop {
+            match self.remove_once(store, keys.clone()).await {
+                Ok(()) => return Ok(()),
+                Err(failure) => retries.again(failure, None).await?,
+            }
+        }
+    }
+
+    async fn remove_once(&self, store: &Store, keys: Vec<Key>) -> Result<(), RequestFailure> {
+        let remove = async {
+            let mut removed = store.api.delete_stream(stream::iter(keys.into_iter().map(Ok)).boxed());
+            while let Some(one) = removed.next().await {
+                match one {
+                    Ok(_) | Err(StoreError::NotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        };
+        store.ask_to_write(remove).await
+    }
+}
+
+#[cfg(test)]
+mod tests;
