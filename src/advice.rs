@@ -144,6 +144,16 @@ settings! {
     NumpyArrays = "Numpy::new().npz(path, images, labels)",
     /// Where channels stand in arrays.
     ArraysLayout = "Numpy::new().layout",
+    /// How long a request to a store may stand still.
+    RemoteTimeout = "RemoteOptions::timeout",
+    /// How often a request to a store is made again.
+    RemoteRetries = "RemoteOptions::retries",
+    /// The least rate at which bytes of a store have to come.
+    RemoteMinRate = "RemoteOptions::min_rate",
+    /// The certificates that are trusted besides the system's.
+    RemoteCertificates = "RemoteOptions::certificates",
+    /// The credentials of a store and what else its variables set.
+    RemoteStore = "RemoteOptions::store",
 }
 
 /// The value that advice gives a setting.

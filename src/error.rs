@@ -435,7 +435,9 @@ impl ErrorKind {
         use advice::{lower, raise};
         match self {
             ErrorKind::Io { source, .. } => {
-                let reason = source.get_ref().and_then(|source| source.downcast_ref::<Reason>());
+                let first = source.get_ref().map(|inner| inner as &(dyn std::error::Error + 'static));
+                let inside = std::iter::successors(first, |error| error.source());
+                let reason = inside.filter_map(|error| error.downcast_ref::<Reason>()).next();
                 reason.map(|reason| reason.advice.clone()).unwrap_or_default()
             }
             ErrorKind::FileTooLarge { .. } => vec![raise(MaxFileBytes)],

@@ -13,7 +13,10 @@ impl Language for Keywords {
         match name {
             "output" => "dtype",
             "batch_transform" => "batch_transforms",
-            name => name.rsplit("::").next().unwrap_or(name),
+            name => match name.strip_prefix("RemoteOptions::") {
+                Some(name) => return format!("remote_{name}").into(),
+                None => name,
+            },
         }
         .into()
     }
@@ -77,6 +80,11 @@ fn keyword(setting: Setting) -> Option<&'static str> {
         Setting::ListDelimiter => "delimiter",
         Setting::ListHeader => "header",
         Setting::EmnistPart => "part",
+        Setting::RemoteTimeout => "remote_timeout",
+        Setting::RemoteRetries => "remote_retries",
+        Setting::RemoteMinRate => "remote_min_rate",
+        Setting::RemoteCertificates => "remote_certificates",
+        Setting::RemoteStore => "remote_store",
         _ => return None,
     })
 }

@@ -95,6 +95,10 @@ pieces! {
     ARRAYS_LAYOUT = "set which with {}" [ArraysLayout];
     ARRAYS_NCHW = "if channels come before height and width, that is {}" [ArraysLayout = word!("Arrays::nchw", "nchw")];
     ARRAYS_NHWC = "if channels come last, that is {}" [ArraysLayout = word!("Arrays::nhwc", "nhwc")];
+
+    // Stores. Their variables of the environment stand among the facts, as every language has them.
+    REMOTE_CERTIFICATES = "{} names one, too" [RemoteCertificates];
+    REMOTE_STORE = "{} takes them, too" [RemoteStore];
 }
 
 /// Settings to lower: any of them helps.

@@ -20,7 +20,11 @@ impl Language for Flags {
             "transforms" | "views" | "output" | "semantics" | "batch_transform" => {
                 format!("{name} in the recipe").into()
             }
-            _ => name.into(),
+            "RemoteOptions::certificates" => "SSL_CERT_FILE".into(),
+            _ => match name.strip_prefix("RemoteOptions::") {
+                Some(name) => format!("GPUFEED_REMOTE_{}", name.to_ascii_uppercase()).into(),
+                None => name.into(),
+            },
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::LoaderSettings;
 use crate::error::{Error, Result};
-use crate::storage::local::regular_file;
 use crate::spelling::meant;
+use crate::storage::local::regular_file;
 use serde_json::{Map, Value};
 use std::path::Path;
 use toml::de::DeTable;

@@ -9,6 +9,7 @@
 mod known;
 
 use super::request::OpenedObject;
+use crate::advice::Reason;
 use crossbeam_channel::Sender;
 use known::{BlockState, KnownBlock, Ranked};
 use std::collections::{HashMap, VecDeque};
@@ -28,7 +29,7 @@ const SPARE: usize = 8;
 const PASSED: u64 = 4096;
 
 /// The bytes of a block, or why they did not come.
-pub(super) type Arrival = Result<Arc<Vec<u8>>, (io::ErrorKind, String)>;
+pub(super) type Arrival = Result<Arc<Vec<u8>>, (io::ErrorKind, Reason)>;
 
 /// Names a block: the number of its object, and its own number in the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -263,9 +264,9 @@ impl BlockTable {
 
     /// Drops a block that was under way and does not come. Workers that wait for it get the error; the next read of the
     /// block requests it again.
-    pub(super) fn failed(&mut self, key: BlockKey, kind: io::ErrorKind, reason: &str) {
+    pub(super) fn failed(&mut self, key: BlockKey, kind: io::ErrorKind, reason: &Reason) {
         for worker in self.waiting.remove(&key).unwrap_or_default() {
-            let _ = worker.send(Err((kind, reason.to_owned())));
+            let _ = worker.send(Err((kind, reason.clone())));
         }
         if self.has(key) {
             self.remove(key);

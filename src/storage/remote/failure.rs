@@ -4,14 +4,12 @@ use super::address::hide;
 use super::network_error::{NetworkError, Unresolved};
 use super::provider::Provider;
 use super::seen::{Refusal, Seen, code_or_begin};
+use crate::advice::{self, Reason, Setting};
 use object_store::Error as StoreError;
 use object_store::client::{HttpError, HttpErrorKind};
 use std::fmt;
 use std::io;
 use std::ops::Range;
-
-/// Where the number of retries is set.
-const RETRIES: &str = "RemoteOptions::retries, GPUFEED_REMOTE_RETRIES";
 
 /// Amazon's codes for a session that has expired. Their status is 400.
 const EXPIRED: [&str; 4] = ["ExpiredToken", "InvalidToken", "RequestExpired", "TokenRefreshRequired"];
@@ -20,8 +18,8 @@ const EXPIRED: [&str; 4] = ["ExpiredToken", "InvalidToken", "RequestExpired", "T
 #[derive(Clone, Debug)]
 pub(super) struct RequestFailure {
     pub(super) kind: io::ErrorKind,
-    /// The reason, and the setting to change.
-    pub(super) reason: String,
+    /// The reason, which names variables of the environment, and other settings to change.
+    pub(super) reason: Reason,
     /// Whether the request is made again.
     pub(super) again: Retry,
     /// There is no such object.
@@ -42,14 +40,14 @@ pub(super) enum Retry {
 
 impl fmt::Display for RequestFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason)
+        self.reason.fmt(f)
     }
 }
 
 impl std::error::Error for RequestFailure {}
 
 impl RequestFailure {
-    pub(super) fn new(kind: io::ErrorKind, again: Retry, reason: impl Into<String>) -> Self {
+    pub(super) fn new(kind: io::ErrorKind, again: Retry, reason: impl Into<Reason>) -> Self {
         RequestFailure { kind, reason: reason.into(), again, missing: false, status: None }
     }
 
@@ -61,8 +59,9 @@ impl RequestFailure {
 
     /// The failure where nothing came in time.
     pub(super) fn timed_out(seconds: f64, what: &str) -> Self {
-        let reason = format!("{what} for {seconds} s (RemoteOptions::timeout, GPUFEED_REMOTE_TIMEOUT)");
-        RequestFailure::new(io::ErrorKind::TimedOut, Retry::Yes, reason)
+        let reason = Reason::new(format!("{what} for {seconds} s (GPUFEED_REMOTE_TIMEOUT)"));
+        let advice = advice::raise(Setting::RemoteTimeout);
+        RequestFailure::new(io::ErrorKind::TimedOut, Retry::Yes, reason.advise(advice))
     }
 
     /// Says why a request failed, by the types of its error and by what the service has seen of the answer. The texts of
@@ -72,7 +71,8 @@ impl RequestFailure {
             if failure.kind == io::ErrorKind::TimedOut && seen.asks_for_credentials {
                 return RequestFailure::without_credentials(provider);
             }
-            return RequestFailure { reason: hide(failure.reason.clone(), secrets), ..failure.clone() };
+            let Reason { text, advice } = failure.reason.clone();
+            return RequestFailure { reason: Reason { text: hide(text, secrets), advice }, ..failure.clone() };
         }
         if seen.asks_for_credentials {
             return RequestFailure::without_credentials(provider);
@@ -98,7 +98,8 @@ impl RequestFailure {
     }
 
     fn without_credentials(provider: Provider) -> Self {
-        let reason = format!("there are no credentials ({})", provider.credentials());
+        let reason = Reason::new(format!("there are no credentials ({})", provider.credentials()));
+        let reason = reason.advise(advice::REMOTE_STORE);
         RequestFailure::new(io::ErrorKind::PermissionDenied, Retry::Few, reason)
     }
 
@@ -112,6 +113,8 @@ impl RequestFailure {
             "the server refuses access (status {status}, {words}); there are no credentials, or they are wrong or have expired ({})",
             provider.credentials()
         );
+        let reason = Reason::new(reason);
+        let reason = if provider == Provider::Web { reason } else { reason.advise(advice::REMOTE_STORE) };
         RequestFailure::new(io::ErrorKind::PermissionDenied, Retry::Never, reason)
     }
 
@@ -194,8 +197,9 @@ impl RequestFailure {
         match cause {
             Cause::Untrusted => {
                 let reason = format!(
-                    "the server's certificate is not trusted ({words}); RemoteOptions::certificates or SSL_CERT_FILE names a file of certificates that are"
+                    "the server's certificate is not trusted ({words}); SSL_CERT_FILE names a file of certificates that are"
                 );
+                let reason = Reason::new(reason).advise(advice::REMOTE_CERTIFICATES);
                 RequestFailure::new(Kind::PermissionDenied, Retry::Never, reason)
             }
             Cause::Key => {
@@ -237,10 +241,13 @@ impl RequestFailure {
         let bytes = range.map(|range| format!("bytes {}..{}: ", range.start, range.end)).unwrap_or_default();
         let after = match retries {
             0 => String::new(),
-            1 => format!(", after 1 retry ({RETRIES})"),
-            _ => format!(", after {retries} retries ({RETRIES})"),
+            1 => ", after 1 retry (GPUFEED_REMOTE_RETRIES)".to_owned(),
+            _ => format!(", after {retries} retries (GPUFEED_REMOTE_RETRIES)"),
         };
-        io::Error::new(self.kind, NetworkError(format!("{bytes}{}{after}", self.reason)))
+        let Reason { text, advice } = self.reason;
+        let reason = Reason { text: format!("{bytes}{text}{after}"), advice };
+        let reason = if retries > 0 { reason.advise(advice::raise(Setting::RemoteRetries)) } else { reason };
+        io::Error::new(self.kind, NetworkError(reason))
     }
 }
 
@@ -326,8 +333,11 @@ mod tests {
         let error = RequestFailure::timed_out(2.0, "no byte came").into_error(Some(&(8..16)), 3);
         assert_eq!(
             error.to_string(),
-            "bytes 8..16: no byte came for 2 s (RemoteOptions::timeout, GPUFEED_REMOTE_TIMEOUT), after 3 retries (RemoteOptions::retries, GPUFEED_REMOTE_RETRIES)"
+            "bytes 8..16: no byte came for 2 s (GPUFEED_REMOTE_TIMEOUT), after 3 retries (GPUFEED_REMOTE_RETRIES)"
         );
+        let shown = crate::Error::io("s3://a/b", error).to_string();
+        assert!(shown.ends_with("; raise RemoteOptions::timeout; raise RemoteOptions::retries"), "{shown}");
+        let error = RequestFailure::timed_out(2.0, "no byte came").into_error(Some(&(8..16)), 3);
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
@@ -339,9 +349,9 @@ mod tests {
             "Encountered empty path segment at http://169.254.169.254/, Content-Length Header missing",
         ] {
             let failure = of(&generic(text), Seen::default(), Provider::Web);
-            assert_eq!((failure.kind, failure.again), (io::ErrorKind::Other, Retry::Yes), "{}", failure.reason);
+            assert_eq!((failure.kind, failure.again), (io::ErrorKind::Other, Retry::Yes), "{}", failure.reason.text);
             let failure = of(&generic(text), answered(503, text), Provider::Web);
-            assert_eq!((failure.status, failure.again), (Some(503), Retry::Yes), "{}", failure.reason);
+            assert_eq!((failure.status, failure.again), (Some(503), Retry::Yes), "{}", failure.reason.text);
         }
     }
 
@@ -360,12 +370,20 @@ mod tests {
             (answered(405, ""), Provider::Amazon, Retry::Never, "status 405, Method Not Allowed"),
         ] {
             let failure = of(&generic("no words"), seen, provider);
-            assert!(failure.again == again && failure.reason.contains(says), "{provider:?}: {}", failure.reason);
-            assert!(!failure.reason.contains("expired") || provider == Provider::Amazon, "{}", failure.reason);
+            assert!(
+                failure.again == again && failure.reason.text.contains(says),
+                "{provider:?}: {}",
+                failure.reason.text
+            );
+            assert!(
+                !failure.reason.text.contains("expired") || provider == Provider::Amazon,
+                "{}",
+                failure.reason.text
+            );
         }
         let segment = object_store::path::Error::EmptySegment { path: "a//b".to_owned() };
         let failure = of(&StoreError::InvalidPath { source: segment }, Seen::default(), Provider::Amazon);
-        assert!(failure.again == Retry::Never && failure.reason.contains("brace list"), "{}", failure.reason);
+        assert!(failure.again == Retry::Never && failure.reason.text.contains("brace list"), "{}", failure.reason.text);
     }
 
     #[test]
@@ -374,19 +392,23 @@ mod tests {
             let seen = Seen { asks_for_credentials: true, refusal };
             let failure = of(&generic("no"), seen, Provider::Amazon);
             assert_eq!((failure.kind, failure.again), (io::ErrorKind::PermissionDenied, Retry::Few));
-            assert!(failure.reason.contains("there are no credentials (AWS_ACCESS_KEY_ID"), "{}", failure.reason);
+            assert!(
+                failure.reason.text.contains("there are no credentials (AWS_ACCESS_KEY_ID"),
+                "{}",
+                failure.reason.text
+            );
         }
     }
 
     #[test]
     fn a_servers_words_are_short_and_without_secrets() {
         let text = format!("<Error><Code>SlowDown</Code><Message>{}</Message></Error>", "x".repeat(1000));
-        let reason = of(&generic("no words"), answered(503, &text), Provider::Amazon).reason;
+        let reason = of(&generic("no words"), answered(503, &text), Provider::Amazon).reason.text;
         assert_eq!(reason, "the server answered with status 503, SlowDown");
         let long = format!("sig=hushhush {}", "x".repeat(1000));
         for reason in [
-            of(&generic(&long), Seen::default(), Provider::Amazon).reason,
-            of(&generic("no words"), answered(503, &long), Provider::Amazon).reason,
+            of(&generic(&long), Seen::default(), Provider::Amazon).reason.text,
+            of(&generic("no words"), answered(503, &long), Provider::Amazon).reason.text,
         ] {
             assert!(reason.len() < 360 && !reason.contains("hush"), "{reason}");
         }

@@ -6,6 +6,7 @@ use super::counters::count;
 use super::network_error::NetworkError;
 use super::request::{OpenedObject, Requests};
 use super::runtime::gone;
+use crate::advice::Reason;
 use bytes::Bytes;
 use crossbeam_channel::bounded;
 use parking_lot::Mutex;
@@ -200,7 +201,7 @@ type Neighbours = Vec<Option<Claim>>;
 impl UnderWay {
     async fn fetch(mut self) {
         if let Err(error) = self.fetch_all().await {
-            self.fail(error.kind(), &error.to_string());
+            self.fail(error.kind(), &NetworkError::reason_of(&error));
         }
         self.ended = true;
     }
@@ -289,7 +290,7 @@ impl UnderWay {
     }
 
     /// Gives this error to the workers that wait for blocks that have not come.
-    fn fail(&mut self, kind: io::ErrorKind, reason: &str) {
+    fn fail(&mut self, kind: io::ErrorKind, reason: &Reason) {
         let mut blocks = self.fetcher.blocks();
         for block in self.blocks.clone() {
             blocks.failed(BlockKey { object: self.source.number, block }, kind, reason);
@@ -301,7 +302,7 @@ impl UnderWay {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.fail(gone().kind(), &gone().to_string());
+        self.fail(gone().kind(), &NetworkError::reason_of(&gone()));
         self.fetcher.blocks().ended();
         // It is dropped before its end only where the network thread ends, which would drop new requests, too.
         if self.ended {

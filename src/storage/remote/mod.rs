@@ -44,6 +44,7 @@ mod tests;
 mod upload;
 
 use super::{Address, RemoteOptions, RemoteStats};
+use crate::advice::Reason;
 use crate::credentials::without_credentials;
 use crate::error::{Error, Result};
 use address::ObjectAddress;
@@ -211,7 +212,9 @@ impl Remote {
             requests.list(&store, &prefix).await.map_err(|error| match error.kind() {
                 io::ErrorKind::PermissionDenied => {
                     let instead = "where objects may be read and not listed, write them as a brace list, as in part-{000..041}.tar";
-                    io::Error::new(error.kind(), NetworkError(format!("{error}; {instead}")))
+                    let Reason { text, advice } = NetworkError::reason_of(&error);
+                    let reason = Reason { text: format!("{text}; {instead}"), advice };
+                    io::Error::new(error.kind(), NetworkError(reason))
                 }
                 _ => error,
             })

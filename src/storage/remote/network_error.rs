@@ -1,20 +1,34 @@
 //! Errors of the network, which the loader tells from those of a damaged sample.
 
+use crate::advice::Reason;
 use crate::error::{Error, ErrorKind};
 use std::fmt;
 use std::io;
 
 /// The inner error of an I/O error of a store or web server.
 #[derive(Debug)]
-pub(super) struct NetworkError(pub(super) String);
+pub(super) struct NetworkError(pub(super) Reason);
 
-impl fmt::Display for NetworkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+impl NetworkError {
+    /// The reason of an error, of the network or another.
+    pub(super) fn reason_of(error: &io::Error) -> Reason {
+        let network = error.get_ref().and_then(|inner| inner.downcast_ref::<NetworkError>());
+        network.map_or_else(|| error.to_string().into(), |network| network.0.clone())
     }
 }
 
-impl std::error::Error for NetworkError {}
+impl fmt::Display for NetworkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// With the reason as its source, whose advice an [`ErrorKind::Io`] takes over.
+impl std::error::Error for NetworkError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
 
 /// The error of a name that does not resolve, by which `failure.rs` knows it.
 #[derive(Debug)]
@@ -44,7 +58,7 @@ mod tests {
 
     #[test]
     fn errors_of_the_network_are_told_from_others() {
-        let remote = || Error::io("s3://a/b", io::Error::other(NetworkError("gone".to_owned())));
+        let remote = || Error::io("s3://a/b", io::Error::other(NetworkError("gone".into())));
         assert!(is_network_failure(&remote()));
         assert!(remote().to_string().ends_with("gone"));
         assert!(is_network_failure(&ErrorKind::Sample { id: 1, name: "a".to_owned(), source: remote() }.into()));

@@ -2,6 +2,7 @@
 
 use super::failure::{RequestFailure, Retry};
 use super::settings::Settings;
+use crate::advice::{self, Reason, Setting};
 use std::io;
 use std::pin::pin;
 use std::time::Duration;
@@ -73,8 +74,9 @@ impl Pace {
         let (came, least, seconds) = (self.came, self.least, self.waited.as_secs_f64());
         if (came as f64) < least as f64 * seconds {
             let reason = format!(
-                "{came} bytes came in {seconds:.1} s, fewer than {least} a second (RemoteOptions::min_rate, GPUFEED_REMOTE_MIN_RATE; 0 takes any rate)"
+                "{came} bytes came in {seconds:.1} s, fewer than {least} a second (GPUFEED_REMOTE_MIN_RATE; 0 takes any rate)"
             );
+            let reason = Reason::new(reason).advise(advice::lower(&[Setting::RemoteMinRate]));
             return Err(RequestFailure::new(io::ErrorKind::TimedOut, Retry::Few, reason));
         }
         (self.waited, self.came) = (Duration::ZERO, 0);

@@ -48,13 +48,13 @@ impl Provider {
     pub(super) fn credentials(self) -> &'static str {
         match self {
             Provider::Amazon => {
-                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or the profile AWS_PROFILE; AWS_SKIP_SIGNATURE=true for a public bucket; RemoteOptions::store"
+                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or the profile AWS_PROFILE; AWS_SKIP_SIGNATURE=true for a public bucket"
             }
             Provider::Google => {
-                "GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_SERVICE_ACCOUNT; GOOGLE_SKIP_SIGNATURE=true for a public bucket; RemoteOptions::store"
+                "GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_SERVICE_ACCOUNT; GOOGLE_SKIP_SIGNATURE=true for a public bucket"
             }
             Provider::Azure => {
-                "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN; AZURE_SKIP_SIGNATURE=true for a public container; RemoteOptions::store"
+                "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN; AZURE_SKIP_SIGNATURE=true for a public container"
             }
             Provider::Web => "https://user:password@host/path, or a signed address whose time is not over",
         }

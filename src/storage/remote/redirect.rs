@@ -125,7 +125,7 @@ mod tests {
 
     fn of(location: &str) -> Result<Url, String> {
         let from = Url::parse("https://store.example/bucket/a?sig=hushhush").unwrap();
-        target(&from, Some(location)).map_err(|failure| failure.reason)
+        target(&from, Some(location)).map_err(|failure| failure.reason.text)
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl<'a> Retries<'a> {
         if self.recent >= most {
             return Err(failure.into_error(range.as_ref(), self.made));
         }
-        tracing::debug!(retry = self.made + 1, reason = failure.reason, "a request is made again");
+        tracing::debug!(retry = self.made + 1, reason = failure.reason.text, "a request is made again");
         tokio::time::sleep(pause(self.recent)).await;
         self.recent += 1;
         self.made += 1;

@@ -50,8 +50,7 @@ impl Runtime {
         if std::process::id() != self.process {
             return Err(gone());
         }
-        let ended =
-            || io::Error::other(NetworkError("the thread of the network has ended before this request".to_owned()));
+        let ended = || io::Error::other(NetworkError("the thread of the network has ended before this request".into()));
         self.spawn(future).recv().unwrap_or_else(|_| Err(ended()))
     }
 
@@ -75,7 +74,7 @@ impl Runtime {
 pub(super) fn gone() -> io::Error {
     let reason =
         "the thread of the network has ended; a data set that was opened before a fork cannot be read after it";
-    io::Error::other(NetworkError(reason.to_owned()))
+    io::Error::other(NetworkError(reason.into()))
 }
 
 impl Drop for Runtime {

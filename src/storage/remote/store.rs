@@ -8,6 +8,7 @@ use super::provider::Provider;
 use super::seen::{Seen, watched};
 use super::service::Connector;
 use super::settings::Settings;
+use crate::advice::{self, Reason};
 use crate::error::{Error, Result};
 use crate::storage::RemoteOptions;
 use object_store::aws::AmazonS3Builder;
@@ -86,7 +87,10 @@ impl Store {
                 let reason = format!("the server does not let files be written there (status 404 or 405); {put}");
                 RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, reason)
             }
-            Provider::Web if refused => RequestFailure { reason: format!("{}; {put}", failure.reason), ..failure },
+            Provider::Web if refused => {
+                let Reason { text, advice } = failure.reason;
+                RequestFailure { reason: Reason { text: format!("{text}; {put}"), advice }, ..failure }
+            }
             Provider::Amazon | Provider::Google | Provider::Azure if missing => {
                 RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, "there is no such bucket or folder")
             }
@@ -114,7 +118,8 @@ pub(super) fn connect(
     let retry = RetryConfig { max_retries: 0, retry_timeout: Duration::ZERO, ..RetryConfig::default() };
     let connector = Connector::new(&base, settings.clone(), certificates(settings)?, counters);
     let variables = usable(variables(options, provider), provider)
-        .map_err(|reason| Error::argument("address", format!("{shown}: {reason} (or RemoteOptions::store)")))?;
+        .map_err(|reason| Reason::new(format!("{shown}: {reason}")).advise(advice::REMOTE_STORE))
+        .map_err(|reason| Error::argument("address", reason))?;
     let secrets = secrets(&base, &variables);
     if provider == Provider::Web {
         let _ = base.set_username("");
@@ -152,7 +157,8 @@ pub(super) fn connect(
     };
     let (api, parts, pages) = built.map_err(|error| {
         let reason = hide(error.to_string(), &secrets);
-        Error::argument("address", format!("{shown}: {reason} (variables of the store, or RemoteOptions::store)"))
+        let reason = Reason::new(format!("{shown}: {reason} (variables of the store)"));
+        Error::argument("address", reason.advise(advice::REMOTE_STORE))
     })?;
     Ok(Store { api, parts, pages, provider, secrets })
 }

@@ -60,12 +60,12 @@ impl StoreFolder {
     pub(crate) fn list(&self) -> Result<Vec<(String, u64)>> {
         let prefix = ObjectAddress::parse(self.address.with_credentials())?.key;
         let prefix = if prefix.is_empty() { prefix } else { prefix + "/" };
-        let found = self.remote.list_all(self.address.with_credentials()).map_err(|error| match error.into_kind() {
+        let found = self.remote.list_all(self.address.with_credentials()).map_err(|error| match error.kind() {
             ErrorKind::Io { path, source } if source.kind() == io::ErrorKind::NotFound => {
                 let reason = "there is no such bucket; make it, or name another";
                 Error::io(path, io::Error::new(io::ErrorKind::NotFound, reason))
             }
-            kind => kind.into(),
+            _ => error,
         })?;
         let name = |key: &str| key.strip_prefix(&prefix).map(str::to_owned);
         Ok(found.iter().filter_map(|meta| Some((name(meta.key.as_ref())?, meta.size))).collect())

@@ -104,7 +104,8 @@ fn the_settings_in_force_are_explained() {
         file.to_str().unwrap().to_owned()
     };
     let recipe = ["explain", "--recipe", "mnist-train", "--backend", "cpu"];
-    let with = |text: &str, more: &[&str]| gpufeed(&[&recipe[..], &["--json", "--settings", &file(text)], more].concat());
+    let with =
+        |text: &str, more: &[&str]| gpufeed(&[&recipe[..], &["--json", "--settings", &file(text)], more].concat());
     let settings = |text: &str| {
         let output = with(text, &[]);
         assert!(output.status.success(), "{output:?}");

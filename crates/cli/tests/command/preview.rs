@@ -177,7 +177,8 @@ fn a_file_of_settings_has_the_seed_and_the_output() {
         json(&preview(root.path(), &[&recipe[..], &["--raw", name], more].concat()));
         std::fs::read(root.path().join(name)).unwrap()
     };
-    std::fs::write(root.path().join("run.toml"), "seed = 9\nshuffle = true\nbatch_size = 64\ncache = \"host:1M\"\n").unwrap();
+    std::fs::write(root.path().join("run.toml"), "seed = 9\nshuffle = true\nbatch_size = 64\ncache = \"host:1M\"\n")
+        .unwrap();
     assert!(raw("given.bin", &["--settings", "run.toml"]) == raw("seed.bin", &["--seed", "9"]));
     std::fs::write(root.path().join("half.toml"), "seed = 9\ndtype = \"float16\"\n").unwrap();
     assert_eq!(2 * raw("half.bin", &["--settings", "half.toml"]).len(), raw("seed.bin", &["--seed", "9"]).len());

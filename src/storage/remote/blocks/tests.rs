@@ -167,10 +167,10 @@ fn a_failure_goes_to_those_who_wait_and_the_next_read_asks_again() {
     assert_eq!(started(&mut table), [0..2]);
     let waits = read(&mut table, &a, 1).unwrap();
     for block in 0..2 {
-        table.failed(BlockKey { object: 0, block }, io::ErrorKind::Other, "why");
+        table.failed(BlockKey { object: 0, block }, io::ErrorKind::Other, &"why".into());
     }
     table.ended();
-    assert_eq!(waits.recv().unwrap().unwrap_err().1, "why");
+    assert_eq!(waits.recv().unwrap().unwrap_err().1.text, "why");
     assert_eq!(table.held(), 0);
     assert!(read(&mut table, &a, 1).is_some());
     assert_eq!(started(&mut table), [1..2]);
