@@ -11,7 +11,7 @@
 //! | `request.rs`, `list.rs`, `failure.rs` | requests, made again until they succeed or cannot, and why they could not |
 //! | `object.rs`, `scan.rs` | an object: its description by the store, reading it at any offset, and from front to back |
 //! | `blocks.rs`, `fetch.rs` | which blocks are in memory, are fetched next, or leave; how workers wait for them |
-//! | `upload.rs`, `store_folder.rs` | files become objects, in parts; a folder of a store that is written to |
+//! | `upload.rs` | objects are written, large files in parts, and removed |
 //! | `runtime.rs` | the thread on which all asynchronous code runs |
 
 mod address;
@@ -38,7 +38,6 @@ mod settings;
 #[cfg(test)]
 mod shared_cache_tests;
 mod store;
-mod store_folder;
 #[cfg(test)]
 mod tests;
 mod upload;
@@ -66,7 +65,6 @@ pub use network_error::is_network_failure;
 use object::describe;
 pub(crate) use object::{ObjectMeta, RemoteObject};
 pub(crate) use scan::ObjectScan;
-pub(crate) use store_folder::StoreFolder;
 
 /// Refuses an address that nobody reads.
 ///

@@ -128,6 +128,23 @@ fn pause(retry: u32) -> Duration {
 }
 
 impl Requests {
+    /// Makes a request again and again until it succeeds, or cannot.
+    ///
+    /// # Errors
+    /// The last failure.
+    pub(super) async fn until_it_succeeds<T, F>(&self, mut request: impl FnMut() -> F) -> io::Result<T>
+    where
+        F: Future<Output = Result<T, RequestFailure>>,
+    {
+        let mut retries = Retries::new(self);
+        loop {
+            match request().await {
+                Ok(found) => return Ok(found),
+                Err(failure) => retries.again(failure, None).await?,
+            }
+        }
+    }
+
     /// Reads a range of an object, and gives its bytes to `take`, in order and each once.
     ///
     /// # Errors
@@ -220,13 +237,7 @@ impl Requests {
 
     /// Returns the store's description of an object. A web server that refuses `HEAD` is asked for the object's first byte.
     pub(super) async fn head(&self, store: &Store, key: &Path, web: bool) -> io::Result<Meta> {
-        let mut retries = Retries::new(self);
-        loop {
-            match self.head_once(store, key, web).await {
-                Ok(meta) => return Ok(meta),
-                Err(failure) => retries.again(failure, None).await?,
-            }
-        }
+        self.until_it_succeeds(|| self.head_once(store, key, web)).await
     }
 
     async fn head_once(&self, store: &Store, key: &Path, web: bool) -> Result<Meta, RequestFailure> {
