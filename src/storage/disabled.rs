@@ -27,7 +27,7 @@ fn refused<T>(address: &Address) -> Result<T> {
     Err(address.refused(REASON))
 }
 
-/// Returns true if a store or web server has failed; none is asked here.
+/// Returns true if an error is that of a store or a web server, which this build asks for nothing.
 pub fn is_network_failure(_: &Error) -> bool {
     false
 }

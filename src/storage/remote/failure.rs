@@ -191,45 +191,41 @@ impl RequestFailure {
     /// the innermost error.
     fn of_cause(cause: Cause, words: String, provider: Provider) -> Self {
         use io::ErrorKind as Kind;
-        match cause {
-            Cause::Untrusted => {
-                let reason = format!(
+        let server = provider.server();
+        let (kind, again, reason) = match cause {
+            Cause::Untrusted => (
+                Kind::PermissionDenied,
+                Retry::Never,
+                format!(
                     "the server's certificate is not trusted ({words}); RemoteOptions::certificates or SSL_CERT_FILE names a file of certificates that are"
-                );
-                RequestFailure::new(Kind::PermissionDenied, Retry::Never, reason)
-            }
-            Cause::Key => {
-                let reason = format!(
+                ),
+            ),
+            Cause::Key => (
+                Kind::InvalidInput,
+                Retry::Never,
+                format!(
                     "a key has a part that is empty, or is . or .., which is not read ({words}); name the files as a brace list, as in part-{{000..041}}.tar"
-                );
-                RequestFailure::new(Kind::InvalidInput, Retry::Never, reason)
-            }
-            Cause::Unresolved => {
-                let reason = format!(
-                    "the name of the server does not resolve ({words}); check the network, and correct {}",
-                    provider.server()
-                );
-                RequestFailure::new(Kind::HostUnreachable, Retry::Few, reason)
-            }
-            Cause::NotEncrypted => {
-                let reason = format!(
-                    "the server's answer is not encrypted; where it has no TLS, its address begins with http:// (correct {})",
-                    provider.server()
-                );
-                RequestFailure::new(Kind::InvalidInput, Retry::Never, reason)
-            }
-            Cause::Timeout => {
-                RequestFailure::new(Kind::TimedOut, Retry::Yes, format!("no connection in time ({words})"))
-            }
-            Cause::Connect => {
-                RequestFailure::new(Kind::ConnectionRefused, Retry::Yes, format!("no connection ({words})"))
-            }
-            Cause::Ended => {
-                RequestFailure::new(Kind::ConnectionReset, Retry::Yes, format!("the connection ended ({words})"))
-            }
+                ),
+            ),
+            Cause::Unresolved => (
+                Kind::HostUnreachable,
+                Retry::Few,
+                format!("the name of the server does not resolve ({words}); check the network, and correct {server}"),
+            ),
+            Cause::NotEncrypted => (
+                Kind::InvalidInput,
+                Retry::Never,
+                format!(
+                    "the server's answer is not encrypted; where it has no TLS, its address begins with http:// (correct {server})"
+                ),
+            ),
+            Cause::Timeout => (Kind::TimedOut, Retry::Yes, format!("no connection in time ({words})")),
+            Cause::Connect => (Kind::ConnectionRefused, Retry::Yes, format!("no connection ({words})")),
+            Cause::Ended => (Kind::ConnectionReset, Retry::Yes, format!("the connection ended ({words})")),
             // For example XML that is cut: another answer may be whole.
-            Cause::Unusable => RequestFailure::new(Kind::Other, Retry::Yes, words),
-        }
+            Cause::Unusable => (Kind::Other, Retry::Yes, words),
+        };
+        RequestFailure::new(kind, again, reason)
     }
 
     /// Makes the error of a read of these bytes, whose request was made again `retries` times.
