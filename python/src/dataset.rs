@@ -94,8 +94,9 @@ impl Dataset {
 
 #[pymethods]
 impl Dataset {
-    /// Opens the data set at a path, in any of gpufeed's formats; a remote one with a cache on disk, a folder and its bytes;
-    /// tar shards and Parquet files with a JSON of the samples that each file has; with keywords of its format, as JSON.
+    /// Opens the data set at a path, in any of gpufeed's formats; a remote one with a cache on disk, a folder and its
+    /// bytes; tar shards and Parquet files with a JSON of the samples that each file has; with keywords of its format,
+    /// as JSON.
     #[staticmethod]
     #[pyo3(signature = (path, remote_cache=None, counts=None, keywords=""))]
     fn open(

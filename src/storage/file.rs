@@ -43,8 +43,8 @@ impl UnopenedFile {
         }
     }
 
-    /// Returns the address, with its credentials where it was given with them, so nothing may show it. `None` for a file of
-    /// this machine.
+    /// Returns the address, with its credentials where it was given with them, so nothing may show it. `None` for a
+    /// file of this machine.
     pub(crate) fn address(&self) -> Option<&str> {
         match self {
             UnopenedFile::Path(_) => None,
@@ -112,7 +112,8 @@ impl DataFile {
         DataFile { name: Path::new(object.name()).into(), state: State::Object(object) }
     }
 
-    /// Returns an object for a scan, which reads small parts of it from front to back; `None` for a file of this machine.
+    /// Returns an object for a scan, which reads small parts of it from front to back; `None` for a file of this
+    /// machine.
     pub(crate) fn for_a_scan(&self) -> Option<DataFile> {
         match &self.state {
             State::Object(object) => {

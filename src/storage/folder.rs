@@ -102,13 +102,14 @@ impl Contents {
 impl Folder {
     /// Takes a folder of this machine or of a store, which need not exist. Nothing is sent to the store yet.
     ///
-    /// Files on their way to a store are in a folder of their own below `scratch`, or below the system's folder of temporary
-    /// files. It is named by the address, so that a program that is started again finds what a killed one has left.
+    /// Files on their way to a store are in a folder of their own below `scratch`, or below the system's folder of
+    /// temporary files. It is named by the address, so that a program that is started again finds what a killed one has
+    /// left.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an address that cannot be written to: that of a web server,
-    /// of an unknown scheme, or any in a build without the feature `remote`.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an address that cannot be written to: that of a web
+    /// server, of an unknown scheme, or any in a build without the feature `remote`.
     pub fn open(location: &Location, scratch: Option<&Path>) -> Result<Folder> {
         let at = match location {
             Location::Path(path) => At::Local(path.clone()),
@@ -124,8 +125,8 @@ impl Folder {
         Ok(Folder { at, writer: None })
     }
 
-    /// Returns the folder with temporary names of this process's own. Two machines may be given the same work; where a file
-    /// system has no locks, neither sees the other, and both write the same bytes.
+    /// Returns the folder with temporary names of this process's own. Two machines may be given the same work; where a
+    /// file system has no locks, neither sees the other, and both write the same bytes.
     #[must_use]
     pub fn shared(&self) -> Folder {
         // Process ids are equal on machines that run one container each.
@@ -143,8 +144,8 @@ impl Folder {
         Folder { at, writer: self.writer.clone() }
     }
 
-    /// Makes the folder, or that of the files on their way, unless it is there, and lists a store, to see whether it can be
-    /// reached.
+    /// Makes the folder, or that of the files on their way, unless it is there, and lists a store, to see whether it
+    /// can be reached.
     ///
     /// # Errors
     ///
@@ -187,8 +188,8 @@ impl Folder {
         part_of(&path)
     }
 
-    /// Gives a whole file, which is on the disk at [`temporary`](Self::temporary), its name. A store gets it uploaded, and
-    /// the temporary file is removed.
+    /// Gives a whole file, which is on the disk at [`temporary`](Self::temporary), its name. A store gets it uploaded,
+    /// and the temporary file is removed.
     ///
     /// # Errors
     ///

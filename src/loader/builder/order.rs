@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::sampler::{LastBatch, Order, Sampler};
 
 impl DataLoaderBuilder {
-    /// Gives each epoch its own random order; off by default. Data that are [remote](crate::dataset::Access::is_remote) need an
-    /// [`order`](Self::order) beside it.
+    /// Gives each epoch its own random order; off by default. Data that are [remote](crate::dataset::Access::is_remote)
+    /// need an [`order`](Self::order) beside it.
     pub fn shuffle(self, shuffle: bool) -> Self {
         DataLoaderBuilder { shuffle, ..self }
     }

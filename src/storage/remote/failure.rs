@@ -65,8 +65,8 @@ impl RequestFailure {
         RequestFailure::new(io::ErrorKind::TimedOut, Retry::Yes, reason)
     }
 
-    /// Says why a request failed, by the types of its error and by what the service has seen of the answer. The texts of
-    /// an error name the address of the request, so only the innermost one is shown.
+    /// Says why a request failed, by the types of its error and by what the service has seen of the answer. The texts
+    /// of an error name the address of the request, so only the innermost one is shown.
     pub(super) fn of(error: &StoreError, seen: Seen, provider: Provider, secrets: &[String]) -> Self {
         if let Some(failure) = sources(error).find_map(|error| error.downcast_ref::<RequestFailure>()) {
             if failure.kind == io::ErrorKind::TimedOut && seen.asks_for_credentials {
@@ -187,8 +187,8 @@ impl RequestFailure {
         RequestFailure::new(io::ErrorKind::InvalidInput, Retry::Never, reason)
     }
 
-    /// The failure of a request without an answer, or with one that the stores' library cannot use. `words` are those of
-    /// the innermost error.
+    /// The failure of a request without an answer, or with one that the stores' library cannot use. `words` are those
+    /// of the innermost error.
     fn of_cause(cause: Cause, words: String, provider: Provider) -> Self {
         use io::ErrorKind as Kind;
         let server = provider.server();

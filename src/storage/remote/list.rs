@@ -1,5 +1,5 @@
-//! Listings, page by page, with bounds: a server may send the same page again and again, pages without end, or keys of any
-//! length.
+//! Listings, page by page, with bounds: a server may send the same page again and again, pages without end, or keys of
+//! any length.
 
 use super::address::LONGEST_KEY;
 use super::failure::{RequestFailure, Retry};

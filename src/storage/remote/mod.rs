@@ -109,8 +109,8 @@ struct Connection {
     runtime: Runtime,
 }
 
-/// The name of the object that marks a folder in which `gpufeed pack` has not finished. `dataset::UNFINISHED` is the name of
-/// the file that does so on a disk.
+/// The name of the object that marks a folder in which `gpufeed pack` has not finished. `dataset::UNFINISHED` is the
+/// name of the file that does so on a disk.
 const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 
 /// The most samples that are announced ahead, whatever their size: the table of announced blocks has a bound.
@@ -297,8 +297,8 @@ impl Remote {
         self.0.cache.get().cloned()
     }
 
-    /// Sets the folder and the bound of the cache on disk, which processes of a machine may share. A connection that has a
-    /// cache keeps it. Where the folder cannot be used, blocks are fetched each time, and a warning says so.
+    /// Sets the folder and the bound of the cache on disk, which processes of a machine may share. A connection that
+    /// has a cache keeps it. Where the folder cannot be used, blocks are fetched each time, and a warning says so.
     pub(crate) fn set_cache(&self, folder: &Path, bytes: u64) {
         self.0.cache.get_or_init(|| {
             self.0.fetcher.set_cache(|| cache::BlockCache::open(folder, bytes, BLOCK));
@@ -312,8 +312,8 @@ impl Remote {
         (self.0.fetcher.blocks().budget() / mean_bytes.max(1)).clamp(1, MOST_AHEAD) as usize
     }
 
-    /// Starts requests for the announced blocks. Called once all reads that are known are announced, so that neighbouring
-    /// blocks share a request.
+    /// Starts requests for the announced blocks. Called once all reads that are known are announced, so that
+    /// neighbouring blocks share a request.
     pub(crate) fn fetch_expected(&self) {
         self.0.fetcher.start();
     }
