@@ -109,6 +109,15 @@ struct Connection {
     runtime: Runtime,
 }
 
+/// What an address names.
+struct Located {
+    store: Arc<Store>,
+    /// The number of the store among those of the connection.
+    number: usize,
+    address: ObjectAddress,
+    key: Key,
+}
+
 /// The name of the object that marks a folder in which `gpufeed pack` has not finished. `dataset::UNFINISHED` is the
 /// name of the file that does so on a disk.
 const UNFINISHED: &str = ".gpufeed-pack-unfinished";
@@ -144,22 +153,20 @@ impl Remote {
         Ok(remote)
     }
 
-    /// Returns an address in its parts, with the number of its store among the stores of the connection.
-    fn store(&self, address: &str) -> Result<(ObjectAddress, usize, Arc<Store>, Key)> {
+    /// Finds the store and the key of an address. Connects to the store if nothing of it was asked for yet.
+    fn locate(&self, address: &str) -> Result<Located> {
         let parsed = ObjectAddress::parse(address)?;
         let shown = without_credentials(address);
         let key = Key::parse(&parsed.key).map_err(|error| Error::argument("address", format!("{shown}: {error}")))?;
         let mut stores = self.0.stores.lock();
-        if let Some(place) = stores.iter().position(|(base, _)| *base == parsed.base) {
-            let store = stores[place].1.clone();
-            return Ok((parsed, place, store, key));
+        if let Some(number) = stores.iter().position(|(base, _)| *base == parsed.base) {
+            return Ok(Located { store: stores[number].1.clone(), number, address: parsed, key });
         }
         let Connection { options, requests, .. } = &*self.0;
         let store = store::connect(&parsed, &shown, options, &requests.settings, requests.counters.clone())?;
-        let store = Arc::new(store);
+        let (store, number) = (Arc::new(store), stores.len());
         stores.push((parsed.base.clone(), store.clone()));
-        let place = stores.len() - 1;
-        Ok((parsed, place, store, key))
+        Ok(Located { store, number, address: parsed, key })
     }
 
     fn run<T: Send + 'static>(
@@ -193,7 +200,7 @@ impl Remote {
     /// As [`list`](Self::list). Where objects may be read and not listed, as in many public buckets, the error says what to
     /// write instead.
     fn list_all(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
-        let (address, place, store, prefix) = self.store(folder)?;
+        let Located { store, number, address, key: prefix } = self.locate(folder)?;
         if address.is_web() {
             let shown = without_credentials(folder);
             return Err(Error::argument(
@@ -214,7 +221,7 @@ impl Remote {
                 _ => error,
             })
         })?;
-        let found = found.into_iter().map(|meta| describe(&address, place, meta));
+        let found = found.into_iter().map(|meta| describe(&address, number, meta));
         let mut found = found.collect::<Result<Vec<_>>>()?;
         found.sort_by(|a, b| a.address.cmp(&b.address));
         Ok(found)
@@ -225,10 +232,10 @@ impl Remote {
     /// # Errors
     /// An I/O error with the address; of the kind `NotFound` if there is no such object.
     pub(crate) fn head(&self, address: &str) -> Result<ObjectMeta> {
-        let (parsed, place, store, key) = self.store(address)?;
+        let Located { store, number, address: parsed, key } = self.locate(address)?;
         let (requests, web) = (self.0.requests.clone(), parsed.is_web());
         let meta = self.run(address, async move { requests.head(&store, &key, web).await })?;
-        describe(&parsed, place, meta)
+        describe(&parsed, number, meta)
     }
 
     /// Reads a whole object of at most `limit` bytes; `None` if there is none.
@@ -236,10 +243,10 @@ impl Remote {
     /// # Errors
     /// An I/O error with the address.
     pub(crate) fn get_small(&self, address: &str, limit: u64) -> Result<Option<(Vec<u8>, ObjectMeta)>> {
-        let (parsed, place, store, key) = self.store(address)?;
+        let Located { store, number, address: parsed, key } = self.locate(address)?;
         let requests = self.0.requests.clone();
         let answer = self.run(address, async move { requests.whole(&store, &key, limit).await })?;
-        answer.map(|(bytes, meta)| Ok((bytes, describe(&parsed, place, meta)?))).transpose()
+        answer.map(|(bytes, meta)| Ok((bytes, describe(&parsed, number, meta)?))).transpose()
     }
 
     /// Writes an object whole or not at all.
@@ -247,7 +254,7 @@ impl Remote {
     /// # Errors
     /// An I/O error with the address.
     pub(crate) fn put(&self, address: &str, bytes: Vec<u8>) -> Result<()> {
-        let (_, _, store, key) = self.store(address)?;
+        let Located { store, key, .. } = self.locate(address)?;
         let requests = self.0.requests.clone();
         self.run(address, async move { requests.put(&store, &key, bytes.into()).await })
     }

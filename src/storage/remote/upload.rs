@@ -5,7 +5,7 @@ use super::failure::RequestFailure;
 use super::request::{Requests, Retries};
 use super::service::COMPLETED;
 use super::store::Store;
-use super::{Address, Remote, RemoteOptions};
+use super::{Address, Located, Remote, RemoteOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::local::regular_file;
 use futures_util::{StreamExt, stream};
@@ -42,7 +42,7 @@ impl Remote {
             return Err(address.refused(reason));
         }
         let remote = Remote::new(options)?;
-        remote.store(address.with_credentials())?;
+        remote.locate(address.with_credentials())?;
         Ok(remote)
     }
 
@@ -77,7 +77,7 @@ impl Remote {
             file.read_to_end(&mut bytes).map_err(failed)?;
             return self.put(address, bytes);
         }
-        let (_, _, store, key) = self.store(address)?;
+        let Located { store, key, .. } = self.locate(address)?;
         let requests = self.0.requests.clone();
         let upload = self.run(address, async move {
             let id = requests.begin(&store, &key).await?;
@@ -140,8 +140,8 @@ impl Remote {
     /// An I/O error with the first address.
     pub(crate) fn remove(&self, addresses: &[String]) -> Result<()> {
         let Some(first) = addresses.first() else { return Ok(()) };
-        let (_, _, store, _) = self.store(first)?;
-        let keys = addresses.iter().map(|address| self.store(address).map(|(_, _, _, key)| key));
+        let store = self.locate(first)?.store;
+        let keys = addresses.iter().map(|address| self.locate(address).map(|located| located.key));
         let keys = keys.collect::<Result<Vec<_>>>()?;
         let requests = self.0.requests.clone();
         self.run(first, async move { requests.remove(&store, keys).await })
