@@ -1,7 +1,7 @@
 //! Removes the credentials from addresses of stores and web servers, so that nothing shows them.
 //!
-//! Errors need this, and so does `storage/location.rs`, which has the type of an address and makes errors itself. So these
-//! functions are on the ground floor, below both.
+//! Errors need this, and so does `storage/location.rs`, which has the type of an address and makes errors itself. So
+//! these functions are on the ground floor, below both.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

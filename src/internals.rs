@@ -18,7 +18,6 @@ pub use crate::loader::stats::measure::{recording, sections};
 pub use crate::plan::normalized_twice;
 pub use crate::plan::work::{TAP_OPERATIONS, Work, work};
 pub use crate::quote::{Shown, ShownLines};
-pub use crate::storage::is_network_failure;
 pub use crate::storage::local::atomic_file::{folder_of, replace};
 
 /// Length, time in seconds since 1970 and hash of the ETag of an object that is a file of a data set; `None` for files of

@@ -1,4 +1,4 @@
-"""Data from afar: addresses, reading ahead, the cache on disk; and Parquet files."""
+"""Remote data: addresses, reading ahead, the cache on disk; and Parquet files."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 use crate::storage::Remote;
 
-/// What a data set offers whose samples are worth announcing before they are read: those of a store or a web server, and
-/// those of which several cost less together. [`Dataset::access`](super::Dataset::access) returns it. Indices are those of
-/// the data set that returned it.
+/// What a data set offers whose samples are worth announcing before they are read: those of a store or a web server,
+/// and those of which several cost less together. [`Dataset::access`](super::Dataset::access) returns it. Indices are
+/// those of the data set that returned it.
 ///
 /// ```
 /// use gpufeed::dataset::Access;
@@ -25,9 +25,9 @@ use crate::storage::Remote;
 /// assert!(!Rows.is_remote());
 /// ```
 pub trait Access: Send + Sync {
-    /// Returns true if the samples are not on this machine and come in pieces that each cost time, as from an object store.
-    /// A loader that shuffles such data asks for an order ([`DataLoaderBuilder::order`]). True by default if there are
-    /// [`remotes`](Self::remotes).
+    /// Returns true if the samples are not on this machine and come in pieces that each cost time, as from an object
+    /// store. A loader that shuffles such data asks for an order ([`DataLoaderBuilder::order`]). True by default if
+    /// there are [`remotes`](Self::remotes).
     ///
     /// [`DataLoaderBuilder::order`]: crate::DataLoaderBuilder::order
     fn is_remote(&self) -> bool {
@@ -36,8 +36,8 @@ pub trait Access: Send + Sync {
 
     /// Returns the most samples that a worker of the CPU executor reads for one job; 1 by default.
     ///
-    /// More helps where several samples together cost less than one after the other, as behind a lock or a connection. A
-    /// job then has at least four samples, or the whole batch where that is smaller. A worker calls
+    /// More helps where several samples together cost less than one after the other, as behind a lock or a connection.
+    /// A job then has at least four samples, or the whole batch where that is smaller. A worker calls
     /// [`begin_job`](Self::begin_job) with the samples of its job, before it reads them one by one.
     fn job_samples(&self) -> usize {
         1
@@ -50,8 +50,8 @@ pub trait Access: Send + Sync {
         let _ = indices;
     }
 
-    /// Returns how many samples ahead of reading a loader announces by [`prefetch`](Self::prefetch); 0 by default, which
-    /// means none.
+    /// Returns how many samples ahead of reading a loader announces by [`prefetch`](Self::prefetch); 0 by default,
+    /// which means none.
     fn prefetch_samples(&self) -> usize {
         0
     }
@@ -63,8 +63,8 @@ pub trait Access: Send + Sync {
         let _ = indices;
     }
 
-    /// Returns the connections through which the data set reads from stores and web servers; none by default. Through them
-    /// a loader sets how much is read ahead, and reads the counters. A data set made of others returns theirs.
+    /// Returns the connections through which the data set reads from stores and web servers; none by default. Through
+    /// them a loader sets how much is read ahead, and reads the counters. A data set made of others returns theirs.
     fn remotes(&self) -> Vec<Remote> {
         Vec::new()
     }

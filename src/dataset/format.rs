@@ -22,8 +22,9 @@ use crate::storage::{Address, Location, Remote, RemoteOptions, check};
 /// | another folder with folders | [`Folder`](Self::Folder) |
 /// | another folder | [`Images`](Self::Images) |
 ///
-/// An address in a store or on a web server (feature `remote`) is [`Parquet`](Self::Parquet) if it ends in `.parquet`, or is
-/// a folder of a store with such objects and no `*.tar`; else it is [`Tar`](Self::Tar). No other format is read from a store.
+/// An address in a store or on a web server (feature `remote`) is [`Parquet`](Self::Parquet) if it ends in `.parquet`,
+/// or is a folder of a store with such objects and no `*.tar`; else it is [`Tar`](Self::Tar). No other format is read
+/// from a store.
 ///
 /// Folders whose names begin with a dot are ignored. Fashion-MNIST and KMNIST name their files as MNIST does. So
 /// classes of [`Idx`](Self::Idx) have names only if the folder is called `MNIST`, `FashionMNIST` or `KMNIST`, as

@@ -1,12 +1,12 @@
-//! Forwards the methods of a data set to another one: pointers to data sets are data sets, and adaptors have what the data
-//! sets have that they are made of.
+//! Forwards the methods of a data set to another one: pointers to data sets are data sets, and adaptors have what the
+//! data sets have that they are made of.
 
 use std::sync::Arc;
 
 use super::Dataset;
 
-/// Writes methods of [`Dataset`] that call those of another data set: `forward!(this => *this.data; of the set)` those that
-/// hold for all samples together, `forward!(this => **this; all)` every method.
+/// Writes methods of [`Dataset`] that call those of another data set: `forward!(this => *this.data; of the set)` those
+/// that hold for all samples together, `forward!(this => **this; all)` every method.
 macro_rules! forward {
     ($this:ident => $other:expr; of the set) => {
         fn channels(&self) -> u32 {

@@ -5,7 +5,8 @@ use crate::storage::{Remote, RemoteRun};
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// Fewest samples of one call of [`Access::prefetch`], but for the last: neighbours that are told together share a request.
+/// Fewest samples of one call of [`Access::prefetch`], but for the last: neighbours that are told together share a
+/// request.
 const TOLD_AT_ONCE: usize = 32;
 
 /// Tells a data set which samples come next. Many threads may call [`before`](Self::before): one of them tells, and none waits.

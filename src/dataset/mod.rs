@@ -167,12 +167,12 @@ pub trait Dataset: Send + Sync {
     /// file or archive, so it may hold control characters for a terminal; errors that name a sample escape these.
     fn name(&self, index: usize) -> String;
 
-    /// Returns the data set that this one wraps, if it has the same samples by the same indices; else `None`, as for a data
-    /// set that reads its samples itself.
+    /// Returns the data set that this one wraps, if it has the same samples by the same indices; else `None`, as for a
+    /// data set that reads its samples itself.
     ///
     /// What a wrapper does not say, the methods below ask of the data set inside it, so a wrapper needs `len`, `read`,
-    /// `name` and this one. There is no default, so that no wrapper loses [`access`](Self::access), weights or ids because
-    /// nobody thought of them.
+    /// `name` and this one. There is no default, so that no wrapper loses [`access`](Self::access), weights or ids
+    /// because nobody thought of them.
     ///
     /// ```
     /// use gpufeed::{Dataset, InMemory, Label, Result, Sample};
@@ -205,8 +205,8 @@ pub trait Dataset: Send + Sync {
     /// ```
     fn inner(&self) -> Option<&dyn Dataset>;
 
-    /// Returns the sample's stable identity, which keys its random numbers; by default that of [`inner`](Self::inner), else
-    /// the index.
+    /// Returns the sample's stable identity, which keys its random numbers; by default that of [`inner`](Self::inner),
+    /// else the index.
     ///
     /// Override it if samples may be added or removed and the others should keep their random numbers. Two samples that
     /// may come in one epoch must have different ids.
@@ -214,8 +214,8 @@ pub trait Dataset: Send + Sync {
         self.inner().map_or(index as u64, |inner| inner.id(index))
     }
 
-    /// Returns the channels of the batches made from this data set, 1 or 3; by default those of [`inner`](Self::inner), else
-    /// 3.
+    /// Returns the channels of the batches made from this data set, 1 or 3; by default those of [`inner`](Self::inner),
+    /// else 3.
     ///
     /// With 1, every sample is [`PixelFormat::R8`] or one-channel [`PixelFormat::F32`].
     fn channels(&self) -> u32 {

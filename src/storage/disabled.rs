@@ -27,7 +27,7 @@ fn refused<T>(address: &Address) -> Result<T> {
     Err(address.refused(REASON))
 }
 
-/// Returns true if a store or web server has failed; none is asked here.
+/// Returns true if an error is that of a store or a web server, which this build asks for nothing.
 pub fn is_network_failure(_: &Error) -> bool {
     false
 }
@@ -63,10 +63,6 @@ pub(crate) struct RemoteObject(Never);
 #[derive(Debug, Default)]
 pub(crate) struct ObjectScan;
 
-/// A folder of a store that is written to.
-#[derive(Clone, Debug)]
-pub(crate) struct StoreFolder(Never);
-
 /// Methods of a type that has no value, which nobody can call.
 macro_rules! never {
     ($(fn $name:ident(&self $(, $argument:ty)*) $(-> $result:ty)?;)*) => {
@@ -79,6 +75,10 @@ impl Remote {
         Err(Error::argument("address", REASON))
     }
 
+    pub(crate) fn to_write(address: &Address, _: &RemoteOptions) -> Result<Remote> {
+        refused(address)
+    }
+
     pub(crate) fn beside_address(_: &str, _: &str) -> Result<Option<String>> {
         Err(Error::argument("address", REASON))
     }
@@ -88,6 +88,9 @@ impl Remote {
         fn head(&self, &str) -> Result<ObjectMeta>;
         fn get_small(&self, &str, u64) -> Result<Option<(Vec<u8>, ObjectMeta)>>;
         fn put(&self, &str, Vec<u8>) -> Result<()>;
+        fn put_file(&self, &str, &Path) -> Result<()>;
+        fn remove(&self, &[String]) -> Result<()>;
+        fn list_names(&self, &str) -> Result<Vec<(String, u64)>>;
         fn beside(&self, &ObjectMeta, &str) -> Option<String>;
         fn object(&self, ObjectMeta) -> RemoteObject;
         fn stats(&self) -> RemoteStats;
@@ -118,22 +121,6 @@ impl ObjectScan {
     }
 }
 
-impl StoreFolder {
-    pub(crate) fn open(address: &Address, _: &RemoteOptions) -> Result<StoreFolder> {
-        refused(address)
-    }
-
-    never! {
-        fn within(&self, &str) -> StoreFolder;
-        fn shown(&self, &str) -> PathBuf;
-        fn list(&self) -> Result<Vec<(String, u64)>>;
-        fn read(&self, &str) -> Result<Option<Vec<u8>>>;
-        fn write(&self, &str, Vec<u8>) -> Result<()>;
-        fn upload(&self, &str, &Path) -> Result<()>;
-        fn remove(&self, &[&str]) -> Result<()>;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,7 +132,7 @@ mod tests {
             check(&address).unwrap_err(),
             Remote::new(&RemoteOptions::new()).unwrap_err(),
             Remote::beside_address("s3://bucket/a", "b").unwrap_err(),
-            StoreFolder::open(&address, &RemoteOptions::new()).unwrap_err(),
+            Remote::to_write(&address, &RemoteOptions::new()).unwrap_err(),
         ] {
             let error = error.to_string();
             assert!(error.contains("feature remote") && !error.contains("secret"), "{error}");

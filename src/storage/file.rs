@@ -43,13 +43,13 @@ impl UnopenedFile {
         }
     }
 
-    /// Returns what tells the file from others: its path, or the address, with its credentials where it was given with
-    /// them. Nothing may show it.
-    pub(crate) fn identity(&self) -> &Path {
+    /// Returns the address, with its credentials where it was given with them, so nothing may show it. `None` for a
+    /// file of this machine.
+    pub(crate) fn address(&self) -> Option<&str> {
         match self {
-            UnopenedFile::Path(path) => path,
-            UnopenedFile::Address(_, address) => Path::new(address.with_credentials()),
-            UnopenedFile::Listed(_, meta) => Path::new(&meta.address),
+            UnopenedFile::Path(_) => None,
+            UnopenedFile::Address(_, address) => Some(address.with_credentials()),
+            UnopenedFile::Listed(_, meta) => Some(&meta.address),
         }
     }
 
@@ -112,7 +112,8 @@ impl DataFile {
         DataFile { name: Path::new(object.name()).into(), state: State::Object(object) }
     }
 
-    /// Returns an object for a scan, which reads small parts of it from front to back; `None` for a file of this machine.
+    /// Returns an object for a scan, which reads small parts of it from front to back; `None` for a file of this
+    /// machine.
     pub(crate) fn for_a_scan(&self) -> Option<DataFile> {
         match &self.state {
             State::Object(object) => {

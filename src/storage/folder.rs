@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::backend::StoreFolder;
 use super::local::regular_file;
-use super::{Location, RemoteOptions};
+use super::{Address, Location, Remote, RemoteOptions};
 use crate::error::{Error, Result};
 
 /// A folder that is written to, on this machine or in a store. A file has a temporary name on this machine until it is
@@ -42,11 +41,36 @@ pub struct Folder {
 #[derive(Clone)]
 enum At {
     Local(PathBuf),
-    Store {
-        folder: StoreFolder,
-        /// The folder of this machine that has the files until they are uploaded.
-        scratch: PathBuf,
-    },
+    Store(StoreFolder),
+}
+
+/// A folder of a store: the objects whose keys begin with the folder's key and a slash.
+#[derive(Clone)]
+struct StoreFolder {
+    remote: Remote,
+    address: Address,
+    /// The folder of this machine that has the files until they are uploaded.
+    scratch: PathBuf,
+}
+
+/// The most bytes of an object that is read as a whole: the plan of a pack lists every sample.
+const LARGEST: u64 = 4 << 30;
+
+impl StoreFolder {
+    /// Returns the address of an object, with its credentials.
+    fn at(&self, name: &str) -> String {
+        self.address.join(name).with_credentials().to_owned()
+    }
+
+    /// Lists the objects of the folder and of folders in it.
+    fn list(&self) -> Result<Vec<(String, u64)>> {
+        self.remote.list_names(&self.at(""))
+    }
+
+    /// Returns the bytes of the objects, but for those of folders in the folder.
+    fn lengths(&self) -> Result<HashMap<String, u64>> {
+        Ok(self.list()?.into_iter().filter(|(name, _)| !name.contains('/')).collect())
+    }
 }
 
 /// The files of a [`Folder`] and their lengths: those of a store as they were listed, those of this machine as they are
@@ -78,28 +102,31 @@ impl Contents {
 impl Folder {
     /// Takes a folder of this machine or of a store, which need not exist. Nothing is sent to the store yet.
     ///
-    /// Files on their way to a store are in a folder of their own below `scratch`, or below the system's folder of temporary
-    /// files. It is named by the address, so that a program that is started again finds what a killed one has left.
+    /// Files on their way to a store are in a folder of their own below `scratch`, or below the system's folder of
+    /// temporary files. It is named by the address, so that a program that is started again finds what a killed one has
+    /// left.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an address that cannot be written to: that of a web server,
-    /// of an unknown scheme, or any in a build without the feature `remote`.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an address that cannot be written to: that of a web
+    /// server, of an unknown scheme, or any in a build without the feature `remote`.
     pub fn open(location: &Location, scratch: Option<&Path>) -> Result<Folder> {
         let at = match location {
             Location::Path(path) => At::Local(path.clone()),
             Location::Address(address) => {
-                let folder = StoreFolder::open(address, &RemoteOptions::new())?;
-                let hash = xxh3_64(folder.shown("").as_os_str().as_encoded_bytes());
+                let remote = Remote::to_write(address, &RemoteOptions::new())?;
+                let address = address.join("");
+                let hash = xxh3_64(address.to_string().as_bytes());
                 let scratch = scratch.map_or_else(std::env::temp_dir, Path::to_owned);
-                At::Store { folder, scratch: scratch.join(format!("gpufeed-pack-{hash:016x}")) }
+                let scratch = scratch.join(format!("gpufeed-pack-{hash:016x}"));
+                At::Store(StoreFolder { remote, address, scratch })
             }
         };
         Ok(Folder { at, writer: None })
     }
 
-    /// Returns the folder with temporary names of this process's own. Two machines may be given the same work; where a file
-    /// system has no locks, neither sees the other, and both write the same bytes.
+    /// Returns the folder with temporary names of this process's own. Two machines may be given the same work; where a
+    /// file system has no locks, neither sees the other, and both write the same bytes.
     #[must_use]
     pub fn shared(&self) -> Folder {
         // Process ids are equal on machines that run one container each.
@@ -112,13 +139,13 @@ impl Folder {
     pub fn within(&self, name: &str) -> Folder {
         let at = match &self.at {
             At::Local(folder) => At::Local(folder.join(name)),
-            At::Store { folder, scratch } => At::Store { folder: folder.within(name), scratch: scratch.clone() },
+            At::Store(folder) => At::Store(StoreFolder { address: folder.address.join(name), ..folder.clone() }),
         };
         Folder { at, writer: self.writer.clone() }
     }
 
-    /// Makes the folder, or that of the files on their way, unless it is there, and lists a store, to see whether it can be
-    /// reached.
+    /// Makes the folder, or that of the files on their way, unless it is there, and lists a store, to see whether it
+    /// can be reached.
     ///
     /// # Errors
     ///
@@ -131,7 +158,7 @@ impl Folder {
 
     /// Returns true if the folder is in a store.
     pub fn is_in_store(&self) -> bool {
-        matches!(self.at, At::Store { .. })
+        matches!(self.at, At::Store(_))
     }
 
     /// Returns the path of a file, or its address without credentials; of the folder itself for the name "".
@@ -140,7 +167,7 @@ impl Folder {
             // Joined with nothing, a path gets a slash.
             At::Local(folder) if name.is_empty() => folder.clone(),
             At::Local(folder) => folder.join(name),
-            At::Store { folder, .. } => folder.shown(name),
+            At::Store(folder) => folder.address.join(name).to_string().into(),
         }
     }
 
@@ -148,7 +175,7 @@ impl Folder {
     pub fn local(&self) -> &Path {
         match &self.at {
             At::Local(folder) => folder,
-            At::Store { scratch, .. } => scratch,
+            At::Store(folder) => &folder.scratch,
         }
     }
 
@@ -161,8 +188,8 @@ impl Folder {
         part_of(&path)
     }
 
-    /// Gives a whole file, which is on the disk at [`temporary`](Self::temporary), its name. A store gets it uploaded, and
-    /// the temporary file is removed.
+    /// Gives a whole file, which is on the disk at [`temporary`](Self::temporary), its name. A store gets it uploaded,
+    /// and the temporary file is removed.
     ///
     /// # Errors
     ///
@@ -170,8 +197,8 @@ impl Folder {
     pub fn finish(&self, temporary: &Path, name: &str) -> Result<()> {
         match &self.at {
             At::Local(_) => fs::rename(temporary, self.path(name)).map_err(|source| self.failed(name, source)),
-            At::Store { folder, .. } => {
-                folder.upload(name, temporary)?;
+            At::Store(folder) => {
+                folder.remote.put_file(&folder.at(name), temporary)?;
                 fs::remove_file(temporary).map_err(|source| Error::io(temporary, source))
             }
         }
@@ -183,8 +210,8 @@ impl Folder {
     ///
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the path or the address.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<()> {
-        if let At::Store { folder, .. } = &self.at {
-            return folder.write(name, content.to_vec());
+        if let At::Store(folder) = &self.at {
+            return folder.remote.put(&folder.at(name), content.to_vec());
         }
         let part = self.temporary(name);
         let write = || {
@@ -207,7 +234,7 @@ impl Folder {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 read => read.map(Some).map_err(|source| self.failed(name, source)),
             },
-            At::Store { folder, .. } => folder.read(name),
+            At::Store(folder) => Ok(folder.remote.get_small(&folder.at(name), LARGEST)?.map(|(bytes, _)| bytes)),
         }
     }
 
@@ -221,7 +248,7 @@ impl Folder {
             At::Local(_) => {
                 unless_missing(fs::remove_file(self.path(name))).map_err(|source| self.failed(name, source))
             }
-            At::Store { folder, .. } => folder.remove(&[name]),
+            At::Store(folder) => folder.remote.remove(&[folder.at(name)]),
         }
     }
 
@@ -233,9 +260,9 @@ impl Folder {
     pub fn remove_all(&self) -> Result<()> {
         match &self.at {
             At::Local(folder) => unless_missing(fs::remove_dir_all(folder)).map_err(|source| self.failed("", source)),
-            At::Store { folder, .. } => {
+            At::Store(folder) => {
                 let found = folder.list()?;
-                folder.remove(&found.iter().map(|(name, _)| &**name).collect::<Vec<_>>())
+                folder.remote.remove(&found.iter().map(|(name, _)| folder.at(name)).collect::<Vec<_>>())
             }
         }
     }
@@ -263,7 +290,7 @@ impl Folder {
     pub fn names(&self) -> Result<Vec<String>> {
         let mut names = match &self.at {
             At::Local(folder) => names_in(folder)?,
-            At::Store { folder, .. } => lengths(folder)?.into_keys().collect(),
+            At::Store(folder) => folder.lengths()?.into_keys().collect(),
         };
         names.sort_unstable();
         Ok(names)
@@ -277,7 +304,7 @@ impl Folder {
     pub fn contents(&self) -> Result<Contents> {
         Ok(Contents(match &self.at {
             At::Local(folder) => Listing::Local(folder.clone()),
-            At::Store { folder, .. } => Listing::Objects(lengths(folder)?),
+            At::Store(folder) => Listing::Objects(folder.lengths()?),
         }))
     }
 
@@ -313,11 +340,6 @@ impl fmt::Debug for Folder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Folder").field(&self.path("")).finish()
     }
-}
-
-/// Returns the bytes of a store's files, but for those of folders in the folder.
-fn lengths(folder: &StoreFolder) -> Result<HashMap<String, u64>> {
-    Ok(folder.list()?.into_iter().filter(|(name, _)| !name.contains('/')).collect())
 }
 
 fn names_in(folder: &Path) -> Result<Vec<String>> {

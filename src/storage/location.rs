@@ -44,8 +44,9 @@ impl Location {
     }
 }
 
-impl From<&Path> for Location {
-    fn from(path: &Path) -> Self {
+impl<P: AsRef<Path> + ?Sized> From<&P> for Location {
+    fn from(path: &P) -> Self {
+        let path = path.as_ref();
         match path.to_str() {
             Some(text) if is_address(text) => Location::Address(Address(text.to_owned())),
             _ => Location::Path(path.to_owned()),
@@ -53,21 +54,9 @@ impl From<&Path> for Location {
     }
 }
 
-impl From<&PathBuf> for Location {
-    fn from(path: &PathBuf) -> Self {
-        Location::from(&**path)
-    }
-}
-
 impl From<PathBuf> for Location {
     fn from(path: PathBuf) -> Self {
-        Location::from(&*path)
-    }
-}
-
-impl From<&str> for Location {
-    fn from(text: &str) -> Self {
-        Location::from(Path::new(text))
+        Location::from(&path)
     }
 }
 
@@ -106,6 +95,12 @@ impl Address {
     /// The whole text, for requests alone: nothing may show it.
     pub(crate) fn with_credentials(&self) -> &str {
         &self.0
+    }
+
+    /// Returns the address of a file in the folder at this address; of the folder itself for the name "".
+    pub(super) fn join(&self, name: &str) -> Address {
+        let folder = self.0.trim_end_matches('/');
+        Address(if name.is_empty() { folder.to_owned() } else { format!("{folder}/{name}") })
     }
 
     /// Refuses an address whose scheme nobody reads.

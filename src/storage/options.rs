@@ -5,9 +5,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How data sets are read from object stores and web servers: time limits, a least rate, retries, how many requests run at
-/// once, certificates, and the stores' own settings. A build without the feature `remote` has the type, and refuses every
-/// address.
+/// How data sets are read from object stores and web servers: time limits, a least rate, retries, how many requests run
+/// at once, certificates, and the stores' own settings. A build without the feature `remote` has the type, and refuses
+/// every address.
 ///
 /// The stores' settings come from the environment, under the names that their own tools have: `AWS_ACCESS_KEY_ID`,
 /// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP`,
@@ -80,18 +80,19 @@ impl RemoteOptions {
         self
     }
 
-    /// Sets the least rate of an answer, in bytes a second, averaged over 30 seconds: a server that sends a byte now and
-    /// then would else be read for ever. A request whose answer is slower is made again twice, from the byte that is
-    /// missing; then reading ends with an error. 0 takes any rate. The variable `GPUFEED_REMOTE_MIN_RATE`, else 1024 by
-    /// default.
+    /// Sets the least rate of an answer, in bytes a second, averaged over 30 seconds: a server that sends a byte now
+    /// and then would else be read for ever. A request whose answer is slower is made again twice, from the byte that
+    /// is missing; then reading ends with an error. 0 takes any rate. The variable `GPUFEED_REMOTE_MIN_RATE`, else 1024
+    /// by default.
     pub fn min_rate(mut self, bytes_per_second: u64) -> Self {
         self.min_rate = Some(bytes_per_second);
         self
     }
 
-    /// Sets how many requests for the blocks of samples that come next run at once, 1 to 256. A request takes up to four
-    /// blocks of 8 MiB. More requests hide more latency: 8 read a GB a second where each waits 50 ms for its first byte. A
-    /// block that a worker waits for is requested besides. The variable `GPUFEED_REMOTE_REQUESTS`, else 8 by default.
+    /// Sets how many requests for the blocks of samples that come next run at once, 1 to 256. A request takes up to
+    /// four blocks of 8 MiB. More requests hide more latency: 8 read a GB a second where each waits 50 ms for its first
+    /// byte. A block that a worker waits for is requested besides. The variable `GPUFEED_REMOTE_REQUESTS`, else 8 by
+    /// default.
     ///
     /// Another number is an [`ErrorKind::Argument`](crate::ErrorKind::Argument) when a data set is opened.
     pub fn requests(mut self, requests: u32) -> Self {
@@ -108,8 +109,9 @@ impl RemoteOptions {
 
     /// Keeps what is fetched in a folder on this machine, up to so many bytes, so that a later epoch or run fetches
     /// nothing of it; off by default. Processes that name the same folder share it, and each block is fetched by one of
-    /// them. Least recently used objects make room. [`DataLoaderBuilder::remote_cache`](crate::DataLoaderBuilder::remote_cache)
-    /// does the same for a data set that is open already.
+    /// them. Least recently used objects make room.
+    /// [`DataLoaderBuilder::remote_cache`](crate::DataLoaderBuilder::remote_cache) does the same for a data set that is
+    /// open already.
     pub fn cache(mut self, folder: impl Into<PathBuf>, bytes: u64) -> Self {
         self.cache = Some((folder.into(), bytes));
         self

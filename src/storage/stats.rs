@@ -21,12 +21,13 @@ pub struct RemoteStats {
     pub bytes: u64,
     /// Requests that were made again, because the one before failed or was cut.
     pub retries: u64,
-    /// Blocks of 8 MiB that came into memory, from servers or, where another process fetched them, from the cache on disk.
+    /// Blocks of 8 MiB that came into memory, from servers or, where another process fetched them, from the cache on
+    /// disk.
     pub blocks: u64,
     /// Reads from the cache on disk: of a sample's part of a block, as a rule.
     pub cache_hits: u64,
-    /// Blocks that left memory before all samples expected of them were read, so that they are fetched again: `read_ahead`
-    /// is smaller than what the order of samples needs.
+    /// Blocks that left memory before all samples expected of them were read, so that they are fetched again:
+    /// `read_ahead` is smaller than what the order of samples needs.
     pub evicted_unread: u64,
     /// Time that workers waited for bytes, summed over them.
     pub waited: Duration,

@@ -1,5 +1,5 @@
-//! `gpufeed index`: builds the seek indexes of a data set before its first epoch, or puts the indexes of its samples beside
-//! the objects of a set in a store.
+//! `gpufeed index`: builds the seek indexes of a data set before its first epoch, or puts the indexes of its samples
+//! beside the objects of a set in a store.
 
 use crate::part::{AskedPart, MOST_PARTS, PartNumber};
 use crate::{DONE, FINDINGS, Outcome, dataset, error_text, to_stdout, units};

@@ -1,8 +1,8 @@
 //! Data sets made of other data sets: subsets, concatenations, weights, repetitions.
 //!
 //! They change no sample, and forward everything else; those that give samples other numbers translate these for
-//! [`Access`](super::Access), too. Two samples of an epoch must not share random numbers, so a sample that comes again has
-//! another id (`ids.rs`).
+//! [`Access`](super::Access), too. Two samples of an epoch must not share random numbers, so a sample that comes again
+//! has another id (`ids.rs`).
 
 mod concat;
 mod ids;
@@ -11,8 +11,8 @@ mod split;
 mod subset;
 mod weights;
 
-/// Implements [`Access`](super::Access) for an adaptor of one data set, whose method `inner_index` translates its indices to
-/// those of the data set. Only called where that data set has an access.
+/// Implements [`Access`](super::Access) for an adaptor of one data set, whose method `inner_index` translates its
+/// indices to those of the data set. Only called where that data set has an access.
 macro_rules! translated_access {
     ($adaptor:ident) => {
         impl<D: Dataset> $crate::dataset::Access for $adaptor<D> {

@@ -6,7 +6,7 @@ use super::binding::Binding;
 use super::index::IndexBytes;
 use crate::dataset::class_names;
 use crate::error::{Error, Result};
-use crate::storage::{Address, Remote, RemoteObject};
+use crate::storage::{Remote, RemoteObject};
 
 /// Largest index that is fetched: that of 20 million samples, and no more than the object has bytes and these besides.
 const LARGEST: u64 = 1 << 30;
@@ -68,9 +68,9 @@ impl<'a> Beside<'a> {
 }
 
 /// Reads the class names in a `classes.txt` or `classes.json` beside an object; none if there is neither.
-pub(super) fn class_names(remote: &Remote, object: &Address) -> Result<Vec<String>> {
+pub(super) fn class_names(remote: &Remote, object: &str) -> Result<Vec<String>> {
     for name in class_names::FILES {
-        let Some(address) = Remote::beside_address(object.with_credentials(), name)? else { break };
+        let Some(address) = Remote::beside_address(object, name)? else { break };
         let found = match remote.get_small(&address, LARGEST_NAMES) {
             Err(error) if is_forbidden(&error) => None,
             found => found?,

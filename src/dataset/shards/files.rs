@@ -76,19 +76,19 @@ impl Files {
         self.0.first()?.remote()
     }
 
-    /// Returns the address of the first file, with its credentials, if the files are in stores.
-    pub(super) fn first_address(&self) -> Option<(&Remote, Address)> {
-        match self.0.first()? {
-            UnopenedFile::Path(_) => None,
-            UnopenedFile::Address(remote, address) => Some((remote, address.clone())),
-            UnopenedFile::Listed(remote, meta) => Some((remote, Address::new(&meta.address))),
-        }
+    /// Returns the connection and the address of the first file, with its credentials, if the files are in stores.
+    pub(super) fn first_address(&self) -> Option<(&Remote, &str)> {
+        let first = self.0.first()?;
+        Some((first.remote()?, first.address()?))
     }
 
     /// Returns the name of a file that is listed twice.
     pub(super) fn twice(&self) -> Option<String> {
-        let mut known = HashSet::new();
-        let twice = self.0.iter().position(|file| !known.insert(file.identity()));
+        let (mut paths, mut addresses) = (HashSet::new(), HashSet::new());
+        let twice = self.0.iter().position(|file| match file.address() {
+            Some(address) => !addresses.insert(address),
+            None => !paths.insert(file.name()),
+        });
         twice.and_then(|number| self.name(number))
     }
 
@@ -109,7 +109,7 @@ impl Files {
 pub fn addresses_of(address: &Address, ending: &str) -> Result<Vec<String>> {
     check(address)?;
     let found = objects(&Remote::new(&RemoteOptions::new())?, address, ending)?;
-    Ok(found.iter().map(|file| file.identity().to_string_lossy().into_owned()).collect())
+    Ok(found.iter().filter_map(UnopenedFile::address).map(str::to_owned).collect())
 }
 
 /// Returns the objects that an address names.

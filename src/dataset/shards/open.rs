@@ -193,7 +193,7 @@ impl<F: ShardFormat> Shards<F> {
     /// Reads the class names in a `classes.txt` or `classes.json` beside the first file; none if there is neither.
     pub(in crate::dataset) fn class_names_beside(&self) -> Result<Vec<String>> {
         if let Some((remote, first)) = self.listed.first_address() {
-            return super::beside::class_names(remote, &first);
+            return super::beside::class_names(remote, first);
         }
         self.folder().map_or(Ok(Vec::new()), |folder| class_names::beside(&folder))
     }

@@ -7,8 +7,8 @@ use crate::loader::settings::ShardChoice;
 use crate::sampler::{LastBatch, Order, Sampler};
 
 impl DataLoaderBuilder {
-    /// Gives each epoch its own random order; off by default. Data that are [remote](crate::dataset::Access::is_remote) need an
-    /// [`order`](Self::order) beside it.
+    /// Gives each epoch its own random order; off by default. Data that are [remote](crate::dataset::Access::is_remote)
+    /// need an [`order`](Self::order) beside it.
     pub fn shuffle(mut self, shuffle: bool) -> Self {
         self.settings.shuffle = shuffle;
         self

@@ -9,8 +9,8 @@ pub(crate) const PREFIX: &str = ".gpufeed-";
 pub(crate) const SUFFIX: &str = ".part";
 
 /// Writes a temporary file next to `path`, then renames it to `path`. Readers see the old file or the new one, and a
-/// killed process leaves no file that looks whole. The new file has the permissions of an existing one, but nobody except its
-/// owner may write to it.
+/// killed process leaves no file that looks whole. The new file has the permissions of an existing one, but nobody
+/// except its owner may write to it.
 ///
 /// # Errors
 /// The system's error, for example for a folder that cannot be written to or a full disk, or the error of `write`. The
@@ -50,8 +50,8 @@ fn of_owner(file: &fs::Metadata) -> fs::Permissions {
     permissions
 }
 
-/// Takes the right to write a file from everybody but the owner, if somebody else has it. An older version may have made
-/// the file; that of another user stays as it is.
+/// Takes the right to write a file from everybody but the owner, if somebody else has it. An older version may have
+/// made the file; that of another user stays as it is.
 pub(crate) fn take_from_others(file: &File) {
     if let Ok(metadata) = file.metadata()
         && of_owner(&metadata) != metadata.permissions()

@@ -86,8 +86,8 @@ impl ObjectAddress {
         }
     }
 
-    /// Returns the address of another object in the object's folder, with its credentials; `None` where the address has a
-    /// signature, which is valid for one object alone.
+    /// Returns the address of another object in the object's folder, with its credentials; `None` where the address has
+    /// a signature, which is valid for one object alone.
     pub(super) fn beside(&self, name: &str) -> Option<String> {
         let key = match self.key.rsplit_once('/') {
             Some((folder, _)) => format!("{folder}/{name}"),

@@ -127,7 +127,8 @@ impl BlockTable {
         }
     }
 
-    /// Announces a read of each of these blocks that the table does not have: neither in memory, under way nor expected.
+    /// Announces a read of each of these blocks that the table does not have: neither in memory, under way nor
+    /// expected.
     pub(super) fn expect_missing(&mut self, source: &Arc<OpenedObject>, blocks: Range<u64>) {
         for block in blocks {
             if !self.entries.contains_key(&BlockKey { object: source.number, block }) {
@@ -218,8 +219,8 @@ impl BlockTable {
         self.is_queued(key) && (self.is_expected(key) || self.waiting.contains_key(&key))
     }
 
-    /// Makes a request for `key`, which has room, and for those of its neighbours that are wanted and have room. An urgent
-    /// block is the first of its request, so that it comes first.
+    /// Makes a request for `key`, which has room, and for those of its neighbours that are wanted and have room. An
+    /// urgent block is the first of its request, so that it comes first.
     fn begin(&mut self, key: BlockKey, urgent: bool) -> Request {
         self.start(key);
         let (mut first, mut end) = (key.block, key.block + 1);
@@ -304,8 +305,8 @@ impl BlockTable {
         self.entries.get(&key).map_or(0, |entry| entry.bytes(key))
     }
 
-    /// Lets blocks leave until `key` fits too. Returns `false` if it still does not fit. For an urgent block, blocks leave
-    /// whose reads are still to come, too: first the one that is read last.
+    /// Lets blocks leave until `key` fits too. Returns `false` if it still does not fit. For an urgent block, blocks
+    /// leave whose reads are still to come, too: first the one that is read last.
     fn make_room(&mut self, key: BlockKey, urgent: bool) -> bool {
         let bytes = self.bytes(key);
         while self.held + bytes > self.budget {

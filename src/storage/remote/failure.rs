@@ -64,8 +64,8 @@ impl RequestFailure {
         RequestFailure::new(io::ErrorKind::TimedOut, Retry::Yes, reason.advise(advice))
     }
 
-    /// Says why a request failed, by the types of its error and by what the service has seen of the answer. The texts of
-    /// an error name the address of the request, so only the innermost one is shown.
+    /// Says why a request failed, by the types of its error and by what the service has seen of the answer. The texts
+    /// of an error name the address of the request, so only the innermost one is shown.
     pub(super) fn of(error: &StoreError, seen: Seen, provider: Provider, secrets: &[String]) -> Self {
         if let Some(failure) = sources(error).find_map(|error| error.downcast_ref::<RequestFailure>()) {
             if failure.kind == io::ErrorKind::TimedOut && seen.asks_for_credentials {
@@ -190,50 +190,47 @@ impl RequestFailure {
         RequestFailure::new(io::ErrorKind::InvalidInput, Retry::Never, reason)
     }
 
-    /// The failure of a request without an answer, or with one that the stores' library cannot use. `words` are those of
-    /// the innermost error.
+    /// The failure of a request without an answer, or with one that the stores' library cannot use. `words` are those
+    /// of the innermost error.
     fn of_cause(cause: Cause, words: String, provider: Provider) -> Self {
         use io::ErrorKind as Kind;
-        match cause {
-            Cause::Untrusted => {
-                let reason = format!(
+        let server = provider.server();
+        let (kind, again, reason) = match cause {
+            Cause::Untrusted => (
+                Kind::PermissionDenied,
+                Retry::Never,
+                format!(
                     "the server's certificate is not trusted ({words}); SSL_CERT_FILE names a file of certificates that are"
-                );
-                let reason = Reason::new(reason).advise(advice::REMOTE_CERTIFICATES);
-                RequestFailure::new(Kind::PermissionDenied, Retry::Never, reason)
-            }
-            Cause::Key => {
-                let reason = format!(
+                ),
+            ),
+            Cause::Key => (
+                Kind::InvalidInput,
+                Retry::Never,
+                format!(
                     "a key has a part that is empty, or is . or .., which is not read ({words}); name the files as a brace list, as in part-{{000..041}}.tar"
-                );
-                RequestFailure::new(Kind::InvalidInput, Retry::Never, reason)
-            }
-            Cause::Unresolved => {
-                let reason = format!(
-                    "the name of the server does not resolve ({words}); check the network, and correct {}",
-                    provider.server()
-                );
-                RequestFailure::new(Kind::HostUnreachable, Retry::Few, reason)
-            }
-            Cause::NotEncrypted => {
-                let reason = format!(
-                    "the server's answer is not encrypted; where it has no TLS, its address begins with http:// (correct {})",
-                    provider.server()
-                );
-                RequestFailure::new(Kind::InvalidInput, Retry::Never, reason)
-            }
-            Cause::Timeout => {
-                RequestFailure::new(Kind::TimedOut, Retry::Yes, format!("no connection in time ({words})"))
-            }
-            Cause::Connect => {
-                RequestFailure::new(Kind::ConnectionRefused, Retry::Yes, format!("no connection ({words})"))
-            }
-            Cause::Ended => {
-                RequestFailure::new(Kind::ConnectionReset, Retry::Yes, format!("the connection ended ({words})"))
-            }
+                ),
+            ),
+            Cause::Unresolved => (
+                Kind::HostUnreachable,
+                Retry::Few,
+                format!("the name of the server does not resolve ({words}); check the network, and correct {server}"),
+            ),
+            Cause::NotEncrypted => (
+                Kind::InvalidInput,
+                Retry::Never,
+                format!(
+                    "the server's answer is not encrypted; where it has no TLS, its address begins with http:// (correct {server})"
+                ),
+            ),
+            Cause::Timeout => (Kind::TimedOut, Retry::Yes, format!("no connection in time ({words})")),
+            Cause::Connect => (Kind::ConnectionRefused, Retry::Yes, format!("no connection ({words})")),
+            Cause::Ended => (Kind::ConnectionReset, Retry::Yes, format!("the connection ended ({words})")),
             // For example XML that is cut: another answer may be whole.
-            Cause::Unusable => RequestFailure::new(Kind::Other, Retry::Yes, words),
-        }
+            Cause::Unusable => (Kind::Other, Retry::Yes, words),
+        };
+        let reason = Reason::new(reason);
+        let reason = if cause == Cause::Untrusted { reason.advise(advice::REMOTE_CERTIFICATES) } else { reason };
+        RequestFailure::new(kind, again, reason)
     }
 
     /// Makes the error of a read of these bytes, whose request was made again `retries` times.

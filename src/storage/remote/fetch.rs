@@ -36,8 +36,8 @@ struct Shared {
 }
 
 impl Shared {
-    /// Returns the object's blocks in the cache on disk. `None` without a cache, for an object that is too large, and for one
-    /// without ETag and time, whose next version would be taken for this one.
+    /// Returns the object's blocks in the cache on disk. `None` without a cache, for an object that is too large, and
+    /// for one without ETag and time, whose next version would be taken for this one.
     fn cached<'a>(&self, source: &'a OpenedObject) -> Option<&'a CachedObject> {
         let cache = self.cache.get()?;
         if source.etag.is_none() && source.modified.is_none() {
@@ -78,8 +78,8 @@ impl Fetcher {
         self.0.cache.get_or_init(open);
     }
 
-    /// Announces one read of each of these blocks; [`start`](Self::start) starts requests for them. Blocks that the cache on
-    /// disk has are not announced: they are read there.
+    /// Announces one read of each of these blocks; [`start`](Self::start) starts requests for them. Blocks that the
+    /// cache on disk has are not announced: they are read there.
     pub(super) fn expect(&self, source: &Arc<OpenedObject>, blocks: Range<u64>) {
         match self.0.cached(source) {
             None => self.0.blocks.lock().expect(source, blocks),
@@ -114,7 +114,8 @@ impl Fetcher {
         Ok(())
     }
 
-    /// Reads from the cache on disk, unless the block is in memory or on its way there. Returns true if the cache had it.
+    /// Reads from the cache on disk, unless the block is in memory or on its way there. Returns true if the cache had
+    /// it.
     fn read_from_disk(&self, source: &Arc<OpenedObject>, block: u64, begin: usize, buffer: &mut [u8]) -> bool {
         let Some(cached) = self.0.cached(source) else { return false };
         let key = BlockKey { object: source.number, block };
@@ -129,7 +130,8 @@ impl Fetcher {
         found
     }
 
-    /// Announces those of these blocks that are neither in memory, on their way there nor on the disk, and starts requests.
+    /// Announces those of these blocks that are neither in memory, on their way there nor on the disk, and starts
+    /// requests.
     pub(super) fn expect_missing(&self, source: &Arc<OpenedObject>, blocks: Range<u64>) {
         let cached = self.0.cached(source);
         for block in blocks.filter(|block| !cached.is_some_and(|cached| cached.has(*block))) {
@@ -184,7 +186,8 @@ impl Fetcher {
     }
 }
 
-/// A request that was started. If this is dropped before the request ends, workers that wait for its blocks get an error.
+/// A request that was started. If this is dropped before the request ends, workers that wait for its blocks get an
+/// error.
 struct UnderWay {
     fetcher: Fetcher,
     source: Arc<OpenedObject>,
@@ -194,8 +197,8 @@ struct UnderWay {
     ended: bool,
 }
 
-/// Neighbouring blocks that are fetched together: for each the claim by which the cache on disk gets it, or `None`. They end
-/// before the block that is looked up next.
+/// Neighbouring blocks that are fetched together: for each the claim by which the cache on disk gets it, or `None`.
+/// They end before the block that is looked up next.
 type Neighbours = Vec<Option<Claim>>;
 
 impl UnderWay {

@@ -1,9 +1,9 @@
-//! Listings, page by page, with bounds: a server may send the same page again and again, pages without end, or keys of any
-//! length.
+//! Listings, page by page, with bounds: a server may send the same page again and again, pages without end, or keys of
+//! any length.
 
 use super::address::LONGEST_KEY;
 use super::failure::{RequestFailure, Retry};
-use super::request::{Requests, Retries};
+use super::request::Requests;
 use super::store::Store;
 use crate::quote::Shown;
 use object_store::ObjectMeta as Meta;
@@ -92,14 +92,11 @@ impl Requests {
         prefix: Option<&str>,
         token: Option<String>,
     ) -> io::Result<PaginatedListResult> {
-        let mut retries = Retries::new(self);
-        loop {
+        let page = || {
             let options = PaginatedListOptions { page_token: token.clone(), ..PaginatedListOptions::default() };
-            match store.ask(pages.list_paginated(prefix, options)).await {
-                Ok(page) => return Ok(page),
-                Err(failure) => retries.again(failure, None).await?,
-            }
-        }
+            store.ask(pages.list_paginated(prefix, options))
+        };
+        self.until_it_succeeds(page).await
     }
 }
 

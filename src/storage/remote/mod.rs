@@ -11,7 +11,7 @@
 //! | `request.rs`, `list.rs`, `failure.rs` | requests, made again until they succeed or cannot, and why they could not |
 //! | `object.rs`, `scan.rs` | an object: its description by the store, reading it at any offset, and from front to back |
 //! | `blocks.rs`, `fetch.rs` | which blocks are in memory, are fetched next, or leave; how workers wait for them |
-//! | `upload.rs`, `store_folder.rs` | files become objects, in parts; a folder of a store that is written to |
+//! | `upload.rs` | objects are written, large files in parts, and removed |
 //! | `runtime.rs` | the thread on which all asynchronous code runs |
 
 mod address;
@@ -38,7 +38,6 @@ mod settings;
 #[cfg(test)]
 mod shared_cache_tests;
 mod store;
-mod store_folder;
 #[cfg(test)]
 mod tests;
 mod upload;
@@ -67,7 +66,6 @@ pub use network_error::is_network_failure;
 use object::describe;
 pub(crate) use object::{ObjectMeta, RemoteObject};
 pub(crate) use scan::ObjectScan;
-pub(crate) use store_folder::StoreFolder;
 
 /// Refuses an address that nobody reads.
 ///
@@ -112,8 +110,17 @@ struct Connection {
     runtime: Runtime,
 }
 
-/// The name of the object that marks a folder in which `gpufeed pack` has not finished. `dataset::UNFINISHED` is the name of
-/// the file that does so on a disk.
+/// What an address names.
+struct Located {
+    store: Arc<Store>,
+    /// The number of the store among those of the connection.
+    number: usize,
+    address: ObjectAddress,
+    key: Key,
+}
+
+/// The name of the object that marks a folder in which `gpufeed pack` has not finished. `dataset::UNFINISHED` is the
+/// name of the file that does so on a disk.
 const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 
 /// The most samples that are announced ahead, whatever their size: the table of announced blocks has a bound.
@@ -147,22 +154,20 @@ impl Remote {
         Ok(remote)
     }
 
-    /// Returns an address in its parts, with the number of its store among the stores of the connection.
-    fn store(&self, address: &str) -> Result<(ObjectAddress, usize, Arc<Store>, Key)> {
+    /// Finds the store and the key of an address. Connects to the store if nothing of it was asked for yet.
+    fn locate(&self, address: &str) -> Result<Located> {
         let parsed = ObjectAddress::parse(address)?;
         let shown = without_credentials(address);
         let key = Key::parse(&parsed.key).map_err(|error| Error::argument("address", format!("{shown}: {error}")))?;
         let mut stores = self.0.stores.lock();
-        if let Some(place) = stores.iter().position(|(base, _)| *base == parsed.base) {
-            let store = stores[place].1.clone();
-            return Ok((parsed, place, store, key));
+        if let Some(number) = stores.iter().position(|(base, _)| *base == parsed.base) {
+            return Ok(Located { store: stores[number].1.clone(), number, address: parsed, key });
         }
         let Connection { options, requests, .. } = &*self.0;
         let store = store::connect(&parsed, &shown, options, &requests.settings, requests.counters.clone())?;
-        let store = Arc::new(store);
+        let (store, number) = (Arc::new(store), stores.len());
         stores.push((parsed.base.clone(), store.clone()));
-        let place = stores.len() - 1;
-        Ok((parsed, place, store, key))
+        Ok(Located { store, number, address: parsed, key })
     }
 
     fn run<T: Send + 'static>(
@@ -196,7 +201,7 @@ impl Remote {
     /// As [`list`](Self::list). Where objects may be read and not listed, as in many public buckets, the error says what to
     /// write instead.
     fn list_all(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
-        let (address, place, store, prefix) = self.store(folder)?;
+        let Located { store, number, address, key: prefix } = self.locate(folder)?;
         if address.is_web() {
             let shown = without_credentials(folder);
             return Err(Error::argument(
@@ -219,7 +224,7 @@ impl Remote {
                 _ => error,
             })
         })?;
-        let found = found.into_iter().map(|meta| describe(&address, place, meta));
+        let found = found.into_iter().map(|meta| describe(&address, number, meta));
         let mut found = found.collect::<Result<Vec<_>>>()?;
         found.sort_by(|a, b| a.address.cmp(&b.address));
         Ok(found)
@@ -230,10 +235,10 @@ impl Remote {
     /// # Errors
     /// An I/O error with the address; of the kind `NotFound` if there is no such object.
     pub(crate) fn head(&self, address: &str) -> Result<ObjectMeta> {
-        let (parsed, place, store, key) = self.store(address)?;
+        let Located { store, number, address: parsed, key } = self.locate(address)?;
         let (requests, web) = (self.0.requests.clone(), parsed.is_web());
         let meta = self.run(address, async move { requests.head(&store, &key, web).await })?;
-        describe(&parsed, place, meta)
+        describe(&parsed, number, meta)
     }
 
     /// Reads a whole object of at most `limit` bytes; `None` if there is none.
@@ -241,10 +246,10 @@ impl Remote {
     /// # Errors
     /// An I/O error with the address.
     pub(crate) fn get_small(&self, address: &str, limit: u64) -> Result<Option<(Vec<u8>, ObjectMeta)>> {
-        let (parsed, place, store, key) = self.store(address)?;
+        let Located { store, number, address: parsed, key } = self.locate(address)?;
         let requests = self.0.requests.clone();
         let answer = self.run(address, async move { requests.whole(&store, &key, limit).await })?;
-        answer.map(|(bytes, meta)| Ok((bytes, describe(&parsed, place, meta)?))).transpose()
+        answer.map(|(bytes, meta)| Ok((bytes, describe(&parsed, number, meta)?))).transpose()
     }
 
     /// Writes an object whole or not at all.
@@ -252,7 +257,7 @@ impl Remote {
     /// # Errors
     /// An I/O error with the address.
     pub(crate) fn put(&self, address: &str, bytes: Vec<u8>) -> Result<()> {
-        let (_, _, store, key) = self.store(address)?;
+        let Located { store, key, .. } = self.locate(address)?;
         let requests = self.0.requests.clone();
         self.run(address, async move { requests.put(&store, &key, bytes.into()).await })
     }
@@ -302,8 +307,8 @@ impl Remote {
         self.0.cache.get().cloned()
     }
 
-    /// Sets the folder and the bound of the cache on disk, which processes of a machine may share. A connection that has a
-    /// cache keeps it. Where the folder cannot be used, blocks are fetched each time, and a warning says so.
+    /// Sets the folder and the bound of the cache on disk, which processes of a machine may share. A connection that
+    /// has a cache keeps it. Where the folder cannot be used, blocks are fetched each time, and a warning says so.
     pub(crate) fn set_cache(&self, folder: &Path, bytes: u64) {
         self.0.cache.get_or_init(|| {
             self.0.fetcher.set_cache(|| cache::BlockCache::open(folder, bytes, BLOCK));
@@ -317,8 +322,8 @@ impl Remote {
         (self.0.fetcher.blocks().budget() / mean_bytes.max(1)).clamp(1, MOST_AHEAD) as usize
     }
 
-    /// Starts requests for the announced blocks. Called once all reads that are known are announced, so that neighbouring
-    /// blocks share a request.
+    /// Starts requests for the announced blocks. Called once all reads that are known are announced, so that
+    /// neighbouring blocks share a request.
     pub(crate) fn fetch_expected(&self) {
         self.0.fetcher.start();
     }

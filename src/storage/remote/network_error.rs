@@ -42,8 +42,14 @@ impl fmt::Display for Unresolved {
 
 impl std::error::Error for Unresolved {}
 
-/// Returns true if a store or web server, or the way to it, has failed. Then another sample is no replacement: batches
-/// would depend on the network.
+/// Returns true if an error is that of a store or a web server, or of the way to it, and not of a sample's own data. No
+/// other sample stands in for one that fails so: batches would depend on the network.
+///
+/// ```
+/// use gpufeed::storage::is_network_failure;
+///
+/// assert!(!is_network_failure(&gpufeed::ImageFolder::open("/no/such/folder").unwrap_err()));
+/// ```
 pub fn is_network_failure(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Io { source, .. } => source.get_ref().is_some_and(|inner| inner.is::<NetworkError>()),

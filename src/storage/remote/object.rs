@@ -55,8 +55,8 @@ pub(super) fn describe(address: &ObjectAddress, store: usize, meta: object_store
     Ok(ObjectMeta { address: shown, size: meta.size, etag, modified, query, store, key: meta.location })
 }
 
-/// Returns an ETag with the quotes that headers have and Azure's listings lack: indexes and the cache on disk know an object
-/// by its ETag.
+/// Returns an ETag with the quotes that headers have and Azure's listings lack: indexes and the cache on disk know an
+/// object by its ETag.
 fn quoted(etag: String) -> String {
     match etag.ends_with('"') {
         true => etag,
@@ -64,8 +64,8 @@ fn quoted(etag: String) -> String {
     }
 }
 
-/// An object that many threads read. Each read gives the content that the object had when the data set was opened, or an
-/// error. Clones are the same object.
+/// An object that many threads read. Each read gives the content that the object had when the data set was opened, or
+/// an error. Clones are the same object.
 #[derive(Clone)]
 pub(crate) struct RemoteObject {
     pub(super) remote: Remote,
@@ -119,8 +119,8 @@ impl RemoteObject {
         Ok(())
     }
 
-    /// Announces that one call of [`read_exact`](Self::read_exact) will take these bytes, so that [`Remote::fetch_expected`]
-    /// fetches their blocks ahead.
+    /// Announces that one call of [`read_exact`](Self::read_exact) will take these bytes, so that
+    /// [`Remote::fetch_expected`] fetches their blocks ahead.
     pub(crate) fn expect(&self, range: Range<u64>) {
         let range = range.start..range.end.min(self.len());
         self.remote.0.fetcher.expect(&self.source, blocks_of(&range));

@@ -15,8 +15,8 @@ pub(super) struct Pace {
     least: u64,
     /// The time over which the rate is averaged.
     window: Duration,
-    /// How long this process has waited for the server since the window began. The time that it takes for the bytes itself
-    /// does not count.
+    /// How long this process has waited for the server since the window began. The time that it takes for the bytes
+    /// itself does not count.
     waited: Duration,
     came: u64,
 }

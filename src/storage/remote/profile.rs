@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-/// Returns the settings of a profile, by the names of the variables for them. The caller leaves out those that variables
-/// set. `variable` looks up the environment, and `read` reads a file.
+/// Returns the settings of a profile, by the names of the variables for them. The caller leaves out those that
+/// variables set. `variable` looks up the environment, and `read` reads a file.
 pub(super) fn settings(
     variable: impl Fn(&str) -> Option<String>,
     home: Option<PathBuf>,

@@ -1,8 +1,8 @@
 //! Which redirects are followed, and which headers go along.
 //!
-//! Another server gets only the headers that say which bytes are requested. A redirect to a cloud's metadata server, which
-//! gives a machine's credentials to any program on it, is refused, as is one to any link-local address. Requests that the
-//! stores' own clients make to such a server are no redirects, and are made.
+//! Another server gets only the headers that say which bytes are requested. A redirect to a cloud's metadata server,
+//! which gives a machine's credentials to any program on it, is refused, as is one to any link-local address. Requests
+//! that the stores' own clients make to such a server are no redirects, and are made.
 
 use super::failure::{RequestFailure, Retry};
 use object_store::client::HttpRequest;

@@ -119,8 +119,8 @@ impl<'a> Retries<'a> {
     }
 }
 
-/// Returns the pause before a retry: doubled each time up to 10 s, and random in its upper half, so that many readers do not
-/// come back at the same moment.
+/// Returns the pause before a retry: doubled each time up to 10 s, and random in its upper half, so that many readers
+/// do not come back at the same moment.
 fn pause(retry: u32) -> Duration {
     let longest = Duration::from_millis(100).saturating_mul(1 << retry.min(10)).min(Duration::from_secs(10));
     let spread = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |now| now.subsec_nanos() % 1000);
@@ -128,6 +128,23 @@ fn pause(retry: u32) -> Duration {
 }
 
 impl Requests {
+    /// Makes a request again and again until it succeeds, or cannot.
+    ///
+    /// # Errors
+    /// The last failure.
+    pub(super) async fn until_it_succeeds<T, F>(&self, mut request: impl FnMut() -> F) -> io::Result<T>
+    where
+        F: Future<Output = Result<T, RequestFailure>>,
+    {
+        let mut retries = Retries::new(self);
+        loop {
+            match request().await {
+                Ok(found) => return Ok(found),
+                Err(failure) => retries.again(failure, None).await?,
+            }
+        }
+    }
+
     /// Reads a range of an object, and gives its bytes to `take`, in order and each once.
     ///
     /// # Errors
@@ -148,7 +165,8 @@ impl Requests {
                 take(bytes);
             };
             let Err(mut failure) = self.read_once(source, next, &mut counted).await else { continue };
-            // The server described this object when it was opened, so its name and the credentials work, and will again.
+            // The server described this object when it was opened, so its name and the credentials work, and will
+            // again.
             let known = matches!(failure.kind, io::ErrorKind::HostUnreachable | io::ErrorKind::PermissionDenied);
             if failure.again == Retry::Few && known {
                 failure.again = Retry::Yes;
@@ -218,15 +236,10 @@ impl Requests {
         Ok(())
     }
 
-    /// Returns the store's description of an object. A web server that refuses `HEAD` is asked for the object's first byte.
+    /// Returns the store's description of an object. A web server that refuses `HEAD` is asked for the object's first
+    /// byte.
     pub(super) async fn head(&self, store: &Store, key: &Path, web: bool) -> io::Result<Meta> {
-        let mut retries = Retries::new(self);
-        loop {
-            match self.head_once(store, key, web).await {
-                Ok(meta) => return Ok(meta),
-                Err(failure) => retries.again(failure, None).await?,
-            }
-        }
+        self.until_it_succeeds(|| self.head_once(store, key, web)).await
     }
 
     async fn head_once(&self, store: &Store, key: &Path, web: bool) -> Result<Meta, RequestFailure> {

@@ -1,5 +1,5 @@
-//! The network thread: each connection has one, which runs all its asynchronous code. Workers give it futures, and wait for
-//! the results.
+//! The network thread: each connection has one, which runs all its asynchronous code. Workers give it futures, and wait
+//! for the results.
 
 use super::network_error::NetworkError;
 use crossbeam_channel::{Receiver, bounded};
@@ -69,8 +69,8 @@ impl Runtime {
     }
 }
 
-/// Returns the error of a request that outlived the network thread: the thread panicked, or this process is the child of a
-/// fork.
+/// Returns the error of a request that outlived the network thread: the thread panicked, or this process is the child
+/// of a fork.
 pub(super) fn gone() -> io::Error {
     let reason =
         "the thread of the network has ended; a data set that was opened before a fork cannot be read after it";

@@ -1,9 +1,9 @@
-//! Every request passes through here: it is counted, gets the credentials that its address had, follows redirects as far
-//! as `redirect.rs` allows, and takes no more memory and time than an answer of its kind may. What fails is noted here by
-//! its status and kind (`seen.rs`), as the stores' library passes on texts alone.
+//! Every request passes through here: it is counted, gets the credentials that its address had, follows redirects as
+//! far as `redirect.rs` allows, and takes no more memory and time than an answer of its kind may. What fails is noted
+//! here by its status and kind (`seen.rs`), as the stores' library passes on texts alone.
 //!
-//! The stores' library reads every body but an object's into memory of the length that the server claims. So those bodies
-//! are read here as they come, up to a bound, and the library gets bytes of a known length.
+//! The stores' library reads every body but an object's into memory of the length that the server claims. So those
+//! bodies are read here as they come, up to a bound, and the library gets bytes of a known length.
 
 use super::client::{Reach, allows_http, client};
 use super::counters::{Counters, count};
@@ -30,8 +30,8 @@ use url::Url;
 
 /// The most bytes that are read of the body of an error.
 const ERROR: usize = 64 << 10;
-/// The most bytes of any other body but an object's. The longest pages of listings, Azure's with 5000 long keys, have half
-/// of that.
+/// The most bytes of any other body but an object's. The longest pages of listings, Azure's with 5000 long keys, have
+/// half of that.
 const PAGE: usize = 64 << 20;
 
 tokio::task_local! {
@@ -131,8 +131,8 @@ impl HttpService for Bounded {
             if reads {
                 return self.whole(answer, Pace::new(&self.connector.settings)).await;
             }
-            // While a store makes an object of its parts, it sends a space now and then. So this answer has a time limit and
-            // no least rate.
+            // While a store makes an object of its parts, it sends a space now and then. So this answer has a time
+            // limit and no least rate.
             let late = |_| failed(RequestFailure::timed_out(limit.as_secs_f64(), "no end of the answer came"));
             timeout(limit, self.whole(answer, Pace::of_any_rate(limit))).await.map_err(late)?
         })
@@ -183,8 +183,8 @@ impl Bounded {
         timeout(limit, client.execute(request)).await.map_err(late)?
     }
 
-    /// Returns the time in which an answer has to begin, and in which the answer to a request that writes has to end, too. A
-    /// store sends nothing while it is written to, so such a request has a second more for each MB.
+    /// Returns the time in which an answer has to begin, and in which the answer to a request that writes has to end,
+    /// too. A store sends nothing while it is written to, so such a request has a second more for each MB.
     fn limit(&self, request: &HttpRequest) -> Duration {
         let completed = COMPLETED.try_with(|bytes| *bytes).unwrap_or(0);
         let written = request.body().content_length() as u64 + completed;
@@ -200,8 +200,8 @@ impl Bounded {
         Ok(self.elsewhere.get_or_init(|| HttpClient::new(made)))
     }
 
-    /// Notes an answer whose status is no success, and returns it with what came of its body in time and up to a bound: the
-    /// server's words, which are not needed.
+    /// Notes an answer whose status is no success, and returns it with what came of its body in time and up to a bound:
+    /// the server's words, which are not needed.
     async fn refused(&self, answer: HttpResponse) -> HttpResponse {
         let (head, body) = answer.into_parts();
         let mut bytes = Vec::new();

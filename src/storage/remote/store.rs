@@ -113,8 +113,8 @@ pub(super) fn connect(
     let mut base = address.base.clone();
     let provider = Provider::of(&base);
     let client = client_options(settings, base.scheme() == "http");
-    // The library makes no request again: `request.rs` does, which counts retries, goes on in the middle of a body and asks
-    // for new credentials.
+    // The library makes no request again: `request.rs` does, which counts retries, goes on in the middle of a body and
+    // asks for new credentials.
     let retry = RetryConfig { max_retries: 0, retry_timeout: Duration::ZERO, ..RetryConfig::default() };
     let connector = Connector::new(&base, settings.clone(), certificates(settings)?, counters);
     let variables = usable(variables(options, provider), provider)
@@ -163,8 +163,8 @@ pub(super) fn connect(
     Ok(Store { api, parts, pages, provider, secrets })
 }
 
-/// Returns the settings of a store: those of the options, else those of the environment, else those of Amazon's files. Amazon's
-/// keys come together from one of these.
+/// Returns the settings of a store: those of the options, else those of the environment, else those of Amazon's files.
+/// Amazon's keys come together from one of these.
 fn variables(options: &RemoteOptions, provider: Provider) -> Vec<(String, String)> {
     let ours = |name: &str| ["AWS_", "GOOGLE_", "AZURE_"].iter().any(|prefix| name.starts_with(prefix));
     let texts = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));

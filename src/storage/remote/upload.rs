@@ -1,11 +1,12 @@
-//! Writes files as objects, in parts where they are large, and removes objects.
+//! Writes to stores: files become objects, in parts where they are large, and objects are removed.
 
-use super::Remote;
+use super::address::ObjectAddress;
 use super::failure::RequestFailure;
 use super::request::{Requests, Retries};
 use super::service::COMPLETED;
 use super::store::Store;
-use crate::error::{Error, Result};
+use super::{Address, Located, Remote, RemoteOptions};
+use crate::error::{Error, ErrorKind, Result};
 use crate::storage::local::regular_file;
 use futures_util::{StreamExt, stream};
 use object_store::multipart::{MultipartStore, PartId};
@@ -30,6 +31,39 @@ fn part_bytes(length: u64) -> u64 {
 }
 
 impl Remote {
+    /// Makes a connection for writing to the store of an address. Sends nothing yet.
+    ///
+    /// # Errors
+    /// An argument error for an address that is none, or of a web server.
+    pub(crate) fn to_write(address: &Address, options: &RemoteOptions) -> Result<Remote> {
+        if ObjectAddress::parse(address.with_credentials())?.is_web() {
+            let reason =
+                "a web server cannot be written to; name a bucket (s3://, gs:// or az://), or a folder to copy from";
+            return Err(address.refused(reason));
+        }
+        let remote = Remote::new(options)?;
+        remote.locate(address.with_credentials())?;
+        Ok(remote)
+    }
+
+    /// Lists the objects of a folder and of folders in it: their names below the folder, and their bytes.
+    ///
+    /// # Errors
+    /// An I/O error with the address.
+    pub(crate) fn list_names(&self, folder: &str) -> Result<Vec<(String, u64)>> {
+        let prefix = ObjectAddress::parse(folder)?.key;
+        let prefix = if prefix.is_empty() { prefix } else { prefix + "/" };
+        let found = self.list_all(folder).map_err(|error| match error.into_kind() {
+            ErrorKind::Io { path, source } if source.kind() == io::ErrorKind::NotFound => {
+                let reason = "there is no such bucket; make it, or name another";
+                Error::io(path, io::Error::new(io::ErrorKind::NotFound, reason))
+            }
+            kind => kind.into(),
+        })?;
+        let name = |key: &str| key.strip_prefix(&prefix).map(str::to_owned);
+        Ok(found.iter().filter_map(|meta| Some((name(meta.key.as_ref())?, meta.size))).collect())
+    }
+
     /// Writes a file as an object, whole or not at all. A large file goes in parts, of which four are in memory.
     ///
     /// # Errors
@@ -43,7 +77,7 @@ impl Remote {
             file.read_to_end(&mut bytes).map_err(failed)?;
             return self.put(address, bytes);
         }
-        let (_, _, store, key) = self.store(address)?;
+        let Located { store, key, .. } = self.locate(address)?;
         let requests = self.0.requests.clone();
         let upload = self.run(address, async move {
             let id = requests.begin(&store, &key).await?;
@@ -106,8 +140,8 @@ impl Remote {
     /// An I/O error with the first address.
     pub(crate) fn remove(&self, addresses: &[String]) -> Result<()> {
         let Some(first) = addresses.first() else { return Ok(()) };
-        let (_, _, store, _) = self.store(first)?;
-        let keys = addresses.iter().map(|address| self.store(address).map(|(_, _, _, key)| key));
+        let store = self.locate(first)?.store;
+        let keys = addresses.iter().map(|address| self.locate(address).map(|located| located.key));
         let keys = keys.collect::<Result<Vec<_>>>()?;
         let requests = self.0.requests.clone();
         self.run(first, async move { requests.remove(&store, keys).await })
@@ -128,15 +162,12 @@ struct Upload {
 
 impl Upload {
     async fn put_part(&self, number: usize, bytes: bytes::Bytes) -> io::Result<PartId> {
-        let mut retries = Retries::new(&self.requests);
-        loop {
+        let parts = parts_of(&self.store)?;
+        let put = || {
             let payload = PutPayload::from_bytes(bytes.clone());
-            let put = parts_of(&self.store)?.put_part(&self.key, &self.id, number, payload);
-            match self.store.ask_to_write(put).await {
-                Ok(part) => return Ok(part),
-                Err(failure) => retries.again(failure, None).await?,
-            }
-        }
+            self.store.ask_to_write(parts.put_part(&self.key, &self.id, number, payload))
+        };
+        self.requests.until_it_succeeds(put).await
     }
 
     async fn complete(&self, parts: Vec<PartId>, length: u64) -> io::Result<()> {
@@ -159,14 +190,9 @@ impl Upload {
     }
 
     async fn abort(&self) -> io::Result<()> {
-        let mut retries = Retries::new(&self.requests);
-        loop {
-            let abort = parts_of(&self.store)?.abort_multipart(&self.key, &self.id);
-            match self.store.ask_to_write(abort).await {
-                Ok(()) => return Ok(()),
-                Err(failure) => retries.again(failure, None).await?,
-            }
-        }
+        let parts = parts_of(&self.store)?;
+        let abort = || self.store.ask_to_write(parts.abort_multipart(&self.key, &self.id));
+        self.requests.until_it_succeeds(abort).await
     }
 }
 
@@ -178,37 +204,17 @@ fn parts_of(store: &Store) -> io::Result<&dyn MultipartStore> {
 impl Requests {
     /// Writes an object whole or not at all.
     pub(super) async fn put(&self, store: &Store, key: &Key, bytes: bytes::Bytes) -> io::Result<()> {
-        let mut retries = Retries::new(self);
-        loop {
-            match self.put_once(store, key, bytes.clone()).await {
-                Ok(()) => return Ok(()),
-                Err(failure) => retries.again(failure, None).await?,
-            }
-        }
-    }
-
-    async fn put_once(&self, store: &Store, key: &Key, bytes: bytes::Bytes) -> Result<(), RequestFailure> {
-        store.ask_to_write(store.api.put(key, PutPayload::from_bytes(bytes))).await.map(|_| ())
+        let put = || store.ask_to_write(store.api.put(key, PutPayload::from_bytes(bytes.clone())));
+        self.until_it_succeeds(put).await.map(|_| ())
     }
 
     async fn begin(&self, store: &Store, key: &Key) -> io::Result<MultipartId> {
-        let mut retries = Retries::new(self);
-        loop {
-            match store.ask_to_write(parts_of(store)?.create_multipart(key)).await {
-                Ok(id) => return Ok(id),
-                Err(failure) => retries.again(failure, None).await?,
-            }
-        }
+        let parts = parts_of(store)?;
+        self.until_it_succeeds(|| store.ask_to_write(parts.create_multipart(key))).await
     }
 
     async fn remove(&self, store: &Store, keys: Vec<Key>) -> io::Result<()> {
-        let mut retries = Retries::new(self);
-        loop {
-            match self.remove_once(store, keys.clone()).await {
-                Ok(()) => return Ok(()),
-                Err(failure) => retries.again(failure, None).await?,
-            }
-        }
+        self.until_it_succeeds(|| self.remove_once(store, keys.clone())).await
     }
 
     async fn remove_once(&self, store: &Store, keys: Vec<Key>) -> Result<(), RequestFailure> {

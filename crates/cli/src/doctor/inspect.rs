@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gpufeed::dataset::MAX_FILE_BYTES;
 use gpufeed::decode::{DecodeOptions, ImageFormat, Orientation, Probe, Rect, Scratch, Truncated, decode, probe};
-use gpufeed::internals::{InOrder, caught, is_network_failure};
+use gpufeed::internals::{InOrder, caught};
+use gpufeed::storage::is_network_failure;
 use gpufeed::{Dataset, Error, Label, SampleData};
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;

@@ -1,8 +1,8 @@
 //! `gpufeed pack`: packs a data set in any format into tar shards or an LMDB.
 //!
 //! `arguments.rs` has the options. `input.rs` opens the part of the source to pack, `run.rs` walks over its samples,
-//! `workers.rs` prepares them on all threads, and `recode.rs` encodes one. `write.rs` writes them into a folder here or in
-//! a store (`out_folder.rs`): `shards.rs` tar files (`hashed.rs`), `names.rs` the names of their members.
+//! `workers.rs` prepares them on all threads, and `recode.rs` encodes one. `write.rs` writes them into a folder here or
+//! in a store (`out_folder.rs`): `shards.rs` tar files (`hashed.rs`), `names.rs` the names of their members.
 //! `journal.rs` records the progress of a pack (`job.rs`) so that a stopped run can be resumed, `lock.rs` keeps other
 //! processes out, `verify.rs` compares a pack with its source, and `summary.rs` prints the result. `parts/` packs on
 //! many machines. Reading packs is the library's part.

@@ -36,8 +36,8 @@ pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> String + '_ {
     |error| format!("{}: {error}", path.display())
 }
 
-/// Returns a function that names the file in an error of writing its temporary file. On its way to a store it is that file,
-/// which is on this machine.
+/// Returns a function that names the file in an error of writing its temporary file. On its way to a store it is that
+/// file, which is on this machine.
 pub(super) fn failed_to_write<'a>(
     folder: &'a Folder,
     name: &'a str,

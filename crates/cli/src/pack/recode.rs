@@ -2,7 +2,7 @@
 
 use crate::error_text;
 use gpufeed::decode::{DecodeOptions, ImageFormat, Rect, Scratch, decode, probe};
-use gpufeed::internals::is_network_failure;
+use gpufeed::storage::is_network_failure;
 use gpufeed::transforms::{Key, Resize};
 use gpufeed::{Backend, DType, Dataset, Label, Layout, Output, PixelFormat, Pixels, Plan, Processor, SampleData};
 use image::ImageEncoder as _;

@@ -40,7 +40,8 @@ impl KnownBlock {
         KnownBlock { source: source.clone(), state: BlockState::Queued, expected: 0, first: 0, last: 0, used: 0 }
     }
 
-    /// Returns true if reads of this block are still to come. `passed` is the latest announced read that a worker has made.
+    /// Returns true if reads of this block are still to come. `passed` is the latest announced read that a worker has
+    /// made.
     pub(super) fn reads_ahead(&self, passed: u64) -> bool {
         self.expected > 0 && self.last + PASSED >= passed
     }
@@ -61,8 +62,8 @@ impl KnownBlock {
     }
 }
 
-/// The blocks in memory, sorted by their ranks, so that the one that leaves next is found without a walk over the table,
-/// which has all expected blocks, too.
+/// The blocks in memory, sorted by their ranks, so that the one that leaves next is found without a walk over the
+/// table, which has all expected blocks, too.
 #[derive(Default)]
 pub(super) struct Ranked(BTreeSet<(Rank, BlockKey)>);
 

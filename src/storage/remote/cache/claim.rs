@@ -9,8 +9,8 @@ use bytes::Bytes;
 use super::locks::{self, Held};
 use super::{Lookup, Object, data, table};
 
-/// The right to fetch a block. It ends when this is dropped or the process ends; then the next process that looks the block up
-/// fetches it.
+/// The right to fetch a block. It ends when this is dropped or the process ends; then the next process that looks the
+/// block up fetches it.
 #[derive(Debug)]
 pub(crate) struct Claim {
     pub(super) object: Arc<Object>,
@@ -22,14 +22,15 @@ pub(crate) struct Claim {
 
 impl Claim {
     /// Hands the block to the writer's thread. Does not wait: a block is left out where
-    /// [`QUEUED`](super::writer::QUEUED) bytes wait to be written already, as blocks come faster than the disk takes them.
+    /// [`QUEUED`](super::writer::QUEUED) bytes wait to be written already, as blocks come faster than the disk takes
+    /// them.
     pub(crate) fn insert(self, bytes: Bytes) {
         let queue = self.object.queue.clone();
         queue.push(self, bytes);
     }
 
-    /// Ends the claim on a block that is in the table now, and removes the claim's file. A process that waits for the file's
-    /// lock gets it, and finds the block in the table.
+    /// Ends the claim on a block that is in the table now, and removes the claim's file. A process that waits for the
+    /// file's lock gets it, and finds the block in the table.
     pub(super) fn done(mut self) {
         let _ = std::fs::remove_file(&self.path);
         self.held = None;

@@ -1,7 +1,7 @@
 //! The bytes of an object's blocks, and the hashes by which they are known.
 //!
-//! A block is divided into leaves of 16 KiB. The hashes of a block's leaves are stored after the object's last byte, and
-//! the hash of these hashes in the table: so a few bytes of a block can be read alone, and every byte is checked.
+//! A block is divided into leaves of 16 KiB. The hashes of a block's leaves are stored after the object's last byte,
+//! and the hash of these hashes in the table: so a few bytes of a block can be read alone, and every byte is checked.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -15,8 +15,8 @@ use crate::storage::local::read_at;
 
 /// Bytes of a leaf. A read takes up to two leaves more than it needs, which is little beside a photograph.
 pub(super) const LEAF: u64 = 16 << 10;
-/// Bytes that are hashed and then written while a core's cache has them. In one write of 8 MiB a block took twice the CPU time
-/// (`benches/LOG.md`, data from a web server).
+/// Bytes that are hashed and then written while a core's cache has them. In one write of 8 MiB a block took twice the
+/// CPU time (`benches/LOG.md`, data from a web server).
 const PART: usize = 16 * LEAF as usize;
 /// The least time between two writes of an object's time of last use.
 const TOUCH: Duration = Duration::from_millis(100);

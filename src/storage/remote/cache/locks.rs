@@ -1,7 +1,7 @@
 //! The file locks of the cache's folder. The system frees a process's locks when it ends.
 //!
-//! Objects share 64 lock files, called stripes, which are never deleted: so all processes lock the same file, however often
-//! an object is evicted and fetched again.
+//! Objects share 64 lock files, called stripes, which are never deleted: so all processes lock the same file, however
+//! often an object is evicted and fetched again.
 
 use std::fs::{File, OpenOptions, TryLockError, create_dir_all};
 use std::io;
@@ -35,8 +35,8 @@ impl Drop for Held {
 pub(super) enum Read {
     /// It may, and the object is not evicted while this lives.
     Held { _lock: Held },
-    /// It may, without a lock: the file system has none, or the folder cannot be written to. The hashes tell whether the bytes
-    /// are right.
+    /// It may, without a lock: the file system has none, or the folder cannot be written to. The hashes tell whether
+    /// the bytes are right.
     Unlocked,
     /// It may not: another process evicts objects of this stripe.
     Evicting,

@@ -9,11 +9,12 @@
 //! | `locks/NN.table` | held while a table is replaced |
 //! | `locks/room`, `room` | held while room is made; the bytes in use |
 //!
-//! `KEY` is the hash of address, ETag, size, time and block length: another version of an object is another object here.
+//! `KEY` is the hash of address, ETag, size, time and block length: another version of an object is another object
+//! here.
 //!
-//! A block is whole or absent, because its entry in the table is written, and renamed into place, after its bytes are on
-//! the disk. Nothing that a lock protects is needed for that: every byte is compared with its hash whenever it is read.
-//! Without locks, or in a folder that somebody deletes, blocks are fetched twice, and no wrong byte is read.
+//! A block is whole or absent, because its entry in the table is written, and renamed into place, after its bytes are
+//! on the disk. Nothing that a lock protects is needed for that: every byte is compared with its hash whenever it is
+//! read. Without locks, or in a folder that somebody deletes, blocks are fetched twice, and no wrong byte is read.
 //!
 //! [`CachedObject::look_up`] never waits for another process; the writer's thread does (`writer.rs`), which holds no
 //! memory but that of its queue.
@@ -45,8 +46,8 @@ use locks::Locks;
 use room::Room;
 use writer::Writer;
 
-/// The most bytes of an object that is cached. A server may claim any size, and the table of an object takes 8 bytes for each
-/// block.
+/// The most bytes of an object that is cached. A server may claim any size, and the table of an object takes 8 bytes
+/// for each block.
 pub(crate) const LARGEST: u64 = 4 << 40;
 /// The longest wait for a block that another process fetches: longer than a request takes.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -213,8 +214,8 @@ struct Object {
     key: u128,
     size: u64,
     block: u64,
-    /// The table as this process last read it: a block's hash, or [`table::ABSENT`]. Where it is out of date, a read takes
-    /// longer, and finds the same bytes.
+    /// The table as this process last read it: a block's hash, or [`table::ABSENT`]. Where it is out of date, a read
+    /// takes longer, and finds the same bytes.
     known: Box<[AtomicU64]>,
     shared: Arc<Shared>,
     queue: writer::Queue,
@@ -272,8 +273,8 @@ impl CachedObject {
         Lookup::Busy
     }
 
-    /// Fills `buffer` from the bytes of a block at `start`. Returns false if the block is not there whole: `buffer` may then
-    /// have any bytes. Only what has to be read for their hashes is read: leaves of 16 KiB.
+    /// Fills `buffer` from the bytes of a block at `start`. Returns false if the block is not there whole: `buffer` may
+    /// then have any bytes. Only what has to be read for their hashes is read: leaves of 16 KiB.
     pub(crate) fn read(&self, block: u64, start: u64, buffer: &mut [u8]) -> bool {
         let found = self.0.read_whole(block, |hash| data::read(&self.0, block, hash, start, buffer));
         let whole = matches!(found, OnDisk::Whole);
@@ -314,8 +315,8 @@ impl Object {
         table.is_some()
     }
 
-    /// Calls `read` with the hash of a block that is whole by the table: by this process's, or else by that on the disk.
-    /// `read` returns false if the bytes on the disk have another hash.
+    /// Calls `read` with the hash of a block that is whole by the table: by this process's, or else by that on the
+    /// disk. `read` returns false if the bytes on the disk have another hash.
     fn read_whole(&self, block: u64, mut read: impl FnMut(u64) -> bool) -> OnDisk {
         let lock = self.shared.locks.read(self.key);
         if matches!(lock, locks::Read::Evicting) {

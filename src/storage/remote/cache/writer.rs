@@ -1,4 +1,5 @@
-//! The thread that writes blocks to the disk, one at a time, so that a process exceeds the cache's bound by at most one block.
+//! The thread that writes blocks to the disk, one at a time, so that a process exceeds the cache's bound by at most one
+//! block.
 
 use std::io;
 use std::sync::Arc;

@@ -25,7 +25,7 @@ fn a_name_that_no_longer_resolves_in_mid_run_is_asked_for_as_often_as_the_settin
         let remote = Remote::new(&options(&server)).unwrap();
         let mut meta = remote.head(&server.web("bucket/a")).unwrap();
         // As if the name had been lost since.
-        meta.store = remote.store("https://nowhere.invalid/bucket/a").unwrap().1;
+        meta.store = remote.locate("https://nowhere.invalid/bucket/a").unwrap().number;
         let error = remote.object(meta).read_exact(&mut [0; 10], 5).unwrap_err().to_string();
         assert!(error.contains("resolve") && error.contains("after 4 retries"), "{error}");
     });

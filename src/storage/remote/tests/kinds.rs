@@ -1,5 +1,5 @@
-//! Each kind of failure, as the types of errors and the status of an answer tell it: what callers match on, and whether the
-//! request is made again.
+//! Each kind of failure, as the types of errors and the status of an answer tell it: what callers match on, and whether
+//! the request is made again.
 
 use super::*;
 use gpufeed_testing::store_server::AUTHORITY;

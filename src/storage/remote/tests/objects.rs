@@ -1,6 +1,7 @@
 //! Objects that are read ahead, listed, read whole, written, and kept on the disk.
 
 use super::*;
+use crate::storage::{Folder, Location};
 
 #[test]
 fn a_read_beyond_the_end_is_an_end_of_file() {
@@ -150,4 +151,30 @@ fn what_the_disk_has_is_not_fetched_again() {
             drop(object);
         }
     });
+}
+
+#[test]
+fn a_web_server_is_no_folder_to_write_to_and_no_credentials_are_shown() {
+    let open = |address: &str| Folder::open(&Location::from(address), None);
+    let error = open("https://user:secret@host/a?sig=secret").unwrap_err().to_string();
+    assert!(error.contains("https://host/a: a web server cannot be written to"), "{error}");
+    let error = open("s3://key:secret@bucket/a/").unwrap_err().to_string();
+    assert!(error.contains("AWS_ACCESS_KEY_ID") && !error.contains("secret"), "{error}");
+    let folder = open("s3://bucket/a/").unwrap();
+    assert_eq!(folder.within("b").path("c").to_str(), Some("s3://bucket/a/b/c"));
+    assert_eq!(folder.path("").to_str(), Some("s3://bucket/a"));
+    assert_eq!(format!("{folder:?}"), "Folder(\"s3://bucket/a\")");
+}
+
+#[test]
+fn the_folder_of_unfinished_files_is_named_by_the_address() {
+    let scratch = |address: &str, scratch: Option<&str>| {
+        let folder = Folder::open(&Location::from(address), scratch.map(Path::new)).unwrap();
+        folder.local().to_owned()
+    };
+    let disk = Some("disk");
+    assert_eq!(scratch("s3://bucket/a", disk), scratch("s3://bucket/a/", disk));
+    assert_ne!(scratch("s3://bucket/a", disk), scratch("s3://bucket/b", disk));
+    assert!(scratch("s3://bucket/a", disk).starts_with("disk"));
+    assert!(scratch("s3://bucket/a", None).starts_with(std::env::temp_dir()));
 }

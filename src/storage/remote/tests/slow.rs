@@ -119,7 +119,8 @@ fn an_upload_whose_answer_does_not_come_ends() {
     });
 }
 
-/// Answers of S3 to an upload in parts, the last of which comes slowly: so many bytes of its body, all of its head, at once.
+/// Answers of S3 to an upload in parts, the last of which comes slowly: so many bytes of its body, all of its head, at
+/// once.
 fn parts_that_complete_slowly(server: &StoreServer, spaces: usize, head_too: bool) {
     let answer =
         |body: &str| format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
