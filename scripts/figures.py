@@ -92,14 +92,19 @@ def table(report: dict[str, Any]) -> str:
     )
 
 
+def between(text: str, begin: str, end: str, block: str) -> str:
+    """The page's text with `block` between these two comments."""
+    begin, end = f"<!-- {begin} -->", f"<!-- {end} -->"
+    if text.count(begin) != 1 or text.count(end) != 1:
+        raise SystemExit(f"the page needs {begin!r} and {end!r} once each")
+    before, rest = text.split(begin)
+    return f"{before}{begin}\n{block}\n{end}{rest.split(end)[1]}"
+
+
 def written(text: str, report: dict[str, Any]) -> str:
     """The README's text with its figures."""
     for name, block in (("words", words(report)), ("table", table(report))):
-        begin, end = f"<!-- scripts/figures.py: {name} -->", f"<!-- scripts/figures.py: end of {name} -->"
-        if text.count(begin) != 1 or text.count(end) != 1:
-            raise SystemExit(f"README.md needs {begin!r} and {end!r} once each")
-        before, rest = text.split(begin)
-        text = f"{before}{begin}\n{block}\n{end}{rest.split(end)[1]}"
+        text = between(text, f"scripts/figures.py: {name}", f"scripts/figures.py: end of {name}", block)
     return text
 
 

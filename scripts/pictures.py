@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the SVGs of docs/pictures from committed files: no number in them is typed in. `scripts/pictures.sh` calls this.
 
-Writes `src/guide/` as well: the same pictures for rustdoc, which copies no files, so that each is part of its page.
+Writes `docs/rustdoc/` as well: the same pictures as references for rustdoc, which copies no files, so that each is part of its page.
 
     scripts/pictures.py [--check]     --check compares with the committed pictures instead of writing them
 """
@@ -22,7 +22,7 @@ from figures import OWN, factor, rows_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
-CHAPTERS = ROOT / "src" / "guide"
+RUSTDOC = ROOT / "docs" / "rustdoc"
 RESULTS = ROOT / "benches" / "results"
 WIDTH = 720
 
@@ -356,8 +356,8 @@ def files() -> dict[Path, str]:
     """All files of this script, with their content."""
     drawn = {name: draw() for name, draw in DRAWN.items()}
     found = {PICTURES / name: picture for name, picture in drawn.items()}
-    found |= {CHAPTERS / f"{name}.md": reference(name, picture) for name, picture in drawn.items() if name not in ("rates.svg", "factors.svg")}
-    return found | {CHAPTERS / f"{name}.md": reference(name, elsewhere(name)) for name in ELSEWHERE}
+    found |= {RUSTDOC / f"{name}.md": reference(name, picture) for name, picture in drawn.items() if name not in ("rates.svg", "factors.svg")}
+    return found | {RUSTDOC / f"{name}.md": reference(name, elsewhere(name)) for name in ELSEWHERE}
 
 
 def main() -> int:

@@ -3,12 +3,12 @@
 //! The same text is `docs/guide` in the repository, as an mdBook.
 
 /// A chapter. References to other chapters, which the text defines as files at its end, lead to their modules here: the
-/// first definition of a reference counts. So do references to pictures, which `scripts/pictures.py` writes as data: rustdoc
-/// copies no files.
+/// first definition of a reference counts. So do references to pictures, which `scripts/pictures.py` writes to
+/// `docs/rustdoc` as data: rustdoc copies no files.
 macro_rules! chapter {
     ($name:ident, $file:literal $(, $picture:literal)*) => {
-        #[doc = include_str!("guide/links.md")]
-        $(#[doc = include_str!(concat!("guide/", $picture, ".md"))])*
+        #[doc = include_str!("../docs/rustdoc/links.md")]
+        $(#[doc = include_str!(concat!("../docs/rustdoc/", $picture, ".md"))])*
         #[doc = include_str!(concat!("../docs/guide/", $file, ".md"))]
         pub mod $name {}
     };

@@ -48,11 +48,10 @@ function numberOf(id) {
 
 function paramsOfDraws({ views, shaders }) {
   const [seed, count] = [numberOf('seed'), numberOf('count')];
-  const channels = shaders.input_channels;
   return Array.from({ length: count }, (_, i) => {
     const key = { seed, epoch: Math.floor(i / views), view: i % views };
     try {
-      return { key, ...makeParams(transforms, channels, picture, key) };
+      return { key, ...makeParams({ ...shaders, transforms }, picture, key) };
     } catch (error) {
       // An operator that cannot work on this size says so.
       throw new Told(error.message);
@@ -88,7 +87,7 @@ function figure(image, { key, ops }, number, views) {
   canvas.setAttribute('aria-label', `Draw ${number}`);
   const caption = document.createElement('figcaption');
   const title = `Epoch ${key.epoch}${views > 1 ? `, view ${key.view}` : ''}`;
-  caption.append(Object.assign(document.createElement('b'), { textContent: title }), ` ${inWords(ops)}`);
+  caption.append(Object.assign(document.createElement('b'), { textContent: title }), ` ${inWords(ops).join(', ')}`);
   made.append(canvas, caption);
   const crop = cropOf(ops);
   if (crop) {

@@ -36,12 +36,12 @@ export function magnitudeOf(space, id, bin, bins, { width, height }) {
 }
 
 /** Draws an operation and its sign. `binOf` gives the magnitude's bin. Returns the op; null for Identity, which changes nothing. */
-export function drawOperation(space, { num_magnitude_bins: bins, interpolation, fill }, binOf, size, numbers) {
+export function drawOperation(space, { num_magnitude_bins: bins, interpolation }, binOf, size, numbers) {
   const id = OPERATIONS[numbers.below(OPERATIONS.length)];
   const [greatest, isSigned] = magnitudeOf(space, id, binOf(bins), bins, size);
   const magnitude = numbers.unit() <= 0.5 && isSigned ? -greatest : greatest;
-  const color = typeof fill === 'number' ? [fill, fill, fill] : fill;
-  return id === 'Identity' ? null : { Policy: { id, magnitude, interpolation, fill: fill === 'None' ? null : color } };
+  // The page's recipes fill with black, which is no fill.
+  return id === 'Identity' ? null : { Policy: { id, magnitude, interpolation, fill: null } };
 }
 
 /** The name and the numbers of the op that an operation stands for. `white` is the number of white. */

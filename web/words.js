@@ -1,4 +1,4 @@
-// Ops in a few words, as `gpufeed preview` has them below each draw (src/transforms/op/words.rs).
+// Ops in a few words, as `gpufeed preview` has them below each draw (src/transforms/op/words.rs); the check compares them.
 
 import { named } from './draws.js';
 
@@ -13,9 +13,10 @@ function policy({ id, magnitude: m }) {
 }
 
 const WORDS = {
-  Crop: ({ top, left, width, height }) => `crop ${width}×${height} at ${left},${top}`,
-  Pad: ({ left, top, right, bottom }) => ([top, right, bottom].every((side) => side === left) ? `pad ${left}` : `pad ${left},${top},${right},${bottom}`),
-  Resize: ({ width, height }) => `resize ${width}×${height}`,
+  Crop: ({ top, left, width, height }) => `crop ${width}x${height} at ${left},${top}`,
+  Pad: ({ left, top, right, bottom }) => ([top, right, bottom].every((side) => side === left)
+    ? `pad ${left}` : `pad left ${left}, top ${top}, right ${right}, bottom ${bottom}`),
+  Resize: ({ width, height }) => `resize ${width}x${height}`,
   HorizontalFlip: () => 'flip left-right',
   VerticalFlip: () => 'flip top-bottom',
   Brightness: ({ factor }) => `brightness ${factor.toFixed(2)}`,
@@ -28,18 +29,18 @@ const WORDS = {
   AdjustGamma: ({ gamma }) => `gamma ${gamma.toFixed(2)}`,
   Posterize: ({ bits }) => `posterize ${bits} bits`,
   PermuteChannels: ({ permutation }) => `channels ${permutation.map((channel) => 'RGB'[channel]).join('')}`,
-  Erase: ({ top, left, width, height, value }) => `erase ${width}×${height} at ${left},${top}${value.Noise ? ' (noise)' : ''}`,
-  GaussianBlur: ({ kernel_size: [x, y], sigma }) => `blur ${x}×${y}, sigma ${sigma[0].toFixed(2)}`,
+  Erase: ({ top, left, width, height, value }) => `erase ${width}x${height} at ${left},${top}${value.Noise ? ' (noise)' : ''}`,
+  GaussianBlur: ({ kernel_size: [x, y], sigma }) => `blur ${x}x${y}, sigma ${sigma[0].toFixed(2)}`,
   Policy: policy,
   Normalize: () => 'normalize',
 };
 
-/** The words of a list of ops. */
+/** The words of each op. */
 export function inWords(ops) {
   return ops.map(({ op }) => {
     const [name, numbers] = named(op);
     return WORDS[name](numbers);
-  }).join(', ');
+  });
 }
 
 /** A transform with its arguments. */

@@ -53,7 +53,7 @@ class Files(http.server.SimpleHTTPRequestHandler):
 
 def check_without_photograph(page: Page, url: str) -> None:
     page.open(f"{url}bare/")
-    page.wait("document.getElementById('message').textContent.includes('is missing on the server')", "the message about the photograph")
+    page.wait("document.getElementById('message')?.textContent.includes('is missing on the server')", "the message about the photograph")
     shown = page.value("!document.getElementById('main').hidden && document.getElementById('file').offsetParent !== null")
     expect(shown, "without its first photograph the page does not let one choose another")
     say("a first photograph that is missing is named, and another may be chosen")

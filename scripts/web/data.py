@@ -29,9 +29,10 @@ from golden import golden
 ROOT = Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "web" / "data"
 OWN = ROOT / "web" / "recipes"
-# Images and seeds of the draws with which web/draws.js is compared; a seed beyond 32 bits is among them.
-DRAWN_SIZES = [(640, 480), (333, 517), (224, 231)]
-SEEDS = [0, 7, 2**40 + 1]
+# Images and seeds of the draws with which web/draws.js is compared. Among them are a seed beyond 32 bits, and images so narrow and so wide that most
+# attempts at a crop fail.
+DRAWN_SIZES = [(640, 480), (224, 1600), (224, 231), (1600, 224)]
+SEEDS = [0, 7, 2**40 + 1, 5]
 
 
 def gpufeed(*arguments: str) -> str:
@@ -87,8 +88,8 @@ def draws(found: list[dict], folder: Path) -> list[dict]:
     for recipe in found:
         if "shaders" not in recipe:
             continue
-        # A policy chooses among 14 operations.
-        count = 16 if any(slot["effect"] == "Policy" for slot in recipe["shaders"]["slots"]) else 3
+        # A policy chooses among 14 operations, and the page's own recipes have operators that seldom draw.
+        count = 16 if recipe["own"] or any(slot["effect"] == "Policy" for slot in recipe["shaders"]["slots"]) else 3
         own = OWN / f"{recipe['name']}.toml"
         name = str(own) if recipe["own"] else recipe["name"]
         for (width, height), seed in zip(DRAWN_SIZES, SEEDS):
@@ -96,7 +97,7 @@ def draws(found: list[dict], folder: Path) -> list[dict]:
             png(images / "class" / "0.png", width, height)
             told = json.loads(gpufeed("preview", str(images), "--recipe", name, "--draws", str(count), "--seed", str(seed), "--json"))
             sample = told["samples"][0]
-            made = [{key: draw[key] for key in ("epoch", "view", "ops")} for draw in sample["draws"]]
+            made = [{key: draw[key] for key in ("epoch", "view", "ops", "words")} for draw in sample["draws"]]
             about = {"recipe": recipe["name"], "seed": seed, "sample": sample["id"]}
             entries.append({**about, "width": sample["width"], "height": sample["height"], "draws": made})
     return entries

@@ -16,9 +16,9 @@ UNDRAWN = "imagenet-augmix"
 
 
 def check_parameters(page: Page) -> None:
-    """The draws of web/draws.js and of the command."""
+    """The draws of web/draws.js and of the command, with their words; every operator of the page draws something."""
     different = """(async (shift) => {
-        const { makeParams } = await import('./draws.js');
+        const [{ OPERATORS, makeParams }, { inWords }] = await Promise.all(['draws', 'words'].map((name) => import(`./${name}.js`)));
         const [{ recipes }, entries] = await Promise.all(
             ['recipes', 'draws'].map((name) => fetch(`data/${name}.json`).then((response) => response.json())));
         const sorted = (value) => {
@@ -27,26 +27,31 @@ def check_parameters(page: Page) -> None:
             if (value === null || typeof value !== 'object') return value;
             return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]));
         };
-        const wrong = [];
+        const [wrong, otherWords, emitting] = [[], [], new Set()];
         const names = new Set(entries.map(({ recipe }) => recipe));
         let compared = 0;
         for (const { recipe, seed, sample, width, height, draws } of entries) {
-            const { transforms, input_channels: channels } = recipes.find(({ name }) => name === recipe).shaders;
-            for (const { epoch, view, ops } of draws) {
-                const made = makeParams(transforms, channels, { width, height }, { seed: seed + shift, epoch, sample, view });
+            const { shaders } = recipes.find(({ name }) => name === recipe);
+            for (const { epoch, view, ops, words } of draws) {
+                const made = makeParams(shaders, { width, height }, { seed: seed + shift, epoch, sample, view });
                 compared += 1;
+                ops.forEach(({ slot }) => emitting.add(shaders.slots[slot].transform));
+                if (inWords(ops).join() !== words.join()) otherWords.push(`${inWords(ops)} | ${words}`);
                 if (JSON.stringify(sorted(made.ops)) !== JSON.stringify(sorted(ops))) wrong.push(`${recipe}, seed ${seed}, epoch ${epoch}`);
             }
         }
-        return { compared, wrong, unseen: recipes.map(({ name }) => name).filter((name) => !names.has(name)) };
+        const silent = Object.keys(OPERATORS).filter((name) => !emitting.has(name));
+        return { compared, wrong, otherWords, silent, unseen: recipes.map(({ name }) => name).filter((name) => !names.has(name)) };
     })"""
     found = page.value(f"{different}(0)")
     expect(found["unseen"] == [UNDRAWN], f"recipes whose draws are not compared: {found['unseen']}")
+    expect(found["silent"] == [], f"operators that no compared draw has: {found['silent']}")
+    expect(found["otherWords"] == [], f"words other than the command's: {found['otherWords'][:5]}")
     expect(found["compared"] > 200 and found["wrong"] == [], f"draws other than the command's: {found['wrong'][:5]}")
     # decode-only and imagenet-eval draw nothing.
     other = page.value(f"{different}(1)")
     expect(len(other["wrong"]) > 200, f"with another seed only {len(other['wrong'])} draws differ: the comparison compares nothing")
-    say(f"{found['compared']} draws have the command's parameters; with another seed {len(other['wrong'])} have others")
+    say(f"{found['compared']} draws have the command's parameters and words, those of every operator; with another seed {len(other['wrong'])} have others")
 
 
 def check_magnitudes(page: Page) -> None:
@@ -100,7 +105,7 @@ def check_batches(page: Page) -> None:
         const { device } = await openGpu({ onLost() {}, onError() {} });
         const runner = await Runner.make(device, { ...shaders, passes }, output);
         const programs = Array.from({ length: 24 }, (_, epoch) => (
-            compose(shaders, makeParams(shaders.transforms, 3, picture, { seed: 1, epoch }))));
+            compose(shaders, makeParams(shaders, picture, { seed: 1, epoch }))));
         const kinds = new Set(programs.flat().map(({ gather }) => gather?.kind));
         const together = await runner.run(picture, programs);
         const different = [];

@@ -16,7 +16,7 @@ use gpufeed::transforms::{
     ColorJitter, Key, Normalize, Params, RandomCrop, RandomGrayscale, RandomHorizontalFlip, Transform,
 };
 use gpufeed::{DType, Gpu, Layout, Output, Plan, wgpu};
-use gpufeed_cli::internals::reference::{SIZE, copy_kernel, crop, naive, replaced};
+use gpufeed_cli::internals::reference::{SIZE, copy_kernel, crop};
 use gpufeed_cli::internals::timer::{self, Adapter, Kernel};
 use rows::{Rows, median};
 use std::error::Error;
@@ -31,6 +31,22 @@ fn batch(gpu: &Gpu) -> u64 {
 fn plan(rest: impl IntoIterator<Item = Transform>, dtype: DType) -> gpufeed::Result<Plan> {
     let list: Vec<Transform> = crop().into_iter().chain(rest).collect();
     Plan::compile(&list, &Output { layout: Layout::Nchw, dtype })
+}
+
+/// Returns the dispatch with `condition` in its shader replaced by `never`.
+///
+/// # Errors
+/// If the shader no longer has `condition`.
+fn replaced(dispatch: &Dispatch, condition: &str, never: &str) -> Result<Dispatch, String> {
+    if !dispatch.wgsl.contains(condition) {
+        return Err(format!("`{condition}` is no longer in the shader"));
+    }
+    Ok(Dispatch { wgsl: dispatch.wgsl.replace(condition, never), ..dispatch.clone() })
+}
+
+/// Returns the pass with its per-output kernel alone: every output sums its own taps in two loops.
+fn naive(dispatch: &Dispatch) -> Result<Dispatch, String> {
+    replaced(dispatch, "images[image].strip == 1u", "false")
 }
 
 /// Returns the per-output kernel without its branch to float sources, which a software adapter executes at every tap.

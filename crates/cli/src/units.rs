@@ -5,17 +5,6 @@ pub(crate) fn duration(seconds: f64) -> String {
     scaled(seconds, &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")])
 }
 
-/// Formats seconds at an axis, without trailing zeros: `1.5 ms`.
-pub(crate) fn duration_tick(seconds: f64) -> String {
-    let text = duration(seconds);
-    match text.split_once(' ') {
-        Some((number, unit)) if number.contains('.') => {
-            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
-        }
-        _ => text,
-    }
-}
-
 /// Formats bytes with decimal units: `98.3 MB`.
 pub(crate) fn bytes(bytes: f64) -> String {
     scaled(bytes, &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")])
@@ -188,10 +177,6 @@ mod tests {
         assert_eq!(
             [1.27e-3, 4.1e-7, 0.9996, 2.0, 0.0].map(duration),
             ["1.27 ms", "410 ns", "1 s", "2 s", "0 ns"].map(str::to_owned)
-        );
-        assert_eq!(
-            [1.5e-3, 0.9, 1.05, 2.0, 100e-6].map(duration_tick),
-            ["1.5 ms", "900 ms", "1.05 s", "2 s", "100 µs"].map(str::to_owned)
         );
         assert_eq!([551_968.0, 99e6, 25_769_803_776.0].map(bytes), ["552 kB", "99 MB", "25.8 GB"].map(str::to_owned));
         assert_eq!([change_of_bytes(-4096), change_of_bytes(0)], ["−4.10 kB", "0 B"]);

@@ -10,10 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
-use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
-use tracing_log::{LogTracer, NormalizeEvent as _};
+use tracing_chrome::ChromeLayer;
+use tracing_log::{AsLog as _, LogTracer, NormalizeEvent as _};
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::{Layer, Registry, reload};
 
 /// The most different warnings that are shown, because thousands of files may be damaged.
 const MOST: usize = 20;
@@ -21,10 +23,23 @@ const MOST: usize = 20;
 /// The environment variable that chooses events: a level, or `TARGET=LEVEL` with commas between them.
 const VARIABLE: &str = "RUST_LOG";
 
-/// The process's subscriber. Prints warnings or the chosen events, and passes everything on to a recorder if there is
-/// one.
+/// Prints or collects warnings, or prints the chosen events.
+#[derive(Default)]
 struct Warnings {
     shown: Mutex<HashSet<String>>,
+}
+
+/// The layer that writes a trace. A process's subscriber can be set only once, and a trace begins after all measurements:
+/// so the layer is `None` until [`record`].
+static RECORDER: OnceLock<reload::Handle<Option<Recorder>, Registry>> = OnceLock::new();
+
+type Recorder = ChromeLayer<Registry>;
+
+/// Makes [`Warnings`] and a recorder the process's subscriber. Returns false if the process has another one, which stays.
+fn install() -> bool {
+    let (recorder, handle) = reload::Layer::new(None);
+    let subscriber = tracing_subscriber::registry().with(recorder).with(Warnings::default());
+    tracing::subscriber::set_global_default(subscriber).is_ok() && RECORDER.set(handle).is_ok()
 }
 
 /// The events that `RUST_LOG` chooses; `None` without that variable. Read when the first command begins.
@@ -80,7 +95,7 @@ static LEFT_OUT: OnceLock<&[(&str, &str)]> = OnceLock::new();
 /// `left_out` names by their modules and a field (an empty text for any) are not even formatted.
 pub fn collect(left_out: &'static [(&'static str, &'static str)]) {
     let left_out = LEFT_OUT.set(left_out);
-    if left_out.is_ok() && tracing::subscriber::set_global_default(Warnings { shown: Mutex::default() }).is_ok() {
+    if left_out.is_ok() && install() {
         *unpoisoned(&COLLECTED) = Some(Collected::default());
     }
 }
@@ -106,30 +121,16 @@ impl Drop for Showing {
     }
 }
 
-type Recorder = Box<dyn Subscriber + Send + Sync>;
-
-/// The recorder is separate because a process's subscriber can be set only once, and a trace begins after all
-/// measurements.
-static RECORDER: OnceLock<Recorder> = OnceLock::new();
-
 /// Shows warnings while a command runs.
 pub(crate) fn show() -> Showing {
     COMMANDS.fetch_add(1, Ordering::Relaxed);
     let chosen = CHOSEN.get_or_init(chosen);
     if let Some(level) = chosen.as_ref().map(most) {
         // wgpu writes records of the crate `log`, which become events here. Fails where the process has a logger.
-        let level = level.into_level().map_or(log::LevelFilter::Off, |level| match level {
-            Level::ERROR => log::LevelFilter::Error,
-            Level::WARN => log::LevelFilter::Warn,
-            Level::INFO => log::LevelFilter::Info,
-            Level::DEBUG => log::LevelFilter::Debug,
-            Level::TRACE => log::LevelFilter::Trace,
-        });
-        let _ = LogTracer::init_with_filter(level);
+        let _ = LogTracer::init_with_filter(level.as_log());
     }
-    // Fails if the process already has a subscriber, which then stays.
-    if tracing::subscriber::set_global_default(Warnings { shown: Mutex::default() }).is_err() {
-        // It may be the one that collects, which now knows what is chosen.
+    if !install() {
+        // The subscriber may be the one that collects, which now knows what is chosen.
         tracing::callsite::rebuild_interest_cache();
     }
     Showing
@@ -158,43 +159,34 @@ fn most(chosen: &Targets) -> LevelFilter {
     levels.max().unwrap_or(LevelFilter::OFF)
 }
 
-/// Passes all spans and events to `recorder` from now on.
+/// Passes all spans and events of gpufeed to `recorder` from now on.
 pub(crate) fn record(recorder: Recorder) {
-    if RECORDER.set(recorder).is_ok() {
-        tracing::callsite::rebuild_interest_cache();
+    // Without a handle the process has another subscriber.
+    if let Some(handle) = RECORDER.get() {
+        let _ = handle.reload(recorder);
     }
+}
+
+fn records() -> bool {
+    RECORDER.get().is_some_and(|handle| handle.with_current(Option::is_some).unwrap_or(false))
 }
 
 fn warns(metadata: &Metadata<'_>) -> bool {
     metadata.is_event() && *metadata.level() <= Level::WARN
 }
 
-impl Subscriber for Warnings {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        let recorded = metadata.target().starts_with("gpufeed") && RECORDER.get().is_some();
-        recorded || prints(metadata) || is_warning(metadata)
+impl<S: Subscriber> Layer<S> for Warnings {
+    /// Decides for the recorder, too.
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        prints(metadata) || is_warning(metadata) || (metadata.target().starts_with("gpufeed") && records())
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
         let printed = chosen_targets().map_or(LevelFilter::WARN, |chosen| most(chosen).max(LevelFilter::WARN));
-        Some(if RECORDER.get().is_some() { LevelFilter::TRACE } else { printed })
+        Some(if records() { LevelFilter::TRACE } else { printed })
     }
 
-    fn new_span(&self, span: &Attributes<'_>) -> Id {
-        // Without a recorder no span is enabled.
-        RECORDER.get().map_or(Id::from_u64(1), |recorder| recorder.new_span(span))
-    }
-
-    fn record(&self, span: &Id, values: &Record<'_>) {
-        recorded(|recorder| recorder.record(span, values));
-    }
-
-    fn record_follows_from(&self, span: &Id, follows: &Id) {
-        recorded(|recorder| recorder.record_follows_from(span, follows));
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        recorded(|recorder| recorder.event(event));
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let record = event.normalized_metadata();
         let metadata = record.as_ref().unwrap_or(event.metadata());
         let text = || {
@@ -215,28 +207,6 @@ impl Subscriber for Warnings {
                 collected.add(text);
             }
         }
-    }
-
-    fn enter(&self, span: &Id) {
-        recorded(|recorder| recorder.enter(span));
-    }
-
-    fn exit(&self, span: &Id) {
-        recorded(|recorder| recorder.exit(span));
-    }
-
-    fn clone_span(&self, span: &Id) -> Id {
-        RECORDER.get().map_or_else(|| span.clone(), |recorder| recorder.clone_span(span))
-    }
-
-    fn try_close(&self, span: Id) -> bool {
-        RECORDER.get().is_some_and(|recorder| recorder.try_close(span))
-    }
-}
-
-fn recorded(then: impl FnOnce(&Recorder)) {
-    if let Some(recorder) = RECORDER.get() {
-        then(recorder);
     }
 }
 

@@ -6,7 +6,7 @@
 //! - `checks/` compares claims of the statistics with the measurements.
 //! - `output/` is the summary at the terminal, and the trace.
 //!
-//! The report's types are in `crate::results`, HTML and markdown in `crate::render`.
+//! The report's types are in `crate::results`, the page in `crate::render`.
 
 mod checks;
 pub(crate) mod kernels;
@@ -17,7 +17,7 @@ mod setup;
 
 pub(crate) use setup::{BenchArguments, procedural};
 
-use crate::render::{html, markdown};
+use crate::render::html;
 use crate::{DONE, Outcome};
 use measure::first_batch;
 use output::summary;
@@ -44,7 +44,6 @@ pub(crate) fn run(arguments: &BenchArguments, given: &[OsString]) -> Outcome {
         outputs.json.as_ref().map_or(Ok(()), |output| output.write_all(json)),
         if outputs.use_standard() { Ok(()) } else { summary::print(&report) },
         outputs.html.as_ref().map_or(Ok(()), |output| html::write(&report, output)),
-        outputs.markdown.as_ref().map_or(Ok(()), |output| markdown::update(&report, output)),
         outputs.card.as_ref().map_or(Ok(()), |output| output.write_all(card)),
     ];
     written.into_iter().collect::<Result<(), String>>()?;

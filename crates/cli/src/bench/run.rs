@@ -10,12 +10,12 @@ use super::output::trace;
 use super::setup::samples::Samples;
 use super::setup::{BenchArguments, Setup, data};
 use crate::output::Output;
-use crate::results::{Data, Kernels, Report, SCHEMA, Statistics};
+use crate::results::{Data, Kernels, Report, SCHEMA};
 use gpufeed::{DataLoader, LoaderSettings, recipe};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::error::Error;
 use std::ffi::OsString;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Time of each measurement as a share of `--seconds`. The main run and the sweep take all of `--seconds` each.
 const SLOWED_STAGES: f64 = 1.0;
@@ -23,9 +23,6 @@ const MEMORY: f64 = 0.5;
 const ISOLATED_STAGES: f64 = 0.5;
 const KERNELS: f64 = 0.5;
 const UPLOAD: f64 = 0.25;
-
-/// The number of images in the measurement of what the statistics themselves cost.
-const RECORDED: u32 = 200_000;
 
 /// Other processes may keep this many cores busy before the report gets a note.
 const QUIET: f64 = 0.25;
@@ -117,7 +114,7 @@ fn read_samples(
 }
 
 impl Run<'_> {
-    /// The main run of the pipeline, and the cost of its statistics.
+    /// The main run of the pipeline.
     fn pipeline(&mut self, loader: &DataLoader) -> Result<Measured, Box<dyn Error>> {
         self.progress.next("the pipeline");
         let others = OtherLoad::watch();
@@ -133,13 +130,6 @@ impl Run<'_> {
         report.cpu_seconds_per_image_runs = measured.cpu_seconds_per_image_runs.clone();
         report.data_stall = measured.data_stall;
         report.files_skipped = measured.interval.failed();
-        let image = Duration::from_secs_f64(measured.cpu_seconds_per_image);
-        let recording = gpufeed::internals::recording(RECORDED, image).as_secs_f64();
-        report.statistics = Statistics {
-            sections_per_image: gpufeed::internals::sections(image),
-            seconds_per_image: recording,
-            share_of_cpu: recording / measured.cpu_seconds_per_image.max(1e-9),
-        };
         Ok(measured)
     }
 

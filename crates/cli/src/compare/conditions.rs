@@ -22,6 +22,11 @@ pub(crate) fn differences(a: &Report, b: &Report) -> Vec<Difference> {
         .filter(|((_, a), (_, b))| a != b)
         .map(|((what, a), (_, b))| Difference { what, a: shown(a), b: shown(b) })
         .collect();
+    let [kernels_a, kernels_b] = [&a.kernels, &b.kernels];
+    if ![kernels_a, kernels_b].iter().any(|kernels| kernels.rows.is_empty()) && kernels_a.clock != kernels_b.clock {
+        let [a, b] = [kernels_a, kernels_b].map(|kernels| kernels.clock.clone());
+        found.push(Difference { what: "clock of the kernels", a, b });
+    }
     let busy = [a, b].map(|report| report.machine.other_cores_busy);
     if busy.iter().any(|cores| *cores > DISTURBED) {
         let [a, b] = busy.map(|cores| format!("{} cores", units::number(cores)));
@@ -58,7 +63,6 @@ fn facts(report: &Report) -> Vec<(&'static str, String)> {
         ("cache", report.cache.clone()),
         ("workers", report.workers.to_string()),
         ("batch size", report.batch_size.to_string()),
-        ("clock of the kernels", report.kernels.clock.clone()),
     ]
 }
 

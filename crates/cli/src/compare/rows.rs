@@ -115,9 +115,6 @@ fn measured(report: &Report) -> Vec<Measured<'_>> {
             Headline,
         ),
         once("first batch after", Seconds, report.time_to_first_batch),
-        once("batch latency, p50", Seconds, report.latency.p50),
-        once("batch latency, p90", Seconds, report.latency.p90),
-        once("batch latency, p99", Seconds, report.latency.p99),
     ];
     for stage in &report.stages {
         all.push(one(&format!("stage {}", stage.name), Seconds, stage.seconds_per_image, &stage.runs, OneOfMany));

@@ -119,7 +119,8 @@ impl Sheet {
                 let Draw { epoch, view, params, .. } = draw;
                 let place =
                     out.map(|_| json!({ "left": place.0, "top": place.1, "width": place.2, "height": place.3 }));
-                json!({ "epoch": epoch, "view": view, "ops": params.ops, "place": place })
+                let words: Vec<String> = params.ops.iter().map(|op| op.op.to_string()).collect();
+                json!({ "epoch": epoch, "view": view, "ops": params.ops, "words": words, "place": place })
             };
             let draws: Vec<Value> = row.draws.iter().zip(places).map(draw).collect();
             let Row { id, name, class, size, error, .. } = row;

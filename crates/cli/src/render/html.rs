@@ -1,28 +1,27 @@
 //! A report as one self-contained HTML file: no script, no font, nothing from a network.
 
-use super::charts::{ink, latency, pools, roofline, stages, sweep};
+use super::charts::{ink, pools, stages, sweep};
 use super::tables::{self, Table};
 use crate::output::Output;
 use crate::results::{Bottleneck, Report};
 use crate::units;
 use gpufeed::internals::ShownLines;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use std::io;
 
 /// Writes the page.
 pub(crate) fn write(report: &Report, output: &Output) -> Result<(), String> {
-    output.write_all(text(report).map_err(|error| format!("the page: {error}"))?)
+    output.write_all(text(report))
 }
 
 /// Returns the page's text. maud escapes HTML; `ShownLines` also escapes control characters, which terminals and
 /// editors obey and the page's own markup does not contain.
-fn text(report: &Report) -> io::Result<String> {
-    Ok(ShownLines(page(report)?.into_string()).to_string())
+fn text(report: &Report) -> String {
+    ShownLines(page(report).into_string()).to_string()
 }
 
-fn page(report: &Report) -> io::Result<Markup> {
+fn page(report: &Report) -> Markup {
     let title = format!("gpufeed {} · {}", report.version, report.recipe);
-    Ok(html! {
+    html! {
         (DOCTYPE)
         html lang="en" {
             head {
@@ -44,9 +43,7 @@ fn page(report: &Report) -> io::Result<Markup> {
                     div.grid.charts {
                         (stages::figure(report).markup())
                         (pools::figure(report).markup())
-                        (sweep::figure(report)?.markup())
-                        (latency::figure(report)?.markup())
-                        div.wide { (roofline::figure(report)?.markup()) }
+                        (sweep::figure(report).markup())
                     }
                     div.tables {
                         @for table in tables::all(report) { (card(&table)) }
@@ -64,7 +61,7 @@ fn page(report: &Report) -> io::Result<Markup> {
                 }
             }
         }
-    })
+    }
 }
 
 fn subtitle(report: &Report) -> String {
@@ -182,11 +179,7 @@ mod tests {
     use super::*;
     use crate::results::sample;
 
-    fn text(report: &Report) -> String {
-        super::text(report).unwrap()
-    }
-
-    const CHARTS: [&str; 5] = ["chart-stages", "chart-pools", "chart-roofline", "chart-latency", "chart-sweep"];
+    const CHARTS: [&str; 3] = ["chart-stages", "chart-pools", "chart-sweep"];
 
     /// Returns a figure of the page.
     fn figure<'a>(page: &'a str, id: &str) -> &'a str {
@@ -198,16 +191,13 @@ mod tests {
     #[test]
     fn every_chart_has_marks_and_a_caption() {
         let page = text(&sample());
-        // The marks, in the charts' order: bars; segments; kernels and roofs; bars and percentiles; points and
-        // whiskers.
-        for (id, marks) in CHARTS.into_iter().zip([9, 8, 5, 11, 17]) {
+        // The marks, in the charts' order: bars; segments; bars, their spreads and ideals.
+        for (id, marks) in CHARTS.into_iter().zip([9, 8, 12]) {
             let figure = figure(&page, id);
             let found = figure.matches("class=\"mark\"").count();
             assert!(found >= marks, "{id}: {found} marks");
             assert!(figure.contains("<figcaption>") && figure.contains("role=\"img\""), "{id}");
         }
-        assert!(figure(&page, "chart-roofline").contains("strip, f32, 15 % of the copy"));
-        assert!(figure(&page, "chart-latency").contains("p99 214 ms"));
     }
 
     #[test]
@@ -238,13 +228,9 @@ mod tests {
     #[test]
     fn a_report_without_measurements_says_so() {
         let page = text(&Report { version: "0.1.0".into(), ..Report::default() });
-        for (id, reason) in CHARTS.into_iter().zip([
-            "no stages measured",
-            "no pools measured",
-            "no GPU kernels measured",
-            "no batch latencies measured",
-            "no worker sweep measured",
-        ]) {
+        for (id, reason) in
+            CHARTS.into_iter().zip(["no stages measured", "no pools measured", "no worker sweep measured"])
+        {
             assert!(figure(&page, id).contains(reason), "{id}");
         }
         assert_eq!(page.matches("not measured").count(), 5, "five tiles");
@@ -264,7 +250,6 @@ mod tests {
             kernel.name = "</svg><script>".into();
             kernel.gb_per_second = gb;
         }
-        report.latency.histogram = vec![(0.0, 5), (1e-9, 1), (1e9, 2), (1e9, 3), (0.5, 1)];
         report.sweep[0].workers = 100_000;
         report.sweep[1].images_per_second.max = 1e300;
         report.pools[0].busy = 40.0;

@@ -1,4 +1,4 @@
-//! The tables of a report as text cells, shared by the page and by markdown. Their layout is left to those two.
+//! The tables of a report as text cells. Their layout is left to the page.
 
 use crate::results::{Prediction, Rate, Remote, Report, Spread};
 use crate::units;
@@ -19,8 +19,8 @@ const MET: f64 = 0.15;
 /// because smaller differences are noise.
 const NOISE: f64 = 0.03;
 
-/// The cell of a missed prediction, which both page and markdown highlight.
-pub(crate) const MISS: &str = "missed";
+/// The cell of a missed prediction, which the page highlights.
+const MISS: &str = "missed";
 
 /// Returns true if a cell is to be highlighted.
 pub(crate) fn is_highlighted(cell: &str) -> bool {
@@ -39,9 +39,7 @@ pub(crate) fn all(report: &Report) -> Vec<Table> {
         roofline(report),
         upload(report),
         sweep(report),
-        queues(report),
         gpu(report),
-        statistics(report),
         memory(report),
         perturbations(report),
         predictions(report),
@@ -130,7 +128,7 @@ fn remote(remote: &Remote) -> String {
 }
 
 /// Formats a spread: `1,164 (1,105 to 1,177, 5 runs)`.
-pub(crate) fn spread(spread: &Spread) -> String {
+fn spread(spread: &Spread) -> String {
     let median = units::number(spread.median);
     match spread.runs.len() {
         0 | 1 => format!("{median} (one run)"),
@@ -171,18 +169,6 @@ fn gpu(report: &Report) -> Table {
     named("The GPU while the pipeline ran", facts)
 }
 
-fn statistics(report: &Report) -> Table {
-    let statistics = &report.statistics;
-    let what = "What the statistics take";
-    if statistics.sections_per_image == 0.0 {
-        return named(what, Vec::new());
-    }
-    let share = format!("{:.2} % of the CPU time", 100.0 * statistics.share_of_cpu);
-    let an_image =
-        format!("{} in {} sections", units::duration(statistics.seconds_per_image), statistics.sections_per_image);
-    named(what, vec![("an image", an_image), ("that is", share)])
-}
-
 fn isolated_stages(report: &Report) -> Table {
     let rows = report.alone.iter().map(|isolated| {
         vec![isolated.stage.clone(), isolated.threads.to_string(), units::number(isolated.images_per_second)]
@@ -210,12 +196,11 @@ fn rate(rate: &Rate) -> Vec<String> {
 }
 
 /// `of a copy` and `predicted` are of the rate and of the time; `by` is what limits the prediction.
-const RATE: [&str; 8] = ["", "images", "bytes", "time", "rate", "of a copy", "predicted", "by"];
+const RATE: [&str; 8] = ["kernel", "images", "bytes", "time", "rate", "of a copy", "predicted", "by"];
 
 fn kernels(report: &Report) -> Table {
     let kernels = &report.kernels;
     let mut head = RATE.to_vec();
-    head[0] = "kernel";
     let (rows, note) = match kernels.rows.is_empty() {
         // The clock's text is the reason why there are no rows.
         true if !kernels.clock.is_empty() => (vec![vec!["none".to_owned(), kernels.clock.clone()]], None),
@@ -234,16 +219,12 @@ fn kernels(report: &Report) -> Table {
 fn roofline(report: &Report) -> Table {
     let Some(roofline) = &report.kernels.roofline else { return named("Roofline", Vec::new()) };
     let rate = |rate: f64| format!("{} images/s", units::number(rate));
-    let gflops = |rate: f64| format!("{} GFLOP/s", units::number(rate));
     let predicted = format!("{}, limited by {}", rate(roofline.predicted_images_per_second), roofline.limit);
     named(
         "Roofline",
         vec![
-            ("roofs by", roofline.source.clone()),
-            ("memory", units::gigabytes(roofline.gb_per_second)),
-            ("measured: the copy kernel", units::gigabytes(roofline.measured_gb_per_second)),
-            ("arithmetic", gflops(roofline.gflop_per_second)),
-            ("measured: the arithmetic kernel", gflops(roofline.measured_gflop_per_second)),
+            ("memory: the copy kernel", units::gigabytes(roofline.gb_per_second)),
+            ("arithmetic: the arithmetic kernel", format!("{} GFLOP/s", units::number(roofline.gflop_per_second))),
             ("the recipe's passes, predicted", predicted),
             (
                 "measured: the recipe's passes",
@@ -254,9 +235,9 @@ fn roofline(report: &Report) -> Table {
 }
 
 fn upload(report: &Report) -> Table {
-    let mut head = RATE.to_vec();
-    head[0] = "way in";
-    Table { title: "Upload", head, text: vec![7], rows: report.upload.iter().map(rate).collect(), note: None }
+    let head = [&["way in"], &RATE[1..6]].concat();
+    let rows = report.upload.iter().map(|row| rate(row).into_iter().take(head.len()).collect()).collect();
+    Table { title: "Upload", head, text: vec![], rows, note: None }
 }
 
 fn sweep(report: &Report) -> Table {
@@ -265,20 +246,6 @@ fn sweep(report: &Report) -> Table {
     });
     let head = vec!["workers", "images/s", "CPU time for an image"];
     Table { title: "Workers", head, text: vec![], rows: rows.collect(), note: None }
-}
-
-fn queues(report: &Report) -> Table {
-    let rows = report
-        .queues
-        .iter()
-        .map(|queue| vec![queue.name.clone(), queue.capacity.to_string(), units::percent(queue.occupancy)]);
-    Table {
-        title: "Queues",
-        head: vec!["queue", "places", "full on average"],
-        text: vec![],
-        rows: rows.collect(),
-        note: Some("The queue before a bottleneck is full, the one behind it empty.".to_owned()),
-    }
 }
 
 fn memory(report: &Report) -> Table {

@@ -2,10 +2,11 @@
 //! accept older files. A key that goes away fails here: it needs a higher `SCHEMA`, as does one that changes its meaning,
 //! which no test sees.
 
-use super::{GpuTime, Report, Statistics, sample};
+use super::{GpuTime, Report, sample};
 use gpufeed_testing::frozen;
 use serde_json::{Value, to_value};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 const FILE: &str = "files/report.json";
 
@@ -22,11 +23,9 @@ fn filled() -> Report {
         waited: 0.125,
         passes: vec![("stage 0".to_owned(), 0.0025)],
     };
-    report.statistics = Statistics { sections_per_image: 4.5, seconds_per_image: 1e-6, share_of_cpu: 0.001 };
     report.bottleneck.refuted = Some("two workers were no faster".to_owned());
     report.kernels.rows[0].runs = vec![7.25, 7.5];
     report.upload[0].runs = vec![12.5, 12.75];
-    report.upload[0].flops_per_byte = Some(0.5);
     report.upload[0].predicted_seconds = Some(0.0005);
     report.upload[0].predicted_limit = Some("bus".to_owned());
     report.notes = vec!["no GPU".to_owned()];
@@ -57,6 +56,19 @@ fn reports_are_read_as_they_were() {
     let expected: Value = serde_json::from_str(&text).unwrap();
     // A renamed key would be ignored on reading and written under its new name.
     frozen::check_read(FILE, report.map(|report: Report| to_value(&report).unwrap()), &expected);
+}
+
+/// Reports of schema 1 have fields that are gone, and stages of older names.
+#[test]
+fn committed_reports_of_schema_1_are_read() {
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/results");
+    for name in ["epyc-2-cores-bench-cpu.json", "epyc-2-cores-bench-llvmpipe.json", "xeon-2-cores-bench.json"] {
+        let report = Report::read(&results.join(name)).unwrap();
+        let stages: Vec<&str> = report.stages.iter().map(|stage| &*stage.name).collect();
+        assert_eq!((report.schema, &stages[..3]), (1, &["read", "params", "decode"][..]), "{name}");
+        assert!(report.images_per_second.median > 0.0 && report.latency.p99 > 0.0, "{name}");
+        assert!(!report.kernels.rows.is_empty() && !report.sweep.is_empty() && !report.pools.is_empty(), "{name}");
+    }
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! read as empty, so that `compare` and `report` read older files.
 
 use super::{
-    Bottleneck, Data, GpuTime, IsolatedStage, Kernels, Latency, Machine, Memory, Perturbation, Pool, Prediction, Queue,
-    Rate, Remote, Spread, Stage, Statistics, Sweep,
+    Bottleneck, Data, GpuTime, IsolatedStage, Kernels, Latency, Machine, Memory, Perturbation, Pool, Prediction, Rate,
+    Remote, Spread, Stage, Sweep,
 };
 use gpufeed::internals::{Shown, regular_file};
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,9 @@ use std::fmt::Display;
 use std::path::Path;
 
 /// The schema of the reports that this version writes, and the highest that it reads. It goes up when a field changes
-/// its meaning or goes away, and stays when a field is added. [`Report::read`] then translates the older schemas.
-pub(crate) const SCHEMA: u64 = 1;
+/// its meaning or goes away, and stays when a field is added. Schema 1, until gpufeed 0.2.0, had more fields, which
+/// [`Report::read`] passes over.
+pub(crate) const SCHEMA: u64 = 2;
 
 /// The schema of a report without the number: those from before the number was written are of schema 1.
 fn unnumbered() -> u64 {
@@ -63,12 +64,10 @@ pub(crate) struct Report {
     pub(crate) latency: Latency,
     pub(crate) stages: Vec<Stage>,
     pub(crate) pools: Vec<Pool>,
-    pub(crate) queues: Vec<Queue>,
     pub(crate) gpu: GpuTime,
     /// `None` if all data is on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) remote: Option<Remote>,
-    pub(crate) statistics: Statistics,
     /// Rates of isolated stages with unlimited input.
     pub(crate) alone: Vec<IsolatedStage>,
     pub(crate) bottleneck: Bottleneck,

@@ -42,9 +42,6 @@ pub(crate) struct Latency {
     pub(crate) p90: f64,
     pub(crate) p99: f64,
     pub(crate) max: f64,
-    /// Pairs of a bin's upper edge in seconds and the number of batches in that bin. The bins are those of the loader's
-    /// statistics, eight for each power of two of microseconds; those without batches are left out.
-    pub(crate) histogram: Vec<(f64, u64)>,
 }
 
 /// The data that came from object stores and web servers.
@@ -90,15 +87,6 @@ pub(crate) struct Pool {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Queue {
-    pub(crate) name: String,
-    pub(crate) capacity: usize,
-    /// Mean fill level, 0 to 1.
-    pub(crate) occupancy: f64,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub(crate) struct IsolatedStage {
     pub(crate) stage: String,
     pub(crate) threads: usize,
@@ -117,17 +105,6 @@ pub(crate) struct GpuTime {
     pub(crate) waited: f64,
     /// Names of passes, and the seconds of one dispatch of each.
     pub(crate) passes: Vec<(String, f64)>,
-}
-
-/// The cost of the loader's own statistics.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Statistics {
-    /// Sections that a worker records per image; below 1 if only some images are timed stage by stage.
-    pub(crate) sections_per_image: f64,
-    pub(crate) seconds_per_image: f64,
-    /// `seconds_per_image` as a share of the CPU time per image.
-    pub(crate) share_of_cpu: f64,
 }
 
 /// The answer of `Stats::bottleneck()`.
@@ -180,19 +157,15 @@ pub(crate) struct Kernels {
     pub(crate) roofline: Option<Roofline>,
 }
 
-/// The two roofs from which the time of kernels was predicted, and the rate of all of the recipe's passes.
+/// The two roofs from which the time of kernels was predicted, and the rate of all of the recipe's passes. The roofs are
+/// the rates of this run's copy kernel and arithmetic kernel.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Roofline {
-    /// A data sheet, or kernels of this run.
-    pub(crate) source: String,
     /// The memory's roof: the rate of a copy.
     pub(crate) gb_per_second: f64,
     /// The arithmetic's roof, in thousand millions of operations.
     pub(crate) gflop_per_second: f64,
-    /// The rates of this run's copy kernel and arithmetic kernel.
-    pub(crate) measured_gb_per_second: f64,
-    pub(crate) measured_gflop_per_second: f64,
     /// `memory` or `arithmetic`.
     pub(crate) limit: String,
     pub(crate) predicted_images_per_second: f64,
@@ -212,8 +185,6 @@ pub(crate) struct Rate {
     pub(crate) gb_per_second: f64,
     /// This rate as a share of a plain copy's rate in the same run.
     pub(crate) of_copy: Option<f64>,
-    /// Floating-point operations per byte, for the roofline.
-    pub(crate) flops_per_byte: Option<f64>,
     /// `seconds` as the roofline predicts it; `None` without a GPU or counted operations.
     pub(crate) predicted_seconds: Option<f64>,
     /// The roof that limits the prediction: `memory` or `arithmetic`.

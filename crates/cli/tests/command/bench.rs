@@ -94,17 +94,14 @@ fn check(report: &Value) {
         rows(report, "/pools").iter().find(|pool| text(pool, "/name") == "workers").expect("a pool of workers");
     let whole: f64 = ["busy", "starved", "blocked"].iter().map(|share| number(workers, &format!("/{share}"))).sum();
     assert!((0.8..1.2).contains(&whole), "a worker is busy, starved or blocked: {workers}");
-    assert!(!rows(report, "/queues").is_empty());
     assert!(!text(report, "/bottleneck/verdict").is_empty());
     assert!(rows(report, "/perturbations").len() >= 3, "{:#}", report["perturbations"]);
     for slowed in rows(report, "/perturbations") {
         assert!(number(slowed, "/delay") > 0.0 && number(slowed, "/elasticity").is_finite(), "{slowed}");
     }
-    for pointer in ["/alone", "/upload", "/kernels/rows", "/predictions", "/notes", "/latency/histogram"] {
+    for pointer in ["/alone", "/upload", "/kernels/rows", "/predictions", "/notes"] {
         rows(report, pointer);
     }
-    let counted: f64 = rows(report, "/latency/histogram").iter().map(|bin| number(bin, "/1")).sum();
-    assert!(counted > 0.0);
     assert!(report["memory"].is_object() && !text(report, "/kernels/clock").is_empty());
 }
 
@@ -164,7 +161,7 @@ fn a_full_run_on_a_folder() {
     ]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let summary = String::from_utf8(output.stdout).expect("UTF-8");
-    for part in ["images/s", "Each stage alone", "Workers", "Kernels (wall)", "Memory", "files skipped"] {
+    for part in ["images/s", "Each stage alone", "Workers", "Memory", "files skipped"] {
         assert!(summary.contains(part), "{part} is missing in:\n{summary}");
     }
     assert!(!summary.contains('\u{1b}'), "colours are for terminals");
@@ -178,8 +175,8 @@ fn a_full_run_on_a_folder() {
     for row in rows(&report, "/alone") {
         assert!(number(row, "/images_per_second") > 0.0 && number(row, "/threads") == 2.0, "{row}");
     }
-    check_rates(rows(&report, "/kernels/rows"));
-    check_rates(rows(&report, "/upload"));
+    assert!(rows(&report, "/kernels/rows").is_empty() && rows(&report, "/upload").is_empty(), "there is no GPU");
+    assert!(text(&report, "/kernels/clock").contains("no GPU"));
     let workers: Vec<f64> = rows(&report, "/sweep").iter().map(|step| number(step, "/workers")).collect();
     assert_eq!(workers, [1.0, 2.0]);
     let notes = report["notes"].to_string();
@@ -234,8 +231,7 @@ fn the_shaders_on_an_adapter() {
     check_rates(rows(&report, "/upload"));
     let names =
         |pointer: &str| rows(&report, pointer).iter().map(|row| text(row, "/name").to_owned()).collect::<Vec<_>>();
-    for row in ["copy kernel", "strip, f32", "per-output taps, f32", "the recipe: 1, stage", "the recipe: 0, statistic"]
-    {
+    for row in ["copy kernel", "strip, f32", "the recipe: 1, stage", "the recipe: 0, statistic"] {
         assert!(names("/kernels/rows").contains(&row.to_owned()), "{row} is missing in {:?}", names("/kernels/rows"));
     }
     for way in ["memcpy", "ring and copy", "write_buffer"] {
@@ -293,7 +289,8 @@ fn help_names_every_argument() {
     let output = gpufeed(&["--help"]);
     assert_eq!(output.status.code(), Some(0));
     let help = String::from_utf8(output.stdout).expect("UTF-8");
-    let names = "data recipe adapter backend shaders cache settings workers batch-size seconds json html markdown trace emulate-step quick";
+    let names =
+        "data recipe adapter backend shaders cache settings workers batch-size seconds json html trace emulate-step quick";
     for name in names.split(' ') {
         assert!(help.contains(&format!("--{name}")), "{name} is missing in:\n{help}");
     }
@@ -406,7 +403,7 @@ fn reports_and_cards_begin_with_their_schema() {
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     for path in [&json, &card] {
         let text = std::fs::read_to_string(path).expect("written");
-        assert!(text.starts_with("{\n  \"schema\": 1,\n  \"version\": "), "{text}");
+        assert!(text.starts_with("{\n  \"schema\": 2,\n  \"version\": "), "{text}");
     }
 }
 

@@ -178,12 +178,12 @@ fn older_files_with_fewer_fields_are_read() {
 fn a_report_without_a_schema_is_read() {
     let files = Files::new();
     let mut old = sample();
-    assert_eq!(old.as_object_mut().unwrap().remove("schema"), Some(json!(1)));
+    assert_eq!(old.as_object_mut().unwrap().remove("schema"), Some(json!(2)));
     let (code, comparison) = files.compared(&old, &sample());
     assert_eq!((code, &comparison["only_in_b"], &comparison["unlike"]), (Some(0), &json!([]), &json!([])));
-    let output = gpufeed(&["report", &files.path("a.json").display().to_string(), "--markdown", "-"]);
+    let output = gpufeed(&["report", &files.path("a.json").display().to_string(), "--html", "-"]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-    assert!(out(&output).contains("| decode | 1.31 ms |"), "{}", out(&output));
+    assert!(out(&output).contains("<td class=\"\">decode</td><td class=\"n\">1.31 ms</td>"), "{}", out(&output));
 }
 
 #[test]
@@ -191,22 +191,19 @@ fn a_report_of_a_newer_schema_is_refused_with_what_to_do() {
     let files = Files::new();
     let good = files.write("good.json", &sample().to_string());
     let mut newer = sample();
-    newer["schema"] = 2.into();
+    newer["schema"] = 3.into();
     newer["version"] = "9.8.0".into();
     // A field of another type is what a newer schema may have.
     newer["stages"] = json!({"decode": 1});
     let newer = files.write("newer.json", &newer.to_string());
     let page = files.path("page.html");
     let html = page.to_str().unwrap();
-    for arguments in [
-        &["compare", &good, &newer][..],
-        &["compare", &newer, &good, "--json"],
-        &["report", &newer, "--html", html],
-        &["report", &newer, "--markdown", "-"],
-    ] {
+    for arguments in
+        [&["compare", &good, &newer][..], &["compare", &newer, &good, "--json"], &["report", &newer, "--html", html]]
+    {
         let output = gpufeed(arguments);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
-        for part in [&newer, "schema 2", "up to schema 1", "update gpufeed to 9.8.0"] {
+        for part in [&newer, "schema 3", "up to schema 2", "update gpufeed to 9.8.0"] {
             assert!(err(&output).contains(part), "`{part}` is not in: {}", err(&output));
         }
         assert!(output.stdout.is_empty() && !page.exists(), "{arguments:?}");
@@ -247,44 +244,10 @@ fn help_tells_the_rule_and_the_exit_codes() {
 fn a_report_is_rendered_again() {
     let files = Files::new();
     let json = files.write("report.json", &sample().to_string());
-    let (html, page) = (files.path("report.html"), files.path("BENCHMARKS.md"));
-    fs::write(&page, "# Before\n<!-- gpufeed bench: begin -->\n<!-- gpufeed bench: end -->\nafter").unwrap();
-    let arguments = ["report", &json, "--html", html.to_str().unwrap(), "--markdown", page.to_str().unwrap()];
-    let output = gpufeed(&arguments);
+    let html = files.path("report.html");
+    let output = gpufeed(&["report", &json, "--html", html.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-    assert!(fs::read_to_string(&html).unwrap().contains("<figure id=\"chart-roofline\""));
-    let text = fs::read_to_string(&page).unwrap();
-    assert!(text.starts_with("# Before\n<!-- gpufeed bench: begin -->\n\nWritten by"), "{text}");
-    assert!(text.ends_with("<!-- gpufeed bench: end -->\nafter"), "{text}");
-    assert!(text.contains("| decode | 1.31 ms |"), "{text}");
-    assert_eq!(gpufeed(&arguments).status.code(), Some(0));
-    assert_eq!(fs::read_to_string(&page).unwrap(), text, "twice is once");
-}
-
-#[test]
-fn a_markdown_file_with_one_marker_is_refused_and_kept() {
-    let files = Files::new();
-    let json = files.write("report.json", &sample().to_string());
-    let page = files.write("page.md", "<!-- gpufeed bench: begin -->\n");
-    let output = gpufeed(&["report", &json, "--markdown", &page]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(err(&output).contains(&page) && err(&output).contains("has 1 and 0"), "{}", err(&output));
-    assert_eq!(fs::read_to_string(&page).unwrap(), "<!-- gpufeed bench: begin -->\n");
-}
-
-#[test]
-fn peers_become_a_table() {
-    let files = Files::new();
-    let rate = |median: f64| spread(&[median - 10.0, median, median + 10.0]);
-    let peers = json!({"rows": [
-        {"recipe": "imagenet-train", "name": "gpufeed", "images_per_s": rate(1000.0)},
-        {"recipe": "imagenet-train", "name": "faster", "images_per_s": rate(2000.0)}]});
-    let peers = files.write("peers.json", &peers.to_string());
-    let page = files.path("page.md").display().to_string();
-    let output = gpufeed(&["report", "--peers", &peers, "--markdown", &page]);
-    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-    let text = fs::read_to_string(&page).unwrap();
-    assert!(text.contains("| faster |") && text.contains("**slower**") && text.contains("0.500"), "{text}");
+    assert!(fs::read_to_string(&html).unwrap().contains("<figure id=\"chart-stages\""));
 }
 
 #[test]

@@ -104,8 +104,7 @@ fn what_does_not_exist() {
         &["bench", "--json", &nowhere],
         &["compare", HOSTILE, HOSTILE],
         &["report", HOSTILE, "--html", "x"],
-        &["report", HOSTILE, "--markdown", &nowhere],
-        &["report", "--peers", HOSTILE, "--markdown", "x"],
+        &["report", HOSTILE, "--html", &nowhere],
     ] {
         assert_eq!(clean(&run(at, arguments)), 1, "{arguments:?}");
     }
@@ -140,18 +139,10 @@ fn reports_of_others() {
     report["notes"] = json!([HOSTILE]);
     write("b.json", &report);
     clean(&run(root.path(), &["compare", "a.json", "b.json"]));
-    assert_eq!(clean(&run(root.path(), &["report", "b.json", "--markdown", "-"])), 0);
     // In HTML a line end is only a space, so it needs no escape.
     assert!(plain(&run(root.path(), &["report", "b.json", "--html", "-"]).stdout).contains(r"\u{1b}]0;own\u{7}"));
     write("c.json", &json!({ "version": "1", "workers": HOSTILE }));
     assert_eq!(clean(&run(root.path(), &["compare", "c.json", "a.json"])), 1);
-    let rate = json!({"median": 1, "min": 1, "max": 1, "runs": [1]});
-    let peers = json!({"rows": [{"recipe": HOSTILE, "name": HOSTILE, "images_per_s": rate, "note": HOSTILE}]});
-    write("peers.json", &peers);
-    assert_eq!(clean(&run(root.path(), &["report", "--peers", "peers.json", "--markdown", "x.md"])), 1);
-    let own = json!({"recipe": HOSTILE, "name": "gpufeed", "images_per_s": rate});
-    write("peers.json", &json!({"rows": [peers["rows"][0], own], "notes": [HOSTILE]}));
-    assert_eq!(clean(&run(root.path(), &["report", "--peers", "peers.json", "--markdown", "-"])), 0);
 }
 
 #[test]

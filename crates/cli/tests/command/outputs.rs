@@ -86,15 +86,13 @@ fn what_is_no_regular_file_is_written_to_and_stays() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
-    for (option, begin) in [("--html", "<!DOCTYPE html>"), ("--markdown", "<!-- gpufeed bench: begin -->\n")] {
-        let reader = std::thread::spawn({
-            let path = at("pipe");
-            move || fs::read(path).unwrap()
-        });
-        done(&run(folder.path(), &["report", REPORT, option, "pipe"]));
-        assert!(reader.join().unwrap().starts_with(begin.as_bytes()));
-        assert!(fs::symlink_metadata(at("pipe")).unwrap().file_type().is_fifo());
-    }
+    let reader = std::thread::spawn({
+        let path = at("pipe");
+        move || fs::read(path).unwrap()
+    });
+    done(&run(folder.path(), &["report", REPORT, "--html", "pipe"]));
+    assert!(is_page(&reader.join().unwrap()));
+    assert!(fs::symlink_metadata(at("pipe")).unwrap().file_type().is_fifo());
 
     let listener = UnixListener::bind(at("socket")).unwrap();
     let reader = std::thread::spawn(move || {
@@ -108,8 +106,8 @@ fn what_is_no_regular_file_is_written_to_and_stays() {
 
     if node(folder.path(), "null", "3").is_some() {
         symlink("null", at("link")).unwrap();
-        for (option, path) in [("--html", "null"), ("--markdown", "link")] {
-            done(&run(folder.path(), &["report", REPORT, option, path]));
+        for path in ["null", "link"] {
+            done(&run(folder.path(), &["report", REPORT, "--html", path]));
             assert!(fs::symlink_metadata(at("null")).unwrap().file_type().is_char_device());
             assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
         }
@@ -151,8 +149,6 @@ fn standard_output_by_its_names() {
         let status = { status }.stdout(File::create(&path).unwrap()).status().unwrap();
         assert!(status.success() && is_page(&fs::read(path).unwrap()), "{name} into a file");
     }
-    let markdown = run(folder.path(), &["report", REPORT, "--markdown", "-"]);
-    assert!(String::from_utf8(markdown.stdout).unwrap().ends_with("<!-- gpufeed bench: end -->\n"));
 
     let data = data_set();
     let preview = |arguments: &[&str]| {
@@ -201,10 +197,9 @@ fn one_output_for_two_options_is_a_wrong_argument() {
         ("-", "-"),
         ("-", "/dev/stdout"),
     ] {
-        refused(&["report", REPORT, "--html", a, "--markdown", b]);
+        refused(&["bench", "--seconds", "3600", "--json", a, "--html", b]);
     }
     // The error comes before any work: with these arguments the measurement would take an hour.
-    refused(&["bench", "--seconds", "3600", "--json", "new", "--html", "./new"]);
     refused(&["bench", "--seconds", "3600", "--trace", "-", "--html", "-"]);
     refused(&["preview", data, "--json", "--out", "-"]);
     refused(&["preview", data, "--sample", "0", "--raw", "new.png", "--out", "new.png"]);
@@ -218,7 +213,7 @@ fn what_cannot_be_written_is_said_before_the_work() {
     fs::write(folder.path().join("file"), "").unwrap();
     for (path, reason) in [("no/such/x", "there is no folder no/such"), ("file/x", "ot a directory"), (".", "a folder")]
     {
-        for option in ["--json", "--html", "--markdown", "--trace"] {
+        for option in ["--json", "--html", "--trace"] {
             // Without an early error this would measure for an hour.
             let output = run(folder.path(), &["bench", "--seconds", "3600", option, path]);
             assert_eq!(output.status.code(), Some(1));
@@ -235,11 +230,10 @@ fn standard_output_that_takes_nothing_is_an_error() {
     let Some(full) = full(folder.path()) else { return };
     let data = data_set();
     let data = data.path().to_str().unwrap();
-    let commands: [&[&str]; 15] = [
+    let commands: [&[&str]; 14] = [
         &["compare", REPORT, REPORT],
         &["compare", REPORT, REPORT, "--json"],
         &["report", REPORT, "--html", "-"],
-        &["report", REPORT, "--markdown", "-"],
         &["pack", data, "packed"],
         &["pack", data, "packed", "--json"],
         &["index", data],
@@ -300,14 +294,13 @@ fn a_file_is_whole_or_as_it_was() {
         command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_gpufeed")]).args(arguments);
         command.current_dir(folder.path()).output().unwrap()
     };
-    let commands: [(&[&str], &str); 4] = [
+    let commands: [(&[&str], &str); 3] = [
         (&["report", REPORT, "--html", "old"], "--html: old: "),
-        (&["report", REPORT, "--markdown", "old"], "--markdown: old: "),
         (&["preview", data, "--out", "old.png"], "--out: old.png: "),
         (&["preview", data, "--out", "x.png", "--sample", "0", "--raw", "old"], "--raw: old: "),
     ];
     for (arguments, part) in commands {
-        for old in [None, Some("<!-- gpufeed bench: begin -->\n<!-- gpufeed bench: end -->\n")] {
+        for old in [None, Some("as it was")] {
             for name in ["old", "old.png"] {
                 let path = folder.path().join(name);
                 old.map_or_else(|| drop(fs::remove_file(&path)), |old| fs::write(&path, old).unwrap());

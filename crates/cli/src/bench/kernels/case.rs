@@ -9,7 +9,7 @@ pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) images: u64,
     pub(crate) bytes: u64,
-    /// The work of its passes, one after the other; empty if no operations are counted.
+    /// The work of its passes, one after the other.
     pub(crate) works: Vec<Work>,
 }
 
@@ -28,13 +28,11 @@ impl Case {
         self.works.iter().map(|work| work.operations).sum()
     }
 
-    fn row(self, turns: &[f64], copy: f64, roofs: Option<&Roofs>) -> Rate {
+    fn row(self, turns: &[f64], copy: f64, roofs: &Roofs) -> Rate {
         let seconds = median(turns);
         let (rate, runs) = (self.rate(seconds), turns.iter().map(|&seconds| self.rate(seconds)).collect());
-        let flops_per_byte = (!self.works.is_empty()).then(|| self.operations() / self.bytes as f64);
         // Without images it is a roof.
-        let roofs = roofs.filter(|_| self.images > 0 && !self.works.is_empty());
-        let predicted = roofs.map(|roofs| roofs.predict(&self.works));
+        let predicted = (self.images > 0).then(|| roofs.predict(&self.works));
         let Case { name, images, bytes, .. } = self;
         Rate {
             name,
@@ -44,16 +42,14 @@ impl Case {
             gb_per_second: rate,
             of_copy: Some(rate / copy),
             runs,
-            flops_per_byte,
             predicted_seconds: predicted.map(|predicted| predicted.seconds),
             predicted_limit: predicted.map(|predicted| predicted.limit().to_owned()),
         }
     }
 }
 
-/// Makes the rows of timed cases, with predictions if there are roofs. The first case is the copy that the others are
-/// compared with.
-pub(crate) fn rows(cases: Vec<Case>, seconds: &[Vec<f64>], roofs: Option<&Roofs>) -> Vec<Rate> {
+/// Makes the rows of timed cases, with predictions. The first case is the copy that the others are compared with.
+pub(crate) fn rows(cases: Vec<Case>, seconds: &[Vec<f64>], roofs: &Roofs) -> Vec<Rate> {
     let copy = cases.first().zip(seconds.first()).map_or(f64::INFINITY, |(case, turns)| case.rate(median(turns)));
     cases.into_iter().zip(seconds).map(|(case, turns)| case.row(turns, copy, roofs)).collect()
 }

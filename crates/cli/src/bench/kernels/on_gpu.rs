@@ -1,14 +1,14 @@
 //! Times the passes of the fixed plans and of the recipe on a GPU against a copy kernel.
 
 use super::case::{Case, rows};
-use super::plans::{Plans, make_params, one_work, reduction};
-use super::reference::{OPERATIONS, arithmetic_kernel, copy_kernel, naive};
+use super::plans::{Plans, make_params, one_work};
+use super::reference::{OPERATIONS, arithmetic_kernel, copy_kernel};
 use super::roofline::Roofs;
 use super::timer::{Adapter, Kernel};
 use super::turns::{Work, take_turns};
 use crate::bench::setup::samples::Samples;
 use crate::results::{Kernels, Rate, median};
-use gpufeed::internals::{Dispatch, Rig, TAP_OPERATIONS, Work as PassWork, work};
+use gpufeed::internals::{Dispatch, Rig, Work as PassWork, work};
 use gpufeed::wgpu;
 use gpufeed::{Gpu, Plan};
 use std::error::Error;
@@ -48,12 +48,12 @@ pub(crate) fn measure(
     let seconds = take_turns(&mut works, time)?;
     let clock = if by_timestamps { "timestamps" } else { "wall" };
     let [copy, arithmetic] = [0, 1].map(|case| (&cases[case], median(&seconds[case])));
-    let measured_roofs = Roofs::measured(copy.0.rate(copy.1), arithmetic.0.gflop_rate(arithmetic.1));
-    let roofs = Roofs::by_data_sheet(&gpu.info().name).unwrap_or_else(|| measured_roofs.clone());
-    let rows = rows(cases, &seconds, Some(&roofs));
+    let gb_per_second = copy.0.rate(copy.1);
+    let roofs = Roofs { gb_per_second, gflop_per_second: arithmetic.0.gflop_rate(arithmetic.1) };
+    let rows = rows(cases, &seconds, &roofs);
     let of_recipe: &[Rate] = &rows[fixed..];
     let seconds = (!of_recipe.is_empty()).then(|| of_recipe.iter().map(|row| row.seconds).sum());
-    let roofline = Some(roofs.report(&measured_roofs, (&recipe_works, images as u64), seconds));
+    let roofline = Some(roofs.report((&recipe_works, images as u64), seconds));
     Ok(Kernels { clock: clock.to_owned(), rows, roofline })
 }
 
@@ -128,8 +128,6 @@ impl<'a> Bench<'a> {
         let copied = (moved / 2).next_multiple_of(16);
         let [from, to] = [(); 2].map(|()| adapter.storage(copied));
 
-        let [columns, rows] = reduction(&train, &make_params(&train, images)?)?;
-        let per_output = elements as f64 / 3.0 * (2.0 * columns * 2.0 * rows * TAP_OPERATIONS + TAP_OPERATIONS);
         let groups = if gpu.is_software() { 16 } else { 4096 };
         let invocations = 256 * u64::from(groups);
         let sums = adapter.storage(16 * invocations);
@@ -147,7 +145,6 @@ impl<'a> Bench<'a> {
             case("copy kernel", 0, 2 * copied, &one_work(2 * copied, 0.0)),
             case("arithmetic kernel", 0, 16 * invocations, &arithmetic),
             case("strip, f32", images, moved, &works_train),
-            case("per-output taps, f32", images, moved, &one_work(moved, per_output)),
             case("strip and packing, f16", images, slot + 10 * elements, &works_half),
             case("contrast: its mean", images, slot, std::slice::from_ref(mean_work)),
             case("contrast: the stage after it", images, moved, std::slice::from_ref(stage_work)),
@@ -156,7 +153,6 @@ impl<'a> Bench<'a> {
             vec![self.kernel(&copy_kernel(copied), &from, &to)],
             vec![self.kernel(&arithmetic_kernel(groups), &from, &sums)],
             vec![self.kernel(stage, &source, &output)],
-            vec![self.kernel(&naive(stage)?, &source, &output)],
             vec![self.kernel(stage_half, &source, &output), self.kernel(pack, &output, &packed)],
             vec![self.kernel(mean, &source, &output)],
             vec![self.kernel(finish, &source, &output)],

@@ -40,15 +40,3 @@ pub(crate) fn one_work(bytes: u64, operations: f64) -> Vec<Work> {
 pub(crate) fn make_params(plan: &Plan, images: u64) -> gpufeed::Result<Vec<Params>> {
     (0..images).map(|sample| plan.make_params(SIZE.0, SIZE.1, &Key { sample, ..Key::default() })).collect()
 }
-
-/// Returns the mean factors by which columns and rows of the regions are reduced to the output; 1 for enlarged ones.
-pub(crate) fn reduction(plan: &Plan, params: &[Params]) -> gpufeed::Result<[f64; 2]> {
-    let (width, height) = plan.output_size().unwrap_or((1, 1));
-    let mut sums = [0.0; 2];
-    for params in params {
-        let region = plan.source_region(params)?;
-        sums[0] += (f64::from(region.width) / f64::from(width)).max(1.0);
-        sums[1] += (f64::from(region.height) / f64::from(height)).max(1.0);
-    }
-    Ok(sums.map(|sum| sum / params.len().max(1) as f64))
-}

@@ -1,5 +1,5 @@
-//! Kernels to compare the product's with: a plain copy, and the product's pass without its fast path.
-//! `benches/kernels.rs` uses them, too.
+//! Kernels to compare the product's with, by the two roofs: a plain copy, and arithmetic alone. `benches/kernels.rs` uses
+//! them, too.
 
 use gpufeed::internals::Dispatch;
 use gpufeed::transforms::{RandomHorizontalFlip, RandomResizedCrop, Transform};
@@ -56,23 +56,4 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 }
 ";
     Dispatch { name: "arithmetic", wgsl: wgsl.to_owned(), params: vec![0; 16], groups: [groups, 1, 1] }
-}
-
-/// Returns the pass with its per-output kernel alone: every output sums its own taps in two loops.
-///
-/// # Errors
-/// If the shader no longer has the branch to replace.
-pub fn naive(dispatch: &Dispatch) -> Result<Dispatch, String> {
-    replaced(dispatch, "images[image].strip == 1u", "false")
-}
-
-/// Returns the dispatch with `condition` in its shader replaced by `never`.
-///
-/// # Errors
-/// If the shader no longer has `condition`.
-pub fn replaced(dispatch: &Dispatch, condition: &str, never: &str) -> Result<Dispatch, String> {
-    if !dispatch.wgsl.contains(condition) {
-        return Err(format!("`{condition}` is no longer in the shader"));
-    }
-    Ok(Dispatch { wgsl: dispatch.wgsl.replace(condition, never), ..dispatch.clone() })
 }

@@ -1,7 +1,6 @@
 //! The paths by which pixels reach the GPU's memory, against a copy within the host's memory.
 
 use super::reference::SIZE;
-use super::roofline;
 use super::turns::{Work, take_turns};
 use crate::bench::setup::Setup;
 use crate::results::Rate;
@@ -16,11 +15,9 @@ use std::time::{Duration, Instant};
 /// Whole photographs as RGBA8. Together they are about as large as one of the loader's staging slots.
 const IMAGES: u64 = 44;
 
-/// The paths that copy over the bus: the loader's, and wgpu's own.
-const COPIES: [&str; 2] = ["ring and copy", "write_buffer"];
-
-/// Measures each path, for `seconds` in all. Without a GPU it measures only the copy within the host.
+/// Measures each path, for `seconds` in all. Without a GPU there is none.
 pub(crate) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> Result<Vec<Rate>, Box<dyn Error>> {
+    let Some(gpu) = setup.gpu() else { return Ok(Vec::new()) };
     let bytes = IMAGES * 4 * u64::from(SIZE.0) * u64::from(SIZE.1);
     let pixels = vec![1u8; bytes as usize];
     let mut copy = vec![0u8; bytes as usize];
@@ -29,30 +26,19 @@ pub(crate) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> R
         (0..times).for_each(|_| black_box(&mut copy[..]).copy_from_slice(black_box(&pixels)));
         Ok(start.elapsed())
     });
-    let (mut names, mut works) = (vec!["memcpy"], vec![memcpy]);
-    if let Some(gpu) = setup.gpu() {
-        names.push(COPIES[0]);
-        works.push(ring(gpu, &pixels, false)?);
-        if gpu.device().features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS) {
-            names.push("mapped in place");
-            works.push(ring(gpu, &pixels, true)?);
-        } else {
-            notes.push(
-                "upload: mapped in place was not measured, the device has no MAPPABLE_PRIMARY_BUFFERS".to_owned(),
-            );
-        }
-        names.push(COPIES[1]);
-        works.push(write_buffer(gpu, &pixels));
+    let mut names = vec!["memcpy", "ring and copy", "write_buffer"];
+    let mut works = vec![memcpy, ring(gpu, &pixels, false)?, write_buffer(gpu, &pixels)];
+    if gpu.device().features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS) {
+        names.push("mapped in place");
+        works.push(ring(gpu, &pixels, true)?);
     } else {
-        notes.push("upload: nothing is uploaded, there is no GPU in this run; memcpy alone".to_owned());
+        notes.push("upload: mapped in place was not measured, the device has no MAPPABLE_PRIMARY_BUFFERS".to_owned());
     }
     let times = take_turns(&mut works, Duration::from_secs_f64(seconds))?;
     let memcpy = times.first().map_or(0.0, |turns| median(turns));
     let rate = |seconds: f64| bytes as f64 / seconds / 1e9;
-    let by_bus = setup.gpu().and_then(|gpu| roofline::upload_seconds(&gpu.info().name, bytes));
     let row = |(name, turns): (&str, Vec<f64>)| {
         let seconds = median(&turns);
-        let predicted_seconds = by_bus.filter(|_| COPIES.contains(&name));
         Rate {
             name: name.to_owned(),
             images: IMAGES,
@@ -61,8 +47,6 @@ pub(crate) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> R
             gb_per_second: rate(seconds),
             of_copy: Some(memcpy / seconds),
             runs: turns.into_iter().map(rate).collect(),
-            predicted_seconds,
-            predicted_limit: predicted_seconds.map(|_| "bus".to_owned()),
             ..Rate::default()
         }
     };

@@ -1,6 +1,6 @@
 //! Turns the loader's `Stats` into the report's types. Only this file knows both.
 
-use crate::results::{Bottleneck, GpuTime, Latency, Pool, Queue, Remote, Report, Stage as Row};
+use crate::results::{Bottleneck, GpuTime, Latency, Pool, Remote, Report, Stage as Row};
 use gpufeed::{DataLoader, Resource, Stage, Stats};
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl Interval {
         Interval { stats: loader.stats().since(before) }
     }
 
-    /// Fills the report's latency, stages, pools, queues, GPU time and bottleneck.
+    /// Fills the report's latency, stages, pools, GPU time and bottleneck.
     pub(crate) fn fill(&self, report: &mut Report) {
         let stats = &self.stats;
         let latency = &stats.latency;
@@ -32,7 +32,6 @@ impl Interval {
             p90: latency.p90.as_secs_f64(),
             p99: latency.p99.as_secs_f64(),
             max: latency.max.as_secs_f64(),
-            histogram: latency.histogram.iter().map(|(edge, batches)| (edge.as_secs_f64(), *batches)).collect(),
         };
         let used = stats.stages.iter().filter(|stage| stage.items > 0);
         report.stages = used
@@ -58,12 +57,6 @@ impl Interval {
             }
         };
         report.pools = stats.pools.iter().map(pool).collect();
-        let queue = |queue: &gpufeed::QueueStats| Queue {
-            name: queue.name.to_owned(),
-            capacity: queue.capacity,
-            occupancy: queue.occupancy,
-        };
-        report.queues = stats.queues.iter().map(queue).collect();
         let gpu = &stats.gpu;
         report.gpu = GpuTime {
             clock: format!("{:?}", gpu.clock).to_lowercase(),

@@ -51,13 +51,11 @@ fn rate(rate: &Rate) -> (String, String) {
 }
 
 /// Describes the roofs, and the recipe's passes as predicted and as measured.
-fn roofline(roofline: &Roofline) -> [(String, String); 4] {
-    let roofs = |gb: f64, gflop: f64| format!("{}, {} GFLOP/s", units::gigabytes(gb), units::number(gflop));
-    let measured = roofs(roofline.measured_gb_per_second, roofline.measured_gflop_per_second);
+fn roofline(roofline: &Roofline) -> [(String, String); 3] {
+    let gflop = units::number(roofline.gflop_per_second);
     let share = |rate: f64| percent(rate / roofline.predicted_images_per_second);
     [
-        row("roofs", format!("{}, by {}", roofs(roofline.gb_per_second, roofline.gflop_per_second), roofline.source)),
-        row("roofs, measured", measured),
+        row("roofs", format!("{}, {gflop} GFLOP/s", units::gigabytes(roofline.gb_per_second))),
         row(
             "the recipe's passes, predicted",
             format!("{}, limited by {}", images(roofline.predicted_images_per_second), roofline.limit),

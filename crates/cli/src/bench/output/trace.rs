@@ -9,7 +9,6 @@ use std::io::{self, Seek, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tracing_chrome::ChromeLayerBuilder;
-use tracing_subscriber::prelude::*;
 
 /// Length of the traced run. Each image makes several events, and viewers open long traces slowly.
 const MOST: Duration = Duration::from_secs(1);
@@ -27,7 +26,7 @@ fn events(setup: &Setup, workers: usize) -> Result<File, Box<dyn Error>> {
     let lost = FirstError::default();
     let writer = Watched { file: file.try_clone().map_err(in_folder)?, lost: Arc::clone(&lost) };
     let (layer, guard) = ChromeLayerBuilder::new().writer(writer).include_args(true).build();
-    crate::warnings::record(Box::new(tracing_subscriber::registry().with(layer)));
+    crate::warnings::record(layer);
     let loader = setup.loader(workers)?;
     let mut consumer = Consumer::start(&loader, setup.step)?;
     consumer.skip(2)?;

@@ -65,9 +65,6 @@ pub(crate) struct BenchArguments {
     /// Writes the report without names and paths, to be sent to the developers of gpufeed; `-` as for --json
     #[arg(long, value_name = "FILE")]
     pub(crate) report_card: Option<PathBuf>,
-    /// Rewrites the table between the markers of a markdown file; `-` as for --json
-    #[arg(long, value_name = "FILE")]
-    pub(crate) markdown: Option<PathBuf>,
     /// Writes a trace of a short run, apart from the measured ones, for Chrome or Perfetto; `-` as for --json
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -86,7 +83,6 @@ pub(crate) struct BenchArguments {
 pub(crate) struct Outputs {
     pub(crate) json: Option<Output>,
     pub(crate) html: Option<Output>,
-    pub(crate) markdown: Option<Output>,
     pub(crate) trace: Option<Output>,
     pub(crate) card: Option<Output>,
 }
@@ -94,7 +90,7 @@ pub(crate) struct Outputs {
 impl Outputs {
     /// Returns true if one of them is standard output. The summary is then left out.
     pub(crate) fn use_standard(&self) -> bool {
-        [&self.json, &self.html, &self.markdown, &self.trace, &self.card].into_iter().flatten().any(Output::is_standard)
+        [&self.json, &self.html, &self.trace, &self.card].into_iter().flatten().any(Output::is_standard)
     }
 }
 
@@ -187,15 +183,13 @@ impl BenchArguments {
     /// early.
     pub(crate) fn outputs(&self) -> Result<Outputs, Box<dyn Error>> {
         let html = self.html.as_deref().or_else(|| self.open.then_some(Path::new("bench.html")));
-        let [json, html, markdown, trace, card] = output::open([
+        let [json, html, trace, card] = output::open([
             ("--json", self.json.as_deref()),
             ("--html", html),
-            ("--markdown", self.markdown.as_deref()),
             ("--trace", self.trace.as_deref()),
             ("--report-card", self.report_card.as_deref()),
         ])?;
-        markdown.as_ref().map_or(Ok(()), crate::render::markdown::check)?;
-        Ok(Outputs { json, html, markdown, trace, card })
+        Ok(Outputs { json, html, trace, card })
     }
 
     /// Returns the settings of the loaders, but for their workers and, unless a file has one, their order.

@@ -1,44 +1,48 @@
-//! Images per second by number of workers: the measured spread, and the ideal line.
+//! Images per second by number of workers: bars with the measured spread, and the ideal.
 
 use super::figure::Figure;
-use super::ink::{GRID, MAIN, MUTED, WARM};
-use super::svg::{Area, Drawn, plot, text_style};
+use super::ink::{MAIN, TEXT, WARM};
+use super::svg::{bar, join, text};
 use crate::results::{Report, Sweep};
 use crate::units;
-use maud::html;
-use plotters::prelude::*;
-use std::io;
+use maud::{Markup, html};
 
-const SIZE: (u32, u32) = (640, 330);
+const WIDTH: u32 = 640;
+const ROW: f64 = 34.0;
+const LEFT: f64 = 112.0;
+/// Width of the longest bar, which leaves room for its number.
+const BARS: f64 = 430.0;
 
-pub(crate) fn figure(report: &Report) -> io::Result<Figure> {
+pub(crate) fn figure(report: &Report) -> Figure {
     let mut points: Vec<&Sweep> =
         report.sweep.iter().filter(|point| point.workers > 0 && point.images_per_second.median > 0.0).collect();
     points.sort_by_key(|point| point.workers);
     let best = points.iter().max_by(|a, b| a.images_per_second.median.total_cmp(&b.images_per_second.median));
     let cores = report.machine.cores;
-    Ok(Figure {
+    Figure {
         id: "chart-sweep",
-        title: "Workers",
+        title: "Images a second by workers",
         legend: &[
-            (MAIN, "measured: median, least to greatest"),
+            (MAIN, "measured: median"),
+            (TEXT, "least to greatest"),
             (WARM, "ideal: as many times the first, up to the cores"),
         ],
         caption: html! {
             @match best {
                 Some(best) => {
-                    "Most with " b { (best.workers) @if best.workers == 1 { " worker" } @else { " workers" } } ": "
+                    "Most with " b { (workers(best.workers)) } ": "
                     (units::number(best.images_per_second.median)) " images/s"
                     @if cores > 0 { ", on " (cores) @if cores == 1 { " core" } @else { " cores" } } "."
                 }
                 None => { "With " code { "--workers LIST" } " the pipeline is measured with each number of workers." }
             }
         },
-        chart: match points.is_empty() {
-            true => Err("no worker sweep measured"),
-            false => Ok(plot(SIZE, "Images a second by workers", |area| draw(area, &points, cores))?),
-        },
-    })
+        chart: points.first().map(|first| chart(&points, first, cores)).ok_or("no worker sweep measured"),
+    }
+}
+
+fn workers(number: usize) -> String {
+    if number == 1 { "1 worker".to_owned() } else { format!("{number} workers") }
 }
 
 /// Returns the rate that `workers` workers would reach if each did as much as each worker of `first`, the measurement
@@ -48,62 +52,23 @@ fn ideal(first: &Sweep, cores: usize, workers: usize) -> f64 {
     first.images_per_second.median * useful(workers) as f64 / useful(first.workers) as f64
 }
 
-fn draw(area: &Area, points: &[&Sweep], cores: usize) -> Drawn {
-    let (Some(first), Some(last)) = (points.first(), points.last()) else { return Ok(()) };
-    let most = last.workers;
-    let mut line: Vec<(f64, f64)> = vec![(first.workers as f64, ideal(first, cores, first.workers))];
-    // The ideal line bends at the number of cores.
-    if (first.workers + 1..most).contains(&cores) {
-        line.push((cores as f64, ideal(first, cores, cores)));
+fn chart(points: &[&Sweep], first: &Sweep, cores: usize) -> Markup {
+    let most = |point: &&Sweep| point.images_per_second.max.max(ideal(first, cores, point.workers));
+    let scale = BARS / points.iter().map(most).fold(f64::MIN_POSITIVE, f64::max);
+    let mut parts = Vec::new();
+    for (i, point) in points.iter().enumerate() {
+        let (top, middle) = (i as f64 * ROW + 5.0, (i as f64 + 0.5) * ROW);
+        let (rate, ideal) = (&point.images_per_second, ideal(first, cores, point.workers));
+        let [median, low, high, ideal_at] = [rate.median, rate.min, rate.max, ideal].map(|rate| LEFT + scale * rate);
+        let [number, least, greatest, ideal] = [rate.median, rate.min, rate.max, ideal].map(units::number);
+        parts.push(text((LEFT - 10.0, middle), "end", 15, TEXT, &workers(point.workers)));
+        // At least thin lines, so that what is small stays visible.
+        parts.push(bar((LEFT, top), ((median - LEFT).max(1.5), ROW - 10.0), MAIN, &format!("{number} images/s")));
+        parts.push(bar((low, middle - 1.0), ((high - low).max(1.5), 2.0), TEXT, &format!("{least} to {greatest}")));
+        parts.push(bar((ideal_at - 1.0, top - 3.0), (2.0, ROW - 4.0), WARM, &format!("ideal: {ideal}")));
+        parts.push(text((median.max(high).max(ideal_at) + 8.0, middle), "start", 15, TEXT, &number));
     }
-    line.push((most as f64, ideal(first, cores, most)));
-    let measured = points.iter().map(|point| point.images_per_second.max.max(point.images_per_second.median));
-    let top = measured.chain(line.iter().map(|(_, rate)| *rate)).fold(0.0, f64::max) * 1.1;
-    let right = most as f64 + 0.5;
-
-    let mut chart = ChartBuilder::on(area)
-        .margin_top(14)
-        .margin_left(8)
-        .margin_right(16)
-        .x_label_area_size(44)
-        .y_label_area_size(70)
-        .build_cartesian_2d(0.0..right, 0.0..top)?;
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(GRID.colour())
-        .axis_style(MUTED.colour())
-        .label_style(text_style(13, MUTED))
-        .x_labels(most.min(12) + 1)
-        .y_labels(6)
-        // Only whole numbers are labelled.
-        .x_label_formatter(&|workers| if workers.fract() == 0.0 { format!("{workers:.0}") } else { String::new() })
-        .y_label_formatter(&|rate| units::tick(*rate))
-        .x_desc("workers")
-        .y_desc("images/s")
-        .axis_desc_style(text_style(13, MUTED))
-        .draw()?;
-    if line.len() > 1 && most > first.workers {
-        chart.draw_series(DashedLineSeries::new(line, 7, 5, WARM.colour().stroke_width(2)))?;
-    }
-    let main = MAIN.colour();
-    chart.draw_series(LineSeries::new(
-        points.iter().map(|point| (point.workers as f64, point.images_per_second.median)),
-        main.stroke_width(2),
-    ))?;
-    for point in points {
-        let at = point.workers as f64;
-        let rate = &point.images_per_second;
-        let (x, y) = chart.backend_coord(&(at, rate.median));
-        let (_, low) = chart.backend_coord(&(at, rate.min.min(rate.median)));
-        let (_, high) = chart.backend_coord(&(at, rate.max.max(rate.median)));
-        for ends in [[(x, low), (x, high)], [(x - 6, low), (x + 6, low)], [(x - 6, high), (x + 6, high)]] {
-            area.draw(&PathElement::new(ends, main.stroke_width(2)))?;
-        }
-        area.draw(&Circle::new((x, y), 5, main.filled()))?;
-    }
-    Ok(())
+    join((WIDTH, (points.len() as f64 * ROW) as u32 + 8), "Images a second by workers", &parts)
 }
 
 #[cfg(test)]
