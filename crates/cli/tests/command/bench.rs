@@ -289,8 +289,7 @@ fn help_names_every_argument() {
     let output = gpufeed(&["--help"]);
     assert_eq!(output.status.code(), Some(0));
     let help = String::from_utf8(output.stdout).expect("UTF-8");
-    let names =
-        "data recipe adapter backend shaders cache settings workers batch-size seconds json html trace emulate-step quick";
+    let names = "data recipe adapter backend shaders cache settings workers batch-size seconds json html trace emulate-step quick";
     for name in names.split(' ') {
         assert!(help.contains(&format!("--{name}")), "{name} is missing in:\n{help}");
     }
