@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 
 folders=(src)
 for crate in crates/*/src; do folders+=("$crate"); done
+folders+=(python/src)
 python3 scripts/circles.py "${folders[@]}"
 if python3 scripts/circles.py --arrows src | grep -E '^(plan|transforms)[^ ]* -> decode'; then
     echo 'plan/ and transforms/ know no decoder: geometry.rs has what they share' >&2

@@ -14,7 +14,6 @@ pub use crate::gpu::{Attached, Clock, Fault, Mock, attached, mocked, run_checked
 pub use crate::loader::mixed::soft_labels;
 pub use crate::loader::run::{RunStop, stops, stops_with};
 pub use crate::loader::settings::given as settings_of;
-pub use crate::loader::stats::measure::{recording, sections};
 pub use crate::plan::normalized_twice;
 pub use crate::plan::work::{TAP_OPERATIONS, Work, work};
 pub use crate::quote::{Shown, ShownLines};

@@ -1,13 +1,14 @@
 //! Data sets: those of gpufeed's formats, and objects in Python.
 
+mod source;
+
 use crate::dlpack::{Array, Element};
 use crate::errors;
 use crate::opening::Opening;
 use crate::process::guard;
 use crate::python_dataset::{PythonDataset, Reads};
-use crate::run::warn_of_library;
-use crate::source::{Adaptor, Source};
 use crate::turns::Turns;
+use crate::warnings::warn_of_library;
 use gpufeed::dataset::Opened;
 use gpufeed::storage::Location;
 use gpufeed::{Label, PixelFormat, Pixels, SampleData};
@@ -15,6 +16,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
+use source::{Adaptor, Source};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;

@@ -14,16 +14,17 @@ mod dlpack;
 mod errors;
 mod interpreter_end;
 mod loader;
+mod open_run;
 mod opening;
 mod process;
 mod python_dataset;
 mod run;
 mod settings;
 mod shard;
-mod source;
 mod stats;
 mod transforms;
 mod turns;
+mod warnings;
 
 /// gpufeed's native module.
 #[pyo3::pymodule(gil_used = false)]
@@ -39,20 +40,24 @@ mod _gpufeed {
     #[pymodule_export]
     use super::loader::Loader;
     #[pymodule_export]
-    use super::process::{command, end_all, open_runs};
+    use super::open_run::{end_all, open_runs};
     #[pymodule_export]
-    use super::run::{Run, warn_of_library};
+    use super::process::command;
+    #[pymodule_export]
+    use super::run::Run;
     #[pymodule_export]
     use super::settings::settings_of;
     #[pymodule_export]
     use super::shard::launched;
     #[pymodule_export]
     use super::transforms::{normalized_twice, recipe_check, recipe_content, recipe_names, recipe_toml};
+    #[pymodule_export]
+    use super::warnings::warn_of_library;
     use pyo3::prelude::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        gpufeed_cli::internals::collect_warnings(super::run::SAID);
+        gpufeed_cli::internals::collect_warnings(super::warnings::SAID);
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

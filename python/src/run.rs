@@ -1,125 +1,20 @@
-//! Runs of a loader: the next batch, and the end, which waits for no thread for ever.
+//! Runs of a loader: the next batch.
 
 use crate::batch::Batch;
 use crate::errors::{self, inside_itself};
-use crate::process::{self, Ending, Owner, guard};
+use crate::open_run::{self, Ending, OpenRun, ROUND, Waiting};
+use crate::process::guard;
 use crate::turns::{Turns, Waits};
+use crate::warnings::{warn, warn_of_library};
 use gpufeed::{Epochs, State};
-use gpufeed_cli::internals::collected_warning;
-use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
-use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Poll;
 use std::time::Duration;
-
-/// How long a wait lasts before Python may handle signals. Ctrl-C is to end it within 0.2 s.
-pub(crate) const ROUND: Duration = Duration::from_millis(50);
 
 /// An error on a thread that is inside a read of these objects.
 pub(crate) fn refuse_inside(turns: Option<&Arc<Turns>>) -> PyResult<()> {
     if turns.is_some_and(|turns| turns.is_inside()) { Err(inside_itself()) } else { Ok(()) }
-}
-
-/// An item of a run, and the state after it.
-type Item = (Option<gpufeed::Result<gpufeed::Batch>>, State);
-
-/// A run's threads, and an item that `ready` has found already.
-struct Waiting {
-    epochs: Epochs,
-    found: Option<Item>,
-}
-
-impl Waiting {
-    /// The next item, if it is there within `time`.
-    fn poll(&mut self, time: Duration) -> Option<Item> {
-        if let Some(found) = self.found.take() {
-            return Some(found);
-        }
-        match self.epochs.next_within(time) {
-            Poll::Pending => None,
-            Poll::Ready(item) => Some((item, self.epochs.state())),
-        }
-    }
-}
-
-/// A run with its threads, until it has ended.
-pub(crate) struct OpenRun {
-    waiting: Mutex<Option<Waiting>>,
-    /// True once somebody wants the run to end: a wait returns.
-    ending: AtomicBool,
-    /// True after the last batch.
-    finished: AtomicBool,
-    turns: Option<Arc<Turns>>,
-    /// How long its end waits for threads that are inside a data set in Python.
-    exit_timeout: Duration,
-    owner: Owner,
-}
-
-impl OpenRun {
-    fn new(epochs: Epochs, turns: Option<Arc<Turns>>, exit_timeout: Duration) -> OpenRun {
-        let waiting = Mutex::new(Some(Waiting { epochs, found: None }));
-        let (ending, finished) = (AtomicBool::new(false), AtomicBool::new(false));
-        OpenRun { waiting, ending, finished, turns, exit_timeout, owner: Owner::this() }
-    }
-
-    /// Works with the run, unless it has ended or is to end.
-    fn with<T>(&self, work: impl FnOnce(&mut Waiting) -> T) -> Option<T> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.as_mut().filter(|_| self.is_open()).map(work)
-    }
-
-    pub(crate) fn is_open(&self) -> bool {
-        !self.ending.load(Ordering::Relaxed)
-    }
-
-    /// Begins to end the run: without the interpreter's lock, which its threads may need.
-    pub(crate) fn begin_end(self: &Arc<Self>) -> Ending {
-        self.ending.store(true, Ordering::Relaxed);
-        if !self.owner.is_here() {
-            return Ending::ended();
-        }
-        let run = Arc::clone(self);
-        let end = move || {
-            let waiting = run.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
-            drop(waiting);
-        };
-        Ending::begin(self.exit_timeout, end)
-    }
-}
-
-impl Drop for OpenRun {
-    fn drop(&mut self) {
-        let waiting = self.waiting.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(waiting) = waiting else { return };
-        // In another process there are no threads to wait for.
-        if !self.owner.is_here() {
-            std::mem::forget(waiting);
-            return;
-        }
-        let time = if self.turns.as_ref().is_some_and(|turns| turns.is_inside()) {
-            // This thread is one of those that end.
-            Duration::ZERO
-        } else {
-            self.exit_timeout
-        };
-        // Its threads may need the interpreter's lock to end, which this thread may hold; at the interpreter's end nobody can
-        // get it any more.
-        let mut waiting = Some(waiting);
-        let ended = Python::try_attach(|py| {
-            let waiting = waiting.take();
-            py.detach(|| {
-                let ending = Ending::begin(time, move || drop(waiting));
-                if !ending.wait_all() {
-                    process::leave(ending);
-                }
-            });
-        });
-        if ended.is_none() {
-            std::mem::forget(waiting);
-        }
-    }
 }
 
 /// A run: the batches of one or more epochs.
@@ -142,7 +37,7 @@ impl Run {
         num_classes: Option<usize>,
     ) -> Run {
         let run = Arc::new(OpenRun::new(epochs, turns, exit_timeout));
-        process::register(Arc::downgrade(&run));
+        open_run::register(Arc::downgrade(&run));
         Run { run, num_classes, waits: Mutex::new(waits), to_say: Mutex::new(None) }
     }
 
@@ -192,39 +87,16 @@ impl Run {
                      {inside} (exit_timeout= says how long to wait for them)",
                     self.run.exit_timeout.as_secs_f64()
                 );
-                process::leave(ending);
+                open_run::leave(ending);
                 return warn(py, &text);
             }
             if let Err(interrupt) = py.check_signals() {
-                process::leave(ending);
+                open_run::leave(ending);
                 return Err(interrupt);
             }
         }
         Ok(())
     }
-}
-
-/// Warns; the warning shows the line of Python that called the native module.
-pub(crate) fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
-    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(text.replace('\0', "\\0"))?, 2)
-}
-
-/// The library's warnings that the package says in words of its own, by their modules and a field: what a data set noticed when
-/// it was opened, two `Normalize` in a list, samples that fail. The text of an exception takes the interpreter's lock.
-pub(crate) const SAID: &[(&str, &str)] = &[
-    ("gpufeed::dataset::notice", ""),
-    ("gpufeed::loader::builder::build", "second"),
-    ("gpufeed::loader::worker", "sample"),
-];
-
-/// Warns of what the library has logged since the last call: what files that are opened late do not read, a cache that cannot be
-/// written, links that are not followed, and its like.
-#[pyfunction]
-pub(crate) fn warn_of_library(py: Python<'_>) -> PyResult<()> {
-    while let Some(text) = collected_warning() {
-        warn(py, &format!("gpufeed: {}", text))?;
-    }
-    Ok(())
 }
 
 #[pymethods]

@@ -5,7 +5,6 @@ mod counters;
 mod idle;
 mod lane;
 mod latency;
-pub(crate) mod measure;
 mod running;
 mod stage;
 

@@ -1,0 +1,29 @@
+//! Warnings of Python: those of the package, and what the library has logged.
+
+use gpufeed_cli::internals::collected_warning;
+use pyo3::exceptions::PyRuntimeWarning;
+use pyo3::prelude::*;
+use std::ffi::CString;
+
+/// Warns; the warning shows the line of Python that called the native module.
+pub(crate) fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
+    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(text.replace('\0', "\\0"))?, 2)
+}
+
+/// The library's warnings that the package says in words of its own, by their modules and a field: what a data set noticed when
+/// it was opened, two `Normalize` in a list, samples that fail. The text of an exception takes the interpreter's lock.
+pub(crate) const SAID: &[(&str, &str)] = &[
+    ("gpufeed::dataset::notice", ""),
+    ("gpufeed::loader::builder::build", "second"),
+    ("gpufeed::loader::worker", "sample"),
+];
+
+/// Warns of what the library has logged since the last call: what files that are opened late do not read, a cache that cannot be
+/// written, links that are not followed, and its like.
+#[pyfunction]
+pub(crate) fn warn_of_library(py: Python<'_>) -> PyResult<()> {
+    while let Some(text) = collected_warning() {
+        warn(py, &format!("gpufeed: {text}"))?;
+    }
+    Ok(())
+}
