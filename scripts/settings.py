@@ -53,15 +53,15 @@ PYTHON = [
     Keyword("normalize_on_device", "bool", "False", "", "Leaves the last `Normalize` to that device."),
     Keyword("channels_last", "bool", "False", "", "Tensors in torch's `channels_last` format."),
     Keyword("backend", "str", '"cpu"', "arguments.text", 'What augments: `"cpu"`, `"gpu"`, `"auto"`, or an adapter\'s name.'),
-    Keyword("thread_safe", "bool | None", "None", "", "For an object in Python: its reads share no state, so several calls at a time may be inside it.", "what it says itself, or is known of its type"),
-    Keyword("exit_timeout", "float", "5", "arguments.seconds", "Seconds that closing an iteration, and the interpreter's exit, wait for threads inside an object in Python."),
+    Keyword("thread_safe", "bool | None", "None", "", "For an object in Python: its reads share no state, so several calls at a time may be inside it. Lists, torch's `TensorDataset`, and torchvision's `ImageFolder`, `CIFAR10`, `MNIST` and their like are known to be so; an attribute `thread_safe` of the object says the same.", "what it says itself, or is known of its type"),
+    Keyword("exit_timeout", "float", "5", "arguments.seconds", "Seconds that closing an iteration, and the interpreter's exit, wait for threads inside an object in Python. A later read ends with an error where one of a closed iteration has not returned for as long, and at least 5 seconds."),
 ]
 
 # Where Python's default is another one: the literal, and its words.
 DEFAULTS = {
     "shard": ('"auto"', "`torch.distributed` if it is initialised, else the launcher's variables; None is all of it"),
     "last_batch": ("None", '`"partial"`, or `"drop"` with `drop_last`'),
-    "on_error": ("None", '`"skip"` with `shuffle`, but `"fail"` for a recipe whose name ends in `-eval`'),
+    "on_error": ("None", '`"fail"` without `shuffle` and for a recipe whose name ends in `-eval`, else `"skip"`'),
 }
 
 # Where None stands for a word.

@@ -250,6 +250,19 @@ impl Language for Rust {
     }
 }
 
+/// A language that sets nothing, for records that users of every language read: facts without advice.
+pub(crate) struct FactsAlone;
+
+impl Language for FactsAlone {
+    fn argument(&self, name: &'static str) -> Cow<'static, str> {
+        name.into()
+    }
+
+    fn setting(&self, _: Setting, _: Option<Value>) -> Option<Cow<'static, str>> {
+        None
+    }
+}
+
 /// Something to set so that an error goes away: a phrase, and the settings in it.
 ///
 /// ```
@@ -284,8 +297,13 @@ impl Advice {
     pub fn in_words_of(&self, language: &dyn Language) -> Option<String> {
         let mut names = self.settings.iter().map(|(setting, value)| language.setting(*setting, *value));
         if let Some((before, after)) = self.phrase.split_once(SOME) {
-            let mut known: Vec<_> = names.flatten().collect();
-            known.dedup();
+            let mut known = Vec::new();
+            for name in names.flatten() {
+                // Two settings may have one name.
+                if !known.contains(&name) {
+                    known.push(name);
+                }
+            }
             let last = known.pop()?;
             let list = if known.is_empty() { last } else { format!("{} or {last}", known.join(", ")).into() };
             return Some(format!("{before}{list}{after}"));

@@ -43,7 +43,7 @@ impl Error {
         &self.0.kind
     }
 
-    /// Returns the kind of error by value.
+    /// Returns the kind of error by value; the [`advice`](Self::advice) is lost.
     pub fn into_kind(self) -> ErrorKind {
         self.0.kind
     }
@@ -143,7 +143,8 @@ impl std::error::Error for Error {
 }
 
 /// Returns what an error calls a sample: by its id and its name, but by neither twice.
-pub(crate) fn sample_called(id: u64, name: &str, source: &impl std::fmt::Display) -> String {
+#[doc(hidden)] // the command words the errors of samples anew
+pub fn sample_called(id: u64, name: &str, source: &impl std::fmt::Display) -> String {
     let (number, name) = (format!("sample {id}"), Shown(name).to_string());
     if name == number || source.to_string().starts_with(&name) { number } else { format!("{number} ({name})") }
 }

@@ -73,7 +73,7 @@ pub struct Shard {
     /// The processes that share the epoch: 1 or more.
     pub world: usize,
     /// The source of these numbers: the names of two variables, or `no launcher`. Of a loader also
-    /// [`.shard(..)`](crate::DataLoaderBuilder::shard), or `default` where neither was called.
+    /// `hand` where [`shard`](crate::DataLoaderBuilder::shard) was called, or `default` where neither was.
     pub source: &'static str,
 }
 
@@ -83,7 +83,7 @@ impl Shard {
 
     /// The share that was set by hand.
     pub(crate) fn by_hand(rank: usize, world: usize) -> Shard {
-        Shard { rank, world, source: ".shard(..)" }
+        Shard { rank, world, source: "hand" }
     }
 
     /// The share by the launcher's variables: the first pair of this list that is set.

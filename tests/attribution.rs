@@ -93,7 +93,7 @@ fn a_slow_disk() {
         for _ in 0..4 {
             let (found, before) = check(place, Resource::Disk, || steady(&one, || ()));
             let change = found.change.unwrap();
-            assert_eq!(change.what, "workers(2), whose waits overlap", "{}", place.name);
+            assert_eq!(change.what, "2 workers, whose waits overlap", "{}", place.name);
             let (_, after) = check(place, Resource::Disk, || steady(&two, || ()));
             let measured = after.images_per_second() / before.images_per_second();
             off = (1.0 + change.gain) / measured - 1.0;

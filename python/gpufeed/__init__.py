@@ -64,6 +64,7 @@ def open(
     remote_cache: tuple[str | PathLike[str], int | str] | None = None,
     remote_timeout: float | None = None,
     remote_retries: int | None = None,
+    remote_requests: int | None = None,
     remote_min_rate: int | str | None = None,
     remote_certificates: str | PathLike[str] | None = None,
     remote_store: Mapping[str, str] | None = None,
@@ -122,6 +123,8 @@ def open(
             the variable ``GPUFEED_REMOTE_TIMEOUT``, else 30.
         remote_retries: How often a request is made again that failed for a reason that may pass. Of remote data. Default: the
             variable ``GPUFEED_REMOTE_RETRIES``, else 10.
+        remote_requests: How many requests run at once for what is read next: 1 to 256. Of remote data. Default: the variable
+            ``GPUFEED_REMOTE_REQUESTS``, else 8.
         remote_min_rate: The least rate of an answer, in bytes a second over 30 seconds; 0 takes any. Of remote data. Default:
             the variable ``GPUFEED_REMOTE_MIN_RATE``, else 1024.
         remote_certificates: A file of certificates (PEM) that are trusted besides the system's. Of remote data. Default: the

@@ -73,13 +73,13 @@ def size(name: str, value: Any) -> int:
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", value.strip(), re.IGNORECASE)
         if match is None:
             raise ArgumentError(f'{name}: {value!r}; a number of bytes works, or text such as "16G"')
-        return int(float(match[1]) * _UNITS[match[2].upper()])
+        return whole(name, int(float(match[1]) * _UNITS[match[2].upper()]))
     return whole(name, value)
 
 
 def seconds(name: str, value: Any) -> float:
     """A time of at least 0 seconds."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not float(value) >= 0:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 <= float(value) < float("inf"):
         raise ArgumentError(f"{name}: {value!r}; a number of seconds from 0 on works")
     return float(value)
 
@@ -212,6 +212,12 @@ def path(name: str, value: Any) -> str:
     if not isinstance(value, (str, bytes, os.PathLike)):
         raise ArgumentError(f"{name}: {given(value)}; a path works")
     text = os.fsdecode(value)
+    # Other paths go to the native module in JSON, which holds Unicode alone.
+    if name != "data" and not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ArgumentError(f"{name}: {text!r} is not Unicode; a path that is works") from None
     if isinstance(value, os.PathLike) and re.match("[a-z][a-z0-9+.-]+:/[^/]", text):
         raise ArgumentError(f"{name}: a Path makes one slash of the two of an address; give the address as text")
     return text

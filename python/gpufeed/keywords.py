@@ -68,6 +68,7 @@ PATHS: dict[str, arguments.Check] = {
     "remote_cache": arguments.optional(arguments.remote_cache),
     "remote_timeout": arguments.optional(arguments.seconds),
     "remote_retries": arguments.optional(arguments.whole),
+    "remote_requests": arguments.optional(partial(arguments.whole, least=1)),
     "remote_min_rate": arguments.optional(arguments.size),
     "remote_certificates": arguments.optional(arguments.path),
     "remote_store": arguments.optional(arguments.texts_by_name),

@@ -16,8 +16,10 @@ def open_path(data: Any, given: dict[str, Any]) -> _gpufeed.Dataset:
     return _gpufeed.Dataset.open(arguments.path("data", data), json.dumps(given))
 
 
-def reopen(path: str, keywords: str, test: bool) -> _gpufeed.Dataset:
+def reopen(path: str, keywords: str, test: bool, *older: Any) -> _gpufeed.Dataset:
     """The data set of a pickle: that of a path, or its test split."""
+    if older:
+        raise ArgumentError("data: the data set was pickled by an older gpufeed; open its path again")
     data = _gpufeed.Dataset.open(path, keywords)
     if not test:
         return data

@@ -69,8 +69,8 @@ class Positioned:
     def _before_run(self) -> None:
         """Checks what may have changed since the loader was made."""
 
-    @staticmethod
-    def _refuse_unknown(given: Iterable[str]) -> None:
+    @classmethod
+    def _refuse_unknown(cls, given: Iterable[str]) -> None:
         """Raises for a keyword that does not exist, where more is to be said than Python says."""
 
     def _made_with(self) -> dict[str, Any]:

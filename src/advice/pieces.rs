@@ -22,7 +22,6 @@ macro_rules! pieces {
 pieces! {
     // Memory and limits.
     REFUSE_LARGE_IMAGES = "lower {} to refuse such images" [MaxDecodeBytes];
-    REFUSE_LARGE_PAGES = "lower {} to refuse such pages" [ParquetMaxPageBytes];
     HOLD_FEWER = "lower {} to hold fewer batches" [MemoryBudget];
     RELEASE_BATCHES = "{}" [HeldBatches];
 

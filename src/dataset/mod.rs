@@ -200,7 +200,7 @@ pub trait Dataset: Send + Sync {
     ///
     /// let files: InMemory = (0..10).map(|i| (vec![i], Label::None)).collect();
     /// let some = Labelled(files.subset([7, 2])?, Label::Class(1));
-    /// assert_eq!((some.id(0), some.is_in_memory()), (7, true));
+    /// assert_eq!((some.id(0), some.is_in_memory()), (7, false));
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
     fn inner(&self) -> Option<&dyn Dataset>;
@@ -228,10 +228,10 @@ pub trait Dataset: Send + Sync {
         self.inner().map_or(&[], |inner| inner.classes())
     }
 
-    /// Returns true if `read` returns memory of the data set, so that a cache need not copy it. By default what
-    /// [`inner`](Self::inner) says, else `false`.
+    /// Returns true if `read` returns memory of the data set, so that a cache need not copy it. `false` by default, also
+    /// for a wrapper, which may make other pixels of those that it reads.
     fn is_in_memory(&self) -> bool {
-        self.inner().is_some_and(|inner| inner.is_in_memory())
+        false
     }
 
     /// Returns the folder in which a loader stores its seek indexes ([`SeekIndexes`](crate::decode::SeekIndexes)). By

@@ -40,7 +40,7 @@ pub struct DataLoaderBuilder {
     dataset: Arc<dyn Dataset>,
     /// The transforms, with the output, the semantics and the views that recipes have named.
     recipe: Recipe,
-    /// What stands here goes before the recipe's.
+    /// Where both name the output, the semantics or the views, the settings count and not the recipe.
     settings: LoaderSettings,
     /// Asked for by [`shard_auto`](Self::shard_auto), beside the settings, which may have a share set by hand.
     shard_auto: bool,
@@ -78,7 +78,7 @@ impl DataLoaderBuilder {
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
     pub fn settings(self, settings: LoaderSettings) -> Self {
-        DataLoaderBuilder { settings, ..self }
+        DataLoaderBuilder { settings, shard_auto: false, ..self }
     }
 
     /// Adds an operator; operators apply in the order in which they are added.

@@ -237,10 +237,16 @@ impl Sampler {
         if saved.lanes != lanes {
             let number = |lanes| (Setting::Lanes, Some(Value::Number(lanes)));
             let (setting, settings) = match (saved.lanes, lanes) {
+                (None, _) if self.lanes.is_some() => ("lanes", Vec::new()),
                 (None, _) => ("order", vec![(Setting::Order, Some(value(Order::Full)))]),
                 (Some(lanes), Some(_)) => ("lanes", vec![number(lanes)]),
                 (Some(lanes), None) => ("order", vec![(Setting::Order, Some(Value::AnyBlocks)), number(lanes)]),
             };
+            if settings.is_empty() {
+                let reason = format!("the state was saved without blocks, of which there are {} here", words(lanes));
+                let reason = Reason::new(reason + "; leave the lanes out").advise(advice::FULL_ORDER);
+                return Err(Error::argument(setting, reason));
+            }
             return Err(Error::argument(setting, unlike(words(saved.lanes), words(lanes), settings)));
         }
         Ok(())

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug)]
 enum Never {}
 
-const REASON: &str = "this build reads from no store; build it with the feature remote";
+const REASON: &str = "this build reads and writes no store; build it with the feature remote";
 
 /// Refuses every address: with the reason of its scheme where nobody reads that, else by the feature that is missing.
 ///
@@ -27,7 +27,7 @@ fn refused<T>(address: &Address) -> Result<T> {
     Err(address.refused(REASON))
 }
 
-/// Returns true if an error is that of a store or a web server, which this build asks for nothing.
+/// Returns true if an error is that of a store or a web server: never in this build.
 pub fn is_network_failure(_: &Error) -> bool {
     false
 }

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::local::regular_file;
 use super::{Address, Location, Remote, RemoteOptions};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// A folder that is written to, on this machine or in a store. A file has a temporary name on this machine until it is
 /// whole; then it is renamed, or uploaded.
@@ -248,7 +248,7 @@ impl Folder {
             At::Local(_) => {
                 unless_missing(fs::remove_file(self.path(name))).map_err(|source| self.failed(name, source))
             }
-            At::Store(folder) => folder.remote.remove(&[folder.at(name)]),
+            At::Store(folder) => nothing_missing(folder.remote.remove(&[folder.at(name)])),
         }
     }
 
@@ -260,10 +260,9 @@ impl Folder {
     pub fn remove_all(&self) -> Result<()> {
         match &self.at {
             At::Local(folder) => unless_missing(fs::remove_dir_all(folder)).map_err(|source| self.failed("", source)),
-            At::Store(folder) => {
-                let found = folder.list()?;
+            At::Store(folder) => nothing_missing(folder.list().and_then(|found| {
                 folder.remote.remove(&found.iter().map(|(name, _)| folder.at(name)).collect::<Vec<_>>())
-            }
+            })),
         }
     }
 
@@ -346,6 +345,16 @@ fn names_in(folder: &Path) -> Result<Vec<String>> {
     let failed = |source| Error::io(folder, source);
     let entries = fs::read_dir(folder).map_err(failed)?;
     entries.map(|entry| Ok(entry.map_err(failed)?.file_name().to_string_lossy().into_owned())).collect()
+}
+
+/// As [`unless_missing`], of an object or a bucket.
+fn nothing_missing(removed: Result<()>) -> Result<()> {
+    match removed {
+        Err(error) if matches!(error.kind(), ErrorKind::Io { source, .. } if source.kind() == io::ErrorKind::NotFound) => {
+            Ok(())
+        }
+        removed => removed,
+    }
 }
 
 fn unless_missing(removed: io::Result<()>) -> io::Result<()> {

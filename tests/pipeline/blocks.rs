@@ -98,7 +98,7 @@ fn another_global_batch_goes_on_where_one_begins_and_else_hears_of_its_neighbour
         assert_eq!(batches, 4, "37 samples in global batches of 12");
         let error = resume(5).unwrap_err().to_string();
         assert!(error.contains("nearest begin at 20 (batch 2) and 30 (batch 3)"), "{error}");
-        assert!(error.contains("choose batch_size(4), which makes the global batches of the state"), "{error}");
+        assert!(error.contains("batches of 4 make the global batches of the state; choose batch_size(4)"), "{error}");
         let error = builder(0, 2).lanes(2).build(&Backend::Cpu).unwrap().resume(&state).unwrap_err().to_string();
         assert!(error.starts_with("lanes: ") && error.ends_with("set lanes(4) to go on"), "{error}");
     });

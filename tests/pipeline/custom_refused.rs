@@ -124,7 +124,7 @@ fn an_op_alone_is_no_function() {
     let custom = Op::Custom { parameters: [1.0; 4] };
     let error = Plan::fixed(3, std::slice::from_ref(&custom), &Output::default()).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Argument { setting: "ops", .. }), "{error}");
-    assert!(error.to_string().contains("Op::Custom has no function of its own"), "{error}");
+    assert!(error.to_string().contains("a custom colour step has no function of its own"), "{error}");
     // `Op::Custom` does not fit the op slot of another operator, either.
     let plan = Plan::compile(&[Normalize::IMAGENET.into(), tint(GOOD).into()], &Output::default()).unwrap();
     let mut params = plan.make_params(5, 4, &Key::default()).unwrap();

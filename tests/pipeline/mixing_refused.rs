@@ -168,7 +168,7 @@ fn parameters_of_other_partners_are_refused() {
     let processor = gpufeed::Processor::new(loader.plan(), &Backend::Cpu).unwrap();
     let pixels = gpufeed::Pixels::new(9, 8, PixelFormat::Rgb8, &[0; 216]).unwrap();
     let error = processor.run(&[(pixels, &params)]).unwrap_err().to_string();
-    assert!(error.contains("which only") || error.contains("only DataLoader::replay"), "{error}");
+    assert!(error.contains("whose pixels only the replay of a loader reads"), "{error}");
     assert!(processor.run(&[(pixels, &Params { mixed: None, ..params.clone() })]).is_ok());
     let bytes = builder().output(Layout::Nchw, DType::U8).build(&Backend::Cpu).unwrap();
     let mut blended = params.clone();

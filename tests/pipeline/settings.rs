@@ -64,7 +64,7 @@ fn every_wrong_argument_is_named_by_build() {
         let error = builder().execute(Execute::Gpu).build(&Backend::Cpu).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Argument { setting: "execute", .. }), "{error}");
         let text = error.to_string();
-        assert!(text.contains("Execute::Gpu") && text.contains("Backend::Cpu"), "names both settings: {text}");
+        assert!(text.contains("the backend is the CPU; Execute::Auto works"), "names both: {text}");
         builder().execute(Execute::Auto).build(&Backend::Cpu).expect("what the message says works");
     });
 }

@@ -1,65 +1,128 @@
 //! The library's errors in the command's words: its flags, and keys of recipes.
 
 use crate::units;
+use clap::CommandFactory;
 use gpufeed::advice::{Language, Setting, Value};
-use gpufeed::internals::Shown;
+use gpufeed::internals::{Shown, sample_called};
 use gpufeed::{Error, ErrorKind};
 use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
 
-/// The command's flags and the keys of recipes.
-pub(crate) struct Flags;
+/// The flags of a subcommand, the keys of recipes, and those of a file of settings where the subcommand takes one.
+pub(crate) struct Flags {
+    known: Vec<String>,
+}
+
+/// The subcommand that runs in this process.
+static RUNNING: Mutex<String> = Mutex::new(String::new());
+
+/// Makes errors name the flags of this subcommand from now on.
+pub(crate) fn speak_for(subcommand: &str) {
+    subcommand.clone_into(&mut RUNNING.lock().unwrap_or_else(PoisonError::into_inner));
+}
+
+impl Flags {
+    fn of_running() -> Flags {
+        Flags::of(&RUNNING.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn of(subcommand: &str) -> Flags {
+        let command = crate::Arguments::command();
+        let found = command.find_subcommand(subcommand);
+        let flags = found.into_iter().flat_map(|command| command.get_arguments());
+        Flags { known: flags.filter_map(|argument| argument.get_long()).map(str::to_owned).collect() }
+    }
+
+    fn has(&self, flag: &str) -> bool {
+        self.known.iter().any(|known| known == flag)
+    }
+
+    /// A key of a file of settings, if the subcommand takes one.
+    fn of_file(&self, key: &'static str, value: Option<Value>) -> Option<Cow<'static, str>> {
+        let words = match value {
+            None => key.to_owned(),
+            Some(Value::Word { word, .. }) => format!("{key} = \"{word}\""),
+            Some(Value::Number(number)) => format!("{key} = {number}"),
+            Some(Value::Blocks { samples, window }) => format!("{key} = [\"blocks\", {samples}, {window}]"),
+            Some(_) => return None,
+        };
+        self.has("settings").then(|| format!("{words} in the file of --settings").into())
+    }
+}
 
 impl Language for Flags {
     fn argument(&self, name: &'static str) -> Cow<'static, str> {
-        match name {
-            "workers" | "batch_size" | "cache" | "max_pixels" | "shuffle" | "seed" => {
-                format!("--{}", name.replace('_', "-")).into()
-            }
-            "seek_indexes" => "--seek-index".into(),
-            "shard" => "--part".into(),
+        let flag = match name {
+            "seek_indexes" => "seek-index".to_owned(),
+            "shard" => "part".to_owned(),
+            "RemoteOptions::certificates" => return "SSL_CERT_FILE".into(),
             "transforms" | "views" | "output" | "semantics" | "batch_transform" => {
-                format!("{name} in the recipe").into()
+                return format!("{name} in the recipe").into();
             }
-            "RemoteOptions::certificates" => "SSL_CERT_FILE".into(),
             _ => match name.strip_prefix("RemoteOptions::") {
-                Some(name) => format!("GPUFEED_REMOTE_{}", name.to_ascii_uppercase()).into(),
-                None => name.into(),
+                Some(name) => return format!("GPUFEED_REMOTE_{}", name.to_ascii_uppercase()).into(),
+                None => name.replace('_', "-"),
             },
-        }
+        };
+        if self.has(&flag) { format!("--{flag}").into() } else { name.into() }
     }
 
     fn setting(&self, setting: Setting, value: Option<Value>) -> Option<Cow<'static, str>> {
-        let (flag, of_recipe) = match setting {
-            Setting::BatchSize => ("--batch-size", false),
-            Setting::Workers => ("--workers", false),
-            Setting::MaxPixels => ("--max-pixels", false),
-            Setting::CacheBytes => ("--cache-mib", false),
-            Setting::ScaledDecode => return Some("--scaled-decode".into()),
-            Setting::Backend => ("--backend", false),
-            Setting::Shard => return Some("--part I/N".into()),
+        let flag = match setting {
             Setting::Views => return Some("the recipe's views".into()),
             Setting::OutputSize | Setting::ListSizes => return Some("the recipe's sizes".into()),
-            Setting::DType => ("dtype", true),
-            Setting::Semantics => ("semantics", true),
-            // Data sets are opened with the settings that suit most, and loaders have the library's defaults.
+            Setting::DType => return of_recipe("dtype", value),
+            Setting::Semantics => return of_recipe("semantics", value),
+            Setting::Shard => return self.has("part").then(|| "--part I/N".into()),
+            Setting::BatchSize => "batch-size",
+            Setting::Workers if self.has("threads") => "threads",
+            Setting::Workers => "workers",
+            Setting::MaxPixels if !self.has("max-pixels") => return self.of_file("max_pixels", value),
+            Setting::MaxPixels => "max-pixels",
+            Setting::CacheBytes => "cache-mib",
+            Setting::ScaledDecode => "scaled-decode",
+            Setting::Backend => "backend",
+            Setting::QueueDepth => return self.of_file("queue_depth", value),
+            Setting::MemoryBudget => return self.of_file("memory_budget", value),
+            Setting::SlotBytes => return self.of_file("slot_bytes", value),
+            Setting::Order => return self.of_file("order", value),
+            Setting::Lanes => return self.of_file("lanes", value),
+            Setting::LastBatch => return self.of_file("last_batch", value),
+            Setting::Execute => return self.of_file("execute", value),
+            Setting::Truncated => return self.of_file("truncated", value),
+            Setting::OnError => return self.of_file("on_error", value),
+            Setting::MaxDecodeBytes => return self.of_file("max_decode_bytes", value),
+            // Data sets are opened with the settings that suit most.
             _ => return None,
         };
-        match value {
-            None => Some(flag.into()),
-            // Recipes have the names of Rust's variants.
-            Some(Value::Word { rust, .. }) if of_recipe => {
-                let variant = rust.rsplit("::").next().unwrap_or(rust);
-                Some(format!("{flag} = \"{variant}\" in the recipe").into())
-            }
-            Some(Value::Word { word, .. }) => Some(format!("{flag} {word}").into()),
-            Some(Value::Number(number)) => Some(format!("{flag} {number}").into()),
+        match value.filter(|_| self.has(flag)) {
+            None if !self.has(flag) => None,
+            None | Some(Value::Flag(_)) => Some(format!("--{flag}").into()),
+            Some(Value::Word { word, .. }) => Some(format!("--{flag} {word}").into()),
+            Some(Value::Number(number)) => Some(format!("--{flag} {number}").into()),
             Some(_) => None,
         }
     }
 }
 
+/// A key of a recipe, whose words are the names of Rust's variants.
+fn of_recipe(key: &'static str, value: Option<Value>) -> Option<Cow<'static, str>> {
+    match value {
+        None => Some(format!("{key} in the recipe").into()),
+        Some(Value::Word { rust, .. }) => {
+            let variant = rust.rsplit("::").next().unwrap_or(rust);
+            Some(format!("{key} = \"{variant}\" in the recipe").into())
+        }
+        Some(_) => None,
+    }
+}
+
 /// Describes an error of the library.
 pub(crate) fn describe(error: &Error) -> String {
+    described(error, &Flags::of_running())
+}
+
+fn described(error: &Error, flags: &Flags) -> String {
     let bytes = |bytes: &u64| units::bytes(*bytes as f64);
     // Kinds with numbers of bytes get units, and those that `gpufeed doctor` explains name it.
     let facts = match error.kind() {
@@ -94,15 +157,20 @@ pub(crate) fn describe(error: &Error) -> String {
         ErrorKind::NoHostMemory { what, bytes: wanted, .. } => {
             format!("{what} takes {} of memory that the system does not have", bytes(wanted))
         }
+        ErrorKind::Sample { id, name, source } => {
+            let source = described(source, flags);
+            return format!("{}: {source}", sample_called(*id, name, &source));
+        }
+        ErrorKind::TooManyFailures { failed, seen, max_share, last } => format!(
+            "{failed} of the first {seen} samples failed, more than a share of {max_share} (`gpufeed doctor` names them); the last: {}",
+            described(last, flags)
+        ),
         ErrorKind::NoAdapter { .. } => {
-            return format!("{}; `gpufeed doctor` lists the adapters", error.in_words_of(&Flags));
+            return format!("{}; `gpufeed doctor` lists the adapters", error.in_words_of(flags));
         }
-        ErrorKind::TooManyFailures { .. } => {
-            return format!("{}; `gpufeed doctor` names them", error.in_words_of(&Flags));
-        }
-        _ => return error.in_words_of(&Flags),
+        _ => return error.in_words_of(flags),
     };
-    gpufeed::advice::advised(&facts, error.advice(), &Flags)
+    gpufeed::advice::advised(&facts, error.advice(), flags)
 }
 
 /// Describes any error, which may be one of the library.
@@ -113,7 +181,6 @@ pub(crate) fn describe_any(error: &(dyn std::error::Error + 'static)) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
     use gpufeed::internals::every_piece;
 
     /// Advice in Rust's words, or in Python's.
@@ -133,42 +200,42 @@ mod tests {
         })
     }
 
+    const SUBCOMMANDS: [&str; 6] = ["bench", "doctor", "explain", "index", "pack", "preview"];
+
     #[test]
-    fn advice_is_in_flags_and_keys_that_exist() {
-        let command = crate::Arguments::command();
-        let flags: Vec<_> = command.get_subcommands().flat_map(|command| command.get_arguments()).collect();
-        let keys = gpufeed::recipe::to_toml(gpufeed::recipe::load("imagenet-randaugment").unwrap()).unwrap();
-        let (mut said, mut left_out) = (0, 0);
-        for advice in every_piece() {
-            let Some(text) = advice.in_words_of(&Flags) else {
-                left_out += 1;
-                continue;
-            };
-            assert!(!is_foreign(&text), "{text}");
-            for flag in text.split([' ', ',']).filter_map(|word| word.strip_prefix("--")) {
-                assert!(flags.iter().any(|known| known.get_long() == Some(flag)), "{text}: no flag --{flag}");
+    fn advice_is_in_flags_and_keys_of_the_subcommand() {
+        let recipe = gpufeed::recipe::load("imagenet-randaugment").unwrap();
+        let recipe = gpufeed::recipe::to_toml(recipe).unwrap();
+        let settings = serde_json::to_string(&gpufeed::LoaderSettings::default()).unwrap();
+        let mut said = 0;
+        for flags in SUBCOMMANDS.map(Flags::of) {
+            assert!(flags.known.len() > 2, "{:?}", flags.known);
+            for text in every_piece().iter().filter_map(|advice| advice.in_words_of(&flags)) {
+                assert!(!is_foreign(&text), "{text}");
+                for flag in text.split([' ', ',']).filter_map(|word| word.strip_prefix("--")) {
+                    assert!(flags.has(flag), "{text}: no flag --{flag} among {:?}", flags.known);
+                }
+                for (at, _) in text.match_indices(" = ") {
+                    let key = text[..at].rsplit(' ').next().unwrap();
+                    let file = if text[at..].contains("in the recipe") { &recipe } else { &settings };
+                    assert!(file.contains(key), "{text}: no key {key}");
+                }
+                said += 1;
             }
-            for (at, _) in text.match_indices(" = \"") {
-                let key = text[..at].rsplit(' ').next().unwrap();
-                assert!(keys.contains(key), "{text}: no key {key}");
-            }
-            said += 1;
         }
-        assert!(said > 10 && left_out > 10, "{said}, {left_out}");
+        assert!(said > 100, "{said}");
         assert!(
             is_foreign("use Semantics::Uint8") && is_foreign("call .lanes(4)") && is_foreign("scaled_decode(true)")
         );
     }
 
     #[test]
-    fn arguments_are_flags_that_exist() {
-        let command = crate::Arguments::command();
-        let flags: Vec<_> = command.get_subcommands().flat_map(|command| command.get_arguments()).collect();
-        for name in ["workers", "batch_size", "cache", "max_pixels", "shuffle", "seed", "seek_indexes", "shard"] {
-            let flag = Flags.argument(name);
-            let known = flags.iter().any(|known| known.get_long() == flag.strip_prefix("--"));
-            assert!(known, "{name}: no flag {flag}");
-        }
+    fn arguments_are_flags_where_the_subcommand_has_them() {
+        assert_eq!(Flags::of("bench").argument("batch_size"), "--batch-size");
+        assert_eq!(Flags::of("explain").argument("seek_indexes"), "seek_indexes");
+        assert_eq!(Flags::of("pack").argument("shard"), "--part");
+        assert_eq!(Flags::of("bench").argument("shard"), "shard");
+        assert_eq!(Flags::of("bench").argument("RemoteOptions::timeout"), "GPUFEED_REMOTE_TIMEOUT");
     }
 
     #[test]
@@ -193,13 +260,16 @@ mod tests {
             (argument("batch_size"), "--batch-size: 0 is none"),
             (argument("transforms"), "transforms in the recipe: 0 is none"),
             (argument("size"), "size: 0 is none"),
-            (sample, "sample 3 (a.jpg): truncated JPEG: no end"),
+            (
+                sample,
+                "sample 3 (a.jpg): truncated JPEG: no end; truncated = \"fill\" in the file of --settings accepts such images",
+            ),
             (
                 budget,
-                "a run of the loader needs 5 GB but the limit is 4.29 GB (the memory budget); lower --batch-size, the recipe's views or the recipe's sizes",
+                "a run of the loader needs 5 GB but the limit is 4.29 GB (the memory budget); lower --batch-size, queue_depth in the file of --settings, the recipe's views or the recipe's sizes",
             ),
         ] {
-            assert_eq!(describe(&kind.into()), expected);
+            assert_eq!(described(&kind.into(), &Flags::of("bench")), expected);
         }
     }
 }

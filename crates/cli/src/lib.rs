@@ -133,6 +133,7 @@ fn command_line() -> clap::Command {
 
 fn try_parse<T: Into<OsString> + Clone>(given: impl IntoIterator<Item = T>) -> Result<Arguments, clap::Error> {
     let matches = command_line().try_get_matches_from(given)?;
+    error_text::speak_for(matches.subcommand_name().unwrap_or_default());
     Arguments::from_arg_matches(&matches)
 }
 

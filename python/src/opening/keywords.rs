@@ -1,8 +1,8 @@
 //! The settings of data sets as data: a struct for each format, whose fields are the keywords of `gpufeed.open`.
 //!
 //! `scripts/settings.py` reads this file and writes the signature of `gpufeed.open` and its documentation. Where
-//! several formats know a keyword, the first one has the line of documentation. A `Word` is one of those that its
-//! documentation quotes.
+//! several formats know a keyword, the first one has the line of documentation. A field of the
+//! type `Word` takes one of the words that its documentation has in quotes.
 
 use gpufeed::dataset::Format;
 use serde::Deserialize;
@@ -155,6 +155,9 @@ pub(super) struct Remote {
     /// How often a request is made again that failed for a reason that may pass. Default: the variable
     /// `GPUFEED_REMOTE_RETRIES`, else 10.
     pub(super) remote_retries: Option<u32>,
+    /// How many requests run at once for what is read next: 1 to 256. Default: the variable `GPUFEED_REMOTE_REQUESTS`,
+    /// else 8.
+    pub(super) remote_requests: Option<u32>,
     /// The least rate of an answer, in bytes a second over 30 seconds; 0 takes any. Default: the variable
     /// `GPUFEED_REMOTE_MIN_RATE`, else 1024.
     pub(super) remote_min_rate: Option<Size>,

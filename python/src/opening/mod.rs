@@ -74,6 +74,9 @@ impl Remote {
         if let Some(retries) = self.remote_retries {
             options = options.retries(retries);
         }
+        if let Some(requests) = self.remote_requests {
+            options = options.requests(requests);
+        }
         if let Some(rate) = self.remote_min_rate {
             options = options.min_rate(rate);
         }

@@ -53,6 +53,10 @@ impl<D: Dataset> Dataset for Weighted<D> {
         self.data.name(index)
     }
 
+    fn is_in_memory(&self) -> bool {
+        self.data.is_in_memory()
+    }
+
     fn inner(&self) -> Option<&dyn Dataset> {
         Some(&self.data)
     }

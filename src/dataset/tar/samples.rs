@@ -1,7 +1,9 @@
 //! The samples of a shard, made of groups of members: their images, their labels, what is not read.
 
 use crate::advice;
+use std::cell::RefCell;
 use std::collections::HashSet;
+use std::io;
 use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_128;
@@ -33,6 +35,27 @@ pub(super) struct Samples<'a> {
     /// before another sample has a label.
     held: Vec<FoundSample>,
     buffer: Vec<u8>,
+    failed: &'a FirstFailure,
+}
+
+/// The first read of a scan that has failed, but for one beyond the file's end: the archive is then not damaged.
+#[derive(Debug, Default)]
+pub(super) struct FirstFailure(RefCell<Option<io::Error>>);
+
+impl FirstFailure {
+    /// Notes a failure, and returns an error of the same kind and text.
+    pub(super) fn note(&self, error: io::Error) -> io::Error {
+        if error.kind() == io::ErrorKind::UnexpectedEof {
+            return error;
+        }
+        let same = io::Error::new(error.kind(), error.to_string());
+        self.0.borrow_mut().get_or_insert(error);
+        same
+    }
+
+    pub(super) fn take(self) -> Option<io::Error> {
+        self.0.into_inner()
+    }
 }
 
 /// A sample that is not in the index yet.
@@ -53,7 +76,7 @@ struct FoundSample {
 }
 
 impl<'a> Samples<'a> {
-    pub(super) fn new(file: &'a DataFile, extensions: &'a [String]) -> Samples<'a> {
+    pub(super) fn new(file: &'a DataFile, extensions: &'a [String], failed: &'a FirstFailure) -> Samples<'a> {
         Samples {
             path: file.name(),
             file,
@@ -64,6 +87,7 @@ impl<'a> Samples<'a> {
             labelled: false,
             held: Vec::new(),
             buffer: Vec::new(),
+            failed,
         }
     }
 
@@ -264,7 +288,8 @@ impl<'a> Samples<'a> {
             return Err(format!("{size} bytes, but labels and class names may have at most 1 MiB"));
         }
         self.buffer.resize(size as usize, 0);
-        self.file.read_exact(&mut self.buffer, begin).map_err(|error| error.to_string())?;
+        let read = self.file.read_exact(&mut self.buffer, begin);
+        read.map_err(|error| self.failed.note(error).to_string())?;
         Ok(&self.buffer)
     }
 

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::header::{BLOCK, refused};
 use super::names::{self, Group, Kind, Member, Role};
-use super::samples::Samples;
+use super::samples::{FirstFailure, Samples};
 use crate::dataset::class_names;
 use crate::dataset::shards::{self, Fault, Faulty, IndexBuilder, Page, ShardFormat};
 use crate::error::{Error, Result};
@@ -85,13 +85,20 @@ impl ShardFormat for TarFormat {
 /// there are, sparse ones, links instead of images; repeated keys, samples without an image or with two; invalid
 /// labels.
 fn scan(file: &DataFile, extensions: &[String]) -> Result<IndexBuilder> {
+    let failed = FirstFailure::default();
+    let found = members(file, extensions, &failed);
+    // A read that failed is the reason, whatever the scan took it for.
+    failed.take().map_or(found, |source| Err(Error::io(file.name(), source)))
+}
+
+fn members(file: &DataFile, extensions: &[String], first_failure: &FirstFailure) -> Result<IndexBuilder> {
     let path = file.name();
     let failed = |source| Error::io(path, source);
     let length = file.stamp().map_err(failed)?.length;
     check_start(file, length)?;
     let read = Cell::new(0);
-    let mut archive = Archive::new(Headers { reader: file.reader(length), read: &read });
-    let mut scan = Scan { length, samples: Samples::new(file, extensions), open: None };
+    let mut archive = Archive::new(Headers { reader: file.reader(length), read: &read, failed: first_failure });
+    let mut scan = Scan { length, samples: Samples::new(file, extensions, first_failure), open: None };
     let mut end = 0;
     for member in archive.entries_with_seek().map_err(failed)? {
         let member = member.map_err(|error| refused(path, end, damaged(&error)))?;
@@ -103,7 +110,9 @@ fn scan(file: &DataFile, extensions: &[String]) -> Result<IndexBuilder> {
     // The crate takes the end of the file for the end of the archive. But a file cut between two members has lost
     // samples.
     let mut mark = [0; BLOCK as usize];
-    if file.read_exact(&mut mark, end).is_err() || mark != [0; BLOCK as usize] {
+    if file.read_exact(&mut mark, end).map_err(|error| first_failure.note(error)).is_err()
+        || mark != [0; BLOCK as usize]
+    {
         return Err(refused(
             path,
             end,
@@ -119,11 +128,12 @@ struct Headers<'a> {
     reader: DataReader<'a>,
     /// Bytes that were read since the last member.
     read: &'a Cell<u64>,
+    failed: &'a FirstFailure,
 }
 
 impl Read for Headers<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.reader.read(buffer)?;
+        let count = self.reader.read(buffer).map_err(|error| self.failed.note(error))?;
         self.read.set(self.read.get() + count as u64);
         if self.read.get() > LARGEST_HEADERS {
             return Err(io::Error::other(format!("a member's headers have more than {} MiB", LARGEST_HEADERS >> 20)));

@@ -379,7 +379,7 @@ mod tests {
         let error = builder().shard(1, 2).shard_auto().build(&Backend::Cpu).unwrap_err().to_string();
         assert!(error.starts_with("shard: set to rank 1 of 2, and to be taken from"), "{error}");
         let by_hand = builder().shard(1, 2).build(&Backend::Cpu).unwrap();
-        assert!(by_hand.explain().contains("\nshard: rank 1 of 2 by .shard(..)\n"), "{}", by_hand.explain());
+        assert!(by_hand.explain().contains("\nshard: rank 1 of 2 by hand\n"), "{}", by_hand.explain());
         assert_eq!((by_hand.shard().rank, by_hand.shard().world, by_hand.len()), (1, 2, 3));
         let whole = builder().build(&Backend::Cpu).unwrap();
         assert_eq!(whole.shard(), Shard::WHOLE);

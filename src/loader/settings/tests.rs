@@ -20,7 +20,7 @@ fn the_documentation_has_the_defaults() {
     {
         if let Some(text) = line.strip_prefix("///") {
             said += text;
-        } else if let Some((name, _)) = line.strip_prefix("pub ").and_then(|field| field.split_once(':')) {
+        } else if let Some((name, _)) = line.strip_prefix("pub ").and_then(|field| field.split_once(": ")) {
             let (_, default) = said.rsplit_once("Default: ").unwrap_or_else(|| panic!("{name}: no default"));
             let default = default.trim().trim_end_matches('.').trim_matches('`');
             // What is no value says in words what an absent setting means.
@@ -212,7 +212,7 @@ fn a_loader_of_settings_is_that_of_the_methods() {
 }
 
 #[test]
-fn what_comes_last_goes_first() {
+fn a_later_call_replaces_a_setting() {
     let recipe = || {
         crate::recipe::from_toml(
             "views = 2\nsemantics = \"Uint8\"\n[output]\ndtype = \"F16\"\n[[transform]]\ntype = \"CenterCrop\"\nsize = 2\n",

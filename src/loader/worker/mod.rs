@@ -21,6 +21,7 @@ use super::messages::Finished;
 use super::pipeline::Pipeline;
 use super::scratch::{Gathered, PixelScratch, WorkerScratch};
 use super::stats::{Clock, Stage};
+use crate::advice::FactsAlone;
 use crate::cpu::prefix::{PrefixBuffers, run_prefix};
 use crate::error::{Error, ErrorKind};
 use crate::pixels::PixelsRef;
@@ -144,7 +145,8 @@ impl<M: From<Error>> Worker<'_, M> {
                 }
             };
             let name = pipeline.dataset.name(sample);
-            tracing::warn!(sample = key.sample, name = %Shown(&name), %error, "sample failed");
+            let facts = error.in_words_of(&FactsAlone);
+            tracing::warn!(sample = key.sample, name = %Shown(&name), error = facts, "sample failed");
             let ends = matches!(pipeline.on_error, OnError::Fail) || is_network_failure(&error) || error.is_fatal();
             if attempt + 1 == MAX_CANDIDATES || ends {
                 return Err(self.end_run(sample, &key, error));
@@ -243,7 +245,7 @@ impl<M: From<Error>> Worker<'_, M> {
             }
         });
         if let Err(error) = inserted {
-            tracing::warn!(%error, "a sample is not cached");
+            tracing::warn!(error = error.in_words_of(&FactsAlone), "a sample is not cached");
         }
     }
 }

@@ -43,6 +43,9 @@ pub(super) fn check(answer: &mut HttpResponse, range: Option<Range<u64>>) -> Res
         );
         return Err(RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, reason));
     }
+    if range.is_some() && answer.status().as_u16() != 206 {
+        return Err(RequestFailure::ignores_ranges());
+    }
     if value("content-length").is_none() {
         let reason = "the server does not say how many bytes the object has (Content-Length)";
         return Err(RequestFailure::new(io::ErrorKind::Unsupported, Retry::Never, reason));
@@ -52,9 +55,6 @@ pub(super) fn check(answer: &mut HttpResponse, range: Option<Range<u64>>) -> Res
         return Err(RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, reason));
     }
     let Some(asked) = range else { return Ok(()) };
-    if answer.status().as_u16() != 206 {
-        return Err(RequestFailure::ignores_ranges());
-    }
     let Some(header) = value("content-range") else { return Ok(()) };
     let Some((found, size)) = parsed(header) else {
         let reason = format!("the server's header Content-Range is no range of an object's bytes ({})", Shown(header));

@@ -29,6 +29,7 @@ const TRAVELS: [&str; 9] = [
 /// Metadata servers that have no link-local address: those of Azure, Alibaba and Oracle.
 const METADATA_V4: [Ipv4Addr; 3] =
     [Ipv4Addr::new(168, 63, 129, 16), Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(192, 0, 0, 192)];
+/// Metadata servers of Amazon, of its containers, and of Google.
 const METADATA_V6: [Ipv6Addr; 3] = [
     Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
     Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23),
@@ -93,9 +94,19 @@ fn is_metadata_host(url: &Url) -> bool {
     }
 }
 
-/// Returns true for a request to the metadata server of a cloud.
-pub(super) fn is_metadata_address(request: &HttpRequest) -> bool {
-    Url::parse(&request.uri().to_string()).is_ok_and(|url| is_metadata_host(&url))
+/// The servers that give programs on a cloud's machines, and in its containers, their credentials.
+const GIVE_CREDENTIALS: [&str; 6] = [
+    "169.254.169.254",
+    "169.254.170.2",
+    "169.254.170.23",
+    "[fd00:ec2::254]",
+    "[fd00:ec2::23]",
+    "metadata.google.internal",
+];
+
+/// Returns true for a request to a server that gives credentials. A store of one's own may have another link-local address.
+pub(super) fn asks_for_credentials(request: &HttpRequest) -> bool {
+    request.uri().host().is_some_and(|host| GIVE_CREDENTIALS.contains(&host.trim_end_matches('.')))
 }
 
 /// Returns true for link-local addresses and those of metadata servers.

@@ -248,8 +248,9 @@ impl Requests {
             Ok(answer) => return Ok(answer.meta),
             Err(failure) => failure,
         };
-        // Servers refuse `HEAD` by several statuses, also by 404.
-        if !web || failure.again != Retry::Never || failure.status.is_none() {
+        // Servers refuse `HEAD` by several statuses, also by 404, or answer it with headers that lack the object's bytes.
+        let useless = matches!(failure.kind, io::ErrorKind::Unsupported | io::ErrorKind::InvalidData);
+        if !web || failure.again != Retry::Never || (failure.status.is_none() && !useless) {
             return Err(failure);
         }
         let byte = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };

@@ -41,7 +41,8 @@ impl Refusal {
     }
 }
 
-/// Makes a call into the stores' library, and returns what was seen of its last request, too.
+/// Makes a call into the stores' library, whose requests are made one after another, and returns what was seen of its last
+/// request, too.
 pub(super) async fn watched<T>(call: impl Future<Output = T>) -> (T, Seen) {
     SEEN.scope(RefCell::default(), async {
         let result = call.await;

@@ -108,7 +108,8 @@ impl HttpService for Bounded {
         Self: 'async_trait,
     {
         Box::pin(async move {
-            seen::request(redirect::is_metadata_address(&request));
+            let of_object = request.extensions().get::<OfObject>().is_some();
+            seen::request(!of_object && redirect::asks_for_credentials(&request));
             if let Some(query) = &self.connector.query {
                 let uri = format!("{}?{query}", request.uri().to_string().trim_end_matches('?'));
                 *request.uri_mut() = uri.parse().map_err(|_| unusable("the query of the address is no query"))?;
@@ -117,7 +118,6 @@ impl HttpService for Bounded {
                 let value = value.parse().map_err(|_| unusable("user name and password fit no header"))?;
                 request.headers_mut().insert("authorization", value);
             }
-            let of_object = request.extensions().get::<OfObject>().is_some();
             let (reads, limit) = (request.method() == "GET", self.limit(&request));
             let range = headers::range_of(&request);
             let mut answer = self.follow(request).await?;

@@ -24,6 +24,8 @@ const PART: u64 = 16 << 20;
 const MOST_PARTS: u64 = 10_000;
 /// The most parts under way. Each of them is in memory.
 const AT_ONCE: usize = 4;
+/// The most objects that are removed at once.
+const REMOVED_AT_ONCE: usize = 16;
 
 /// Returns the bytes of each part of an object but the last one: some stores want parts of the same length.
 fn part_bytes(length: u64) -> u64 {
@@ -53,12 +55,12 @@ impl Remote {
     pub(crate) fn list_names(&self, folder: &str) -> Result<Vec<(String, u64)>> {
         let prefix = ObjectAddress::parse(folder)?.key;
         let prefix = if prefix.is_empty() { prefix } else { prefix + "/" };
-        let found = self.list_all(folder).map_err(|error| match error.into_kind() {
+        let found = self.list_all(folder).map_err(|error| match error.kind() {
             ErrorKind::Io { path, source } if source.kind() == io::ErrorKind::NotFound => {
                 let reason = "there is no such bucket; make it, or name another";
                 Error::io(path, io::Error::new(io::ErrorKind::NotFound, reason))
             }
-            kind => kind.into(),
+            _ => error,
         })?;
         let name = |key: &str| key.strip_prefix(&prefix).map(str::to_owned);
         Ok(found.iter().filter_map(|meta| Some((name(meta.key.as_ref())?, meta.size))).collect())
@@ -218,17 +220,20 @@ impl Requests {
     }
 
     async fn remove_once(&self, store: &Store, keys: Vec<Key>) -> Result<(), RequestFailure> {
-        let remove = async {
-            let mut removed = store.api.delete_stream(stream::iter(keys.into_iter().map(Ok)).boxed());
-            while let Some(one) = removed.next().await {
-                match one {
-                    Ok(_) | Err(StoreError::NotFound { .. }) => {}
-                    Err(error) => return Err(error),
-                }
+        // One call for each object: the library's own stream makes several requests at once, whose answers `seen.rs` would mix.
+        let remove = |key: Key| async move {
+            let removed = store.api.delete(&key).await;
+            match removed {
+                Err(StoreError::NotFound { .. }) => Ok(()),
+                removed => removed,
             }
-            Ok(())
         };
-        store.ask_to_write(remove).await
+        let mut removed =
+            stream::iter(keys).map(|key| store.ask_to_write(remove(key))).buffer_unordered(REMOVED_AT_ONCE);
+        while let Some(removed) = removed.next().await {
+            removed?;
+        }
+        Ok(())
     }
 }
 

@@ -184,7 +184,7 @@ fn work_beyond_a_limit_names_the_setting() {
                 .transform(GaussianBlur::new(3))
                 .transform(CenterCrop::new(8)),
             |limits| limits.max_storage_buffer_binding_size = 17 << 20,
-            "resized first",
+            "the sizes in the list of transforms",
         ),
         (builder().transform(Resize::new((300, 300))).batch_transform(MixUp::new(1.0)), groups, workgroups),
         // Beyond WebGPU's default of 65,535 workgroups.

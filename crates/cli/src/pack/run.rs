@@ -93,7 +93,7 @@ impl<'a> Run<'a> {
     /// Takes over the progress of earlier runs, which packed `packed` samples. Returns the sample to continue with.
     ///
     /// # Errors
-    /// If a skipped sample can be read now: its folder is among samples that are packed already.
+    /// If a skipped sample can be read now: its place is among samples that are packed already.
     pub(super) fn resume(&mut self, found: &mut Progress, packed: usize) -> Result<usize, String> {
         let first = found.resume_at(self.range.start, packed);
         let mut buffer = Vec::new();

@@ -1,6 +1,7 @@
 //! Compares a pack with its source.
 
 use super::out_folder::told;
+use crate::error_text;
 use gpufeed::dataset::{ShardIndexes, TarShards};
 use gpufeed::internals::InOrder;
 use gpufeed::storage::Folder;
@@ -56,7 +57,7 @@ pub(super) fn verify(
     let packed = match open(folder, manifest) {
         Ok(packed) => packed,
         Err(error) => {
-            verified.differs(out.display(), error.to_string());
+            verified.differs(out.display(), error_text::describe(&error));
             return Ok(verified);
         }
     };
@@ -149,10 +150,10 @@ struct Compared {
 fn compare(
     recoder: &mut Recoder,
     (data, packed): (&dyn Dataset, &dyn Dataset),
-    (folder, index): (usize, usize),
+    (source_index, index): (usize, usize),
     recoding: Recoding,
 ) -> Result<Compared, Box<dyn Error + Send + Sync>> {
-    let expected = recoder.pack(data, folder, recoding)?;
+    let expected = recoder.pack(data, source_index, recoding)?;
     let mut found = Compared::default();
     if let Treatment::Unreadable(reason) = expected.treatment {
         found.reasons.push(format!("the source does not give it any more: {reason}"));
@@ -175,7 +176,7 @@ fn compare(
             None
         }
         Err(error) => {
-            differs(error.to_string());
+            differs(error_text::describe(&error));
             None
         }
     };
@@ -194,7 +195,7 @@ fn compare(
                     "{}x{} pixels instead of {}x{}",
                     after.width, after.height, before.width, before.height
                 )),
-                Err(error) => differs(format!("it cannot be decoded: {error}")),
+                Err(error) => differs(format!("it cannot be decoded: {}", error_text::describe(&error))),
             }
         }
         _ => {}

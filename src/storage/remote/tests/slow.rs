@@ -44,10 +44,7 @@ fn a_body_that_trickles_is_an_error_that_names_the_setting() {
             assert!(whole.contains(&address), "{whole}");
             for error in [error, whole] {
                 assert!(error.contains("fewer than 1000 a second"), "{error}");
-                assert!(
-                    error.contains("(GPUFEED_REMOTE_MIN_RATE; 0 takes any rate); lower RemoteOptions::min_rate"),
-                    "{error}"
-                );
+                assert!(error.contains("(GPUFEED_REMOTE_MIN_RATE; 0 takes any rate)"), "{error}");
             }
             assert!(clock.elapsed() < Duration::from_secs(10), "{:?}", clock.elapsed());
         }

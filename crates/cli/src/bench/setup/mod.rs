@@ -88,7 +88,11 @@ impl Setup {
 
     /// Returns true if the GPU augments.
     pub(crate) fn shaders(&self) -> bool {
-        self.gpu().is_some_and(|gpu| self.settings.execute == Execute::Gpu || !gpu.is_software())
+        self.gpu().is_some_and(|gpu| match self.settings.execute {
+            Execute::Gpu => true,
+            Execute::Cpu => false,
+            _ => !gpu.is_software(),
+        })
     }
 
     /// Names the executor that augments.

@@ -47,7 +47,7 @@ pub(in crate::pack) fn join(arguments: &PackArguments, out: &Folder, workers: &W
             joined
         }
     };
-    records_in(out).remove_all()?;
+    records_in(out).remove_all().map_err(told)?;
     let opened = match (arguments.verify, &manifest.plan) {
         (true, Some(plan)) => Some(input::open(source, plan.split, manifest.job.shuffle)?),
         _ => None,
