@@ -2,6 +2,7 @@
 
 use crate::stores::{batches, both, options, rows, shard};
 use gpufeed::dataset::{Parquet, ShardIndexes, TarShards};
+use gpufeed::storage::is_network_failure;
 use gpufeed::{Dataset, dataset};
 use gpufeed_testing::store_server::{Fault, Request, StoreServer};
 use parquet::basic::Compression;
@@ -83,4 +84,26 @@ fn a_folder_is_opened_with_the_settings_that_are_given() {
     server.script(|_| Fault::Status(403));
     let error = dataset::open_with(server.s3("my.bucket/rows"), options(&server)).unwrap_err().to_string();
     assert!(error.contains("403") && error.contains("brace list"), "{error}");
+}
+
+/// What a scan reads may fail at any place: at a header, a label, or the mark at the end.
+#[test]
+fn a_scan_of_an_archive_whose_reads_fail_is_a_failure_of_the_network() {
+    let server = StoreServer::start();
+    server.put("bucket/0.tar", shard(0..40));
+    let open = || TarShards::builder().remote(options(&server).retries(0)).open(server.s3("bucket/0.tar"));
+    open().unwrap();
+    let mut failed = 0;
+    for good in 0..server.requests() {
+        let before = server.requests();
+        server.script(move |request| match request.number >= before + good {
+            true => Fault::Status(503),
+            false => Fault::None,
+        });
+        if let Err(error) = open() {
+            assert!(is_network_failure(&error) && error.to_string().contains("503"), "{good}: {error}");
+            failed += 1;
+        }
+    }
+    assert!(failed > 0);
 }

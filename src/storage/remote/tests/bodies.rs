@@ -187,3 +187,17 @@ fn an_object_of_a_size_that_is_claimed_takes_no_table_in_the_cache_on_disk() {
         assert!(object.source.cached.get().is_none());
     });
 }
+
+#[test]
+fn a_web_server_whose_head_says_no_length_is_asked_for_a_byte() {
+    watched(|| {
+        let server = StoreServer::start();
+        server.put("bucket/a", content(100, 1));
+        server.script(|request| match request.method.as_str() {
+            "HEAD" => Fault::Raw(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"),
+            _ => Fault::None,
+        });
+        let object = open(&server.web("bucket/a"), options(&server).retries(0));
+        assert_eq!(object.len(), 100);
+    });
+}
