@@ -1,8 +1,11 @@
 //! Advice in errors as data: which settings change an error, and how Rust, the command and Python write them.
 //!
-//! The sentence of an [`Error`](crate::Error) states facts. What its reader can set stands beside it, as [`Advice`]: the
-//! library's own text names the methods of its builders, the command its flags and keys of recipes, the Python package its
-//! keywords. A [`Language`] is one of these.
+//! The sentence of an [`Error`](crate::Error) states facts. What its reader can set stands beside it, as [`Advice`]:
+//! the library's own text names the methods of its builders, the command its flags and keys of recipes, the Python
+//! package its keywords. A [`Language`] is one of these.
+
+// advice/pieces.rs makes all advice of the library. The command (crates/cli/src/error_text.rs) and the Python package
+// (python/src/advice.rs) write settings in their own words.
 
 mod pieces;
 

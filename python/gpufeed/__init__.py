@@ -1,5 +1,18 @@
 """gpufeed: augmented image batches for training loops, decoded on threads and handed over without a copy."""
 
+# loader.py           DataLoader; arguments.py and keywords.py (written by scripts/settings.py) check what it gets
+# iterator.py         an iteration over a run; position.py: which epoch, and where in it; saved.py: what a state holds
+# handover.py         batches as tensors; torch.py: torch's devices; copies.py: copies ahead of the consumer
+# recipe.py           the recipe of a loader: torchvision.py makes it of a list, operators.py of an operator,
+#                     timm_transforms.py of timm's own
+# opening.py          data sets; samples.py: those of Python objects; turns.py: which objects take one call at a time
+# failures.py         what failed samples do
+# shard.py            the share of this process
+# ray.py              decoding actors: crew.py alone imports Ray, fleet.py has their turns, decoder.py an actor,
+#                     parcel.py a batch between processes
+# tools.py            the command's tools as functions; __main__.py: the command
+# errors.py           the exceptions
+
 from __future__ import annotations
 
 import atexit as _atexit

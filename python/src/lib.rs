@@ -1,11 +1,17 @@
 //! The native module `gpufeed._gpufeed`. The Python files of the package make gpufeed's API of it.
 //!
-//! `loader.rs` makes a loader, `run.rs` runs it, `batch.rs` hands its batches over, `dlpack.rs` shares their memory,
-//! `dataset.rs` has data sets, `opening/` opens a path with the keywords of its format, `python_dataset.rs` reads those in
-//! Python, `turns.rs` lets one call at a time into an object, `interpreter_end.rs` makes the calls that the interpreter's end
-//! may cut off, `source.rs` makes a data set again of its pickle, `transforms.rs` reads recipes, `errors.rs` raises errors,
-//! `advice.rs` puts their advice into Python's words, `stats.rs` has the statistics, `settings.rs` builds a loader of its settings,
-//! `shard.rs` finds the launcher's rank, `process.rs` knows about forks and the interpreter's end.
+//! | file | has |
+//! |---|---|
+//! | `loader.rs`, `settings.rs`, `transforms.rs` | makes a loader, of its settings and a recipe |
+//! | `run.rs`, `open_run.rs` | runs it; runs with threads, and their ends |
+//! | `batch.rs`, `dlpack.rs` | hands a batch over; shares its memory |
+//! | `dataset.rs`, `dataset/source.rs` | data sets; how one was made, for pickles |
+//! | `opening/` | opens a path: the keywords of each format, and what opens it |
+//! | `python_dataset.rs`, `turns.rs` | reads objects of Python; one call at a time into each |
+//! | `interpreter_end.rs` | calls that the interpreter's end may cut off |
+//! | `errors.rs`, `advice.rs`, `warnings.rs` | errors and warnings in Python's words |
+//! | `stats.rs`, `shard.rs` | the statistics; the launcher's rank |
+//! | `process.rs` | forks, panics, and the command |
 
 mod advice;
 mod batch;

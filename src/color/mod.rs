@@ -3,6 +3,9 @@
 //!
 //! Transforms name a step by its opcode. `plan/` reads in the table how a step is fused, cached and written into a
 //! shader, and `cpu/` how it runs. This folder knows neither of them, nor images: a step changes rows of pixels.
+//!
+//! Steps with `_u8` work on 8-bit numbers, and `levels.rs` has the arithmetic of these. `luma.rs` is gray, `noise.rs`
+//! has the normal numbers of all noise, and `rectangle.rs` the part of a row that lies in a step's rectangle.
 
 mod adjust_gamma;
 mod adjust_gamma_u8;

@@ -1,9 +1,14 @@
 //! The plan in native code: for machines without a usable GPU, for software adapters, and for images that
 //! `plan/cpu_fallback.rs` takes off the GPU.
 //!
-//! It runs the same programs as `gpu/`, one image at a time: `resample` (or `unscaled`) turns source rows into output
-//! rows, `color` runs the steps on them (with the native code of `../color/`) while they are in the first-level cache,
-//! and `store` writes them in the output's layout and type.
+//! It runs the same programs as `gpu/`, one image at a time. `stage.rs` runs a stage: an operator of `gather/`, if it
+//! begins with one, then `resample.rs` (or `unscaled.rs`) turns source rows into output rows, `color.rs` runs the steps
+//! on them (with the native code of `../color/`) while they are in the first-level cache, and `store.rs` writes them in
+//! the output's layout and type. On 8-bit numbers `bytes.rs` and `resample_u8.rs` take part.
+//!
+//! `mixture.rs` adds up the chains of AugMix, `mix.rs` mixes a batch, `prefix.rs` runs a plan's prefix for a cache,
+//! `needed.rs` computes the memory for an image from its program, and `cache_lines.rs` aligns arrays on the stack.
+//! `measure.rs` is for benches.
 
 mod bytes;
 mod cache_lines;

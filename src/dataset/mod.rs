@@ -18,6 +18,21 @@
 //! [`Concat`], [`Subset`], [`Repeat`] and [`Weighted`] make data sets of others; the methods of [`Dataset`] create
 //! them.
 
+// sample.rs, labels.rs   a sample; the labels of a whole set; label_numbers.rs: labels that are vectors, as f32
+// notice.rs              what a set says of itself: its labels, what it does not read
+// access.rs              samples that are announced before they are read; in_order.rs: by a command, in the set's order
+// forward.rs             forwards the methods of a set, for pointers and adaptors
+// format.rs              opens any set by its path
+// source.rs              a data file read once: raw, gzip, or an archive's member
+// class_names.rs         names of classes in a file beside the samples
+// seek_indexes.rs        builds the seek indexes of all files of a set
+// memory.rs              InMemory
+// folder/, list/         ImageFolder, ImageList
+// arrays/                Arrays, which idx/, cifar/ and numpy/ make of their files
+// shards/                what files of many samples share; tar/ and parquet/ are such files
+// lmdb/                  Lmdb
+// adaptors/              sets made of sets
+
 mod access;
 mod adaptors;
 mod arrays;

@@ -1,9 +1,20 @@
 //! Decoding: reads an image's header ([`probe`]), and decodes one of its regions ([`decode`]).
 //!
 //! Formats are detected by content, never by a file's name. Decoded pixels are RGBA8 with 255 as alpha, so that each is
-//! a whole word: the pixels of Pillow's `Image.convert("RGB")`, torchvision's default loader (the guide's chapter on data
-//! sets lists the exceptions). The crate `gpufeed-jpeg` decodes JPEG; the `png` crate decodes PNG (`png.rs`), `gif.rs` and
-//! `tiff/` read GIF and TIFF, `bmp.rs` some kinds of BMP, and the `image` crate what is left (`image_crate.rs`).
+//! a whole word: the pixels of Pillow's `Image.convert("RGB")`, torchvision's default loader (the guide's chapter on
+//! data sets lists the exceptions). The crate `gpufeed-jpeg` decodes JPEG and the crate `png` PNG; code of this crate
+//! decodes GIF, TIFF and some kinds of BMP, and the crate `image` what is left.
+
+// decoder.rs        the decoder of a loader: settings and seek indexes together
+// options.rs        the settings
+// format.rs         the formats, by a file's first bytes
+// probe.rs          format, size and orientation, by the header; header.rs has the facts, memory.rs what decoding takes
+// metadata.rs       the orientation in EXIF and XMP, in any format; directory.rs reads TIFF's directories, which are
+//                   EXIF's structure too; orientation.rs turns pixels and regions
+// png.rs, gif.rs    a format each; bmp.rs: run lengths and 16 bits a pixel in BMP; tiff/ has a list of its own
+// image_crate.rs    WebP, other BMP and PNM; webp.rs: the first frame of an animation
+// seek/             where seek indexes are stored
+// panics.rs         turns panics of decoders into errors, and prints nothing
 
 mod bmp;
 mod decoder;

@@ -1,15 +1,14 @@
-//! The only folder that calls wgpu: it runs a plan's passes on a device, and knows neither files, nor the loader's
+//! The only folder that calls wgpu: it runs a plan's passes on a device, and knows neither data sets, nor the loader's
 //! threads and queues.
 //!
-//! A device is opened in `device.rs` (`adapters.rs` lists adapters; `caps.rs` alone asks for limits and features). `errors.rs` turns
-//! wgpu's errors into gpufeed's; `watch.rs` has the errors that a device reports by itself. `compile.rs` compiles
-//! shaders, `pipelines.rs` keeps them for the life of a device and `pipeline_cache.rs` between processes, `kernels.rs` holds
-//! those of a plan, `encode.rs` records their dispatches, and `submission.rs` submits them
-//! (through `queue.rs`, as all that is submitted or mapped).
-//! `mix.rs` records the mixing of a batch, which `mix_dispatches.rs` divides into dispatches.
-//! The buffers are in `staging.rs` (towards the GPU), `workspace.rs` (parameters and intermediates), `target.rs`
-//! (batches), `cache_pages.rs` (cached samples) and `readback.rs` (back to the host). `timing.rs` times the passes;
-//! `measure.rs` is for benches, `mock.rs` for tests of devices that misbehave.
+//! A device is opened in `device.rs` (`adapters.rs` lists adapters; `caps.rs` alone asks for limits and features).
+//! `errors.rs` turns wgpu's errors into gpufeed's; `watch.rs` has the errors that a device reports by itself.
+//! `compile.rs` compiles shaders, `pipelines.rs` keeps them for the life of a device and `pipeline_cache.rs` between
+//! processes, `kernels.rs` holds those of a plan, `encode.rs` records their dispatches, and `submission.rs` submits
+//! them (through `queue.rs`, as all that is submitted or mapped). `mix.rs` records the mixing of a batch, which
+//! `mix_dispatches.rs` divides into dispatches. The buffers are in `staging.rs` (towards the GPU), `workspace.rs`
+//! (parameters and intermediates), `target.rs` (batches), `cache_pages.rs` (cached samples) and `readback.rs` (back to
+//! the host). `timing.rs` times the passes; `measure.rs` is for benches, `mock.rs` for tests of devices that misbehave.
 
 pub(crate) mod adapters;
 pub(crate) mod cache_pages;

@@ -4,10 +4,22 @@
 //! feed ─▶ jobs ─▶ workers (read, params, decode, augment or copy) ─▶ messages ─▶ assemble ─▶ ready ─▶ Epochs::next
 //! ```
 //!
-//! Data flows in one direction, through bounded channels; buffers return through the rings in `buffers/`. Each thread
-//! has a folder or file: `feed/`, `worker/`, `assemble/` (the batch thread), `epochs.rs` (the caller). `run.rs` starts
-//! them, `pipeline.rs` has their shared state, and `messages.rs` their messages. The loader knows no transform and no
-//! file format.
+//! Data flows in one direction, through bounded channels; buffers return through the rings in `buffers/`. The loader
+//! knows no transform and no file format.
+//!
+//! | file | has |
+//! |---|---|
+//! | `feed/`, `worker/`, `assemble/`, `epochs.rs` | a thread each: feeder, workers, batch thread, caller |
+//! | `run.rs`, `pipeline.rs`, `messages.rs` | starts them; what they share; what they tell each other |
+//! | `settings.rs`, `settings/` | the settings as data, their written forms, files of them |
+//! | `builder.rs`, `builder/` | the setters; `builder/build.rs` makes the loader |
+//! | `batch.rs`, `mixed.rs` | what the caller gets; the labels of a mixed batch |
+//! | `buffers/`, `executor_buffers/`, `scratch.rs` | memory of batches, of executors, of a worker: it outlives a run |
+//! | `intermediates.rs` | bounds what lies between the stages of a plan |
+//! | `cache/` | samples that stay between epochs |
+//! | `stats/` | the counters and their conclusions |
+//! | `iteration.rs`, `replay.rs`, `explain.rs` | `for batch in &loader`; one sample again; the loader in words |
+//! | `remote.rs` | the connections of the data set |
 
 mod assemble;
 mod batch;

@@ -1,5 +1,9 @@
 //! Users' own colour steps in a plan: their functions in the text of a pass, and their native functions for the CPU
 //! executor.
+//!
+//! `CustomColor` (`transforms/custom_color.rs`) is an operator whose op, `Op::Custom`, holds numbers alone; its slot
+//! holds the functions. `transforms/snippet.rs` checks its WGSL by itself. Here it goes into the passes, renamed, as
+//! opcode 1000 + slot; `cpu/color.rs` calls its native function. `Facts::CUSTOM` has the facts of its step.
 
 use super::Plan;
 use crate::color::opcode;

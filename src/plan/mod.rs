@@ -1,10 +1,34 @@
 //! Compiles transforms into a plan, and makes a small program of it for each image. Never calls wgpu; knows neither
 //! files nor threads.
 //!
-//! [`Plan::compile`] reads a list of transforms once: `fuse` distributes the ops that they may emit over stages. For
-//! each image [`Plan::make_params`] makes the concrete ops, `program` composes them into one `sampling` and a few
-//! colour steps per stage, and `shader_layout` lays these out for the shaders, whose text `wgsl` generates. `cpu/` runs the
-//! same programs natively.
+//! [`Plan::compile`] reads a list of transforms once, and distributes the ops that they may emit over stages. For each
+//! image [`Plan::make_params`] makes the concrete ops, of which a program has one sampling and a few colour steps per
+//! stage. Shaders and native code run the same programs.
+
+// From the list to the stages:
+//   fuse.rs           which ops share a stage
+//   list_checks.rs    what is checked of a list as a whole: its depth, its channels, the size of its outputs
+//   crops.rs          the outputs of FiveCrop and TenCrop: their keys, where they may stand, the pixels that they share
+//   output.rs         the form of a batch in memory
+//   semantics.rs      floats, or torchvision's arithmetic on 8-bit numbers, and where these end
+// From an image's ops to its program:
+//   program.rs        one sampling and a list of colour steps per stage; a mixture begins with a program for each chain
+//   sampling.rs       where a stage reads its source; composer.rs composes crops, pads, a resize and flips into it,
+//                     read_region.rs says which source pixels it reads; resize_u8.rs has the weights on 8-bit numbers
+//   gather.rs         operators that begin a stage, because they need more pixels than one
+//   mixing.rs         how a finished batch is mixed, as both executors read it
+//   custom.rs         users' own colour steps
+// What runs where:
+//   split.rs          divides a plan for a cache: the prefix that every epoch computes alike, the form of its result
+//   route.rs          the route of one sample: what is read, what a worker and the executor run, what the cache gets
+//   cpu_fallback.rs   which images the CPU executor finishes for the GPU
+// The shaders:
+//   pass.rs           the passes, and which images take part in each
+//   variant.rs        the facts that a pass's text is made of; positions.rs: which steps it can meet at each position
+//   wgsl.rs           the text; shader_layout.rs: a stage's program as the text reads it
+//   work.rs           the bytes and operations of passes, for the roofline of `gpufeed bench`
+//   description.rs    a plan as data, for programs that run it without this library (`gpufeed explain --json --wgsl`);
+//                     declarations.rs: what a text declares, as naga reads it
 
 pub(crate) mod composer;
 pub(crate) mod cpu_fallback;

@@ -1,5 +1,8 @@
 //! Random numbers that are the same on every platform: ChaCha8 (`rand_chacha`; `lanes.rs` for many images at once), and
 //! our own formulas from its integers to numbers.
+//!
+//! `key.rs` has a sample's key and an operator's path; `beta.rs` and `gamma.rs` have distributions, `ahead.rs` makes
+//! the numbers of many images at once.
 
 pub(crate) mod ahead;
 pub(crate) mod beta;

@@ -1,5 +1,9 @@
 //! Recipes: a list of transforms with a name, a description and an output, as Rust or as a small TOML file.
 
+// built_in.rs   the recipes of the library, from the TOML files beside it
+// read.rs       reads a recipe; errors name the line, the operator and the key
+// keys.rs       what works for each key
+
 mod built_in;
 mod keys;
 mod read;

@@ -8,8 +8,8 @@
 //! With [weights](Sampler::weights) the epoch's order is chosen with replacement instead: some samples come several
 //! times, others never. Everything else is the same.
 //!
-//! [`Order::Blocks`] keeps neighbours of the data set near each other, so that each shard reads runs of it. The order is
-//! still the same for every shard, but padding differs: position `p` belongs to lane `p % lanes`, and each lane is
+//! [`Order::Blocks`] keeps neighbours of the data set near each other, so that each shard reads runs of it. The order
+//! is still the same for every shard, but padding differs: position `p` belongs to lane `p % lanes`, and each lane is
 //! continued by itself, with samples that its shard has had already.
 //!
 //! ```
@@ -25,6 +25,10 @@
 //! assert!(epoch.batch(5).all(|position| position.padding)); // 1001 is odd: this shard has one too few
 //! # Ok::<(), gpufeed::Error>(())
 //! ```
+
+// order.rs      the order of one epoch, divided into batches; position.rs: a place in it
+// setting.rs    the kind of order: shuffle.rs, blocks.rs (blocks in lanes), weights.rs
+// state.rs      the place that a checkpoint holds; state/written.rs: its forms in every version
 
 mod blocks;
 mod order;

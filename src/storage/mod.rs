@@ -1,16 +1,19 @@
 //! Where files are: on this machine, in an object store, or on a web server.
 //!
-//! | file | has |
-//! |---|---|
-//! | `location.rs` | [`Location`]: a path or an address, in every build |
-//! | `options.rs`, `stats.rs` | the settings and the counters of remote reads |
-//! | `file.rs` | a file or an object that many threads read at any offset |
-//! | `folder.rs` | [`Folder`]: files that are written whole or not at all, here or in a store |
-//! | `local/` | files of this machine: opened, read at an offset, replaced atomically |
-//! | `remote/` | feature `remote`: stores and web servers |
-//! | `disabled.rs` | without that feature: the same API, whose every way in is one error |
-//!
-//! The feature is asked for here, once. All other code calls one API; [`Remote`] has no value in a build without it.
+//! A [`Location`] is a path or an address, in every build. [`RemoteOptions`] are the settings of remote reads, and
+//! [`RemoteStats`] their counters. A [`Folder`] gets files that are written whole or not at all, here or in a store.
+//! [`Remote`] has no value in a build without the feature `remote`.
+
+// location.rs            Location and Address
+// options.rs, stats.rs   the settings and the counters of remote reads
+// file.rs                a file or an object that many threads read at any offset
+// folder.rs              Folder
+// local/                 files of this machine: regular_file.rs opens them, read_at.rs reads at an offset,
+//                        atomic_file.rs replaces them
+// remote/                feature `remote`: stores and web servers
+// disabled.rs            without that feature: the same API, whose every way in is one error
+//
+// The feature is asked for here, once. All other code calls one API.
 
 #[cfg(not(feature = "remote"))]
 mod disabled;

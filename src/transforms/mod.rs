@@ -8,6 +8,15 @@
 //! Names, arguments and defaults are torchvision's. Images are floats in \[0, 1\] (torchvision's Float semantics), so a
 //! `fill` is in \[0, 1\] too.
 
+// An operator has the file of its name. The others:
+//   op.rs, op/            what operators emit: check.rs its numbers, color_steps.rs its steps, words.rs its words
+//   effect.rs             what the planner must know of an op
+//   params.rs             the parameters of an image, and the context in which operators make them
+//   arguments.rs          the values of arguments; crop_size.rs, per_channel.rs
+//   policy.rs             the operations of augmentation policies
+//   snippet.rs            checks the WGSL of a CustomColor
+//   batch/                transforms of whole batches; mix.rs: how two images are mixed
+
 mod adjust_gamma;
 pub(crate) mod arguments;
 mod aug_mix;

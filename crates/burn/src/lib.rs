@@ -11,6 +11,9 @@
 //! [`BatchExt::to_tensor`] and [`BatchExt::class_tensor`] then give a model its input, of mixed batches
 //! [`BatchExt::soft_label_tensor`]; [`BurnLoader`] is Burn's own `DataLoader` trait, for its `Learner`.
 
+// device.rs opens devices that gpufeed and Burn share, and batch.rs hands batches over. loader.rs is Burn's
+// `DataLoader` trait over the loaders of one device or several (shard.rs); image_batch.rs has its items.
+
 mod batch;
 mod device;
 mod image_batch;

@@ -14,6 +14,19 @@
 //! |---|---|
 //! | `lmdb` | `gpufeed pack --to lmdb`; needs a C compiler. Reading an LMDB does not |
 
+// A subcommand has the module of its name; completions.rs has `man` too. `bench` fills the types of results/, and
+// report.rs makes a page of them by render/. What subcommands share:
+//   dataset.rs            opens any data set by its path; listed.rs: a set of samples that somebody has listed
+//   part/                 the number of a part, `I/N`
+//   settings.rs           a file of a loader's settings
+//   output.rs, show.rs    writes results to files or standard output; opens them on the desktop
+//   error_text.rs         the library's errors in flags and keys of recipes
+//   warnings.rs           shows the loader's warnings, or what `RUST_LOG` chooses
+//   available_memory.rs   refuses what does not fit
+//   file_identity.rs      tells whether two paths lead to one file
+//   units.rs              formats numbers
+// main.rs is the program; its mesa.rs silences a driver's message.
+
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 /// Prints a line to standard output, and returns from the function if that fails.

@@ -1,20 +1,18 @@
 #![doc = include_str!("../README.md")]
-//!
-//! # How it works
-//!
-//! | step | file |
-//! |---|---|
-//! | size and kind of any JPEG | `header.rs`, `segments.rs` |
-//! | marker segments from scan to scan, with frame, scans and tables | `markers.rs`, `frame.rs`, `tables.rs` |
-//! | scan data without stuffed bytes and restart markers | `stuffing.rs`, `mcu_reader.rs` |
-//! | Huffman codes to coefficients | `huffman.rs`, `huffman_tables.rs`, `bits.rs` |
-//! | one scan: blocks to decode and to skip, seek index | `scan.rs`, `mcus.rs`, `index.rs` |
-//! | several scans, progressive ones among them: bands of coefficients, kept for the blocks that are needed | `several_scans.rs`, `band.rs`, `band_table.rs`, `coefficients.rs` |
-//! | estimates of coefficients that a progressive file has not | `smoothing.rs` |
-//! | damaged scans | `damaged.rs`, `tolerant.rs` |
-//! | coefficients to samples | `plane_window.rs`, `idct.rs` |
-//! | samples to pixels | `layout.rs`, `upsample.rs`, `color.rs` |
-//! | the whole sequence | `decode.rs`, `request.rs` |
+
+// size and kind of any JPEG            header.rs, segments.rs
+// from marker to marker                markers.rs; frame.rs, tables.rs: what frames, scans and tables say
+// scan data                            stuffing.rs, mcu_reader.rs: without stuffed bytes and restart markers
+// Huffman codes to coefficients        huffman.rs, huffman_tables.rs, bits.rs
+// one scan                             scan.rs, mcus.rs: blocks to decode and to skip; index.rs: the seek index
+// several scans, progressive or not    several_scans.rs; band.rs, band_table.rs, coefficients.rs: coefficients of
+//                                      the blocks that are needed
+// estimates of missing coefficients    smoothing.rs
+// damaged scans                        damaged.rs, tolerant.rs: filled as libjpeg does
+// coefficients to samples              plane_window.rs, idct.rs
+// samples to pixels                    layout.rs, upsample.rs, color.rs
+// the whole sequence, the API          decode.rs, request.rs, geometry.rs, error.rs; memory.rs: buffers that grow
+// for pictures of what is read         trace.rs
 
 mod band;
 mod band_table;

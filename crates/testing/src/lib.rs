@@ -1,5 +1,18 @@
 //! Code that tests, benchmarks and fuzz targets share: backends to run on, images, reference results, frozen hashes,
 //! clocks and counters.
+//!
+//! | file | has |
+//! |---|---|
+//! | `adapters.rs`, `device.rs`, `pipeline.rs` | places to run at: adapters, devices with WebGPU's limits, loaders |
+//! | `reference/`, `named.rs`, `compare.rs` | a naive interpreter in f64, also by torchvision's names; tolerances |
+//! | `vectors.rs`, `golden.rs` | torchvision's results; which golden data outside of the repository has to be there |
+//! | `lists.rs`, `sequences.rs`, `one_channel.rs` | random lists of transforms |
+//! | `images.rs`, `procedural.rs`, `encoded.rs`, `damaged.rs` | images, and files of them, whole and damaged |
+//! | `jpeg_engine.rs`, `jpeg_decode.rs` | what must hold whatever a JPEG's bytes are |
+//! | `frozen.rs`, `bits.rs` | committed files to compare with; hashes of batches |
+//! | `store_server.rs`, `sparse_shard.rs`, `parquet_files.rs` | a server of objects; shards and Parquet files |
+//! | `watch.rs`, `counting.rs` | threads and buffers that are left; large allocations |
+//! | `dice.rs`, `quirks.rs` | random numbers of the tests' own; drivers that deviate |
 
 pub mod counting;
 pub mod dice;

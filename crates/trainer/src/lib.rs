@@ -1,5 +1,10 @@
 //! Trains a small residual network with Burn on batches from gpufeed. The function [`run`] does the whole training,
 //! from the options to the curves.
+//!
+//! `options.rs` has the options, `data.rs` opens the data (`shapes.rs` draws some, `split.rs` divides a folder,
+//! `numbered.rs` names classes), `model.rs` and `optimizer.rs` are what is trained. `epoch.rs` has the steps,
+//! `history.rs` their results, `checkpoint.rs` what a run needs to continue; `progress.rs`, `curves.rs` and `trace.rs`
+//! show and write them.
 
 pub mod checkpoint;
 mod curves;

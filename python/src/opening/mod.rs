@@ -1,4 +1,5 @@
-//! Opening a path with the keywords of `gpufeed.open`, each of which one format or another knows.
+//! Opening a path with the keywords of `gpufeed.open`, each of which one format or another knows: `keywords.rs` has
+//! them, `formats.rs` opens.
 
 mod formats;
 mod keywords;

@@ -1,4 +1,5 @@
 //! Operators that begin a stage: a file each. They read whole pixels, RGBA8 or four floats, and write the same.
+//! `nearest.rs` and `positions.rs` belong to `warp.rs`.
 
 mod autocontrast;
 mod blur;

@@ -1,4 +1,6 @@
 //! Images of one size in one array.
+//!
+//! `values.rs` has the values of an array, bytes or floats.
 
 mod values;
 

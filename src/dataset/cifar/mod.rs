@@ -1,4 +1,6 @@
 //! CIFAR-10 and CIFAR-100, in their binary and their Python layout.
+//!
+//! `layout.rs` has the names of files, `pickle/` reads the Python layout.
 
 mod layout;
 mod pickle;

@@ -1,4 +1,7 @@
 //! A folder of class folders, listed as torchvision's `ImageFolder` lists it.
+//!
+//! `builder.rs` opens a folder, `walk.rs` finds its files by their `endings.rs`, and `noticed.rs` has what is not
+//! taken.
 
 mod builder;
 pub(crate) mod endings;

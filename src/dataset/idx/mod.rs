@@ -1,4 +1,6 @@
 //! MNIST's files: IDX, raw or gzip.
+//!
+//! `parts.rs` finds the files of a folder, `names.rs` has the names of classes.
 
 mod names;
 mod parts;

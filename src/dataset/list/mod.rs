@@ -1,4 +1,7 @@
 //! A file that lists images and their labels.
+//!
+//! `builder.rs` opens a list, `columns.rs` chooses the columns that `csv.rs` and `json.rs` read, and `rows.rs` reads
+//! lines.
 
 mod builder;
 mod columns;

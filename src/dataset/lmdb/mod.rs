@@ -1,4 +1,8 @@
 //! Samples in an LMDB, the key-value store.
+//!
+//! `builder.rs` opens an LMDB. `reader.rs` reads its pages (`pages.rs`) without a map, `locations.rs` stores where
+//! samples lie, `layout.rs` says which keys are samples, and `metadata.rs` which are not. With the feature `lmdb`,
+//! `writer.rs` writes an LMDB, by the library of LMDB (`environment.rs`).
 
 mod builder;
 #[cfg(feature = "lmdb")]

@@ -1,4 +1,6 @@
 //! numpy's files: `.npy` and `.npz`.
+//!
+//! `header.rs` reads an array's type and shape, `labels.rs` its labels.
 
 mod header;
 mod labels;

@@ -2,7 +2,7 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `files.rs` | which files, and of which split |
+//! | `builder.rs`, `files.rs` | opens a set; which files, and of which split |
 //! | `footer.rs`, `guard.rs`, `thrift.rs` | what a footer says, by the crate `parquet`; what is checked before it reads one |
 //! | `columns.rs` | which columns are read |
 //! | `column.rs`, `hybrid.rs`, `codec.rs` | pages, their levels and numbers, how they are unpacked |

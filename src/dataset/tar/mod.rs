@@ -1,4 +1,7 @@
 //! Tar shards in WebDataset's convention, read in any order.
+//!
+//! `builder.rs` opens shards. `scan.rs` reads headers (`header.rs`), `names.rs` says which sample a member belongs to,
+//! `samples.rs` makes samples of the members, and `label.rs` reads their labels.
 
 mod builder;
 mod header;

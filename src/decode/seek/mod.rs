@@ -3,6 +3,11 @@
 //!
 //! An index is found by its file's content ([xxh3](https://xxhash.com) of all of it: 5 µs for 110 KB, which are in
 //! memory anyway), never by name or time: a file that was replaced or cut has no index, and gets its own.
+//!
+//! `store.rs` has the indexes of a loader, and `saver.rs` saves them. `file.rs` searches the file, which has a
+//! `record.rs` for each JPEG and a `segment.rs` for each save; `write.rs` writes it under the lock of `lock.rs`.
+//! `build.rs` makes the indexes of a whole data set ahead of its first epoch, `index.rs` that of one file without a
+//! loader. `damage.rs` and `processes.rs` are tests.
 
 mod build;
 #[cfg(test)]

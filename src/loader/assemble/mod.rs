@@ -1,8 +1,8 @@
 //! The batch thread: assembles the workers' samples into batches, and hands these on in order.
 //!
-//! On the CPU executor (`cpu.rs`) the workers augment into host memory. On the GPU (`gpu/`) they fill staging slots,
-//! which `gpu/slots.rs` submits, and `gpu/cached.rs` submits samples that are in the GPU's cache. A batch that is to be
-//! mixed is mixed once its last sample is there.
+//! `pending.rs` is a batch under way. On the CPU executor (`cpu.rs`) the workers augment into host memory. On the GPU
+//! (`gpu/`) they fill staging slots, which `gpu/slots.rs` submits, and `gpu/cached.rs` submits samples that are in the
+//! GPU's cache. A batch that is to be mixed is mixed once its last sample is there.
 
 pub(super) mod cpu;
 pub(super) mod gpu;

@@ -1,4 +1,7 @@
 //! The memory of batches: rings of buffers, host memory, and the budget.
+//!
+//! `ring.rs` is the ring of output buffers, `host.rs` host memory in chunks, `budget.rs` the memory that a loader
+//! declares.
 
 mod budget;
 mod host;

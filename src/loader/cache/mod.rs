@@ -2,6 +2,8 @@
 //!
 //! A sample is stored as `plan/split.rs` says: the pixels of the source, or the result of the plan's prefix. A sample
 //! for which there is no room is streamed as if there were no cache, in the same batches.
+//!
+//! `table.rs` has an entry for each sample; `host.rs` and `device.rs` have the memory.
 
 mod device;
 mod host;

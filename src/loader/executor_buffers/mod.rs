@@ -1,4 +1,5 @@
-//! The buffers of each executor, and the GPU's kernels. They belong to the loader and outlive its runs.
+//! The buffers of each executor, and the GPU's kernels. They belong to the loader and outlive its runs. `cpu.rs` and
+//! `gpu.rs` have one executor's each.
 
 mod cpu;
 mod gpu;

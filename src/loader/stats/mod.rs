@@ -1,4 +1,8 @@
 //! Statistics: counters that are always on, and the conclusions from them.
+//!
+//! `lane.rs` times a thread's sections, the stages of `stage.rs`, and `counters.rs` adds up the lanes. `latency.rs` is
+//! the latency of batches, `running.rs` the time of runs, `idle.rs` the machine's idle cores; `bottleneck.rs` says what
+//! limits.
 
 mod bottleneck;
 mod counters;

@@ -6,12 +6,16 @@
 //! | `provider.rs` | whose store it is, and where its credentials are set |
 //! | `settings.rs` | the settings in force: options, environment, defaults |
 //! | `store.rs`, `profile.rs`, `client.rs` | an address becomes a store with a client of HTTP |
-//! | `service.rs`, `redirect.rs`, `headers.rs`, `pace.rs` | each request: counted, sent on where that is allowed; its answer's bounds, headers and pace |
+//! | `service.rs`, `redirect.rs` | each request: counted, and sent on where that is allowed |
+//! | `headers.rs`, `pace.rs` | what an answer's headers may say, and how slowly it may come |
 //! | `seen.rs` | the status and the kind of what failed there |
 //! | `request.rs`, `list.rs`, `failure.rs` | requests, made again until they succeed or cannot, and why they could not |
+//! | `network_error.rs` | errors of the network, which the loader tells from damaged samples |
 //! | `object.rs`, `scan.rs` | an object: its description by the store, reading it at any offset, and from front to back |
 //! | `blocks.rs`, `fetch.rs` | which blocks are in memory, are fetched next, or leave; how workers wait for them |
+//! | `cache/` | blocks on disk, which the processes of a machine share |
 //! | `upload.rs` | objects are written, large files in parts, and removed |
+//! | `counters.rs` | what a connection has read |
 //! | `runtime.rs` | the thread on which all asynchronous code runs |
 
 mod address;

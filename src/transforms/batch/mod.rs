@@ -1,7 +1,14 @@
 //! Transforms of whole batches: torchvision v2's `MixUp` and `CutMix`, and a random choice of several.
 //!
-//! A [`BatchTransform`] makes the [`BatchParams`] of a batch, without its pixels. They apply to all images of the batch;
-//! each image is mixed with its [`Partner`]'s.
+//! A [`BatchTransform`] makes the [`BatchParams`] of a batch, without its pixels. They apply to all images of the
+//! batch; each image is mixed with its [`Partner`]'s.
+//!
+//! A batch transform has no op and no slot. The feeder makes the parameters when it announces the batch, from the key
+//! of the batch's first position, whether or not that sample fails. `plan/mixing.rs` turns them into elements and
+//! shares; `cpu/mix.rs` and `shaders/batch/mix.wgsl` go down the finished batch, one element position of all samples
+//! after the other, so that memory reads and writes each byte once. One dispatch mixes a batch, unless it exceeds a
+//! binding; its parameters, and the last sample where it takes several, have buffers of their own in `gpu/target.rs`. A
+//! replay makes both images and mixes them as a batch of two: `Params::mixed` names the partner with its parameters.
 
 mod choice;
 mod cut_mix;

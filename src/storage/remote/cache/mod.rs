@@ -18,6 +18,9 @@
 //!
 //! [`CachedObject::look_up`] never waits for another process; the writer's thread does (`writer.rs`), which holds no
 //! memory but that of its queue.
+//!
+//! `identity.rs` makes the `KEY`, `table.rs` and `data.rs` have an object's files, `claim.rs` and `locks.rs` the locks,
+//! and `room.rs` evicts. `processes.rs` and `room_tests.rs` are tests.
 
 mod claim;
 mod data;
