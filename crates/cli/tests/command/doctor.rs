@@ -173,7 +173,7 @@ fn each_problem_is_found_named_and_counted() {
         "loose.jpg: passed over",
         "none: empty class",
         "the same bytes: cat/again/copy.jpg, cat/good.jpg, dog/copy.jpg",
-        "2 truncated: OnError::Skip",
+        "2 truncated: a loader replaces and counts them",
     ] {
         assert!(shown.contains(line), "no line {line:?} in\n{shown}");
     }
