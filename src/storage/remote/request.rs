@@ -248,9 +248,9 @@ impl Requests {
             Ok(answer) => return Ok(answer.meta),
             Err(failure) => failure,
         };
-        // Servers refuse `HEAD` by several statuses, also by 404, or answer it with headers that lack the object's bytes.
-        let useless = matches!(failure.kind, io::ErrorKind::Unsupported | io::ErrorKind::InvalidData);
-        if !web || failure.again != Retry::Never || (failure.status.is_none() && !useless) {
+        // Servers refuse `HEAD` by several statuses, also by 404, or answer it without the number of the object's bytes.
+        let without_length = failure.kind == io::ErrorKind::Unsupported;
+        if !web || failure.again != Retry::Never || (failure.status.is_none() && !without_length) {
             return Err(failure);
         }
         let byte = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
