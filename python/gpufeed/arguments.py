@@ -79,9 +79,10 @@ def size(name: str, value: Any) -> int:
 
 def seconds(name: str, value: Any) -> float:
     """A time of at least 0 seconds."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 <= float(value) < float("inf"):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not float(value) >= 0:
         raise ArgumentError(f"{name}: {value!r}; a number of seconds from 0 on works")
-    return float(value)
+    # JSON has no infinity. Nobody waits for 30 years.
+    return min(float(value), 1e9)
 
 
 def flag(name: str, value: Any) -> bool:

@@ -71,7 +71,7 @@ def test_links_that_lead_back_and_indexes_that_are_not_written(tmp_path: Path) -
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         assert len(gpufeed.open(shards)) == 40
-    (said,) = [str(each.message) for each in found if "indexes= names a folder for it" in str(each.message)]
+    (said,) = [str(each.message) for each in found if "give a folder for indexes" in str(each.message)]
     assert "the index of a file of samples stays in memory" in said and "::" not in said
 
 

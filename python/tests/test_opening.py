@@ -198,7 +198,7 @@ def parquet(name: str, path: Path) -> Path:
 
 def test_columns_of_parquet_files(tmp_path: Path) -> None:
     path = parquet("plain_column.parquet", tmp_path / "plain.parquet")
-    with pytest.raises(gpufeed.Error, match="or accept that with allow_unlabelled=True") as error:
+    with pytest.raises(gpufeed.Error, match="label_column= chooses one; allow_unlabelled=True accepts that") as error:
         gpufeed.open(path)
     assert "::" not in str(error.value)
     data = same_by_loader(path, allow_unlabelled=True, label_column="target", image_column="jpeg")

@@ -63,7 +63,7 @@ def test_a_state_of_blocks_fits_blocks_alone() -> None:
     # Without shuffle, the lanes alone tell an order of blocks.
     with pytest.raises(gpufeed.ArgumentError, match=r'set order=\("blocks", samples, window\) and lanes=4 to go on$'):
         loader(order=None, lanes=None, shuffle=False).load_state_dict(loader(shuffle=False).state_dict())
-    with pytest.raises(gpufeed.ArgumentError, match=r'has 4 lanes; set order="full" to go on$'):
+    with pytest.raises(gpufeed.ArgumentError, match=r'has 4 lanes; leave the lanes out; choose order="full"$'):
         loader(shuffle=False).load_state_dict(loader(order=None, lanes=None, shuffle=False).state_dict())
 
 
@@ -74,10 +74,10 @@ def test_a_state_of_blocks_fits_blocks_alone() -> None:
         ({"order": ("blocks", 8)}, "^order: "),
         ({"order": ("blocks", 0, 2)}, "^order: 0; a whole number from 1 on works"),
         ({"lanes": 0}, "^lanes: 0"),
-        ({"lanes": 4, "order": "full"}, r'^lanes: 4, but only order=\("blocks", samples, window\) has lanes$'),
-        ({"lanes": 3, "shard": (0, 2), "batch_size": 3}, "^lanes: 3 in world 2, .* divides 3, or lanes=2 or lanes=4$"),
-        ({"order": ("blocks", 1 << 20, 1 << 20)}, r'^order: \("blocks", 1048576, 1048576\), but a window has at most'),
-        ({"order": None, "lanes": None, "last_batch": "drop", "batch_size": 999}, '^last_batch: "drop" .*choose "partial" or "pad"$'),
+        ({"lanes": 4, "order": "full"}, r'^lanes: 4, but only an order of blocks has lanes; choose order=\("blocks", samples, window\)$'),
+        ({"lanes": 3, "shard": (0, 2), "batch_size": 3}, "^lanes: 3 in world 2, .*; choose lanes=2 or lanes=4$"),
+        ({"order": ("blocks", 1 << 20, 1 << 20)}, "^order: blocks of 1048576 samples in windows of 1048576, but a window has at most"),
+        ({"order": None, "lanes": None, "last_batch": "drop", "batch_size": 999}, '^last_batch: dropping .*choose last_batch="partial" or last_batch="pad"$'),
     ],
 )
 def test_what_cannot_work_is_refused_by_name(given: dict[str, Any], text: str) -> None:

@@ -61,14 +61,14 @@ pieces! {
     CHOOSE_IMAGE = "choose one with {}" [TarExtensions];
     CHOOSE_ENDING = "{} chooses that ending" [TarExtensions];
     TEXT_LABELS = "{} says whether such texts are labels" [TarTextLabels];
-    TAR_UNLABELLED = "{} accepts that" [TarAllowUnlabelled];
+    TAR_UNLABELLED = "{} accepts that" [TarAllowUnlabelled = Some(Value::Flag(true))];
     TAR_CLASSES = "{} says which names hold for all of them" [TarClasses];
 
     // Parquet files.
     PARQUET_CLASSES = "{} says which names hold for all of them" [ParquetClasses];
     ONE_SPLIT = "{} opens one split alone" [ParquetSplit];
     PARQUET_LABEL = "{} chooses one" [ParquetLabelColumn];
-    PARQUET_UNLABELLED = "{} accepts that" [ParquetAllowUnlabelled];
+    PARQUET_UNLABELLED = "{} accepts that" [ParquetAllowUnlabelled = Some(Value::Flag(true))];
     LARGER_PAGES = "raise {}" [ParquetMaxPageBytes];
 
     // LMDB.

@@ -159,7 +159,7 @@ fn an_error_inside_another_keeps_its_advice_in_the_readers_words() {
 fn the_reason_of_a_failed_read_keeps_its_advice() {
     let reason = Reason::new("no label").advise(TAR_UNLABELLED);
     let error = Error::io("a.tar", std::io::Error::other(reason));
-    assert_eq!(error.to_string(), "a.tar: no label; TarShardsBuilder::allow_unlabelled accepts that");
+    assert_eq!(error.to_string(), "a.tar: no label; TarShardsBuilder::allow_unlabelled(true) accepts that");
     assert_eq!(error.in_words_of(&Mute), "a.tar: no label");
 }
 

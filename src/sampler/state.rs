@@ -243,8 +243,8 @@ impl Sampler {
                 (Some(lanes), None) => ("order", vec![(Setting::Order, Some(Value::AnyBlocks)), number(lanes)]),
             };
             if settings.is_empty() {
-                let reason = format!("the state was saved without blocks, of which there are {} here", words(lanes));
-                let reason = Reason::new(reason + "; leave the lanes out").advise(advice::FULL_ORDER);
+                let facts = format!("the state was saved with no lanes, but the loader has {}", words(lanes));
+                let reason = Reason::new(facts + "; leave the lanes out").advise(advice::FULL_ORDER);
                 return Err(Error::argument(setting, reason));
             }
             return Err(Error::argument(setting, unlike(words(saved.lanes), words(lanes), settings)));
