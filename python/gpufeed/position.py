@@ -166,7 +166,7 @@ class Positioned:
     def state_dict(self) -> dict[str, Any]:
         """The position after the last batch that was handed out, for a checkpoint; beside it the settings that the loader was made
         with, which tell a reader how its batches came about."""
-        return {"gpufeed": json.loads(self._state()), "settings": self._made_with()}
+        return {"gpufeed": json.loads(self._state()), "settings": dict(self._made_with())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on at a position of :meth:`state_dict`: the next iteration has the batches that were still due. A state of

@@ -144,7 +144,8 @@ class DataLoader(Positioned):
 
     def _made_with(self) -> dict[str, Any]:
         # Those of the actors, which stay known when these have ended.
-        return (self._fleet or self._loader()).about.settings
+        fleet = self._loader() if self._fleet is None else self._fleet
+        return fleet.about.settings
 
     def batches(self) -> Iterator[Batch]:
         """The batches of the next epoch with all that is known of them: ``images`` and ``labels`` for
