@@ -69,7 +69,7 @@ NONE_WORKS = ("cache", "shard")
 
 PATH = "str | PathLike[str]"
 COLUMN = "str | Sequence[str]"
-# What Python has for each type of Rust: the annotation and the check. Those of words are made of their words.
+# The annotation and the check in Python for each type of Rust. Enums of words get theirs from the words.
 TYPES = {
     "bool": ("bool", "arguments.flag"),
     "Orientation": ("bool", "arguments.flag"),

@@ -77,7 +77,7 @@ settings! {
     LastBatch = "last_batch",
     /// The GPU or the CPU.
     Backend = "Backend",
-    /// What augments: shaders or native code.
+    /// The executor that augments: shaders or native code.
     Execute = "Execute",
     /// The type of a batch's numbers.
     DType = "DType",
@@ -109,13 +109,13 @@ settings! {
     LmdbFinish = "LmdbWriter::finish",
     /// The layout of an LMDB's keys.
     LmdbLayout = "LmdbBuilder::layout",
-    /// Whether samples of an LMDB may lack a label.
+    /// Accepts samples of an LMDB without a label.
     LmdbAllowUnlabelled = "LmdbBuilder::allow_unlabelled",
     /// The endings of images in tar shards.
     TarExtensions = "TarShardsBuilder::extensions",
-    /// Whether texts in tar shards are labels.
+    /// Takes texts in tar shards as labels, or as captions.
     TarTextLabels = "TarShardsBuilder::text_labels",
-    /// Whether samples of tar shards may lack a label.
+    /// Accepts samples of tar shards without a label.
     TarAllowUnlabelled = "TarShardsBuilder::allow_unlabelled",
     /// The names of the classes of tar shards.
     TarClasses = "TarShardsBuilder::classes",
@@ -125,21 +125,21 @@ settings! {
     ParquetSplit = "ParquetBuilder::split",
     /// The column of labels of Parquet files.
     ParquetLabelColumn = "ParquetBuilder::label_column",
-    /// Whether rows of Parquet files may lack a label.
+    /// Accepts rows of Parquet files without a label.
     ParquetAllowUnlabelled = "ParquetBuilder::allow_unlabelled",
     /// The most bytes of a page of Parquet files.
     ParquetMaxPageBytes = "max_page_bytes",
-    /// Whether a folder's images have no classes.
+    /// Reads a folder of images without classes.
     FolderUnlabelled = "ImageFolder::builder().unlabelled",
-    /// Whether class folders may be empty.
+    /// Accepts class folders without images.
     FolderAllowEmpty = "ImageFolder::builder().allow_empty",
-    /// Whether the labels of a list are names.
+    /// Takes the labels of a list as names of classes.
     ListClassNames = "ImageList::builder().class_names",
     /// The columns of labels of a list.
     ListLabelColumns = "ImageList::builder().label_columns",
     /// The character between the columns of a list.
     ListDelimiter = "ImageList::builder().delimiter",
-    /// Whether the first line of a list names its columns.
+    /// Takes the first line of a list as names of its columns.
     ListHeader = "ImageList::builder().header",
     /// The part of EMNIST.
     EmnistPart = "Idx::emnist",

@@ -107,13 +107,13 @@ def open(
         root: The folder to which the paths of a list are relative. Of a list of files. Default: that of the list.
         header: The first line of a CSV file names its columns. Of a list of files. Default: whether its words are names of
             columns.
-        delimiter: What separates the columns of a CSV file, such as ``";"``. Of a list of files. Default: a comma, or a tab in
-            ``.tsv``.
+        delimiter: The character between the columns of a CSV file, such as ``";"``. Of a list of files. Default: a comma, or a
+            tab in ``.tsv``.
         split: The split: of Parquet files ``"train"``, ``"validation"`` or ``"test"``, of others ``"train"`` or ``"test"``. Of
             a NumPy file, MNIST's files, CIFAR's files, Parquet files. Default: the training split, beside which ``.test`` is
             the other one.
-        data_layout: What arrays or keys are: ``"nhwc"`` or ``"nchw"`` for NumPy's arrays, ``"numbered"``, ``"class_and_image"``
-            or ``"image"`` for an LMDB. Of a NumPy file, an LMDB. Default: as the shapes or the keys say.
+        data_layout: The layout of arrays or keys: ``"nhwc"`` or ``"nchw"`` for NumPy's arrays, ``"numbered"``,
+            ``"class_and_image"`` or ``"image"`` for an LMDB. Of a NumPy file, an LMDB. Default: as the shapes or the keys say.
         allow_unlabelled: Samples may have no label. Of tar shards, an LMDB, Parquet files. Default: ``False``.
         text_labels: Numbers in the ``.txt`` of tar shards are labels. Of tar shards. Default: if all of a set's texts are
             numbers.

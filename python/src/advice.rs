@@ -89,7 +89,7 @@ fn keyword(setting: Setting) -> Option<&'static str> {
     })
 }
 
-/// Words for what is no keyword.
+/// The words for settings that have no keyword.
 fn words(setting: Setting) -> Option<&'static str> {
     Some(match setting {
         Setting::HeldBatches => "copy what you keep, images.clone() with torch, and let the batches go",

@@ -1,4 +1,4 @@
-//! What a library with threads has to know of the process: forks, and Rust's panics; and the command.
+//! The process: an error after a fork, Rust's panics as exceptions, and the command `gpufeed`.
 
 use crate::errors;
 use pyo3::prelude::*;

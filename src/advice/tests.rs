@@ -114,7 +114,7 @@ fn one_of_each_kind() -> Vec<ErrorKind> {
     kinds
 }
 
-/// What other languages show: facts without code, and their own names of settings.
+/// Other languages show these facts, with their own names of settings.
 #[test]
 fn the_facts_of_every_kind_are_no_code() {
     for kind in one_of_each_kind() {

@@ -2,7 +2,7 @@
 
 use crate::storage::Remote;
 
-/// What a data set offers whose samples are worth announcing before they are read: those of a store or a web server,
+/// A data set whose samples are worth announcing before they are read: those of a store or a web server,
 /// and those of which several cost less together. [`Dataset::access`](super::Dataset::access) returns it. Indices are
 /// those of the data set that returned it.
 ///

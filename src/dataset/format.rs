@@ -193,7 +193,7 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// What the listing of a store's folder fails with.
+    /// Those of listing a store's folder.
     pub fn detect_with(path: impl AsRef<Path>, options: &RemoteOptions) -> Result<Format> {
         match Location::from(path.as_ref()) {
             Location::Path(path) => Ok(Self::detect(path)),

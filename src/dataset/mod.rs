@@ -185,9 +185,9 @@ pub trait Dataset: Send + Sync {
     /// Returns the data set that this one wraps, if it has the same samples by the same indices; else `None`, as for a
     /// data set that reads its samples itself.
     ///
-    /// What a wrapper does not say, the methods below ask of the data set inside it, so a wrapper needs `len`, `read`,
-    /// `name` and this one. There is no default, so that no wrapper loses [`access`](Self::access), weights or ids
-    /// because nobody thought of them.
+    /// The methods below ask the data set inside, unless the wrapper has them itself, so a wrapper needs `len`, `read`,
+    /// `name` and this method. It has no default: with one, a wrapper that does not mention the data set inside would
+    /// lose [`access`](Self::access), weights and ids without a word.
     ///
     /// ```
     /// use gpufeed::{Dataset, InMemory, Label, Result, Sample};

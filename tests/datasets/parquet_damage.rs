@@ -116,13 +116,19 @@ fn a_page_that_becomes_many_times_as_long_is_refused_by_number_and_setting() {
             Ok(_) => assert!(!shrinks, "{compression}"),
             Err(error) => {
                 let text = error.to_string();
-                assert!(shrinks && text.contains("becomes 838860") && text.contains("at most 67108864"), "{text}");
+                assert!(
+                    shrinks
+                        && text.contains("becomes 838860")
+                        && text.contains("at most 67108864")
+                        && text.contains("raise max_page_bytes"),
+                    "{text}"
+                );
             }
         }
         let data = open(Parquet::builder().max_page_bytes(100 << 20)).unwrap();
         assert!(data.read(0, &mut Vec::new()).is_ok());
         let error = open(Parquet::builder().max_page_bytes(80 << 20)).unwrap_err().to_string();
-        assert!(error.contains("at most 83886080"), "{error}");
+        assert!(error.contains("at most 83886080") && error.contains("raise max_page_bytes"), "{error}");
     }
 }
 

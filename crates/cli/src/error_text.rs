@@ -95,8 +95,10 @@ impl Language for Flags {
             // Data sets are opened with the settings that suit most.
             _ => return None,
         };
-        match value.filter(|_| self.has(flag)) {
-            None if !self.has(flag) => None,
+        if !self.has(flag) {
+            return None;
+        }
+        match value {
             None | Some(Value::Flag(_)) => Some(format!("--{flag}").into()),
             Some(Value::Word { word, .. }) => Some(format!("--{flag} {word}").into()),
             Some(Value::Number(number)) => Some(format!("--{flag} {number}").into()),

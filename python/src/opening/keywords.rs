@@ -77,7 +77,7 @@ formats! {
         root: PathBuf,
         /// The first line of a CSV file names its columns. Default: whether its words are names of columns.
         header: bool,
-        /// What separates the columns of a CSV file, such as `";"`. Default: a comma, or a tab in `.tsv`.
+        /// The character between the columns of a CSV file, such as `";"`. Default: a comma, or a tab in `.tsv`.
         delimiter: char,
         max_file_bytes: Size,
     }
@@ -87,7 +87,7 @@ formats! {
         split: String,
         image_column: String,
         label_column: String,
-        /// What arrays or keys are: `"nhwc"` or `"nchw"` for NumPy's arrays, `"numbered"`, `"class_and_image"` or
+        /// The layout of arrays or keys: `"nhwc"` or `"nchw"` for NumPy's arrays, `"numbered"`, `"class_and_image"` or
         /// `"image"` for an LMDB. Default: as the shapes or the keys say.
         data_layout: Word,
     }

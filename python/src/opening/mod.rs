@@ -21,7 +21,7 @@ pub(crate) struct Opening {
     pub(crate) keywords: String,
 }
 
-/// What begins the names of the keywords of remote data, which belong to no format.
+/// The keywords of remote data begin so; they belong to every format.
 const REMOTE: &str = "remote_";
 
 impl Opening {

@@ -19,7 +19,7 @@ pub fn given(path: &Path) -> Result<Map<String, Value>> {
     })
 }
 
-/// What is wrong with a file, and in which line, from 1 on.
+/// The fault of a file, and the number of its line, from 1 on.
 struct Wrong {
     line: usize,
     reason: String,

@@ -23,7 +23,7 @@ fn the_documentation_has_the_defaults() {
         } else if let Some((name, _)) = line.strip_prefix("pub ").and_then(|field| field.split_once(": ")) {
             let (_, default) = said.rsplit_once("Default: ").unwrap_or_else(|| panic!("{name}: no default"));
             let default = default.trim().trim_end_matches('.').trim_matches('`');
-            // What is no value says in words what an absent setting means.
+            // Some defaults are words: they say what a loader does where the setting is absent.
             match serde_json::from_str::<Value>(default) {
                 Ok(value) => assert_eq!(value, defaults[name], "{name}"),
                 Err(_) => assert!(defaults[name].is_null(), "{name}: {default}"),

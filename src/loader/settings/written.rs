@@ -56,7 +56,7 @@ fn listed(words: &[&str]) -> String {
     }
 }
 
-/// Enums that are written as words. What stands behind a `|` is read, too: the form of recipes.
+/// Enums that are written as words. The form of recipes, after a `|`, is read, too.
 macro_rules! words {
     ($($type:ident { $($variant:ident = $word:literal $(| $other:literal)?),+ })+) => {$(
         impl Written for $type {

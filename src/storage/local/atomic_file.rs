@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "a process of the test above"]
+    #[ignore = "runs in a process that the test above starts"]
     fn makes_files() {
         let Some(folder) = std::env::var_os("GPUFEED_MADE") else { return };
         replace(&Path::new(&folder).join("replaced"), |out| out.write_all(b"new")).unwrap();

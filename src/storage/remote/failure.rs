@@ -20,7 +20,7 @@ pub(super) struct RequestFailure {
     pub(super) kind: io::ErrorKind,
     /// The reason, which names variables of the environment, and other settings to change.
     pub(super) reason: Reason,
-    /// Whether the request is made again.
+    /// How often the request is made again.
     pub(super) again: Retry,
     /// There is no such object.
     pub(super) missing: bool,
@@ -248,7 +248,7 @@ impl RequestFailure {
     }
 }
 
-/// What kept an answer from coming, or from being used.
+/// The cause for which an answer did not come or cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     /// The server's certificate is not trusted.
@@ -316,7 +316,7 @@ mod tests {
         RequestFailure::of(error, seen, provider, &["hushhush".to_owned()])
     }
 
-    /// What the service sees of an answer with this status and body.
+    /// An answer with this status and body, as the service sees it.
     fn answered(status: u16, body: &str) -> Seen {
         Seen { refusal: Some(Refusal { status, has_target: false, body: body.to_owned() }), ..Seen::default() }
     }

@@ -114,7 +114,7 @@ struct Connection {
     runtime: Runtime,
 }
 
-/// What an address names.
+/// The store and the key that an address names.
 struct Located {
     store: Arc<Store>,
     /// The number of the store among those of the connection.

@@ -1,4 +1,4 @@
-//! What `service.rs` sees of a request's answer, and the stores' library passes on as a text alone.
+//! The status and body of a request's answer, from `service.rs` to the caller. The stores' library passes on a text alone.
 
 use object_store::client::HttpResponse;
 use std::cell::RefCell;
@@ -7,20 +7,20 @@ use std::cell::RefCell;
 const WORDS: usize = 300;
 
 tokio::task_local! {
-    /// What was seen of the last request of a call into the stores' library.
+    /// The last request of a call into the stores' library, and its answer.
     static SEEN: RefCell<Seen>;
 }
 
-/// What was seen of a request and its answer.
+/// A request, and its answer if that was a refusal.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// The request is for the credentials that a cloud gives to the programs on its machines.
     pub(super) asks_for_credentials: bool,
-    /// The answer, if its status is no success.
+    /// The answer, if it has a status other than success.
     pub(super) refusal: Option<Refusal>,
 }
 
-/// An answer whose status is no success.
+/// An answer with a status other than success.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: u16,
@@ -57,7 +57,7 @@ pub(super) fn request(asks_for_credentials: bool) {
     let _ = SEEN.try_with(|last| last.replace(seen));
 }
 
-/// Notes an answer whose status is no success, with the beginning of its body.
+/// Notes an answer with a status other than success, with the beginning of its body.
 pub(super) fn refused(answer: &HttpResponse, body: &str) {
     let (status, has_target) = (answer.status().as_u16(), answer.headers().contains_key("location"));
     let refusal = Refusal { status, has_target, body: body.to_owned() };

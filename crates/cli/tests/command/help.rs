@@ -114,7 +114,7 @@ fn the_settings_in_force_are_explained() {
     let given = settings("batch_size = 1\nworkers = 3\ncache = \"host:64M\"\ndtype = \"float16\"\n");
     let shown = ["batch_size", "workers", "cache", "dtype", "queue_depth"].map(|name| given[name].clone());
     assert_eq!(serde_json::json!(shown), serde_json::json!([1, 3, "host:64M", "float16", 2]));
-    // What is shown is read again, but for what is not set.
+    // The settings that are shown can be read again; those that are null are not set.
     let mut set = given.clone();
     set.as_object_mut().unwrap().retain(|_, value| !value.is_null());
     let again = folder.path().join("again.json");

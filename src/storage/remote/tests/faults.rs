@@ -51,11 +51,12 @@ fn refused(fault: Fault, words: &[&str]) {
 /// As [`refused`], with words of the S3 client's error and words of the web server's.
 fn refused_by_each(fault: Fault, words: &[&str], own: [&[&str]; 2]) {
     for ((result, _), own) in under(always(fault)).into_iter().zip(own) {
-        let error = result.unwrap_err().to_string();
+        // As a data set returns it, with its advice.
+        let error = Error::io("object", result.unwrap_err()).to_string();
         for word in words.iter().chain(own) {
             assert!(error.contains(word), "{word}: {error}");
         }
-        assert!(error.starts_with("bytes 0..8388608: "), "{error}");
+        assert!(error.starts_with("object: bytes 0..8388608: "), "{error}");
     }
 }
 
@@ -105,8 +106,8 @@ fn ranges_that_lie_are_asked_again() {
 
 #[test]
 fn a_server_that_never_recovers_is_an_error_with_the_number_of_retries() {
-    refused(Fault::Status(503), &["503", "4 retries", "GPUFEED_REMOTE_RETRIES"]);
-    refused(Fault::Stall(0), &["no byte came for 0.3 s", "GPUFEED_REMOTE_TIMEOUT"]);
+    refused(Fault::Status(503), &["503", "4 retries", "raise RemoteOptions::retries", "GPUFEED_REMOTE_RETRIES"]);
+    refused(Fault::Stall(0), &["no byte came for 0.3 s", "raise RemoteOptions::timeout", "GPUFEED_REMOTE_TIMEOUT"]);
     refused(Fault::Close, &["connection", "retries"]);
     refused(Fault::ShortRange(1), &["came instead"]);
 }
@@ -118,7 +119,8 @@ fn a_server_that_ignores_ranges_is_an_error() {
 
 #[test]
 fn refused_credentials_are_an_error_that_names_them() {
-    let own: [&[&str]; 2] = [&["AWS_ACCESS_KEY_ID", "AWS_PROFILE"], &["https://user:password@"]];
+    let own: [&[&str]; 2] =
+        [&["AWS_ACCESS_KEY_ID", "AWS_PROFILE", "RemoteOptions::store"], &["https://user:password@"]];
     refused_by_each(Fault::Status(403), &["403", "AccessDenied", "expired"], own);
     refused_by_each(Fault::Status(401), &["401"], own);
     for code in ["ExpiredToken", "InvalidToken", "RequestExpired"] {

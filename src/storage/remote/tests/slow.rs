@@ -38,13 +38,14 @@ fn a_body_that_trickles_is_an_error_that_names_the_setting() {
             let object = open(&address, slow(&server));
             server.script(|_| Fault::Trickle(100, PAUSE));
             let clock = Instant::now();
-            let error = object.read_exact(&mut [0; 10], 5).unwrap_err().to_string();
-            assert!(error.starts_with("bytes 3") && error.contains("after 2 retries"), "{error}");
+            let error = Error::io("object", object.read_exact(&mut [0; 10], 5).unwrap_err()).to_string();
+            assert!(error.starts_with("object: bytes 3") && error.contains("after 2 retries"), "{error}");
             let whole = object.remote().get_small(&address, 1 << 20).unwrap_err().to_string();
             assert!(whole.contains(&address), "{whole}");
             for error in [error, whole] {
                 assert!(error.contains("fewer than 1000 a second"), "{error}");
                 assert!(error.contains("(GPUFEED_REMOTE_MIN_RATE; 0 takes any rate)"), "{error}");
+                assert!(error.contains("; lower RemoteOptions::min_rate"), "{error}");
             }
             assert!(clock.elapsed() < Duration::from_secs(10), "{:?}", clock.elapsed());
         }
