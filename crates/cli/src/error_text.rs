@@ -215,7 +215,11 @@ mod tests {
             for text in every_piece().iter().filter_map(|advice| advice.in_words_of(&flags)) {
                 assert!(!is_foreign(&text), "{text}");
                 for flag in text.split([' ', ',']).filter_map(|word| word.strip_prefix("--")) {
-                    assert!(flags.has(flag), "{text}: no flag --{flag} among {:?}", flags.known);
+                    assert!(
+                        flags.known.iter().any(|known| known == flag),
+                        "{text}: no --{flag} among {:?}",
+                        flags.known
+                    );
                 }
                 for (at, _) in text.match_indices(" = ") {
                     let key = text[..at].rsplit(' ').next().unwrap();
