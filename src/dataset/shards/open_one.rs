@@ -57,11 +57,9 @@ impl<F: ShardFormat> Shards<F> {
 
     /// Returns where the index of a file is stored on this machine.
     fn stored(&self, file: &DataFile) -> Option<PathBuf> {
-        if let Some(object) = file.object() {
-            let cache = object.remote().cache().map(|(folder, _)| folder);
-            return self.settings.indexes.path(file.name(), Some(cache.as_deref()));
-        }
-        self.settings.indexes.path(file.name(), None)
+        let Some(object) = file.object() else { return self.settings.indexes.of_file(file.name()) };
+        let cache = object.remote().cache().map(|(folder, _)| folder);
+        self.settings.indexes.of_object(file.name(), cache.as_deref())
     }
 
     /// Scans a file, and stores its index if that is possible.

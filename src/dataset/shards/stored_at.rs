@@ -1,5 +1,6 @@
 //! Where indexes are stored.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -35,26 +36,34 @@ pub enum ShardIndexes {
 }
 
 impl ShardIndexes {
-    /// Returns where the index of a file is; `cache` is the folder of the cache on disk, if the file is an object.
-    pub(super) fn path(&self, shard: &Path, cache: Option<Option<&Path>>) -> Option<PathBuf> {
-        let name = shard.file_name().unwrap_or_default().to_string_lossy();
-        if let Some(cache) = cache {
-            let hash = xxh3_64(shard.as_os_str().as_encoded_bytes());
-            let folder = match self {
-                ShardIndexes::Beside => cache?.join("indexes"),
-                ShardIndexes::Folder(folder) => folder.clone(),
-                ShardIndexes::Memory => return None,
-            };
-            return Some(folder.join(format!("{name}.{hash:016x}.gpufeed-index")));
-        }
+    /// Returns where the index of a file of this machine is stored; `None` if it is in memory alone.
+    pub(super) fn of_file(&self, file: &Path) -> Option<PathBuf> {
         match self {
-            ShardIndexes::Beside => Some(shard.with_file_name(format!(".{name}.gpufeed-index"))),
+            ShardIndexes::Beside => Some(file.with_file_name(format!(".{}.gpufeed-index", name(file)))),
             ShardIndexes::Folder(folder) => {
-                let whole = fs::canonicalize(shard).unwrap_or_else(|_| shard.to_owned());
-                let hash = xxh3_64(whole.as_os_str().as_encoded_bytes());
-                Some(folder.join(format!("{name}.{hash:016x}.gpufeed-index")))
+                let whole = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+                Some(folder.join(hashed(file, &whole)))
             }
             ShardIndexes::Memory => None,
         }
     }
+
+    /// Returns where the index of an object is stored on this machine; `None` if it is not. `cache` is the folder of the
+    /// cache on disk.
+    pub(super) fn of_object(&self, address: &Path, cache: Option<&Path>) -> Option<PathBuf> {
+        match self {
+            ShardIndexes::Beside => Some(cache?.join("indexes").join(hashed(address, address))),
+            ShardIndexes::Folder(folder) => Some(folder.join(hashed(address, address))),
+            ShardIndexes::Memory => None,
+        }
+    }
+}
+
+fn name(file: &Path) -> Cow<'_, str> {
+    file.file_name().unwrap_or_default().to_string_lossy()
+}
+
+/// Returns the name of an index in a folder that has those of files from several folders.
+fn hashed(file: &Path, whole: &Path) -> String {
+    format!("{}.{:016x}.gpufeed-index", name(file), xxh3_64(whole.as_os_str().as_encoded_bytes()))
 }
