@@ -10,7 +10,7 @@ pub use crate::dataset::in_order::InOrder;
 pub use crate::decode::panics::caught;
 pub use crate::decode::tiff::TiffPixels;
 pub use crate::error::sample_called;
-pub use crate::gpu::measure::{Dispatch, Rig, StagingRing, draw, draw_many};
+pub use crate::gpu::measure::{RecordedDispatch, Rig, StagingRing, draw, draw_many};
 pub use crate::gpu::{Attached, Clock, Fault, Mock, attached, mocked, run_checked};
 pub use crate::loader::mixed::soft_labels;
 pub use crate::loader::run::{RunStop, stops, stops_with};

@@ -1,6 +1,6 @@
 //! Data sets: those of gpufeed's formats, and objects in Python.
 
-mod source;
+mod made_from;
 
 use crate::dlpack::{Array, Element};
 use crate::errors;
@@ -16,7 +16,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
-use source::{Adaptor, Source};
+use made_from::{Adaptor, MadeFrom};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -31,7 +31,7 @@ pub(crate) struct Dataset {
     #[pyo3(get)]
     test: Option<Py<Dataset>>,
     /// How this one was made, which its pickle repeats.
-    source: Source,
+    made_from: MadeFrom,
     /// Whose turn it is to read, where an object in Python is at the bottom.
     turns: Option<Arc<Turns>>,
     /// The path, an address without its credentials, or the object's class, and what was made of it.
@@ -80,17 +80,17 @@ impl Dataset {
         let (py, this) = (of.py(), of.get());
         let made = make(this.dataset()?).map_err(|error| errors::to_python(py, &error))?;
         let description = format!("{}, {how}", this.description);
-        let source = Source::Adapted { of: of.clone().unbind(), by };
+        let made_from = MadeFrom::Adapted { of: of.clone().unbind(), by };
         let (data, turns) = (Mutex::new(Some(Data::Native(Arc::new(made)))), this.turns.clone());
-        Ok(Dataset { data, test: None, source, turns, description })
+        Ok(Dataset { data, test: None, made_from, turns, description })
     }
 
     /// A split of a path.
     fn native(data: Box<dyn gpufeed::Dataset>, opening: Opening, test: Option<Py<Dataset>>, of_test: bool) -> Dataset {
         let split = if of_test { ", the test split" } else { "" };
         let description = format!("{}{split}", Location::from(&opening.path));
-        let source = Source::Opened { opening, test: of_test };
-        Dataset { data: Mutex::new(Some(Data::Native(Arc::from(data)))), test, source, turns: None, description }
+        let made_from = MadeFrom::Opened { opening, test: of_test };
+        Dataset { data: Mutex::new(Some(Data::Native(Arc::from(data)))), test, made_from, turns: None, description }
     }
 }
 
@@ -148,7 +148,7 @@ impl Dataset {
             raised: Mutex::default(),
         };
         let data = Mutex::new(Some(Data::Python(Arc::new(data))));
-        Ok(Dataset { data, test: None, source: Source::Wrapped, turns: Some(turns), description })
+        Ok(Dataset { data, test: None, made_from: MadeFrom::Wrapped, turns: Some(turns), description })
     }
 
     /// All samples `times` times: an epoch of that many epochs' length.
@@ -234,11 +234,11 @@ impl Dataset {
 
     /// A pickle has how the data set was made, never samples; an address is in it with its credentials.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        match (&self.source, self.data()?) {
-            (Source::Opened { opening, test }, _) => opening.again(py, *test),
-            (Source::Adapted { of, by }, _) => by.again(py, of),
-            (Source::Wrapped, Data::Python(data)) => data.again(py),
-            (Source::Wrapped, Data::Native(_)) => unreachable!("what is wrapped is an object in Python"),
+        match (&self.made_from, self.data()?) {
+            (MadeFrom::Opened { opening, test }, _) => opening.again(py, *test),
+            (MadeFrom::Adapted { of, by }, _) => by.again(py, of),
+            (MadeFrom::Wrapped, Data::Python(data)) => data.again(py),
+            (MadeFrom::Wrapped, Data::Native(_)) => unreachable!("what is wrapped is an object in Python"),
         }
     }
 
@@ -254,7 +254,7 @@ impl Dataset {
             }
         }
         visit.call(&self.test)?;
-        self.source.traverse(&visit)
+        self.made_from.traverse(&visit)
     }
 
     fn __clear__(&self) {

@@ -19,7 +19,7 @@ use std::ops::Range;
 
 /// A dispatch as the product records it. Bindings: 0 source, 1 parameters, 2 statistics, 3 target.
 #[derive(Clone, Debug)]
-pub struct Dispatch {
+pub struct RecordedDispatch {
     /// `Statistic`, `Stage` or `Pack`.
     pub name: &'static str,
     /// The whole shader; its entry point is `main`.
@@ -85,7 +85,7 @@ impl Rig {
     }
 
     /// The dispatches of the batch, in order.
-    pub fn dispatches(&self) -> Vec<Dispatch> {
+    pub fn dispatches(&self) -> Vec<RecordedDispatch> {
         let (plan, items) = (self.kernels.plan(), items(&self.programs, &self.sources));
         let words = self.elements().div_ceil(if plan.output().dtype == DType::U8 { 4 } else { 2 });
         let dispatch = |pass: &Pass| {
@@ -97,7 +97,7 @@ impl Rig {
             };
             let mut params = Vec::new();
             write_stage(&self.kernels, &items, ((0, 0), pass), 0, (&mut params, &mut Weights::default()));
-            Dispatch { name, wgsl: plan.shader(*pass), params, groups }
+            RecordedDispatch { name, wgsl: plan.shader(*pass), params, groups }
         };
         plan.pass_list().iter().map(dispatch).collect()
     }

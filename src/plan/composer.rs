@@ -4,7 +4,7 @@ use super::sampling::{Axis, Border, Filter, Sampling};
 
 /// One axis of one level (source or grid) during composition.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
+struct AxisFrame {
     start: i64,
     len: i64,
     window: i64,
@@ -12,9 +12,9 @@ struct Frame {
     mirror: bool,
 }
 
-impl Frame {
+impl AxisFrame {
     fn new(len: u32) -> Self {
-        Frame { start: 0, len: i64::from(len), window: 0, size: i64::from(len), mirror: false }
+        AxisFrame { start: 0, len: i64::from(len), window: 0, size: i64::from(len), mirror: false }
     }
 
     fn crop(&mut self, offset: u32, len: u32) {
@@ -37,7 +37,7 @@ impl Frame {
 /// The output grid of the resize, while the ops of a stage are composed.
 #[derive(Clone, Copy, Debug)]
 struct Grid {
-    frames: [Frame; 2],
+    frames: [AxisFrame; 2],
     /// The size of the resize, before crops and pads.
     whole: [u32; 2],
     filter: Filter,
@@ -47,14 +47,19 @@ struct Grid {
 
 impl Grid {
     fn new((width, height): (u32, u32), filter: Filter) -> Self {
-        Grid { frames: [Frame::new(width), Frame::new(height)], whole: [width, height], filter, is_uint8: false }
+        Grid {
+            frames: [AxisFrame::new(width), AxisFrame::new(height)],
+            whole: [width, height],
+            filter,
+            is_uint8: false,
+        }
     }
 }
 
 /// Composes the geometry of one stage, op by op; `fuse` has made sure that the ops compose.
 #[derive(Clone, Debug)]
 pub(crate) struct Composer {
-    source: [Frame; 2],
+    source: [AxisFrame; 2],
     grid: Option<Grid>,
     source_border: Option<Border>,
     grid_border: Option<Border>,
@@ -62,7 +67,12 @@ pub(crate) struct Composer {
 
 impl Composer {
     pub(crate) fn new((width, height): (u32, u32)) -> Self {
-        Composer { source: [Frame::new(width), Frame::new(height)], grid: None, source_border: None, grid_border: None }
+        Composer {
+            source: [AxisFrame::new(width), AxisFrame::new(height)],
+            grid: None,
+            source_border: None,
+            grid_border: None,
+        }
     }
 
     /// The current width and height.
@@ -71,7 +81,7 @@ impl Composer {
         (x.size as u32, y.size as u32)
     }
 
-    fn level(&mut self, on_grid: bool) -> (&mut [Frame; 2], &mut Option<Border>) {
+    fn level(&mut self, on_grid: bool) -> (&mut [AxisFrame; 2], &mut Option<Border>) {
         if on_grid && self.grid.is_none() {
             // The parameters have no resize for this stage: the grid is the view itself.
             self.resize(self.size(), Filter::Nearest);

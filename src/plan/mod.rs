@@ -62,8 +62,8 @@ use crate::random::ahead::Ahead;
 use crate::transforms::params::{Context, first_slots};
 use crate::transforms::{Effect, JPEG_NAME, Key, Op, Params, Slot, Slots, Transform, random_paths};
 use crops::Crops;
-use fuse::Place;
 pub(crate) use fuse::PlanStage;
+use fuse::SlotPlace;
 pub use list_checks::normalized_twice;
 use list_checks::{check_channels, depth, output_channels, slot_count};
 pub use output::{DType, Layout, Output};
@@ -90,7 +90,7 @@ pub struct Plan {
     /// The operations of [`Plan::fixed`]; empty for other plans.
     fixed: Vec<Op>,
     slots: Vec<Slot>,
-    places: Vec<Place>,
+    places: Vec<SlotPlace>,
     stages: Vec<PlanStage>,
     /// Width and height of every output, if the list fixes them.
     size: Option<(u32, u32)>,
@@ -367,7 +367,7 @@ impl Plan {
         let mut plan = self.clone();
         plan.stages.drain(..first);
         for place in &mut plan.places {
-            place.stage = place.stage.checked_sub(first as u16).unwrap_or(Place::NO_STAGE);
+            place.stage = place.stage.checked_sub(first as u16).unwrap_or(SlotPlace::NO_STAGE);
         }
         plan
     }

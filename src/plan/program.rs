@@ -2,7 +2,7 @@
 
 use super::Plan;
 use super::composer::Composer;
-use super::fuse::Place;
+use super::fuse::SlotPlace;
 use super::gather::{Gather, gather_of};
 use super::sampling::{Border, Filter, Sampling};
 use crate::color::{Step, opcode};
@@ -188,7 +188,7 @@ impl Program {
     /// Composes a chain of operations of policies: a stage begins with each that reads more pixels than one.
     fn of_chain(chain: &[Op], size: (u32, u32), channels: u32, is_uint8: bool) -> Result<Program, String> {
         let fresh = || StageProgram { is_uint8, ..StageProgram::unchanged(size) };
-        let place = Place { stage: 0, on_grid: false, statistic: 0 };
+        let place = SlotPlace { stage: 0, on_grid: false, statistic: 0 };
         let (mut stages, mut stage) = (Vec::new(), fresh());
         for op in chain {
             let resolved = resolve(op, is_uint8);
@@ -276,7 +276,7 @@ fn belongs(op: &Op, effect: Effect) -> bool {
 }
 
 /// Applies an op to the stage under way: its geometry to the composer, or its colour steps to the list.
-fn apply(op: &Op, slot: u16, place: Place, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
+fn apply(op: &Op, slot: u16, place: SlotPlace, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
     match *op {
         Op::Crop { top, left, height, width } => composer.crop(place.on_grid, (left, top), (width, height)),
         Op::Pad { left, top, right, bottom, mode, fill } => {
@@ -293,7 +293,7 @@ fn apply(op: &Op, slot: u16, place: Place, channels: u32, composer: &mut Compose
 }
 
 /// Applies an op to the stage under way as [`apply`] does, in torchvision's arithmetic on 8-bit numbers.
-fn apply_u8(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
+fn apply_u8(op: &Op, place: SlotPlace, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
     match *op {
         Op::Pad { left, top, right, bottom, mode, fill } => {
             let fill = repeated(fill_u8(fill), channels);

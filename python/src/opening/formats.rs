@@ -1,6 +1,6 @@
 //! Opening a path of each format with its settings.
 
-use super::keywords::{Cifar, ClassNames, Columns, Folder, Idx, Images, List, Lmdb, Numpy, Parquet, Tar};
+use super::keywords::{Cifar, ClassNames, ColumnNames, Folder, Idx, Images, List, Lmdb, Numpy, Parquet, Tar};
 use super::{boxed, choose, is_missing, refuse, there, whole};
 use gpufeed::dataset::{self, Emnist, Format, LmdbLayout, Opened, RemoteOptions, ShardIndexes, Split};
 use gpufeed::{Dataset, Error, ImageFolder, ImageList, Layout, Result, TarShards};
@@ -46,8 +46,8 @@ impl List {
             None => None,
         };
         let columns = self.label_column.map(|columns| match columns {
-            Columns::One(column) => vec![column],
-            Columns::Several(columns) => columns,
+            ColumnNames::One(column) => vec![column],
+            ColumnNames::Several(columns) => columns,
         });
         // Python has checked that it is ASCII.
         let delimiter = self.delimiter.and_then(|delimiter| u8::try_from(delimiter).ok());

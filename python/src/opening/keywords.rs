@@ -17,7 +17,7 @@ pub(super) type Size = u64;
 /// One column, or several.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum Columns {
+pub(super) enum ColumnNames {
     One(String),
     Several(Vec<String>),
 }
@@ -69,7 +69,7 @@ formats! {
         image_column: String,
         /// The column of the labels; of a list several make a vector. CIFAR-100's own files have `"coarse_label"` and
         /// `"fine_label"`. Default: the one with a usual name.
-        label_column: Columns,
+        label_column: ColumnNames,
         /// The names of the classes; for a list of files `true`, which reads numbers in its labels as names. Default:
         /// those that the data set names.
         class_names: ClassNames,

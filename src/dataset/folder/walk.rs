@@ -20,7 +20,7 @@ pub const BEHIND_LINKS: u64 = 100_000;
 pub const LINKS_TO_A_FOLDER: u32 = 1_000;
 
 /// A folder of the walk, with the images directly in it.
-struct Folder {
+struct WalkedFolder {
     path: PathBuf,
     /// Path below the start, with a '/' before each part: Python's sort key, on every platform.
     key: OsString,
@@ -62,7 +62,7 @@ pub(super) fn files_below(
     walk.folder(start.to_owned(), OsString::new())?;
     let mut folders = walk.found;
     let in_hidden_class = is_hidden(start);
-    let in_hidden = |folder: &Folder| folder.key.to_string_lossy().contains("/.");
+    let in_hidden = |folder: &WalkedFolder| folder.key.to_string_lossy().contains("/.");
     for folder in folders.iter().filter(|folder| in_hidden(folder)) {
         let name = || below(root, &folder.path);
         if hidden && in_hidden_class {
@@ -123,7 +123,7 @@ struct Walk<'a> {
     inside: Vec<PathBuf>,
     /// Number of followed links to each folder, by its real path.
     links: HashMap<PathBuf, u32>,
-    found: Vec<Folder>,
+    found: Vec<WalkedFolder>,
     /// True inside a folder that a link outside of the root leads to.
     outside: bool,
     noticed: &'a mut Noticed,
@@ -184,7 +184,7 @@ impl Walk<'_> {
             self.outside = outside;
         }
         if !files.is_empty() {
-            self.found.push(Folder { path, key, files });
+            self.found.push(WalkedFolder { path, key, files });
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::dataset::shards::Files;
+use crate::dataset::shards::ShardFiles;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::file::UnopenedFile;
 use crate::storage::{Address, Location, RemoteOptions};
@@ -25,7 +25,7 @@ pub(in crate::dataset) fn is_in(folder: &Path) -> bool {
 ///
 /// # Errors
 /// A folder with several splits, if none is chosen, and one without that split.
-pub(super) fn of_split(location: &Location, split: Option<&str>, options: &RemoteOptions) -> Result<Files> {
+pub(super) fn of_split(location: &Location, split: Option<&str>, options: &RemoteOptions) -> Result<ShardFiles> {
     let mut splits = match everything(location, options)? {
         Everything::Files(files) => return Ok(files),
         Everything::Splits(splits) => splits,
@@ -42,7 +42,7 @@ pub(super) fn of_split(location: &Location, split: Option<&str>, options: &Remot
 }
 
 /// Files to train on, files to test with, and the splits that are neither.
-pub(super) type Parts = (Files, Option<Files>, Vec<&'static str>);
+pub(super) type Parts = (ShardFiles, Option<ShardFiles>, Vec<&'static str>);
 
 /// Returns the files to train on, and those to test with.
 pub(super) fn parts(location: &Location, options: &RemoteOptions) -> Result<Parts> {
@@ -63,24 +63,24 @@ pub(super) fn parts(location: &Location, options: &RemoteOptions) -> Result<Part
 
 /// The files that a path names.
 enum Everything {
-    Files(Files),
+    Files(ShardFiles),
     /// The files of a folder, by their splits.
-    Splits(BTreeMap<&'static str, Files>),
+    Splits(BTreeMap<&'static str, ShardFiles>),
 }
 
 fn everything(location: &Location, options: &RemoteOptions) -> Result<Everything> {
     match location {
         Location::Path(folder) if folder.is_dir() => {
-            let splits = found(folder)?.into_iter().map(|(split, files)| (split, Files::of_paths(files)));
+            let splits = found(folder)?.into_iter().map(|(split, files)| (split, ShardFiles::of_paths(files)));
             Ok(Everything::Splits(splits.collect()))
         }
-        Location::Path(_) => Files::listed(location, "parquet", options).map(Everything::Files),
-        Location::Address(address) => in_store(address, Files::listed(location, "parquet", options)?),
+        Location::Path(_) => ShardFiles::listed(location, "parquet", options).map(Everything::Files),
+        Location::Address(address) => in_store(address, ShardFiles::listed(location, "parquet", options)?),
     }
 }
 
 /// Finds the splits of the files that an address names. Those of a folder may lie at any depth.
-fn in_store(address: &Address, files: Files) -> Result<Everything> {
+fn in_store(address: &Address, files: ShardFiles) -> Result<Everything> {
     let mut splits: BTreeMap<&'static str, Vec<UnopenedFile>> = BTreeMap::new();
     let mut configurations = std::collections::BTreeSet::new();
     for file in &files.0 {
@@ -101,7 +101,7 @@ fn in_store(address: &Address, files: Files) -> Result<Everything> {
         let reason = format!("{address} has files whose split is not known; name the files of one with a brace list");
         return Err(Error::argument("split", reason));
     }
-    Ok(Everything::Splits(splits.into_iter().map(|(split, files)| (split, Files(files))).collect()))
+    Ok(Everything::Splits(splits.into_iter().map(|(split, files)| (split, ShardFiles(files))).collect()))
 }
 
 fn nothing(location: &Location) -> Error {
@@ -223,7 +223,7 @@ mod tests {
         folder
     }
 
-    fn names(folder: &Path, files: &Files) -> String {
+    fn names(folder: &Path, files: &ShardFiles) -> String {
         let names = files.0.iter().map(UnopenedFile::name);
         let names: Vec<_> = names.map(|file| file.strip_prefix(folder).unwrap().display().to_string()).collect();
         names.join(" ")

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::Files;
+use super::ShardFiles;
 use crate::credentials::without_credentials;
 use crate::error::{Error, Result};
 use crate::storage::local::regular_file;
@@ -30,7 +30,7 @@ impl SampleCounts {
     ///
     /// # Errors
     /// A JSON that is not there, or has another form than [`parse`] reads.
-    pub(super) fn read(json: &Location, files: &Files, options: &RemoteOptions) -> Result<SampleCounts> {
+    pub(super) fn read(json: &Location, files: &ShardFiles, options: &RemoteOptions) -> Result<SampleCounts> {
         let bytes = match json {
             Location::Path(path) => regular_file::read(path).map_err(|source| Error::io(path, source))?,
             Location::Address(address) => fetch(address, files, options)?,
@@ -78,7 +78,7 @@ impl SampleCounts {
     }
 }
 
-fn fetch(address: &Address, files: &Files, options: &RemoteOptions) -> Result<Vec<u8>> {
+fn fetch(address: &Address, files: &ShardFiles, options: &RemoteOptions) -> Result<Vec<u8>> {
     check(address)?;
     let remote = files.remote().map_or_else(|| Remote::new(options), |remote| Ok(remote.clone()))?;
     let found = remote.get_small(address.with_credentials(), LARGEST)?;

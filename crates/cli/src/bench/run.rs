@@ -53,8 +53,8 @@ impl Drop for Progress {
 /// The report, and the result of writing the trace. A failed trace does not discard the report.
 type Finished = (Report, Result<(), Box<dyn Error>>);
 
-/// A run: its settings, and the report as far as it is measured.
-struct Run<'a> {
+/// The measurements of one call of `bench`: the settings, and the report so far.
+struct Measurements<'a> {
     arguments: &'a BenchArguments,
     setup: &'a Setup,
     /// The main run's number of workers.
@@ -78,7 +78,7 @@ pub(super) fn run(
     let setup = &Setup::new(arguments, settings)?;
     let report = describe(arguments, setup, main)?;
     let samples = read_samples(arguments, setup, (workers, main))?;
-    let mut run = Run { arguments, setup, workers: main, samples, progress, report };
+    let mut run = Measurements { arguments, setup, workers: main, samples, progress, report };
 
     run.progress.next("time to the first batch, in new processes");
     run.report.time_to_first_batch = first_batch::measure(given)?;
@@ -113,7 +113,7 @@ fn read_samples(
     Ok(samples)
 }
 
-impl Run<'_> {
+impl Measurements<'_> {
     /// The main run of the pipeline.
     fn pipeline(&mut self, loader: &DataLoader) -> Result<Measured, Box<dyn Error>> {
         self.progress.next("the pipeline");
@@ -167,7 +167,7 @@ impl Run<'_> {
 
     /// The measurements that `--quick` leaves out: memory, isolated stages, kernels, upload.
     fn parts(&mut self, loader: &DataLoader) -> Result<(), Box<dyn Error>> {
-        let Run { setup, workers, samples, progress, report, .. } = self;
+        let Measurements { setup, workers, samples, progress, report, .. } = self;
         let (seconds, notes) = (self.arguments.seconds, &mut report.notes);
         progress.next("memory");
         report.memory = memory::measure(setup, loader, MEMORY * seconds, notes)?;

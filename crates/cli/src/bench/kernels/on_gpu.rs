@@ -8,7 +8,7 @@ use super::timer::{Adapter, Kernel};
 use super::turns::{Work, take_turns};
 use crate::bench::setup::samples::Samples;
 use crate::results::{Kernels, Rate, median};
-use gpufeed::internals::{Dispatch, Rig, Work as PassWork, work};
+use gpufeed::internals::{RecordedDispatch, Rig, Work as PassWork, work};
 use gpufeed::wgpu;
 use gpufeed::{Gpu, Plan};
 use std::error::Error;
@@ -102,7 +102,7 @@ impl<'a> Bench<'a> {
         Ok(Bench { adapter, statistics: adapter.storage(1 << 20) })
     }
 
-    fn kernel(&self, dispatch: &Dispatch, read: &wgpu::Buffer, write: &wgpu::Buffer) -> Kernel {
+    fn kernel(&self, dispatch: &RecordedDispatch, read: &wgpu::Buffer, write: &wgpu::Buffer) -> Kernel {
         self.adapter.kernel(dispatch, [read, &self.statistics, write])
     }
 

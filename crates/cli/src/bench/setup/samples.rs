@@ -13,7 +13,7 @@ const SAMPLES: usize = 256;
 const BYTES: usize = 128 << 20;
 
 /// A file in memory, and the region of it that the recipe reads.
-pub(crate) struct File {
+pub(crate) struct EncodedSample {
     pub(crate) bytes: Vec<u8>,
     pub(crate) probe: Probe,
     pub(crate) region: Rect,
@@ -23,7 +23,7 @@ pub(crate) struct File {
 #[derive(Default)]
 pub(crate) struct Samples {
     /// The samples' files; empty if the data set holds pixels.
-    pub(crate) files: Vec<File>,
+    pub(crate) files: Vec<EncodedSample>,
     /// The parameters of every sample.
     pub(crate) params: Vec<Params>,
     /// Bytes of the largest file or array of pixels.
@@ -114,7 +114,7 @@ impl Samples {
                 self.params.push(params);
                 self.largest = self.largest.max(bytes.len() as u64);
                 self.sizes.push(bytes.len() as u64 + 4 * u64::from(region.width) * u64::from(region.height));
-                self.files.push(File { bytes: bytes.to_vec(), probe, region });
+                self.files.push(EncodedSample { bytes: bytes.to_vec(), probe, region });
                 Ok(bytes.len())
             }
         }

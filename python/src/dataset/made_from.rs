@@ -8,7 +8,7 @@ use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
 /// How a data set was made. It has no `Debug`, because an address may have credentials.
-pub(crate) enum Source {
+pub(crate) enum MadeFrom {
     /// By `gpufeed.open`; `test` is true for the test split.
     Opened { opening: Opening, test: bool },
     /// From an object in Python, which is the data set's own.
@@ -17,12 +17,12 @@ pub(crate) enum Source {
     Adapted { of: Py<Dataset>, by: Adaptor },
 }
 
-impl Source {
+impl MadeFrom {
     /// Shows the collector the data set of which another was made.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self {
-            Source::Adapted { of, .. } => visit.call(of),
-            Source::Opened { .. } | Source::Wrapped => Ok(()),
+            MadeFrom::Adapted { of, .. } => visit.call(of),
+            MadeFrom::Opened { .. } | MadeFrom::Wrapped => Ok(()),
         }
     }
 }
