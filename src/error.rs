@@ -67,9 +67,7 @@ impl Error {
             }
             ErrorKind::TooManyFailures { failed, seen, max_share, last } => {
                 let last = last.in_words_of(language);
-                format!(
-                    "{failed} of the first {seen} samples failed, more than a share of {max_share}; the last: {last}"
-                )
+                format!("{}; the last: {last}", share_failed(*failed, *seen, *max_share))
             }
             kind => kind.to_string(),
         };
@@ -151,6 +149,12 @@ impl std::error::Error for Error {
 pub fn sample_called(id: u64, name: &str, source: &impl std::fmt::Display) -> String {
     let (number, name) = (format!("sample {id}"), Shown(name).to_string());
     if name == number || source.to_string().starts_with(&name) { number } else { format!("{number} ({name})") }
+}
+
+/// Returns how many samples have failed, for [`ErrorKind::TooManyFailures`].
+#[doc(hidden)] // the command adds to it
+pub fn share_failed(failed: u64, seen: u64, max_share: f64) -> String {
+    format!("{failed} of the first {seen} samples failed, more than a share of {max_share}")
 }
 
 /// For an error that is the reason of another.

@@ -9,7 +9,7 @@ pub use crate::dataset::folder::walk::{BEHIND_LINKS, LINKS_TO_A_FOLDER};
 pub use crate::dataset::in_order::InOrder;
 pub use crate::decode::panics::caught;
 pub use crate::decode::tiff::TiffPixels;
-pub use crate::error::sample_called;
+pub use crate::error::{sample_called, share_failed};
 pub use crate::gpu::measure::{RecordedDispatch, Rig, StagingRing, draw, draw_many};
 pub use crate::gpu::{Attached, Clock, Fault, Mock, attached, mocked, run_checked};
 pub use crate::loader::mixed::soft_labels;

@@ -15,24 +15,29 @@ use std::time::{Duration, Instant};
 /// How long a wait lasts before Python may handle signals. Ctrl-C is to end it within 0.2 s.
 pub(crate) const ROUND: Duration = Duration::from_millis(50);
 
-/// An item of a run, and the state after it.
-pub(crate) type Item = (Option<gpufeed::Result<gpufeed::Batch>>, State);
+/// What a run has returned.
+pub(crate) struct Returned {
+    /// `None` after the last batch.
+    pub(crate) batch: Option<gpufeed::Result<gpufeed::Batch>>,
+    /// The state after it.
+    pub(crate) state: State,
+}
 
-/// A run's threads, and an item that `ready` has found already.
+/// A run's threads, and a batch that `ready` has found already.
 pub(crate) struct Waiting {
     pub(crate) epochs: Epochs,
-    pub(crate) found: Option<Item>,
+    pub(crate) found: Option<Returned>,
 }
 
 impl Waiting {
-    /// The next item, if it is there within `time`.
-    pub(crate) fn poll(&mut self, time: Duration) -> Option<Item> {
+    /// The next batch, the end or an error, if it is there within `time`.
+    pub(crate) fn poll(&mut self, time: Duration) -> Option<Returned> {
         if let Some(found) = self.found.take() {
             return Some(found);
         }
         match self.epochs.next_within(time) {
             Poll::Pending => None,
-            Poll::Ready(item) => Some((item, self.epochs.state())),
+            Poll::Ready(batch) => Some(Returned { batch, state: self.epochs.state() }),
         }
     }
 }

@@ -112,8 +112,13 @@ impl From<Failed> for Error {
     }
 }
 
-/// A sample of a job: data set, index, what came of reading it.
-type Ready = (usize, usize, Result<Owned, Failed>);
+/// A sample of a job that has been read.
+struct Ready {
+    /// The address of its data set.
+    dataset: usize,
+    index: usize,
+    sample: Result<Owned, Failed>,
+}
 
 thread_local! {
     /// The samples of the job under way, which `begin_job` has read.
@@ -334,8 +339,8 @@ impl gpufeed::Dataset for PythonDataset {
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> gpufeed::Result<Sample<'a>> {
         let address = self.address();
         let ready = JOB.with_borrow_mut(|job| {
-            let at = job.iter().position(|(dataset, of, _)| (*dataset, *of) == (address, index))?;
-            Some(job.swap_remove(at).2)
+            let at = job.iter().position(|ready| (ready.dataset, ready.index) == (address, index))?;
+            Some(job.swap_remove(at).sample)
         });
         let owned = match ready {
             Some(ready) => ready?,
@@ -380,6 +385,7 @@ impl Access for PythonDataset {
             Err(Failed::Stops) => indices.iter().map(|_| Err(Failed::Stops)).collect(),
             Err(refused) => attach(|py| indices.iter().map(|_| Err(refused.again(py))).collect()),
         };
-        JOB.set(indices.iter().zip(read).map(|(&index, sample)| (address, index, sample)).collect());
+        let ready = |(&index, sample)| Ready { dataset: address, index, sample };
+        JOB.set(indices.iter().zip(read).map(ready).collect());
     }
 }

@@ -286,14 +286,14 @@ fn run_stages(
             let (sampling, whole) = (Sampling::identity(stage.sampling.size()), stage.whole());
             if i == last {
                 if !sink.pixels(next_u8, steps) {
-                    sample_stage(plan, (&sampling, steps), result, whole, scratch, sink)?;
+                    sample_stage(plan, &sampling, steps, result, whole, scratch, sink)?;
                 }
             } else if !stage.is_uint8 {
-                sample_stage(plan, (&sampling, steps), result, whole, scratch, &mut floats_to(next, (width, height))?)?;
+                sample_stage(plan, &sampling, steps, result, whole, scratch, &mut floats_to(next, (width, height))?)?;
             } else if !steps.is_empty() {
                 let mut rest = std::mem::take(&mut scratch.gathered);
                 let mut sink = bytes_to(&mut rest, (width, height))?;
-                sample_stage(plan, (&sampling, steps), result, whole, scratch, &mut sink)?;
+                sample_stage(plan, &sampling, steps, result, whole, scratch, &mut sink)?;
                 drop(sink);
                 scratch.gathered = std::mem::replace(next_u8, rest);
             }

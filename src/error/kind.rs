@@ -1,6 +1,6 @@
 //! The cases of an error, their sentences, and the advice that goes with each.
 
-use super::{Error, sample_called};
+use super::{Error, sample_called, share_failed};
 use crate::advice::{self, Advice, Reason, Setting};
 use crate::quote::{Shown, ShownLines};
 use std::path::PathBuf;
@@ -186,7 +186,7 @@ pub enum ErrorKind {
         source: Error,
     },
     /// A larger share of the samples failed than `OnError::Skip` allows.
-    #[error("{failed} of the first {seen} samples failed, more than a share of {max_share}; the last: {last}")]
+    #[error("{}; the last: {last}", share_failed(*failed, *seen, *max_share))]
     TooManyFailures {
         /// Failed samples, in batch order.
         failed: u64,

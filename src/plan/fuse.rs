@@ -147,7 +147,8 @@ pub(crate) fn fuse(slots: &[Slot], first_float_slot: usize) -> (Vec<PlanStage>, 
 /// Distributes `slots` as [`fuse`] does, with one more stage that begins at slot `boundary`. Stages that were separate
 /// stay separate: merged ones would be sampled in another way.
 pub(crate) fn divide(
-    (slots, first_float_slot): (&[Slot], usize),
+    slots: &[Slot],
+    first_float_slot: usize,
     places: &[SlotPlace],
     boundary: usize,
 ) -> (Vec<PlanStage>, Vec<SlotPlace>) {
@@ -215,11 +216,11 @@ mod tests {
         list.iter().for_each(|transform| transform.slots(&mut slots));
         let places = fuse(&slots.list, 0).1;
         let stages =
-            |border| divide((&slots.list, 0), &places, border).1.iter().map(|place| place.stage).collect::<Vec<_>>();
+            |border| divide(&slots.list, 0, &places, border).1.iter().map(|place| place.stage).collect::<Vec<_>>();
         assert!(places.iter().all(|place| place.stage == 0));
         assert_eq!(stages(1), [0, 1, 1, 1, 1]);
         assert_eq!(stages(5), [0; 5]);
-        assert_eq!(divide((&slots.list, 0), &places, 5).0.len(), 2);
+        assert_eq!(divide(&slots.list, 0, &places, 5).0.len(), 2);
     }
 
     #[test]
@@ -231,7 +232,7 @@ mod tests {
         let places = fuse(&slots.list, 0).1;
         let stages = |places: &[SlotPlace]| places.iter().map(|place| place.stage).collect::<Vec<_>>();
         assert_eq!(stages(&places), [0, 0, 1]);
-        assert_eq!(stages(&divide((&slots.list, 0), &places, 1).1), [0, 1, 2]);
+        assert_eq!(stages(&divide(&slots.list, 0, &places, 1).1), [0, 1, 2]);
     }
 
     #[test]

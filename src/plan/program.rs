@@ -151,10 +151,10 @@ impl Program {
                 return Err(bad(format!("op {i} ({op:?}) comes after another one of its stage")));
             }
             if let Op::Mixture { m, weights, chains } = op {
-                let image = (composer.size(), channels);
-                mixture = Some(Box::new(Mixture::new((*m, weights, chains), image, is_uint8).map_err(bad)?));
+                let made = Mixture::new(*m, weights, chains, composer.size(), channels, is_uint8);
+                mixture = Some(Box::new(made.map_err(bad)?));
             } else if matches!(op.effect(), Effect::Gather(_)) {
-                gather = gather_of(op, (composer.size(), channels), is_uint8, &mut composer).map_err(bad)?;
+                gather = gather_of(op, composer.size(), channels, is_uint8, &mut composer).map_err(bad)?;
                 if let Some(gather) = &gather {
                     composer = Composer::new(gather.size());
                 }
@@ -197,7 +197,7 @@ impl Program {
             if matches!(op.effect(), Effect::Gather(_)) {
                 let before = std::mem::replace(&mut stage, fresh());
                 stages.extend((!before.is_unchanged()).then_some(before));
-                stage.gather = gather_of(op, (size, channels), is_uint8, &mut composer)?;
+                stage.gather = gather_of(op, size, channels, is_uint8, &mut composer)?;
                 stage.sampling = composer.finish();
             } else if is_uint8 {
                 apply_u8(op, place, channels, &mut composer, &mut stage.steps);
@@ -251,13 +251,17 @@ impl Program {
 }
 
 impl Mixture {
-    /// Composes the chains for an image of a size and a number of channels.
+    /// Composes the chains for an image of a size and a number of channels. `own` is the share of the image itself,
+    /// `mixed` the one that the chains have together, in parts of `weights`.
     ///
     /// # Errors
     /// The reason, if an operation of a chain cannot be.
     fn new(
-        ([own, mixed], weights, chains): ([f32; 2], &[f32], &[Vec<Op>]),
-        (size, channels): ((u32, u32), u32),
+        [own, mixed]: [f32; 2],
+        weights: &[f32],
+        chains: &[Vec<Op>],
+        size: (u32, u32),
+        channels: u32,
         is_uint8: bool,
     ) -> Result<Mixture, String> {
         let image = (own, Program::finished(size, 1));
@@ -310,7 +314,7 @@ fn apply_u8(op: &Op, place: SlotPlace, channels: u32, composer: &mut Composer, s
 /// The op that an operation of a policy stands for; `None` for any other op, and for operations that are ops themselves.
 fn resolve(op: &Op, is_uint8: bool) -> Option<Op> {
     let Op::Policy { id, magnitude, interpolation, fill } = *op else { return None };
-    match resolve_policy(id, magnitude, (interpolation, fill), if is_uint8 { 255.0 } else { 1.0 }) {
+    match resolve_policy(id, magnitude, interpolation, fill, if is_uint8 { 255.0 } else { 1.0 }) {
         // Its ratio is a number of f64, which the op does not hold.
         Some(Op::Saturation { .. } | Op::Contrast { .. }) if is_uint8 => None,
         resolved => resolved,

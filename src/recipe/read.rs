@@ -91,7 +91,7 @@ fn list<T: Listed>(
     position: Option<&Spanned<DeValue<'_>>>,
 ) -> Result<Vec<T>, Reason> {
     let positions = position.and_then(|list| list.get_ref().as_array());
-    let read = |(i, table)| transform((text, uint8), table, positions.and_then(|list| list.get(i)));
+    let read = |(i, table)| transform(text, uint8, table, positions.and_then(|list| list.get(i)));
     let list = tables.iter().enumerate().map(read).collect::<Result<_, Reason>>();
     list.map_err(|Reason { text, advice }| Reason { text: on_one_line(&text), advice })
 }
@@ -121,7 +121,8 @@ fn batch_transform(
 
 /// Reads one operator; `uint8` tells whether it may get 8-bit numbers. Reads operators inside it first, so that the error is about the innermost one.
 fn transform<T: Listed>(
-    (text, uint8): (&str, bool),
+    text: &str,
+    uint8: bool,
     table: &toml::Table,
     position: Option<&Spanned<DeValue<'_>>>,
 ) -> Result<T, Reason> {
@@ -130,7 +131,7 @@ fn transform<T: Listed>(
         let positions = keys.and_then(|keys| field(keys, "transforms")).and_then(|list| list.get_ref().as_array());
         for (i, nested) in list.iter().enumerate() {
             if let toml::Value::Table(nested) = nested {
-                transform::<T>((text, uint8), nested, positions.and_then(|positions| positions.get(i)))?;
+                transform::<T>(text, uint8, nested, positions.and_then(|positions| positions.get(i)))?;
             }
         }
     }

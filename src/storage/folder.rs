@@ -54,7 +54,7 @@ struct StoreFolder {
     scratch: PathBuf,
 }
 
-/// The most bytes of an object that is read as a whole: the plan of a pack lists every sample.
+/// The most bytes of an object that is read as a whole: `gpufeed pack` reads lists of all samples.
 const LARGEST: u64 = 4 << 30;
 
 impl StoreFolder {
@@ -112,14 +112,23 @@ impl Folder {
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an address that cannot be written to: that of a web
     /// server, of an unknown scheme, or any in a build without the feature `remote`.
     pub fn open(location: &Location, scratch: Option<&Path>) -> Result<Folder> {
+        Self::open_with(location, scratch, &RemoteOptions::new())
+    }
+
+    /// Takes a folder as [`open`](Self::open) does, with these credentials, timeouts and retries for a store.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open).
+    pub fn open_with(location: &Location, scratch: Option<&Path>, options: &RemoteOptions) -> Result<Folder> {
         let at = match location {
             Location::Path(path) => LocalOrStore::Local(path.clone()),
             Location::Address(address) => {
-                let remote = Remote::to_write(address, &RemoteOptions::new())?;
+                let remote = Remote::to_write(address, options)?;
                 let address = address.join("");
                 let hash = xxh3_64(address.to_string().as_bytes());
                 let scratch = scratch.map_or_else(std::env::temp_dir, Path::to_owned);
-                let scratch = scratch.join(format!("gpufeed-pack-{hash:016x}"));
+                let scratch = scratch.join(format!("gpufeed-upload-{hash:016x}"));
                 LocalOrStore::Store(StoreFolder { remote, address, scratch })
             }
         };

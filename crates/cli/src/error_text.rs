@@ -3,7 +3,7 @@
 use crate::units;
 use clap::CommandFactory;
 use gpufeed::advice::{Language, Setting, Value};
-use gpufeed::internals::{Shown, sample_called};
+use gpufeed::internals::{Shown, sample_called, share_failed};
 use gpufeed::{Error, ErrorKind};
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
@@ -164,7 +164,8 @@ fn described(error: &Error, flags: &Flags) -> String {
             return format!("{}: {source}", sample_called(*id, name, &source));
         }
         ErrorKind::TooManyFailures { failed, seen, max_share, last } => format!(
-            "{failed} of the first {seen} samples failed, more than a share of {max_share} (`gpufeed doctor` names them); the last: {}",
+            "{} (`gpufeed doctor` names them); the last: {}",
+            share_failed(*failed, *seen, *max_share),
             described(last, flags)
         ),
         ErrorKind::NoAdapter { .. } => {

@@ -56,10 +56,12 @@ pub(super) fn bytes(
     part: Part<'_, u8>,
     size: (u32, u32),
     window: Rect,
-    (scratch, out): (&mut ElasticScratch, &mut Vec<[u8; 4]>),
+    scratch: &mut ElasticScratch,
+    out: &mut Vec<[u8; 4]>,
 ) -> Result<()> {
+    let reading = Reading { nearest: elastic.nearest, fill: elastic.fill };
     field(elastic, size, window, scratch, |y, displacements| {
-        byte_row((elastic.nearest, elastic.fill), part, size, (window.left, y), displacements, out);
+        byte_row(reading, part, size, (window.left, y), displacements, out);
     })
 }
 
@@ -69,10 +71,12 @@ pub(super) fn floats(
     part: Part<'_, f32>,
     size: (u32, u32),
     window: Rect,
-    (scratch, out): (&mut ElasticScratch, &mut Vec<[f32; 4]>),
+    scratch: &mut ElasticScratch,
+    out: &mut Vec<[f32; 4]>,
 ) -> Result<()> {
+    let reading = Reading { nearest: elastic.nearest, fill: elastic.fill };
     field(elastic, size, window, scratch, |y, displacements| {
-        float_row((elastic.nearest, elastic.fill), part, size, (window.left, y), displacements, out);
+        float_row(reading, part, size, (window.left, y), displacements, out);
     })
 }
 
@@ -194,8 +198,14 @@ fn blur_down(rows: &[f32], pairs: &[[usize; 2]], weights: &[f32], scale: f32, ou
     }
 }
 
-/// How pixels are read: the nearest one, and the colour outside.
-type Reading = (bool, Option<[f32; 3]>);
+/// How the pixel at a position is made of those around it.
+#[derive(Clone, Copy)]
+struct Reading {
+    /// Takes the nearest pixel; otherwise interpolates bilinearly.
+    nearest: bool,
+    /// The colour outside the image; without one, zeros surround the image.
+    fill: Option<[f32; 3]>,
+}
 
 /// The displacements of a whole image, along x and along y in pixels.
 ///
@@ -222,7 +232,9 @@ pub fn given_bytes(
     let part = Part { pixels, stride: size.0 as usize, rect };
     let rows = dx.chunks(size.0 as usize).zip(dy.chunks(size.0 as usize));
     let mut out = Vec::new();
-    (0..).zip(rows).for_each(|(y, (dx, dy))| byte_row((nearest, fill), part, size, (0, y), [dx, dy], &mut out));
+    (0..)
+        .zip(rows)
+        .for_each(|(y, (dx, dy))| byte_row(Reading { nearest, fill }, part, size, (0, y), [dx, dy], &mut out));
     out
 }
 
@@ -238,13 +250,15 @@ pub fn given_floats(
     let part = Part { pixels, stride: size.0 as usize, rect };
     let rows = dx.chunks(size.0 as usize).zip(dy.chunks(size.0 as usize));
     let mut out = Vec::new();
-    (0..).zip(rows).for_each(|(y, (dx, dy))| float_row((nearest, fill), part, size, (0, y), [dx, dy], &mut out));
+    (0..)
+        .zip(rows)
+        .for_each(|(y, (dx, dy))| float_row(Reading { nearest, fill }, part, size, (0, y), [dx, dy], &mut out));
     out
 }
 
 #[multiversion(targets("x86_64+avx2"))]
 fn byte_row(
-    (nearest, fill): Reading,
+    Reading { nearest, fill }: Reading,
     part: Part<'_, u8>,
     size: (u32, u32),
     start: (u32, u32),
@@ -263,7 +277,7 @@ fn byte_row(
 
 #[multiversion(targets("x86_64+avx2"))]
 fn float_row(
-    (nearest, fill): Reading,
+    Reading { nearest, fill }: Reading,
     part: Part<'_, f32>,
     size: (u32, u32),
     start: (u32, u32),

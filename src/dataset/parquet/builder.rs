@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Parquet;
-use super::files;
+use super::files::{self, SetFiles};
 use super::pages::Pages;
 use super::scan::ParquetFormat;
 use crate::dataset::Notice;
@@ -100,7 +100,7 @@ impl ParquetBuilder {
     ///
     /// The errors of [`Parquet::open`].
     pub fn parts(self, files: impl AsRef<Path>) -> Result<(Parquet, Option<Parquet>)> {
-        let (train, test, others) = files::parts(&files.as_ref().into(), &self.settings.remote)?;
+        let SetFiles { train, test, others } = files::parts(&files.as_ref().into(), &self.settings.remote)?;
         let mut train = self.clone().open_files(train)?;
         let first = others.first().copied().unwrap_or_default();
         train.split_not_read = Notice::not_read("splits of the set", others.len() as u64, first);

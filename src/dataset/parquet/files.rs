@@ -41,13 +41,19 @@ pub(super) fn of_split(location: &Location, split: Option<&str>, options: &Remot
     files.ok_or_else(|| Error::argument("split", format!("{location} has no {split}; it has {known}")))
 }
 
-/// Files to train on, files to test with, and the splits that are neither.
-pub(super) type Parts = (ShardFiles, Option<ShardFiles>, Vec<&'static str>);
+/// The files of a set, by what they are for.
+#[derive(Debug)]
+pub(super) struct SetFiles {
+    pub(super) train: ShardFiles,
+    pub(super) test: Option<ShardFiles>,
+    /// The names of the splits that are neither.
+    pub(super) others: Vec<&'static str>,
+}
 
 /// Returns the files to train on, and those to test with.
-pub(super) fn parts(location: &Location, options: &RemoteOptions) -> Result<Parts> {
+pub(super) fn parts(location: &Location, options: &RemoteOptions) -> Result<SetFiles> {
     let mut splits = match everything(location, options)? {
-        Everything::Files(files) => return Ok((files, None, Vec::new())),
+        Everything::Files(files) => return Ok(SetFiles { train: files, test: None, others: Vec::new() }),
         Everything::Splits(splits) => splits,
     };
     // A set may have both: the labels of `test` are often not published.
@@ -55,8 +61,8 @@ pub(super) fn parts(location: &Location, options: &RemoteOptions) -> Result<Part
     let train = splits.remove("train").or_else(|| splits.remove(""));
     let others = splits.keys().copied().collect();
     match (train, test) {
-        (Some(train), test) => Ok((train, test, others)),
-        (None, Some(alone)) => Ok((alone, None, others)),
+        (Some(train), test) => Ok(SetFiles { train, test, others }),
+        (None, Some(alone)) => Ok(SetFiles { train: alone, test: None, others }),
         (None, None) => Err(nothing(location)),
     }
 }
@@ -266,9 +272,9 @@ mod tests {
             (&["trains.parquet", ".train.parquet"], "trains.parquet", ""),
         ] {
             let folder = folder_of(files);
-            let (found_train, found_test, _) = parts(&folder.path().into(), &RemoteOptions::default()).unwrap();
-            assert_eq!(names(folder.path(), &found_train), train);
-            assert_eq!(found_test.map_or(String::new(), |test| names(folder.path(), &test)), test, "{train}");
+            let found = parts(&folder.path().into(), &RemoteOptions::default()).unwrap();
+            assert_eq!(names(folder.path(), &found.train), train);
+            assert_eq!(found.test.map_or(String::new(), |test| names(folder.path(), &test)), test, "{train}");
             assert!(is_in(folder.path()));
         }
     }

@@ -25,7 +25,7 @@ impl<F: ShardFormat> Shards<F> {
         let Some((first, of_first)) = named.next() else { return Ok(()) };
         let Some((other, _)) = named.find(|(_, names)| *names != of_first) else { return Ok(()) };
         let (a, b) = (self.names_of(first), self.names_of(other));
-        Err(self.unlike((first, &a), (other, &b)))
+        Err(self.unlike(first, &a, other, &b))
     }
 
     /// Compares the names of a file that is opened late with those of the first file.
@@ -55,7 +55,7 @@ impl<F: ShardFormat> Shards<F> {
         let mut uncompared = self.files[number].uncompared.lock();
         let (Some(names), Some(first)) = (&*uncompared, self.first_names.get()) else { return Ok(()) };
         if !first.is_empty() && first != names {
-            return Err(self.unlike((0, first), (number, names)));
+            return Err(self.unlike(0, first, number, names));
         }
         *uncompared = None;
         Ok(())
@@ -68,9 +68,9 @@ impl<F: ShardFormat> Shards<F> {
     }
 
     /// The error for two files that have other names.
-    fn unlike(&self, (first, a): (usize, &[String]), (other, b): (usize, &[String])) -> Error {
-        let name = |number: usize| self.files[number].name();
-        unlike((name(first), a), (name(other), b), vec![F::CLASSES])
+    fn unlike(&self, first: usize, names: &[String], other: usize, of_other: &[String]) -> Error {
+        let named = |number: usize, names| NamedClasses { file: self.files[number].name(), names };
+        unlike(named(first, names), named(other, of_other), vec![F::CLASSES])
     }
 
     /// Compares the names of the set with those of its test split.
@@ -84,12 +84,21 @@ impl<F: ShardFormat> Shards<F> {
         }
         let file = |set: &Self| set.file(set.own_classes.lock().0).unwrap_or(Path::new("")).to_owned();
         let advice = vec![F::CLASSES, advice::ONE_SPLIT];
-        Err(unlike((&file(self), names), (&file(other), of_other), advice))
+        let (first, other) = (file(self), file(other));
+        let first = NamedClasses { file: &first, names };
+        Err(unlike(first, NamedClasses { file: &other, names: of_other }, advice))
     }
 }
 
+/// A file, and the names of its classes.
+struct NamedClasses<'a> {
+    file: &'a Path,
+    names: &'a [String],
+}
+
 /// The error for two files that have other names; `advice` is what a user can set besides the same names.
-fn unlike((first, a): (&Path, &[String]), (other, b): (&Path, &[String]), advice: Vec<Advice>) -> Error {
+fn unlike(first: NamedClasses<'_>, other: NamedClasses<'_>, advice: Vec<Advice>) -> Error {
+    let (a, b) = (first.names, other.names);
     let at = a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()));
     let called = |names: &[String]| match names.get(at) {
         Some(name) => format!("called {:?}", shortened(name)),
@@ -100,9 +109,9 @@ fn unlike((first, a): (&Path, &[String]), (other, b): (&Path, &[String]), advice
          things; give all files the same names",
         b.len(),
         a.len(),
-        Shown(first.display()),
+        Shown(first.file.display()),
         called(b),
         called(a),
     );
-    Error::data_file(other, "names of classes", Reason { text, advice })
+    Error::data_file(other.file, "names of classes", Reason { text, advice })
 }

@@ -50,8 +50,12 @@ impl Drop for Progress {
     }
 }
 
-/// The report, and the result of writing the trace. A failed trace does not discard the report.
-type Finished = (Report, Result<(), Box<dyn Error>>);
+/// What a call of `bench` has measured and written.
+pub(super) struct Finished {
+    pub(super) report: Report,
+    /// The result of writing the trace. A failed trace does not discard the report.
+    pub(super) traced: Result<(), Box<dyn Error>>,
+}
 
 /// The measurements of one call of `bench`: the settings, and the report so far.
 struct Measurements<'a> {
@@ -69,7 +73,8 @@ pub(super) fn run(
     arguments: &BenchArguments,
     given: &[OsString],
     settings: LoaderSettings,
-    (workers, main): (&[usize], usize),
+    workers: &[usize],
+    main: usize,
     trace: Option<&Output>,
 ) -> Result<Finished, Box<dyn Error>> {
     let parts = 5 + if arguments.quick { 0 } else { 4 } + u64::from(trace.is_some());
@@ -77,7 +82,7 @@ pub(super) fn run(
     progress.next("samples");
     let setup = &Setup::new(arguments, settings)?;
     let report = describe(arguments, setup, main)?;
-    let samples = read_samples(arguments, setup, (workers, main))?;
+    let samples = read_samples(arguments, setup, workers, main)?;
     let mut run = Measurements { arguments, setup, workers: main, samples, progress, report };
 
     run.progress.next("time to the first batch, in new processes");
@@ -98,18 +103,19 @@ pub(super) fn run(
         run.progress.next("the trace");
         trace::write(setup, main, output)
     });
-    Ok((run.report, traced))
+    Ok(Finished { report: run.report, traced })
 }
 
 /// Reads samples into memory, and refuses arguments that do not fit with them.
 fn read_samples(
     arguments: &BenchArguments,
     setup: &Setup,
-    workers: (&[usize], usize),
+    workers: &[usize],
+    main: usize,
 ) -> Result<Samples, Box<dyn Error>> {
     let loader = setup.builder(1).batch_size(1).build(&setup.backend)?;
     let samples = Samples::read(&*setup.data.dataset, loader.plan())?;
-    memory_estimate::check((arguments, setup), &loader, &samples, workers)?;
+    memory_estimate::check(arguments, setup, &loader, &samples, workers, main)?;
     Ok(samples)
 }
 
@@ -203,7 +209,7 @@ fn describe(arguments: &BenchArguments, setup: &Setup, workers: usize) -> Result
     let mut notes: Vec<String> = setup.data.note.iter().cloned().collect();
     if crate::dataset::is_remote(&*setup.data.dataset) {
         notes.push(format!(
-            "order: {}, as the data come from afar (the guide's chapter on the order of samples)",
+            "order: {}, as the data are remote (the guide's chapter on the order of samples)",
             setup.order()
         ));
     }

@@ -83,8 +83,10 @@ pub(super) struct Bar {
 
 impl Summary {
     pub(super) fn new(
-        (folder, format): (String, String),
-        (mut listing, files): (Listing, Vec<FileReport>),
+        folder: String,
+        format: String,
+        mut listing: Listing,
+        files: Vec<FileReport>,
         duplicates: Vec<Duplicate>,
         max_pixels: u64,
         seconds: f64,

@@ -45,8 +45,8 @@ pub(crate) fn options() -> DecodeOptions {
     options
 }
 
-/// Returns the index of the `number`-th sample that a measurement reads, in a pseudo-random order for each `salt`. From
-/// afar neighbours are read one after the other: each sample of a random order would cost a block of many.
+/// Returns the index of the `number`-th sample that a measurement reads, in a pseudo-random order for each `salt`.
+/// A remote data set is read in its own order: each sample of a random order would fetch a block of its own.
 pub(crate) fn nth(dataset: &dyn Dataset, number: u64, salt: u64) -> usize {
     let number = if crate::dataset::is_remote(dataset) { number } else { hash(number, salt) };
     number as usize % dataset.len()
@@ -63,7 +63,7 @@ impl Samples {
         let mut scratch = decode::Scratch::default();
         for number in 0..SAMPLES.min(dataset.len()) {
             let index = nth(dataset, number as u64, 1);
-            match samples.add(dataset, plan, (index, &mut buffer), &mut scratch) {
+            match samples.add(dataset, plan, index, &mut buffer, &mut scratch) {
                 Ok(more) => bytes += more,
                 Err(error) => last = Some(format!("{}: {}", dataset.name(index), error_text::describe(&error))),
             }
@@ -94,7 +94,8 @@ impl Samples {
         &mut self,
         dataset: &dyn Dataset,
         plan: &Plan,
-        (index, buffer): (usize, &mut Vec<u8>),
+        index: usize,
+        buffer: &mut Vec<u8>,
         scratch: &mut decode::Scratch,
     ) -> gpufeed::Result<usize> {
         let key = Key { sample: index as u64, ..Key::default() };
