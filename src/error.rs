@@ -19,7 +19,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error: its kind, the file or sample concerned, and the setting that changes it.
 ///
-/// The size of a pointer; [`kind`](Self::kind) tells the cases apart, [`advice`](Self::advice) says what to set. Its text has
+/// An `Error` has the size of a pointer; [`kind`](Self::kind) tells the cases apart, [`advice`](Self::advice) says what to set. Its text has
 /// both, with settings as Rust writes them; [`in_words_of`](Self::in_words_of) has other languages. The text is for people: characters in the names
 /// and texts of files that a terminal would obey are shown as escapes (`\u{1b}`), while the fields of the case hold
 /// them unchanged.
@@ -173,8 +173,8 @@ impl From<ErrorKind> for Error {
     }
 }
 
-/// For `?` in a [`Dataset`](crate::Dataset) of one's own: an [`ErrorKind::Foreign`]. It has no path; an
-/// [`ErrorKind::Io`] has one.
+/// For `?` in a [`Dataset`](crate::Dataset) of one's own: an [`ErrorKind::Foreign`], which has no path, unlike an
+/// [`ErrorKind::Io`].
 ///
 /// ```
 /// fn read(path: &std::path::Path) -> gpufeed::Result<Vec<u8>> {

@@ -50,7 +50,7 @@ def checked(checks: Mapping[str, Check], given: Mapping[str, Any]) -> dict[str, 
 
 
 def optional(check: Check) -> Check:
-    """What takes None, too, for a keyword that was not given."""
+    """A check that takes None, too, for a keyword that was not given."""
     return lambda name, value: None if value is None else check(name, value)
 
 

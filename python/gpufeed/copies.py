@@ -1,11 +1,11 @@
 """Batches copied to a device ahead of the consumer, without a host buffer being reused under a running copy.
 
-A copy from page-locked memory runs on after the call that began it, and nobody but this module keeps its source: torch
-protects blocks of its own allocator alone. So each host batch is held together with the event that ends its copy, and
-goes back to the loader's ring once that event is done.
+A copy from page-locked memory goes on after the call that began it returns. torch protects only blocks of its own
+allocator meanwhile, so this module holds each host batch together with the event that ends its copy, and returns it to
+the loader's ring once that event is done.
 
-Nothing here knows torch: :class:`Device` is all that is asked of a device, and the tests have one whose copies finish
-late and in any order. ``gpufeed.torch`` has the real ones.
+This module does not use torch: a device is any :class:`Device`, and the tests have one whose copies finish late and in
+any order. ``gpufeed.torch`` has the real devices.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Device(Protocol[Tensor]):
 
 
 class HostArray(Protocol):
-    """What is asked of ``gpufeed.Array``."""
+    """The part of ``gpufeed.Array`` that this module uses."""
 
     @property
     def data_ptr(self) -> int:
@@ -71,7 +71,8 @@ class HostArray(Protocol):
 
 
 class HostBatch(Protocol):
-    """What is asked of ``gpufeed.Batch``: its buffer returns once the batch, its arrays and their tensors are gone."""
+    """The part of ``gpufeed.Batch`` that this module uses. The buffer returns to the loader once the batch, its arrays and
+    their tensors are gone."""
 
     @property
     def images(self) -> HostArray:
@@ -91,19 +92,19 @@ class _Running:
     """A copy that may be under way, and the batch that it reads."""
 
     batch: HostBatch
-    # None while the copy is being begun, and after an interrupt during that.
+    # None until the copy has begun, and if an interrupt came before that.
     event: Event | None = None
 
 
 class HostBuffers(Generic[Tensor]):
     """The host buffers of one loader for one device: which are page-locked, and which a copy may still read.
 
-    ``events`` tells of buffers made (True) and freed (False) since its last call: ``Loader.buffer_events``. Only one
-    object may ask. As a method of the loader it also keeps the loader and its buffers.
+    ``events`` is ``Loader.buffer_events``: it returns the buffers made (True) and freed (False) since its last call, and
+    only one object may call it. As a method of the loader it also keeps the loader and its buffers alive.
 
     No buffer may be freed while it is locked: the device would go on reading the old pages, whoever gets the addresses.
-    The loader frees one while it lives: what a run was filling as it stopped is allocated again in the next run. So
-    only a buffer that came with a batch is locked, and a run that stops leaves no locks (:meth:`CopyAhead.close`).
+    A loader frees the buffer that a run was filling as it stopped. Therefore only a buffer that came with a batch is
+    locked, and a run that stops leaves no locks (:meth:`CopyAhead.close`).
     """
 
     def __init__(
@@ -172,7 +173,7 @@ class HostBuffers(Generic[Tensor]):
             self._unlock(address)
 
     def close(self) -> None:
-        """As :meth:`unlock`, and lets the loader go."""
+        """Unlocks all buffers as :meth:`unlock` does, and releases the loader."""
         if not self.is_here():
             return
         self.unlock()
@@ -295,8 +296,8 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
             try:
                 if not self._take():
                     return
-                # Only a batch that is on its way is forgotten: one that failed, for want of memory on the device or by
-                # an interrupt, is copied again by the next call.
+                # Only a batch whose copy has begun is removed from the queue. After a failure, of memory on the device or by
+                # an interrupt, the next call copies the batch again.
                 self._copy()
             except Exception as error:
                 self._failed, self._whole = error, False

@@ -65,11 +65,11 @@ class RayCrew:
         self._begun = [handle.here.remote() for handle in self._handles]
 
     def ask(self, method: str, *arguments: Any) -> Any:
-        """What a method of the first actor returns, which is replaced if it is gone."""
+        """Calls a method of the first actor, and returns its result. An actor that is gone is replaced first."""
         return self._ask(0, method, *arguments)
 
     def ask_each(self, method: str, *arguments: list[Any]) -> list[Any]:
-        """What a method of each actor returns; one list of arguments for each of its parameters."""
+        """Calls a method of each actor, and returns the results. Each list has one argument for each actor."""
         return [self._ask(actor, method, *(each[actor] for each in arguments)) for actor in range(self.actors)]
 
     def _ask(self, actor: int, method: str, *arguments: Any) -> Any:
@@ -168,7 +168,7 @@ class _Stream:
         while self._coming and ray.wait([self._coming[0]], timeout=0, fetch_local=True)[0]:
             self._arrive()
         if len(self._coming) > 1:
-            # This begins to bring them here, and returns at once.
+            # Begins to bring all of them here, and returns at once.
             ray.wait(list(self._coming), num_returns=1, timeout=0, fetch_local=True)
 
     def ready(self) -> bool:
@@ -209,7 +209,7 @@ class _Stream:
         self._here.append(arrived)
 
     def close(self) -> None:
-        """Ends the stream: first the actor is told, as without a reader it would go on unbounded."""
+        """Ends the stream. The actor stops first: without a reader it would go on for ever."""
         if not self._ended and ray.is_initialized():
             self._handle.end.remote(self._number)
         self._ended = True

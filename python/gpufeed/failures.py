@@ -10,9 +10,8 @@ from gpufeed.iterator import Run
 
 
 def on_error_of(shuffle: bool, recipe: str) -> str:
-    """What a failed sample does where ``on_error`` is not given. Where every sample is to be seen once and in order, a
-    number computed with a replacement would be wrong: an epoch in order, and one of a recipe whose name ends in ``-eval``,
-    fail."""
+    """The default of ``on_error``. "fail" for an epoch in order and for a recipe whose name ends in ``-eval``: a metric that is
+    computed with a replacement would be wrong. Otherwise "skip"."""
     return "skip" if shuffle and not recipe.endswith("-eval") else "fail"
 
 

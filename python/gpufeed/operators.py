@@ -18,7 +18,7 @@ Operator = dict[str, Any]
 
 
 class Refused(Exception):
-    """What gpufeed cannot do of a transform, and what it can."""
+    """A transform that gpufeed cannot do. The text says what is impossible, and what works."""
 
 
 _MODES = {"nearest": "Nearest", "nearest-exact": "NearestExact", "bilinear": "Bilinear", "bicubic": "Bicubic"}
@@ -57,7 +57,7 @@ def numbers(values: Any) -> list[float]:
 
 
 def three(values: Any) -> list[float]:
-    """One number a channel."""
+    """Three numbers, one a channel; a single number is repeated."""
     found = numbers(values)
     if len(found) == 1:
         return found * 3
@@ -75,7 +75,7 @@ def size(given: Any) -> int | list[int]:
 
 
 def of_images(given: dict[Any, Any], argument: str) -> Any:
-    """What a dictionary by type, as v2 takes it, has for images."""
+    """The entry for images of a dictionary by type, as v2 takes one."""
     found = [given[kind] for kind in (tv_tensors.Image, torch.Tensor, PIL.Image.Image) if kind in given]
     if not found and "others" in given:
         return given["others"]

@@ -45,8 +45,8 @@ def _warn_of_two(places: tuple[str, ...]) -> None:
 
 
 def num_classes_of(mixes: bool, given: Any, named: int | None, data: _gpufeed.Dataset) -> int | None:
-    """The classes of the soft labels of mixed batches: those given, those that ``MixUp`` or ``CutMix`` name, those of the data
-    set, or the numbers of its vectors. None where nothing is mixed."""
+    """The number of classes of the soft labels of mixed batches: the given one, or that of ``MixUp`` or ``CutMix``, of the data set,
+    or of its vectors. None if nothing is mixed."""
     if given is not None:
         given = arguments.whole("num_classes", given, 1)
         if not mixes:

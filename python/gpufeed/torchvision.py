@@ -1,7 +1,7 @@
 """torchvision's transforms as a recipe: ``v2``, v1, weights' presets, and timm's, in the order in which they stand.
 
-Exact classes only: a subclass may do anything. What stands before ``ToDtype(torch.float32, scale=True)`` has
-torchvision's arithmetic on 8-bit numbers, what follows is computed in floats; without it, images stay 8-bit to the end.
+Only exact classes are taken: a subclass may do anything. Transforms before ``ToDtype(torch.float32, scale=True)`` have
+torchvision's arithmetic on 8-bit numbers, those after it compute in floats; without it, images stay 8-bit to the end.
 
 v1's classes are taken as v2's of the same name. On 8-bit tensors v1 itself resizes floats, and rounds otherwise: its bicubic
 resizes differ by up to 20 levels of 255 on photographs (31 without antialias), as v2 cuts overshoots after each axis; bilinear
@@ -51,7 +51,7 @@ class Converted:
     normalized: tuple[str, ...] = ()
 
 
-# What only changes the object in which the pixels are.
+# Transforms that only change the type of the object that holds the pixels.
 _DROPPED = ("ToImage", "PILToTensor", "ToPILImage", "RGB", "ToPureTensor", "Identity")
 _NESTED = ("RandomApply", "RandomChoice", "RandomOrder")
 _TO_FLOAT = ("ToDtype", "ConvertImageDtype", "ToTensor")
@@ -115,7 +115,7 @@ class _Conversion:
         self.is_float = False
         self.notes: list[str] = []
         self.has_operators = False
-        # Where antialias=False stands, which Pillow does not know.
+        # The places of antialias=False, which Pillow does not have.
         self.aliased: list[str] = []
         # The places of Normalize.
         self.normalized: list[str] = []
@@ -173,7 +173,7 @@ class _Conversion:
     def _nested(self, transform: Any, name: str, place: str) -> list[Operator]:
         made: Operator = {"type": name}
         inner = []
-        # Of a choice one entry works on an image: the one with the most Normalize counts.
+        # One entry of a choice works on each image, so the entry with the most Normalize counts.
         before = self.normalized
         most: list[str] = []
         for index, each in enumerate(transform.transforms):
@@ -304,7 +304,7 @@ def _batch(transform: Any, place: str) -> tuple[Operator, int | None]:
     )
 
 
-# What turns an image of PIL into an array, which timm does in the last of its three lists.
+# Transforms that make an array of an image of PIL, which timm has in the last of its three lists.
 _FROM_PIL = {*_TO_FLOAT, *timm_transforms.DROPPED, "MaybeToTensor", "PILToTensor", "ToImage"}
 
 

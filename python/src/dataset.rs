@@ -30,9 +30,9 @@ pub(crate) struct Dataset {
     /// The test split that the path has, such as MNIST's; None without one.
     #[pyo3(get)]
     test: Option<Py<Dataset>>,
-    /// How this one was made, which its pickle repeats.
+    /// How this data set was made: its pickle makes it again so.
     made_from: MadeFrom,
-    /// Whose turn it is to read, where an object in Python is at the bottom.
+    /// The turns to read, if an object in Python is at the bottom.
     turns: Option<Arc<Turns>>,
     /// The path, an address without its credentials, or the object's class, and what was made of it.
     #[pyo3(get)]
@@ -65,7 +65,7 @@ impl Dataset {
         self.data().map(|data| data.dataset())
     }
 
-    /// Whose turn it is to read; `None` for a data set without an object in Python.
+    /// The turns to read; `None` for a data set without an object in Python.
     pub(crate) fn turns(&self) -> Option<&Arc<Turns>> {
         self.turns.as_ref()
     }
@@ -127,7 +127,7 @@ impl Dataset {
         let of = object.bind(py);
         let description = format!("{} of Python", of.get_type().name()?);
         let len = of.len()?;
-        // As torch asks: a class says by None that it has none.
+        // As in torch, a class without `__getitems__` may have None in its place.
         let several = of.hasattr("__getitems__")? && of.getattr("__getitems__")?.is_truthy()?;
         let has = Reads { single: of.hasattr("__getitem__")?, several };
         let turns = Arc::new(Turns::new(&parts));
@@ -208,14 +208,15 @@ impl Dataset {
         Ok(self.dataset()?.classes().to_vec())
     }
 
-    /// The channels of its images, 1 or 3: with 1 all are gray, and stay in one channel. That of an object in Python is its
-    /// attribute `channels`, 3 without one.
+    /// The channels of the images, 1 or 3. With 1 all images are gray, and stay in one channel. An object in Python says it
+    /// by its attribute `channels`; 3 without one.
     #[getter]
     fn channels(&self) -> PyResult<u32> {
         Ok(self.dataset()?.channels())
     }
 
-    /// What the data set noticed when it was opened: what its labels are, and what it does not read.
+    /// Facts that the data set noticed when it was opened: the kind of its labels, and the files and columns that it does
+    /// not read.
     #[getter]
     fn notices(&self) -> PyResult<Vec<String>> {
         Ok(self.dataset()?.notices().iter().map(ToString::to_string).collect())

@@ -46,7 +46,7 @@ pub(crate) fn hang() -> ! {
     }
 }
 
-/// Runs one call of CPython, which either returns or ends the thread. It does not panic.
+/// Runs one call of CPython, which must not panic: the call returns, or ends the thread.
 fn hanging<T>(call: impl FnOnce() -> T) -> T {
     let hangs = Hangs;
     let done = call();

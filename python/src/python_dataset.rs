@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The most samples that a data set in Python is asked for at once.
 const JOB_SAMPLES: usize = 64;
 
-/// A data set in Python. Its workers' threads wait for their turn, and then for the interpreter's lock to read.
+/// A data set in Python. To read, a worker waits for its turn, and then for the interpreter's lock.
 pub(crate) struct PythonDataset {
     pub(crate) object: Py<PyAny>,
     /// Makes `(bytes, form, label)` of an item.
@@ -50,7 +50,7 @@ const LEAST_JOBS: usize = 3;
 const LEAST_SAMPLES: usize = 6;
 
 impl Raised {
-    /// True once there are enough of them, or all samples of the data set, of which there are `len`. One sample shows nothing.
+    /// True once enough samples have raised, or all `len` samples of the data set. One sample proves nothing.
     fn are_enough(&self, len: usize) -> bool {
         let (samples, all) = (self.samples.len(), self.samples.len() == len);
         samples > 1 && (all || self.jobs >= LEAST_JOBS && samples >= LEAST_SAMPLES)
@@ -74,9 +74,9 @@ struct Owned {
     label: Label,
 }
 
-/// Why a sample was not read.
+/// The reason why a sample was not read.
 enum Failed {
-    /// Its run is to stop.
+    /// The run has to stop.
     Stops,
     /// An exception that is this sample's.
     Sample(PyErr),
@@ -126,7 +126,7 @@ thread_local! {
 }
 
 impl PythonDataset {
-    /// Its address, which tells it from others in a thread's memory.
+    /// The address of this data set, which differs from those of others.
     fn address(&self) -> usize {
         std::ptr::from_ref(self) as usize
     }
@@ -229,7 +229,7 @@ impl PythonDataset {
         Err(Failed::Run(if items.is_some() { PyValueError::new_err(text) } else { PyTypeError::new_err(text) }))
     }
 
-    /// The samples of a job by `__getitems__`. Where the call fails, each is asked for by itself, which finds those that fail.
+    /// The samples of a job by `__getitems__`. If the call fails, each sample is asked for by itself, to find those that fail.
     fn several(&self, py: Python<'_>, indices: &[usize]) -> Vec<Result<Owned, Failed>> {
         let failed = match self.call(py, indices) {
             Ok(samples) => return self.checked(py, samples),
@@ -379,7 +379,7 @@ impl Access for PythonDataset {
 
     fn begin_job(&self, indices: &[usize]) {
         let address = self.address();
-        // Where the job's turn does not come, its samples do not wait for it once more.
+        // If the job's turn does not come, its samples fail at once: they do not wait for the turn again.
         let read = match self.inside(|py| self.several(py, indices)) {
             Ok(read) => read,
             Err(Failed::Stops) => indices.iter().map(|_| Err(Failed::Stops)).collect(),

@@ -17,7 +17,7 @@ pub(crate) fn refuse_inside(turns: Option<&Arc<Turns>>) -> PyResult<()> {
     if turns.is_some_and(|turns| turns.is_inside()) { Err(inside_itself()) } else { Ok(()) }
 }
 
-/// How long workers wait for each other, which the loader warns of once.
+/// The workers' waits for each other, of which the loader warns once.
 pub(crate) struct WatchedWaits {
     pub(crate) waits: Waits,
     /// True once the loader has warned.

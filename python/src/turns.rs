@@ -1,4 +1,4 @@
-//! Whose turn it is to call an object in Python: one call at a time for each object, unless its reads share no state.
+//! Turns to call an object in Python: one call at a time for each object, unless its reads share no state.
 //!
 //! Nobody waits for a turn under the interpreter's lock: who has the turn needs it.
 
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How long a thread waits for its turn before it looks whether its run is to stop.
+/// The interval at which a thread that waits for its turn checks whether its run has to stop.
 const ROUND: Duration = Duration::from_millis(50);
 
 /// The least time that a read whose run has ended may keep the turn from others: slow reads return within it.
@@ -62,7 +62,7 @@ pub(crate) struct Turns {
 pub(crate) enum Refused {
     /// This thread is inside a read of the same object.
     Inside,
-    /// The run of this thread is to stop.
+    /// The run of this thread has to stop.
     Stops,
     /// A read whose run has ended has kept the turn for this long.
     Stuck(Duration),
@@ -71,7 +71,7 @@ pub(crate) enum Refused {
 }
 
 impl Turns {
-    /// `parts` are all objects of a data set, each with true where it takes turns. Whoever has the `Turns` keeps them.
+    /// `parts` are all objects of a data set, each with true if it takes turns. The `Turns` keep these objects alive.
     pub(crate) fn new(parts: &[(Py<PyAny>, bool)]) -> Turns {
         let process = std::process::id();
         let mut takes: Vec<usize> =
@@ -182,7 +182,7 @@ impl Drop for Held<'_> {
     }
 }
 
-/// How much of an epoch a run's workers wait for each other.
+/// The share of an epoch for which a run's workers wait for each other.
 pub(crate) struct Waits {
     turns: Arc<Turns>,
     workers: usize,
@@ -201,8 +201,8 @@ impl Waits {
         Waits { turns, workers, epoch, began, before }
     }
 
-    /// To be told the epoch of the batch that is due, after each batch. Once an epoch has ended in which workers have waited
-    /// for more than half of the time in which they can (one of them has its turn), returns that share.
+    /// Called after each batch, with the epoch of the batch that is due. At the end of an epoch in which the workers that had
+    /// no turn have waited for more than half of the time, returns that share.
     pub(crate) fn share(&mut self, due: u64) -> Option<f64> {
         if due == self.epoch {
             return None;

@@ -57,7 +57,7 @@ fn blocks(mixing: &Mixing, size: usize, batch: &mut [u8], combine: impl Fn(&mut 
         for run in mixing.region.runs() {
             let (begin, end) = ((view * mixing.image + run.start) * size, (view * mixing.image + run.end) * size);
             for first in (begin..end).step_by(BLOCK) {
-                let blocks = SampleBlocks { first, bytes: BLOCK.min(end - first), stride: mixing.sample() * size };
+                let blocks = Blocks { first, bytes: BLOCK.min(end - first), stride: mixing.sample() * size };
                 let saved = &mut saved[..blocks.bytes];
                 match mixing.partner {
                     Partner::Previous => previous(&blocks, mixing.samples, batch, saved, &combine),
@@ -69,7 +69,7 @@ fn blocks(mixing: &Mixing, size: usize, batch: &mut [u8], combine: impl Fn(&mut 
 }
 
 /// The bytes that one step of the loop mixes: the same range of every sample.
-struct SampleBlocks {
+struct Blocks {
     /// The first byte in the first sample.
     first: usize,
     bytes: usize,
@@ -77,7 +77,7 @@ struct SampleBlocks {
     stride: usize,
 }
 
-impl SampleBlocks {
+impl Blocks {
     fn of<'a>(&self, sample: usize, batch: &'a mut [u8]) -> &'a mut [u8] {
         &mut batch[self.first + sample * self.stride..][..self.bytes]
     }
@@ -89,13 +89,7 @@ impl SampleBlocks {
     }
 }
 
-fn previous(
-    blocks: &SampleBlocks,
-    samples: usize,
-    batch: &mut [u8],
-    saved: &mut [u8],
-    combine: &impl Fn(&mut [u8], &[u8]),
-) {
+fn previous(blocks: &Blocks, samples: usize, batch: &mut [u8], saved: &mut [u8], combine: &impl Fn(&mut [u8], &[u8])) {
     saved.copy_from_slice(blocks.of(samples - 1, batch));
     for sample in (1..samples).rev() {
         let (partner, own) = blocks.two(sample - 1, sample, batch);
@@ -104,13 +98,7 @@ fn previous(
     combine(blocks.of(0, batch), saved);
 }
 
-fn reversed(
-    blocks: &SampleBlocks,
-    samples: usize,
-    batch: &mut [u8],
-    saved: &mut [u8],
-    combine: &impl Fn(&mut [u8], &[u8]),
-) {
+fn reversed(blocks: &Blocks, samples: usize, batch: &mut [u8], saved: &mut [u8], combine: &impl Fn(&mut [u8], &[u8])) {
     for sample in 0..samples / 2 {
         let (low, high) = blocks.two(sample, samples - 1 - sample, batch);
         saved.copy_from_slice(low);

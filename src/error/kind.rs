@@ -66,7 +66,7 @@ pub enum ErrorKind {
         /// The files or entries that were looked for.
         hint: String,
     },
-    /// An encoded image has more bytes than allowed. It is not read.
+    /// An encoded image has more bytes than allowed, and is not read.
     #[error("{}: {bytes} bytes, but at most {max_file_bytes} are read", Shown(name))]
     FileTooLarge {
         /// The file's path; in an archive, the archive's path and the sample's key.
@@ -127,7 +127,7 @@ pub enum ErrorKind {
     /// The system has no memory left for something whose size a file, a recipe or a setting gives.
     #[error("{what} needs {bytes} bytes of memory that the system does not have")]
     NoHostMemory {
-        /// What needs the memory.
+        /// The thing that needs the memory.
         what: &'static str,
         /// Bytes of the allocation that failed.
         bytes: u64,

@@ -6,7 +6,7 @@ use super::{LastBatch, Order, Sampler};
 use crate::advice::{self, Reason, Setting, Value};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
-use written::WrittenState;
+use written::Saved;
 
 /// The position of a run: the next batch that is due. Serialise it into a checkpoint.
 ///
@@ -41,7 +41,7 @@ use written::WrittenState;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(into = "WrittenState", try_from = "WrittenState")]
+#[serde(into = "Saved", try_from = "Saved")]
 pub struct State {
     pub(super) seed: u64,
     pub(super) epoch: u64,

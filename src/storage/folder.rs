@@ -104,8 +104,8 @@ impl Folder {
     /// Takes a folder of this machine or of a store, which need not exist. Nothing is sent to the store yet.
     ///
     /// Files on their way to a store are in a folder of their own below `scratch`, or below the system's folder of
-    /// temporary files. It is named by the address, so that a program that is started again finds what a killed one has
-    /// left.
+    /// temporary files. The address gives that folder its name: a program that is started again finds what a killed one
+    /// has left.
     ///
     /// # Errors
     ///
@@ -365,7 +365,7 @@ fn names_in(folder: &Path) -> Result<Vec<String>> {
     entries.map(|entry| Ok(entry.map_err(failed)?.file_name().to_string_lossy().into_owned())).collect()
 }
 
-/// As [`unless_missing`], of an object or a bucket.
+/// Turns "there is no such object or bucket" into success.
 fn nothing_missing(removed: Result<()>) -> Result<()> {
     match removed {
         Err(error) if matches!(error.kind(), ErrorKind::Io { source, .. } if source.kind() == io::ErrorKind::NotFound) => {

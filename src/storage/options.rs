@@ -5,14 +5,14 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How data sets are read from object stores and web servers: time limits, a least rate, retries, how many requests run
-/// at once, certificates, and the stores' own settings. A build without the feature `remote` has the type, and refuses
+/// The settings of reads from object stores and web servers: time limits, a least rate, retries, the number of requests at
+/// once, certificates, and the stores' own settings. A build without the feature `remote` has the type, and refuses
 /// every address.
 ///
 /// The stores' settings come from the environment, under the names that their own tools have: `AWS_ACCESS_KEY_ID`,
 /// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP`,
 /// `AWS_SKIP_SIGNATURE`; `GOOGLE_APPLICATION_CREDENTIALS` and its like; `AZURE_STORAGE_ACCOUNT_NAME`,
-/// `AZURE_STORAGE_ACCOUNT_KEY`, `AZURE_STORAGE_SAS_TOKEN` and its like. What these do not set of S3 comes from the
+/// `AZURE_STORAGE_ACCOUNT_KEY`, `AZURE_STORAGE_SAS_TOKEN` and its like. S3 settings that the environment lacks come from the
 /// profile `AWS_PROFILE` of `~/.aws/credentials` and `~/.aws/config`. [`store`](Self::store) sets one for a data set
 /// alone. `Debug` shows no values of these.
 ///
@@ -117,7 +117,7 @@ impl RemoteOptions {
         self
     }
 
-    /// Sets one of the stores' settings, by the name of its variable. It replaces the variable.
+    /// Sets one of the stores' settings by the name of its variable, whose value it replaces.
     pub fn store(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.store.insert(name.into().to_ascii_uppercase(), value.into());
         self

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
-/// How a data set was made. It has no `Debug`, because an address may have credentials.
+/// The origin of a data set. This type has no `Debug`, because an address may have credentials.
 pub(crate) enum MadeFrom {
     /// By `gpufeed.open`; `test` is true for the test split.
     Opened { opening: Opening, test: bool },

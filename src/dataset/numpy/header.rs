@@ -1,6 +1,6 @@
 //! The header of a `.npy` array: its type and shape, as a Python dictionary.
 
-use super::super::unpacked::UnpackedBytes;
+use super::super::unpacked::Unpacked;
 use crate::error::Result;
 
 /// Limit of the bytes of a header. numpy warns above 10,000.
@@ -21,7 +21,7 @@ pub(super) struct ArrayHeader {
 
 impl ArrayHeader {
     /// Reads up to the first value. An array without values, or with too many to count, is an error.
-    pub(super) fn read(source: &mut UnpackedBytes<'_>) -> Result<Self> {
+    pub(super) fn read(source: &mut Unpacked<'_>) -> Result<Self> {
         let [magic @ .., major, _minor] = source.take::<8>("a .npy header")?;
         if magic != *b"\x93NUMPY" {
             return Err(source.error_at(0, format!("not a .npy array: it begins with {magic:02x?}")));

@@ -2,12 +2,12 @@
 
 use super::header::ArrayHeader;
 use super::values;
-use crate::dataset::unpacked::UnpackedBytes;
+use crate::dataset::unpacked::Unpacked;
 use crate::dataset::{Arrays, Dataset, label_numbers};
 use crate::error::Result;
 
 /// Returns `data` with the labels of `source`: classes or targets.
-pub(super) fn labelled(data: Arrays, source: &mut UnpackedBytes<'_>) -> Result<Arrays> {
+pub(super) fn labelled(data: Arrays, source: &mut Unpacked<'_>) -> Result<Arrays> {
     let header = ArrayHeader::read(source)?;
     let count = data.len();
     let each = match header.shape[..] {

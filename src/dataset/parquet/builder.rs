@@ -7,7 +7,7 @@ use super::files::{self, SetFiles};
 use super::pages::Pages;
 use super::scan::ParquetFormat;
 use crate::dataset::Notice;
-use crate::dataset::shards::{Settings, ShardFiles, Shards, setters};
+use crate::dataset::shards::{FileList, Settings, Shards, setters};
 use crate::error::Result;
 
 /// Settings of [`Parquet`], from [`Parquet::builder`].
@@ -117,11 +117,11 @@ impl ParquetBuilder {
     ///
     /// The errors of [`Parquet::open`].
     pub fn open_list(self, files: impl IntoIterator<Item = impl Into<PathBuf>>) -> Result<Parquet> {
-        let files = ShardFiles::of(files.into_iter().map(|file| file.into().into()).collect(), &self.settings.remote)?;
+        let files = FileList::of(files.into_iter().map(|file| file.into().into()).collect(), &self.settings.remote)?;
         self.open_files(files)
     }
 
-    fn open_files(self, files: ShardFiles) -> Result<Parquet> {
+    fn open_files(self, files: FileList) -> Result<Parquet> {
         let max_page_bytes = self.max_page_bytes;
         let format = ParquetFormat { image_column: self.image_column, label_column: self.label_column, max_page_bytes };
         let hint = "the files have no rows".to_owned();

@@ -76,7 +76,7 @@ impl PageHeader {
 #[derive(Default)]
 pub(super) struct Content {
     pub(super) bytes: Vec<u8>,
-    /// Where the values are in `bytes`.
+    /// The range of the values in `bytes`.
     pub(super) values: Range<usize>,
     levels: Range<usize>,
 }

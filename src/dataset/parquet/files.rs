@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::dataset::shards::ShardFiles;
+use crate::dataset::shards::FileList;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::file::UnopenedFile;
 use crate::storage::{Address, Location, RemoteOptions};
@@ -25,7 +25,7 @@ pub(in crate::dataset) fn is_in(folder: &Path) -> bool {
 ///
 /// # Errors
 /// A folder with several splits, if none is chosen, and one without that split.
-pub(super) fn of_split(location: &Location, split: Option<&str>, options: &RemoteOptions) -> Result<ShardFiles> {
+pub(super) fn of_split(location: &Location, split: Option<&str>, options: &RemoteOptions) -> Result<FileList> {
     let mut splits = match everything(location, options)? {
         Everything::Files(files) => return Ok(files),
         Everything::Splits(splits) => splits,
@@ -44,8 +44,8 @@ pub(super) fn of_split(location: &Location, split: Option<&str>, options: &Remot
 /// The files of a set, by what they are for.
 #[derive(Debug)]
 pub(super) struct SetFiles {
-    pub(super) train: ShardFiles,
-    pub(super) test: Option<ShardFiles>,
+    pub(super) train: FileList,
+    pub(super) test: Option<FileList>,
     /// The names of the splits that are neither.
     pub(super) others: Vec<&'static str>,
 }
@@ -69,24 +69,24 @@ pub(super) fn parts(location: &Location, options: &RemoteOptions) -> Result<SetF
 
 /// The files that a path names.
 enum Everything {
-    Files(ShardFiles),
+    Files(FileList),
     /// The files of a folder, by their splits.
-    Splits(BTreeMap<&'static str, ShardFiles>),
+    Splits(BTreeMap<&'static str, FileList>),
 }
 
 fn everything(location: &Location, options: &RemoteOptions) -> Result<Everything> {
     match location {
         Location::Path(folder) if folder.is_dir() => {
-            let splits = found(folder)?.into_iter().map(|(split, files)| (split, ShardFiles::of_paths(files)));
+            let splits = found(folder)?.into_iter().map(|(split, files)| (split, FileList::of_paths(files)));
             Ok(Everything::Splits(splits.collect()))
         }
-        Location::Path(_) => ShardFiles::listed(location, "parquet", options).map(Everything::Files),
-        Location::Address(address) => in_store(address, ShardFiles::listed(location, "parquet", options)?),
+        Location::Path(_) => FileList::listed(location, "parquet", options).map(Everything::Files),
+        Location::Address(address) => in_store(address, FileList::listed(location, "parquet", options)?),
     }
 }
 
-/// Finds the splits of the files that an address names. Those of a folder may lie at any depth.
-fn in_store(address: &Address, files: ShardFiles) -> Result<Everything> {
+/// Finds the splits of the files that an address names. The files of a folder may lie at any depth.
+fn in_store(address: &Address, files: FileList) -> Result<Everything> {
     let mut splits: BTreeMap<&'static str, Vec<UnopenedFile>> = BTreeMap::new();
     let mut configurations = std::collections::BTreeSet::new();
     for file in &files.0 {
@@ -107,7 +107,7 @@ fn in_store(address: &Address, files: ShardFiles) -> Result<Everything> {
         let reason = format!("{address} has files whose split is not known; name the files of one with a brace list");
         return Err(Error::argument("split", reason));
     }
-    Ok(Everything::Splits(splits.into_iter().map(|(split, files)| (split, ShardFiles(files))).collect()))
+    Ok(Everything::Splits(splits.into_iter().map(|(split, files)| (split, FileList(files))).collect()))
 }
 
 fn nothing(location: &Location) -> Error {
@@ -229,7 +229,7 @@ mod tests {
         folder
     }
 
-    fn names(folder: &Path, files: &ShardFiles) -> String {
+    fn names(folder: &Path, files: &FileList) -> String {
         let names = files.0.iter().map(UnopenedFile::name);
         let names: Vec<_> = names.map(|file| file.strip_prefix(folder).unwrap().display().to_string()).collect();
         names.join(" ")

@@ -91,13 +91,13 @@ pub(super) fn each(
 
 /// A page of plain values, in the file as they are or unpacked.
 struct ValuePage {
-    /// Its levels, and its values if it was unpacked.
+    /// The levels of the page, and its values if the page was unpacked.
     content: Content,
-    /// Where in the file the values are, or how they are compressed.
+    /// The values: a range of the file, or a compressed page.
     at: ValueBytes,
 }
 
-/// Where the values of a page are.
+/// The place of the values of a page.
 enum ValueBytes {
     File(Range<u64>),
     Page(Page),

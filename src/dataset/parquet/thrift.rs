@@ -6,12 +6,12 @@
 /// Deepest nesting of what is skipped; a footer of Parquet nests 7 deep.
 const DEEPEST: u32 = 24;
 
-/// Why a structure cannot be read.
+/// The reason why a structure cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// It goes on after the bytes that are there.
+    /// The structure goes on after the last byte.
     Ends,
-    /// It is no structure, or not the one that is expected.
+    /// The bytes are no structure, or another one than expected.
     Says(&'static str),
 }
 

@@ -1,9 +1,9 @@
-//! The names of classes in the files of a set: all files that have any have the same.
+//! The names of classes in the files of a set: all files with names have the same.
 //!
-//! Files are opened in any order and by many threads. What is compared does not depend on it: without `counts` all files
-//! are open before any is compared, and each that has names is compared with the first one that has any; with `counts` each
-//! file that has names is compared with the first file of the set, if that has any. Where the first file cannot be opened, the others are
-//! compared once it can.
+//! Files are opened in any order and by many threads, but the files that are compared do not depend on that. Without
+//! `counts` all files are opened first, and each file with names is compared with the first one that has some. With
+//! `counts` each file with names is compared with the first file of the set, if that has some; if the first file cannot
+//! be opened, the others are compared once it can.
 
 use crate::advice::{self, Advice, Reason};
 use std::path::Path;

@@ -10,10 +10,10 @@ use crate::dataset::Label;
 /// whose index is larger than the memory for it, so it is small; each costs 40 bytes of memory while the set is open.
 pub(super) const SEGMENT: usize = 512;
 
-/// An [`SampleEntry`]'s `targets` if its label is a class.
+/// A [`SampleEntry`]'s `targets` if its label is a class.
 pub(super) const CLASS: u32 = u32::MAX;
 pub(super) const UNLABELLED: u32 = u32::MAX - 1;
-/// As `CLASS`, but the number comes from a text that may be a caption: the set decides whether these are labels.
+/// The label is a number in a text that may be a caption: the whole set decides whether such numbers are classes.
 pub(super) const TEXT: u32 = u32::MAX - 2;
 
 /// The label of a sample, as a scan finds it.
@@ -61,9 +61,9 @@ pub(in crate::dataset) struct Page {
     pub(in crate::dataset) offset: u64,
     /// Hash of the compressed bytes.
     pub(in crate::dataset) hash: u64,
-    /// How many bytes these are.
+    /// The number of compressed bytes.
     pub(in crate::dataset) compressed: u32,
-    /// How many bytes they become.
+    /// The number of bytes that they unpack to.
     pub(in crate::dataset) length: u32,
     /// The format's number for the compression.
     pub(in crate::dataset) codec: u32,

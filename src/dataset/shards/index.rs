@@ -8,8 +8,8 @@
 //! | for each segment | 16: lengths; 32 a sample ([`SampleEntry`]); 4 a number of the labels that are lists; 32 a page ([`Page`]); keys |
 //!
 //! The first three are the head, which is read when a set is opened; a segment is read when one of its samples is. Numbers
-//! are in the machine's byte order; an index of another byte order has another magic number, and is rebuilt. So is a
-//! damaged one, or one of another file: every check has to succeed before a part of an index is used.
+//! are in the machine's byte order; an index of another byte order has another magic number, and is rebuilt. A
+//! damaged index, or one of another file, is rebuilt, too: every check has to succeed before a part of an index is used.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -81,7 +81,7 @@ pub(super) struct LabelFacts {
     pub(super) largest_text: u64,
     pub(super) texts: u64,
     pub(super) first_text: u64,
-    /// The number of texts that are no numbers, and the first of them. These samples have another label or none.
+    /// The number of texts that are no numbers, and the first of them. Their samples have another label or none.
     pub(super) captions: u64,
     pub(super) first_caption: u64,
 }
@@ -123,7 +123,7 @@ impl LabelFacts {
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct SegmentEnd {
-    /// Where the segment ends, from the end of the head.
+    /// The end of the segment, counted from the end of the head.
     pub(super) end: u64,
     pub(super) checksum: u64,
 }
@@ -198,7 +198,7 @@ impl IndexBytes {
     }
 }
 
-/// Where the segments of an index are.
+/// The place of the segments of an index.
 #[derive(Debug)]
 enum Segments {
     File { path: Box<Path>, begin: u64 },

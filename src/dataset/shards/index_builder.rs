@@ -9,7 +9,7 @@ use super::index::{IndexBytes, LabelFacts, SegmentEnd, SegmentHead, head};
 use super::noticed::Noticed;
 use crate::dataset::Label;
 
-/// Where an image is: in the file, or in a page of it.
+/// The place of an image: in the file, or in a page of the file.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataset) struct StoredImage {
     pub(in crate::dataset) offset: u64,

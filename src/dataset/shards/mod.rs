@@ -53,7 +53,7 @@ pub(super) use checks::{Checks, Fault, Faulty};
 use counts::SampleCounts;
 use entry::SEGMENT;
 pub(super) use entry::{Labelled, Page, SampleEntry, Segment};
-pub(super) use files::ShardFiles;
+pub(super) use files::FileList;
 pub use files::addresses_of;
 use in_use::InUse;
 use index::Index;
@@ -64,9 +64,9 @@ pub(super) use settings::{Settings, setters};
 use spool::Spool;
 pub use stored_at::ShardIndexes;
 
-/// How a format finds its samples.
+/// A format of files with many samples.
 pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
-    /// What an error advises where files have other names of classes: the setting that names them.
+    /// The advice of an error about files with other names of classes: the setting that names the classes.
     const CLASSES: Advice;
 
     /// Returns a hash of the format and of the settings that decide what a scan finds.
@@ -94,7 +94,7 @@ pub(super) struct Shards<F> {
     format: F,
     settings: Settings,
     /// The files as they were listed, which are opened when their samples are read if there are `counts`.
-    listed: ShardFiles,
+    listed: FileList,
     counts: Option<SampleCounts>,
     checks: Option<Checks>,
     /// True if numbers in texts are labels; `None` until that is decided.
@@ -102,7 +102,7 @@ pub(super) struct Shards<F> {
     /// True once a file that was opened late has been warned of.
     warned: AtomicBool,
     files: Vec<Shard>,
-    /// How many of the files are not open yet.
+    /// The number of files that are not open yet.
     unopened: AtomicUsize,
     /// Index of the first sample of each file, and the number of samples.
     starts: Vec<usize>,
@@ -115,7 +115,7 @@ pub(super) struct Shards<F> {
     first_names: OnceLock<Vec<String>>,
     /// True once a file was opened whose class names could not be compared with those.
     uncompared: AtomicBool,
-    /// Where indexes without a place of their own are, from the first one on.
+    /// The file of indexes that are stored nowhere else; made for the first of them.
     spool: OnceLock<Option<Arc<Spool>>>,
 }
 

@@ -11,7 +11,7 @@ const VERSION: u32 = 2;
 /// A state as it is written. A key that is not listed here is refused: a later version would mean something by it.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WrittenState {
+pub(super) struct Saved {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<u32>,
     seed: u64,
@@ -35,12 +35,12 @@ pub(super) struct WrittenState {
     lanes: Option<u64>,
 }
 
-impl From<State> for WrittenState {
-    fn from(State { seed, epoch, place }: State) -> WrittenState {
-        let nothing = WrittenState { seed, epoch, ..WrittenState::default() };
+impl From<State> for Saved {
+    fn from(State { seed, epoch, place }: State) -> Saved {
+        let nothing = Saved { seed, epoch, ..Saved::default() };
         match place {
-            EpochPlace::Batch(batch) => WrittenState { batch: Some(batch), ..nothing },
-            EpochPlace::Global(Global { position, samples, global_batch, order, lanes }) => WrittenState {
+            EpochPlace::Batch(batch) => Saved { batch: Some(batch), ..nothing },
+            EpochPlace::Global(Global { position, samples, global_batch, order, lanes }) => Saved {
                 version: Some(VERSION),
                 position: Some(position),
                 samples: Some(samples),
@@ -58,23 +58,12 @@ impl From<State> for WrittenState {
     }
 }
 
-impl TryFrom<WrittenState> for State {
+impl TryFrom<Saved> for State {
     type Error = String;
 
-    fn try_from(written: WrittenState) -> Result<State, String> {
-        let WrittenState {
-            version,
-            seed,
-            epoch,
-            batch,
-            position,
-            samples,
-            batch_size,
-            world,
-            global_batch,
-            order,
-            lanes,
-        } = written;
+    fn try_from(written: Saved) -> Result<State, String> {
+        let Saved { version, seed, epoch, batch, position, samples, batch_size, world, global_batch, order, lanes } =
+            written;
         let order = order.map(|order| kind(&order, lanes)).transpose()?;
         let place = match (version, position, samples, order) {
             (Some(version), ..) if !(1..=VERSION).contains(&version) => {

@@ -20,9 +20,9 @@ pub(super) struct RequestFailure {
     pub(super) kind: io::ErrorKind,
     /// The reason, which names variables of the environment, and other settings to change.
     pub(super) reason: Reason,
-    /// How often the request is made again.
+    /// The number of attempts that follow.
     pub(super) again: Retry,
-    /// There is no such object.
+    /// True if there is no such object.
     pub(super) missing: bool,
     /// The status by which a server has refused the request, if it has.
     pub(super) status: Option<u16>,

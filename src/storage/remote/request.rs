@@ -22,7 +22,7 @@ const PROGRESS: u64 = 1 << 20;
 /// Retries of a failure that is hardly ever over after a moment.
 const FEW: u32 = 2;
 
-/// How a connection makes requests.
+/// The settings and counters with which a connection makes requests.
 #[derive(Clone)]
 pub(super) struct Requests {
     pub(super) settings: Settings,
@@ -43,7 +43,7 @@ pub(super) struct OpenedObject {
     pub(super) etag: Option<String>,
     /// Seconds since 1970.
     pub(super) modified: Option<u64>,
-    /// Its blocks in the cache on disk, from the first read with a cache on.
+    /// The object in the cache on disk; set by the first read with a cache.
     pub(super) cached: OnceLock<CachedObject>,
 }
 
@@ -88,7 +88,7 @@ pub(super) fn modified(meta: &Meta) -> Option<u64> {
 pub(super) struct Retries<'a> {
     requests: &'a Requests,
     pub(super) made: u32,
-    /// Those since the request last made progress.
+    /// The retries since the request last made progress.
     recent: u32,
 }
 

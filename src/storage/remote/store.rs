@@ -43,7 +43,7 @@ pub(super) struct Store {
     /// Lists objects page by page; web servers have no listing.
     pub(super) pages: Option<Box<dyn PaginatedListStore>>,
     pub(super) provider: Provider,
-    /// What no shown text may contain.
+    /// Texts that no error or log may show.
     pub(super) secrets: Vec<String>,
 }
 

@@ -93,7 +93,7 @@ impl Remote {
             self.0.runtime.run(async move { upload.complete(parts, length).await })
         });
         if sent.is_err() {
-            // Else the store would keep the parts for ever. An error of this request says less than the first one.
+            // Without this request the store would keep the parts for ever. Its own error says less than the first one.
             let _ = self.run(address, async move { upload.abort().await });
         }
         sent.map_err(|source| Error::io(address, source))
@@ -180,7 +180,7 @@ impl Upload {
                 Ok(_) => return Ok(()),
                 Err(failure) => failure,
             };
-            // Where the store has completed the upload and its answer was lost, it says that there is no such upload.
+            // A store that has completed the upload, and whose answer was lost, says that there is no such upload.
             if retries.made > 0
                 && failure.kind == io::ErrorKind::NotFound
                 && self.requests.head(&self.store, &self.key, false).await.is_ok_and(|meta| meta.size == length)

@@ -1,7 +1,7 @@
 //! The contact sheet: a row per sample, with the original on the left, the draws next to it, in lines of `--columns`, and
 //! text under each picture.
 
-use super::draws::{Draw, SampleDraws};
+use super::draws::{Draw, Drawn};
 use super::picture_size::{ENLARGED, GAP, resize};
 use super::text::{self, LINE, letter};
 use gpufeed::Recipe;
@@ -59,7 +59,7 @@ impl Sheet {
         recipe: &Recipe,
         seed: u64,
         backend: &str,
-        rows: &[SampleDraws],
+        rows: &[Drawn],
         most: Option<usize>,
     ) -> Sheet {
         let first = rows.iter().flat_map(|row| &row.draws).next();
@@ -120,12 +120,7 @@ impl Sheet {
     }
 
     /// Returns the sheet's content as JSON.
-    pub(super) fn json(
-        &self,
-        out: Option<&Path>,
-        recipe: &Recipe,
-        rows: &[SampleDraws],
-    ) -> Result<Value, Box<dyn Error>> {
+    pub(super) fn json(&self, out: Option<&Path>, recipe: &Recipe, rows: &[Drawn]) -> Result<Value, Box<dyn Error>> {
         let mut samples = Vec::with_capacity(rows.len());
         for (row, places) in rows.iter().zip(&self.places) {
             let draw = |(draw, place): (&Draw, &PicturePlace)| {
@@ -135,7 +130,7 @@ impl Sheet {
                 json!({ "epoch": epoch, "view": view, "ops": params.ops, "words": words, "place": place })
             };
             let draws: Vec<Value> = row.draws.iter().zip(places).map(draw).collect();
-            let SampleDraws { id, name, class, size, error, .. } = row;
+            let Drawn { id, name, class, size, error, .. } = row;
             let (width, height) = size.unzip();
             samples.push(json!({
                 "id": id, "name": name, "class": class, "width": width, "height": height, "draws": draws, "error": error
@@ -154,7 +149,7 @@ fn head(
     recipe: &Recipe,
     seed: u64,
     backend: &str,
-    rows: &[SampleDraws],
+    rows: &[Drawn],
     letters: usize,
 ) -> Vec<(String, Rgb<u8>)> {
     let title = match recipe.description.as_str() {
@@ -184,7 +179,7 @@ fn head(
 }
 
 /// Makes the cells of a row: the original and the draws.
-fn cells(row: &SampleDraws, (width, height): (u32, u32), cell: u32, columns: u32) -> Vec<Cell> {
+fn cells(row: &Drawn, (width, height): (u32, u32), cell: u32, columns: u32) -> Vec<Cell> {
     let lines = |text: &str, width: u32, color| {
         text::wrap(text, (width / letter()) as usize).into_iter().map(move |line| (line, color))
     };

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use super::locks::{self, Held};
 use super::{Lookup, Object, data, table};
 
-/// The right to fetch a block. It ends when this is dropped or the process ends; then the next process that looks the
-/// block up fetches it.
+/// The right to fetch a block, until it is dropped or the process ends. Then the next process that looks the block up
+/// fetches it.
 #[derive(Debug)]
 pub(crate) struct Claim {
     pub(super) object: Arc<Object>,

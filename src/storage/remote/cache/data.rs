@@ -23,10 +23,10 @@ const TOUCH: Duration = Duration::from_millis(100);
 
 /// Result of reading a block.
 pub(super) enum OnDisk {
-    /// It is whole, and was read.
+    /// The block is whole, and was read.
     Whole,
     Absent,
-    /// The table has this hash of it, and the bytes have another.
+    /// The table has this hash of the block, and the bytes have another.
     Damaged(u64),
     /// Another process makes room.
     Evicting,
@@ -41,12 +41,12 @@ fn path_of(object: &Object) -> PathBuf {
     object.folder.join("data")
 }
 
-/// Where the hashes of a block's leaves lie. `size` is what the object's bytes take, in whole leaves.
+/// Returns the offset of the hashes of a block's leaves. They come after the object's bytes, which take whole leaves.
 fn hashes_at(object: &Object, block: u64) -> u64 {
     object.size.next_multiple_of(LEAF) + block * object.block.div_ceil(LEAF) * 8
 }
 
-/// Returns the hash of a block in the table. Its number is a part of it, so that no block stands for another.
+/// Returns the hash of a block in the table. The block's number is hashed too, so that no block passes for another.
 fn root(block: u64, hashes: &[u8]) -> u64 {
     match xxh3_64_with_seed(hashes, block) {
         table::ABSENT => 1,
@@ -83,7 +83,7 @@ pub(super) fn read(object: &Object, block: u64, hash: u64, start: u64, buffer: &
 /// The leaves of a block on the disk, with their hashes.
 struct Leaves<'a> {
     file: &'a File,
-    /// Where the block begins in the file.
+    /// The first byte of the block in the file.
     begin: u64,
     /// Bytes of the block.
     length: u64,
@@ -112,7 +112,7 @@ impl Leaves<'_> {
     }
 }
 
-/// Sets an object's time of last use to now. Where that is not allowed, it stays the time of the last write.
+/// Sets an object's time of last use to now. A system that does not allow that keeps the time of the last write.
 fn touch(file: &File) {
     let now = SystemTime::now();
     let recent = |used: SystemTime| now.duration_since(used).is_ok_and(|time| time < TOUCH);

@@ -30,15 +30,15 @@ impl Drop for Held {
     }
 }
 
-/// Whether a thread may read an object.
+/// The answer to a thread that wants to read an object.
 #[derive(Debug)]
 pub(super) enum Read {
-    /// It may, and the object is not evicted while this lives.
+    /// The thread may read, and the object is not evicted while this lock lives.
     Held { _lock: Held },
-    /// It may, without a lock: the file system has none, or the folder cannot be written to. The hashes tell whether
-    /// the bytes are right.
+    /// The thread may read without a lock: the file system has none, or the folder cannot be written to. The hashes show
+    /// whether the bytes are right.
     Unlocked,
-    /// It may not: another process evicts objects of this stripe.
+    /// The thread may not read: another process evicts objects of this stripe.
     Evicting,
 }
 
