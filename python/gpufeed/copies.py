@@ -123,7 +123,7 @@ class HostBuffers(Generic[Tensor]):
             if made:
                 self._existing[changed] = nbytes
             else:
-                # Without this, a later buffer at the address would count as locked, and its pages be others.
+                # Without this, a later buffer at the same address would count as locked, although it has other pages.
                 self._existing.pop(changed, None)
                 self._unlock(changed)
         if address in self._existing and address not in self._locked:
@@ -145,7 +145,7 @@ class HostBuffers(Generic[Tensor]):
         return images, labels, running.event
 
     def release_done(self) -> None:
-        """Lets the batches go whose copies are done, in whatever order that happens."""
+        """Releases the batches whose copies are done, in any order."""
         self._running = deque(running for running in self._running if not self._event(running).query())
 
     def wait(self, most: int = 0) -> None:
@@ -245,9 +245,9 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
         self._depth = depth
         self._ready = ready
         self._ahead: deque[_Ahead[Tensor]] = deque()
-        # Taken from the source, and not on its way yet.
+        # The batch that was taken from the source and whose copy has not begun.
         self._taken: HostBatch | None = None
-        # Raised once the batches before it are handed out.
+        # The error of the source, which is raised once the batches before it are handed out.
         self._failed: Exception | None = None
         self._ended = False
         # False once an exception was raised: the run may have stopped within a batch.
@@ -263,10 +263,10 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
         self._fill()
         if not self._ahead:
             self._raise_failed()
-            # The consumer may not call again: no buffer stays away.
+            # The consumer may not call again, so all buffers have to return now.
             self._buffers.wait()
             raise StopIteration
-        # Taken off last: an interrupt loses no batch.
+        # The batch leaves the queue last, so that an interrupt loses none.
         first = self._ahead[0]
         tensors = [first.images] if first.labels is None else [first.images, first.labels]
         self._buffers.device.wait(first.event, tensors)
@@ -284,7 +284,7 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
             else:
                 # The next run frees buffers that this one was filling. Nobody here knows which.
                 self._buffers.unlock()
-                # Closed again, it leaves the locks of a newer run alone.
+                # A second call of close must not undo the locks of a newer run.
                 self._ended = self._whole = True
         finally:
             self._ahead.clear()
@@ -302,14 +302,14 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
             except Exception as error:
                 self._failed, self._whole = error, False
             except BaseException:
-                # Raised at once: by Ctrl-C, after which the run goes on, or by the data set, after which it has ended.
+                # Such errors are raised at once. After Ctrl-C the run goes on; after an exception of the data set it has ended.
                 self._whole = False
                 raise
 
     def _take(self) -> bool:
         """Takes a batch from the source; False if there is none, or none yet and another one is due first."""
         if self._taken is None:
-            # Nobody looks at events while the source waits, and it may wait for these very buffers.
+            # Returns buffers first: the source may wait for these very buffers, and meanwhile nobody looks at events.
             self._buffers.wait(MOST_RUNNING - 1)
             if self._ahead and self._ready is not None and not self._ready():
                 return False

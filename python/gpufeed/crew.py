@@ -37,8 +37,8 @@ _THREADS = 4
 
 
 def _raise(error: exceptions.RayError, handle: Any) -> NoReturn:
-    """Raises an error of the actor ``handle``: that of its loader as it was there. Ray's text has the actor, its node and its
-    lines."""
+    """Raises an error of the actor ``handle``. An error of its loader is raised as it was there; Ray's own text would have the
+    actor, its node and its lines."""
     if getattr(error, "actor_init_failed", False):
         raise RunError(f"an actor cannot begin; every node needs gpufeed, and the modules of the data set: {error}") from error
     if isinstance(error, LOST):
@@ -122,7 +122,7 @@ class RayCrew:
 
     @property
     def ahead(self) -> int:
-        """Batches of an actor that wait at each end."""
+        """The number of batches of an actor that wait on its node, and again on the trainer's."""
         return self._ahead
 
     def replace(self, actor: int, losses: int, why: Lost) -> None:
@@ -156,7 +156,7 @@ class _Stream:
     def __init__(self, crew: RayCrew, actor: int, handle: Any, number: int, generator: Any) -> None:
         self._crew, self._actor, self._handle, self._number = crew, actor, handle, number
         self._generator = generator
-        # Taken over, in order: first those that are here, or the error that came instead, then those on their way.
+        # The batches taken over from the actor, in order: those that are here, or an error, then those on their way.
         self._here: deque[Parcel | exceptions.RayError] = deque()
         self._coming: deque[Any] = deque()
         self._ended = False
@@ -203,7 +203,7 @@ class _Stream:
         except exceptions.RayError as error:
             if isinstance(error, LOST):
                 _raise(error, self._handle)
-            # In its turn: those before it are whole.
+            # The error comes in its turn: the batches before it are complete.
             arrived, self._ended = error, True
         self._coming.popleft()
         self._here.append(arrived)

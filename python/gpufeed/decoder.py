@@ -93,7 +93,7 @@ class Decoder:
                     try:
                         made = run.next()
                     except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:
-                        # The trainer's, not the end of this process, which would look like a machine's loss.
+                        # The error belongs to the trainer. If it ended this process, Ray would see a lost machine.
                         raise RunError(f"the data set has ended the run in process {os.getpid()}: {error!r}") from error
                     if made is None:
                         return

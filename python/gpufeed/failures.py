@@ -1,4 +1,4 @@
-"""Samples that fail: when that ends a run unless it is said otherwise, and the warning of those that are replaced."""
+"""Samples that fail: the default of ``on_error``, and the warning about replaced samples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def warn_once_outside(text: str) -> None:
 
 
 class Watched(Run):
-    """A run which warns of the first batch of each epoch that has a replacement."""
+    """A run that warns once an epoch, at the first batch with a replaced sample."""
 
     def __init__(self, run: Run) -> None:
         self._run = run

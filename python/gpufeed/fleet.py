@@ -110,8 +110,8 @@ class Fleet:
         return text, taken
 
     def within(self, state: str, taken: int) -> str:
-        """A state within a round, of the one at its beginning. A loader without actors refuses it: no global batch begins
-        there."""
+        """The state after ``taken`` batches of a round, from the state at the round's beginning. A loader without actors refuses
+        it: no global batch begins there."""
         if taken == 0:
             return state
         return json.dumps(json.loads(state) | {"turn": self._numbers() | {"taken": taken}})
@@ -126,7 +126,7 @@ def _said(numbers: dict[str, int]) -> str:
 
 
 class Turns:
-    """A run: the batches of one or more epochs, an actor's after the other's."""
+    """A run: the batches of one or more epochs, one actor after the other."""
 
     def __init__(self, fleet: Fleet, epoch: int, turn: int, end: int, round: str) -> None:
         self._fleet, self._crew = fleet, fleet.crew
@@ -193,7 +193,7 @@ class Turns:
             try:
                 stream.pull()
             except Lost as lost:
-                # Before its turn comes: the new actor begins while the others' batches are consumed.
+                # Replaced at once, not in its turn: the new actor begins while the batches of others are consumed.
                 self._replace(actor, lost)
 
     def _replace(self, actor: int, lost: Lost) -> None:

@@ -277,7 +277,7 @@ class DataLoader(Positioned):
         return opening.open_data(self._data, self._keywords, self._thread_safe)
 
     def _early_shard(self) -> tuple[tuple[int, int], str]:
-        """The shard before a launcher's library may have been initialised: errors wait for the first iteration."""
+        """The shard that is known before the launcher's library is initialised. Its errors are raised at the first iteration."""
         if self._shard == "auto":
             try:
                 return resolve("auto")
@@ -339,7 +339,7 @@ class DataLoader(Positioned):
         """The plan, the executor, the batches, the memory and the shard, in words."""
         loader = self._loader()
         (rank, world), source = resolve(self._shard)
-        # The library's own line knows no `torch.distributed`.
+        # The library does not know `torch.distributed`, so its own line is replaced.
         lines = [line for line in loader.explain().splitlines() if not line.startswith("shard: ")]
         lines.append(f"shard: rank {rank} of {world} by {source}")
         if self._of_python["backend"] != "cpu":
@@ -365,7 +365,7 @@ class DataLoader(Positioned):
         return f"gpufeed.DataLoader({self._native_data!r}, batch_size={self.batch_size})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # Configuration and position, never threads. A data set of gpufeed.open pickles how it was made.
+        # A pickle holds configuration and position, never threads. A data set of gpufeed.open pickles how it was made.
         kept = {name: value for name, value in self.__dict__.items() if name not in _NOT_PICKLED}
         return kept | {"_resume": self._state(), "_next_epoch": self.epoch}
 

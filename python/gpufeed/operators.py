@@ -38,7 +38,7 @@ _OF_WARPS = ("nearest", "bilinear")
 
 
 def shortest(number: float) -> float:
-    """The shortest decimal of a 32-bit float: of 0.485 as a tensor has it, 0.485."""
+    """The shortest decimal that is the same 32-bit float: 0.485 for a tensor's 0.48500001."""
     for digits in range(6, 9):
         candidate = float(f"{number:.{digits}g}")
         if struct.pack("f", candidate) == struct.pack("f", number):
@@ -290,7 +290,7 @@ def policy(transform: Any) -> Operator:
 
 
 def plain(*names: str) -> Callable[[Any], Operator]:
-    """An operator whose arguments are numbers of the same names."""
+    """Makes the function of an operator whose arguments are plain numbers with the same names in torchvision."""
 
     def number(given: Any) -> Any:
         return given if isinstance(given, int) else numbers(given)[0]

@@ -37,7 +37,7 @@ class Source(Protocol):
 
 
 class Positioned:
-    """A loader that has epochs and goes on in the midst of one. A subclass says where its batches come from."""
+    """A loader with epochs that can go on in the middle of one. Subclasses make the batches."""
 
     batch_size: int
     device: str
@@ -71,7 +71,7 @@ class Positioned:
 
     @classmethod
     def _refuse_unknown(cls, given: Iterable[str]) -> None:
-        """Raises for a keyword that does not exist, where more is to be said than Python says."""
+        """Raises an error for an unknown keyword if it has better advice than Python's own error."""
 
     def _made_with(self) -> dict[str, Any]:
         """The settings of the batches, for a state."""
@@ -101,7 +101,7 @@ class Positioned:
     def batches(self) -> Iterator[Any]:
         """The batches of the next epoch with all that is known of them."""
         if self._buffers is not None:
-            # A copy that the user begins is synchronous from pageable memory alone, and safe therefore.
+            # From pageable memory, copies that the user begins are synchronous, and so they are safe.
             self._buffers.unlock()
         return self._start(None, None)
 
@@ -235,7 +235,7 @@ class Sampler:
         self._loader.set_epoch(epoch)
 
     def __len__(self) -> int:
-        """Samples of an epoch of this shard, at most."""
+        """The most samples that an epoch of this shard has."""
         return len(self._loader) * self._loader.batch_size
 
 

@@ -107,7 +107,7 @@ class DataLoader(Positioned):
         self._fleet: Fleet | None = None
         self._settled: Shard | None = None
         try:
-            # The errors of a wrong argument come here. A rank that is not known yet does not change them.
+            # Wrong arguments raise here already. Their errors do not depend on the rank, which may not be known yet.
             try:
                 shard, _ = resolve(self._shard)
             except ArgumentError:

@@ -1,4 +1,4 @@
-"""The recipe of a loader: what the native module gets of its transforms, and what its device does of them."""
+"""The recipe of a loader: the transforms for the native module, and the one that the device does."""
 
 from __future__ import annotations
 

@@ -217,8 +217,8 @@ class Loader(Protocol):
 
 
 def host_buffers(device: str | torch.device, loader: Loader) -> HostBuffers[torch.Tensor]:
-    """The buffers of a native loader for a device: one object for the loader's whole life, as it alone hears of them.
-    Made at the first iteration: in the constructor the process may not have chosen its CUDA device yet."""
+    """Makes the buffers of a native loader for a device. A loader has one such object for its whole life, because its events go
+    to one object alone. Called at the first iteration: before that, the process may not have chosen its CUDA device."""
     resolved = resolve_device(device)
     made: Device[torch.Tensor] = CudaDevice(resolved) if resolved.type == "cuda" else PlainDevice(resolved)
     return HostBuffers(made, loader.buffer_events)
@@ -254,5 +254,5 @@ class OnDevice:
         return (images, labels), state
 
     def close(self) -> None:
-        """Waits for the copies and drops what is ahead."""
+        """Waits for the copies, and drops the batches that were not handed out."""
         self._copies.close()

@@ -27,7 +27,7 @@ from gpufeed.operators import OPERATORS, Operator, Refused, numbers, of_images
 
 
 class UnsupportedTransform(ArgumentError):
-    """A transform that gpufeed does not have: ``place`` is where it stands, ``name`` its class."""
+    """A transform that gpufeed does not have, with its ``place`` in the list, and its class as ``name``."""
 
     def __init__(self, place: str, name: str, reason: str) -> None:
         super().__init__(f"{place}: {name} {reason}")
@@ -87,7 +87,7 @@ def _is(transform: Any, *names: str) -> bool:
 
 
 def _unknown(transform: Any, place: str) -> UnsupportedTransform:
-    """The error for a transform that is not converted, with what it may have been meant to be."""
+    """The error for an unknown transform, with advice where a user may have meant something else."""
     kind = type(transform)
     why = ""
     if _is(transform, "MixUp", "CutMix"):
@@ -183,7 +183,7 @@ class _Conversion:
             if name == "RandomChoice" and not found:
                 found = [_NOTHING]
             if name != "RandomApply" and len(found) > 1:
-                # A list which stays together.
+                # The operators of a nested list stay together.
                 found = [{"type": "RandomApply", "p": 1.0, "transforms": found}]
             inner += found
             if name == "RandomChoice":
@@ -240,12 +240,12 @@ class _Conversion:
         if self.is_float:
             return []
         self.is_float = True
-        # A list that begins with it has floats all along, which recipes have by default.
+        # A list that begins with the conversion is in floats throughout, as recipes are by default.
         return [{"type": "ToDtype"}] if self.has_operators else []
 
 
 def _check(made: Operator, is_float: bool) -> None:
-    """Lets gpufeed read the operator, so that what it says of a value gets the place."""
+    """Validates the operator in Rust, and adds the place in the list to its error."""
     try:
         _gpufeed.recipe_toml(json.dumps({"semantics": "Float" if is_float else "Uint8", "transform": [made]}))
     except ArgumentError as error:
@@ -253,7 +253,7 @@ def _check(made: Operator, is_float: bool) -> None:
 
 
 def _check_range(made: Operator, is_float: bool) -> None:
-    """Refuses what works on floats or on 8-bit numbers alone, in torchvision as in gpufeed."""
+    """Refuses an operator in the wrong place: some work on floats alone, some on 8-bit numbers, in torchvision, too."""
     name = made["type"]
     if is_float and name == "JPEG":
         raise Refused("it needs 8-bit images; put it before ToDtype")

@@ -102,8 +102,8 @@ def _look(data: Any, said: bool | None, found: dict[int, tuple[Any, bool]]) -> N
 
 
 def _claim(data: Any) -> bool | None:
-    """The object's attribute ``thread_safe``: its own, or that of the class that has its methods. A subclass that reads in
-    another way has to say so anew, and what ``__getattr__`` finds in another object is not said of this one."""
+    """The object's attribute ``thread_safe``: its own, or that of the class that has its methods. A subclass with a read of
+    its own needs an attribute of its own, and an attribute that ``__getattr__`` finds in another object does not count."""
     kinds = type(data).__mro__
     if "thread_safe" in getattr(data, "__dict__", {}):
         value = data.__dict__["thread_safe"]

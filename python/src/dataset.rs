@@ -70,7 +70,7 @@ impl Dataset {
         self.turns.as_ref()
     }
 
-    /// A data set made of another one, which it keeps: the collector finds an object in Python there.
+    /// A data set made of another one. It keeps the other one, where the garbage collector finds an object in Python.
     fn adapted<D: gpufeed::Dataset + 'static>(
         of: &Bound<'_, Self>,
         how: String,
@@ -222,7 +222,7 @@ impl Dataset {
         Ok(self.dataset()?.notices().iter().map(ToString::to_string).collect())
     }
 
-    /// Those of the notices of which a loader warns.
+    /// The notices of which a loader warns.
     #[getter]
     fn warnings(&self) -> PyResult<Vec<String>> {
         let notices = self.dataset()?.notices();
@@ -233,7 +233,7 @@ impl Dataset {
         Ok(format!("gpufeed.Dataset({}, {} samples)", self.description, self.dataset()?.len()))
     }
 
-    /// A pickle has how the data set was made, never samples; an address is in it with its credentials.
+    /// A pickle holds how the data set was made, never its samples. An address in it has its credentials.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         match (&self.made_from, self.data()?) {
             (MadeFrom::Opened { opening, test }, _) => opening.again(py, *test),

@@ -108,7 +108,7 @@ pub(crate) fn inside_itself() -> PyErr {
     ends_the_run("Inside", text)
 }
 
-/// The exception for a read that cannot begin, as one of a run that was closed does not return.
+/// The exception for a read that cannot begin, because a read of a closed run does not return.
 pub(crate) fn stuck(time: Duration) -> PyErr {
     let text = format!(
         "no read of the data set can begin: one of an iteration that has ended is still inside it, and has not returned for {} s \

@@ -29,7 +29,7 @@ unsafe extern "C-unwind" {
     fn PyObject_GetItem(object: *mut ffi::PyObject, key: *mut ffi::PyObject) -> *mut ffi::PyObject;
 }
 
-/// Keeps a thread whose stack is unwound by `pthread_exit`: what the frames above hold is not to be freed without the
+/// Stops the unwinding of a thread's stack by `pthread_exit`: values of the frames above must not be freed without the
 /// interpreter's lock.
 struct Hangs;
 

@@ -1,4 +1,4 @@
-//! A loader: its settings, its places, and the runs that it starts.
+//! A loader: its settings, its positions, and the runs that it starts.
 
 use crate::batch::state_text;
 use crate::dataset::Dataset;
@@ -87,7 +87,7 @@ impl Loader {
         guard(py, || {
             let buffers = Arc::new(Buffers::default());
             let data = dataset.get().dataset()?;
-            // More than a century is for ever.
+            // A longer time than a century counts as one: `Duration` has a limit.
             let exit_timeout = Duration::from_secs_f64(exit_timeout.clamp(0.0, 4e9));
             if let Some(turns) = dataset.get().turns() {
                 turns.set_patience(exit_timeout);

@@ -130,7 +130,7 @@ pub(crate) fn register(run: Weak<OpenRun>) {
     runs.push(run);
 }
 
-/// Runs that were left before their threads had ended.
+/// Runs whose ends nobody waits for any more, although their threads have not ended.
 static LEFT: LazyLock<Mutex<Vec<Ending>>> = LazyLock::new(Mutex::default);
 
 /// A run that ends, on a thread of its own: the run's threads may be inside a data set in Python that never returns.
@@ -146,7 +146,7 @@ impl Ending {
     /// Begins `end`, for which others wait as long as `time`.
     pub(crate) fn begin(time: Duration, end: impl FnOnce() + Send + 'static) -> Ending {
         let (ended, closes) = channel::<()>();
-        // Taken back where no thread can be started.
+        // If no thread can be started, this one takes the run back.
         let end = Arc::new(Mutex::new(Some(end)));
         let take = |end: &Mutex<Option<_>>| end.lock().unwrap_or_else(PoisonError::into_inner).take();
         let there = Arc::clone(&end);
@@ -185,7 +185,7 @@ impl Ending {
         true
     }
 
-    /// As `wait`, for the whole of its time.
+    /// Waits as `wait` does, for as long as the run allows.
     pub(crate) fn wait_all(&self) -> bool {
         self.wait(self.time)
     }

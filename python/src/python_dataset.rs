@@ -26,7 +26,7 @@ pub(crate) struct PythonDataset {
     pub(crate) has: Reads,
     pub(crate) channels: u32,
     pub(crate) classes: Vec<String>,
-    /// The objects of which it is made, which `turns` knows by their addresses, and the user's word on them.
+    /// The objects of which the data set is made, each with true if it takes turns; `thread_safe` is the user's word on that.
     pub(crate) parts: Vec<(Py<PyAny>, bool)>,
     pub(crate) thread_safe: Option<bool>,
     pub(crate) turns: Arc<Turns>,
@@ -38,14 +38,14 @@ pub(crate) struct PythonDataset {
     pub(crate) raised: Mutex<Raised>,
 }
 
-/// Jobs for which `__getitems__` has raised altogether, and their samples.
+/// The jobs for whose samples `__getitems__` has raised, and these samples.
 #[derive(Default)]
 pub(crate) struct Raised {
     jobs: usize,
     samples: HashSet<usize>,
 }
 
-/// The least jobs and samples that show that `__getitems__` is wrong: what fails for a while, such as a connection, fails for fewer.
+/// The fewest jobs and samples that prove `__getitems__` wrong. A fault that passes, such as a lost connection, hits fewer.
 const LEAST_JOBS: usize = 3;
 const LEAST_SAMPLES: usize = 6;
 
@@ -268,9 +268,9 @@ impl PythonDataset {
         each
     }
 
-    /// The end of the run where `__getitems__` has raised for each of these samples and for those of other jobs, has given none
-    /// yet, and `__getitem__` gives the first of these: the method is wrong and not the samples, for which others would stand in. Or
-    /// where `__getitem__` raises what ends a run.
+    /// Returns the end of the run in two cases. The method `__getitems__` is wrong, and not the samples: it has raised for all
+    /// samples of these and of other jobs, and `__getitem__` gives the first of them. Or `__getitem__` raises an exception that
+    /// ends a run.
     fn wrong_together(&self, py: Python<'_>, together: &PyErr, indices: &[usize]) -> Option<Failed> {
         let index = *indices.first().filter(|_| self.has.single && !self.usable.load(Ordering::Relaxed))?;
         let samples = {
@@ -295,8 +295,8 @@ impl PythonDataset {
         Some(Failed::Run(error))
     }
 
-    /// Ends the run where the first items that `__getitems__` returns are no samples at all, as those of a collated batch:
-    /// `__getitem__` would read others in their place, and nobody would see it.
+    /// Ends the run if the first items that `__getitems__` returns are no samples, such as those of a collated batch: otherwise
+    /// `__getitem__` would read each sample again, and nobody would notice.
     fn checked(&self, py: Python<'_>, samples: Vec<Result<Owned, Failed>>) -> Vec<Result<Owned, Failed>> {
         if samples.iter().any(Result::is_ok) {
             self.usable.store(true, Ordering::Relaxed);

@@ -61,7 +61,7 @@ impl Run {
         }
     }
 
-    /// Says what is due: before a batch is taken, which a warning that is an error would lose.
+    /// Gives the warnings that are due. Called before a batch is taken: a warning that is an error would lose the batch.
     fn say(&self, py: Python<'_>) -> PyResult<()> {
         warn_of_library(py)?;
         let Some(share) = self.to_say.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };

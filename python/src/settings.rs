@@ -1,4 +1,4 @@
-//! A loader of the settings that `gpufeed/loader.py` has checked.
+//! Makes a loader of the settings that `gpufeed/loader.py` has checked.
 
 use crate::transforms;
 use gpufeed::{Backend, DataLoader, Dataset, Error, ErrorKind, HostBufferHook, LoaderSettings};

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// The interval at which a thread that waits for its turn checks whether its run has to stop.
 const ROUND: Duration = Duration::from_millis(50);
 
-/// The least time that a read whose run has ended may keep the turn from others: slow reads return within it.
+/// The least time for which a read whose run has ended may keep the turn: enough for a slow read to return.
 const LEAST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The turn of one object.
@@ -24,7 +24,8 @@ struct Turn {
     free: Condvar,
 }
 
-/// A read under way, and the run of its thread, which may be closed before it returns; none on a thread that is no worker.
+/// A read under way, and the run of its thread, which may be closed before the read returns. `None` on a thread that is no
+/// worker.
 struct Read(Option<RunStop>);
 
 impl Read {
@@ -34,8 +35,8 @@ impl Read {
     }
 }
 
-/// Turns by the process and the object's address. A child by `fork` makes turns of its own, as nobody gives back there what a
-/// thread of its parent has taken.
+/// Turns by the process and the object's address. The child of a fork makes turns of its own: a turn that a thread of the
+/// parent had taken would never be free in the child.
 type Known = HashMap<(u32, usize), Weak<Turn>>;
 
 /// The turns that exist: two loaders over one object share its turn.
@@ -48,7 +49,7 @@ thread_local! {
 
 /// The objects of which a data set is made, and the turns that its reads take.
 pub(crate) struct Turns {
-    /// In the order of the objects' addresses, in which every thread takes them.
+    /// Sorted by the objects' addresses: every thread takes turns in this order.
     turns: Vec<Arc<Turn>>,
     /// The addresses of all its objects, also of those without turns.
     parts: Arc<[usize]>,
@@ -66,7 +67,7 @@ pub(crate) enum Refused {
     Stops,
     /// A read whose run has ended has kept the turn for this long.
     Stuck(Duration),
-    /// A signal of Python's has come while this thread waited, which is no worker.
+    /// A signal of Python has come while this thread, which is no worker, waited.
     Interrupted(PyErr),
 }
 
@@ -117,7 +118,7 @@ impl Turns {
         if taken.is_some() {
             let began = Instant::now();
             let patience = Duration::from_nanos(self.patience.load(Ordering::Relaxed));
-            // Since when a read whose run has ended has the turn.
+            // The time at which this thread first saw that a read whose run has ended has the turn.
             let mut left: Option<Instant> = None;
             while let Some(read) = &*taken {
                 left = read.is_left().then(|| left.unwrap_or_else(Instant::now));
@@ -127,7 +128,7 @@ impl Turns {
                 match internals::stops() {
                     Some(true) => return Err(Refused::Stops),
                     Some(false) => {}
-                    // The main thread, perhaps: Ctrl-C ends its wait.
+                    // This may be the main thread: Ctrl-C ends its wait.
                     None => {
                         drop(taken);
                         let signals = Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()));

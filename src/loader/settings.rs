@@ -192,7 +192,7 @@ impl Default for LoaderSettings {
     }
 }
 
-/// Who says which share of each epoch is this process's: [`LoaderSettings::shard`].
+/// The source of this process's share of each epoch: [`LoaderSettings::shard`].
 ///
 /// ```
 /// use gpufeed::{LoaderSettings, ShardChoice};

@@ -34,7 +34,7 @@ use crate::error::{Error, ErrorKind, Result};
 #[derive(Clone)]
 pub struct Folder {
     at: LocalOrStore,
-    /// In temporary names, if several processes may write the same file.
+    /// A part of temporary names, if several processes may write the same file.
     writer: Option<String>,
 }
 
@@ -156,8 +156,8 @@ impl Folder {
         Folder { at, writer: self.writer.clone() }
     }
 
-    /// Makes the folder, or that of the files on their way, unless it is there, and lists a store, to see whether it
-    /// can be reached.
+    /// Makes the folder if it does not exist. For a store, makes the folder of the files on their way, and lists the store to
+    /// see whether it can be reached.
     ///
     /// # Errors
     ///
@@ -200,8 +200,8 @@ impl Folder {
         part_of(&path)
     }
 
-    /// Gives a whole file, which is on the disk at [`temporary`](Self::temporary), its name. A store gets it uploaded,
-    /// and the temporary file is removed.
+    /// Gives a complete temporary file, at [`temporary`](Self::temporary), its final name. For a store, the file is uploaded
+    /// and then removed here.
     ///
     /// # Errors
     ///

@@ -92,7 +92,7 @@ impl Language for Flags {
             Setting::Truncated => return self.of_file("truncated", value),
             Setting::OnError => return self.of_file("on_error", value),
             Setting::MaxDecodeBytes => return self.of_file("max_decode_bytes", value),
-            // Data sets are opened with the settings that suit most.
+            // The command has no flags for the settings of data sets.
             _ => return None,
         };
         if !self.has(flag) {

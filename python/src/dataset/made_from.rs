@@ -9,7 +9,7 @@ use pyo3::{PyTraverseError, PyVisit};
 
 /// The origin of a data set. This type has no `Debug`, because an address may have credentials.
 pub(crate) enum MadeFrom {
-    /// By `gpufeed.open`; `test` is true for the test split.
+    /// A path or an address, by `gpufeed.open`; `test` is true for the test split.
     Opened { opening: Opening, test: bool },
     /// From an object in Python, which is the data set's own.
     Wrapped,
@@ -50,7 +50,7 @@ pub(crate) enum Adaptor {
 }
 
 impl Adaptor {
-    /// The data set that was made so of `of`, by the method of that name.
+    /// Makes the data set again of `of`, by the method with the name of this change.
     pub(crate) fn again<'py>(&self, py: Python<'py>, of: &Py<Dataset>) -> Again<'py> {
         let method = |name| py.get_type::<Dataset>().getattr(name);
         match self {

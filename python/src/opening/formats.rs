@@ -6,7 +6,7 @@ use gpufeed::dataset::{self, Emnist, Format, LmdbLayout, Opened, RemoteOptions, 
 use gpufeed::{Dataset, Error, ImageFolder, ImageList, Layout, Result, TarShards};
 use std::path::{Path, PathBuf};
 
-/// The builder with a setting, where it was given.
+/// Sets those settings of a builder that were given.
 macro_rules! set {
     ($builder:ident, $($method:ident = $value:expr),+ $(,)?) => {
         $(

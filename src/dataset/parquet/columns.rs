@@ -231,7 +231,7 @@ impl Chooser<'_> {
             return self.one_of(&usual, &LABELS, "label");
         }
         if !featured.iter().any(|top| is_usual(*top)) {
-            // One says by its kind that it is the label, another by its name. A column of something else is no label.
+            // Two columns may be the label: one by its kind, another by its name. Columns of other types are no labels.
             let other = |top: usize| featured.contains(&top) || usual.contains(&top) && self.integers(top).is_ok();
             let either = self.tops(other);
             if either.len() > featured.len() {

@@ -20,7 +20,7 @@ use crate::storage::file::DataFile;
 /// Changes with what a scan finds in a file.
 const VERSION: &[u8] = b"parquet 3";
 
-/// Parquet files with these columns; those without a name are chosen.
+/// The format of Parquet files. A column whose name is `None` is chosen by the file's own words.
 #[derive(Debug)]
 pub(super) struct ParquetFormat {
     pub(super) image_column: Option<String>,

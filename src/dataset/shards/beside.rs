@@ -16,7 +16,7 @@ const LARGEST_NAMES: u64 = 16 << 20;
 /// The place of an object's index in its store: `.NAME.gpufeed-index`, beside the object.
 pub(super) struct Beside<'a> {
     object: &'a RemoteObject,
-    /// Nothing where the address has a signature, which is for one object.
+    /// `None` if the address has a signature: that is valid for one object alone.
     address: Option<String>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Beside<'a> {
         let Some(address) = &self.address else { return Ok(None) };
         let found = self.object.remote().get_small(address, most(binding.length));
         let found = match found {
-            // Some stores answer so for what is not there, if one may not list them.
+            // A store that may not be listed answers so for an object that does not exist.
             Err(error) if is_forbidden(&error) => None,
             Err(error) if is_too_large(&error) => {
                 tracing::warn!(%error, "the index beside an object is not read; the object is read for another one");

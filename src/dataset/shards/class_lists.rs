@@ -37,7 +37,7 @@ impl<F: ShardFormat> Shards<F> {
             return Ok(());
         }
         if self.first_names.get().is_none() {
-            // An error is that of its own samples, and its names may be known all the same.
+            // An error of the first file concerns its own samples; its names may be known all the same.
             let _ = self.opened(0);
         }
         *self.files[number].uncompared.lock() = Some(found.classes.clone());

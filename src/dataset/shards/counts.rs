@@ -42,8 +42,8 @@ impl SampleCounts {
         }
     }
 
-    /// Returns the number of samples of a file: that of its whole name, or else of as many of its last folders and its
-    /// name as the JSON has.
+    /// Returns the number of samples of a file. The JSON may have the whole name, or its end from some folder on: the
+    /// longest one counts.
     ///
     /// # Errors
     /// A file that the JSON does not have.

@@ -211,7 +211,7 @@ enum Segments {
 pub(super) struct Index {
     pub(super) samples: usize,
     pub(super) facts: LabelFacts,
-    /// The file's own class names, and their hash, which stays when the set has taken them.
+    /// The file's own class names, and their hash. The hash stays when the names move to the set.
     pub(super) classes: Vec<String>,
     pub(super) names: Option<u128>,
     pub(super) noticed: Noticed,

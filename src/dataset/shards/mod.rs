@@ -127,7 +127,7 @@ struct Shard {
     /// Replaced where a part of the index turns out to be damaged. The lock is held while the file is opened, so that it
     /// is opened once.
     index: Mutex<Option<Arc<Index>>>,
-    /// The index of a file that was refused, so that no other read of its samples has it made again.
+    /// The index of a file that was refused. It is kept so that other reads of the file's samples do not scan it again.
     refused: OnceLock<Index>,
     /// The names of its classes, where they are still to be compared with those of the first file.
     uncompared: Mutex<Option<Vec<String>>>,
@@ -143,7 +143,7 @@ impl Shard {
 
 /// A sample.
 pub(super) struct IndexedSample<'a> {
-    /// The file that has it, and its number.
+    /// The file that has the sample, and the number of the sample.
     pub(super) file: &'a DataFile,
     pub(super) number: usize,
     segment: Arc<Segment>,
@@ -239,7 +239,7 @@ impl<F: ShardFormat> Shards<F> {
             return Ok(segment);
         }
         let mut current = self.files[file].index.lock();
-        // Another thread may have made it again.
+        // Another thread may have rebuilt the index already.
         if let Some(current) = &*current
             && !Arc::ptr_eq(current, &index)
             && let Ok(Some(segment)) = current.segment(number, fits)

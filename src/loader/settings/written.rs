@@ -56,7 +56,7 @@ fn listed(words: &[&str]) -> String {
     }
 }
 
-/// Enums that are written as words. The form of recipes, after a `|`, is read, too.
+/// Enums that are written as words. The word after a `|` is that of recipes, which is read, too.
 macro_rules! words {
     ($($type:ident { $($variant:ident = $word:literal $(| $other:literal)?),+ })+) => {$(
         impl WrittenForm for $type {

@@ -283,7 +283,7 @@ impl UnderWay {
     fn arrived(&mut self, bytes: Vec<u8>, claim: Option<Claim>) {
         let bytes = Arc::new(bytes);
         let key = BlockKey { object: self.source.number, block: self.blocks.start };
-        // Counted before anybody gets the block, who may read the counters then.
+        // Counted before a worker gets the block: it may read the counters then.
         count(&self.fetcher.0.requests.counters.blocks);
         self.fetcher.blocks().arrived(key, bytes.clone());
         if let Some(claim) = claim {

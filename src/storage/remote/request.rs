@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// A request that has brought this many bytes since its last failure has all its retries again.
 const PROGRESS: u64 = 1 << 20;
-/// Retries of a failure that is hardly ever over after a moment.
+/// Retries of a failure that rarely passes within seconds.
 const FEW: u32 = 2;
 
 /// The settings and counters with which a connection makes requests.

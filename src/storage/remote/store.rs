@@ -71,7 +71,7 @@ impl Store {
         self.ask(request).await.map_err(|failure| self.of_a_write(failure))
     }
 
-    /// Why the bytes of an answer did not come.
+    /// The reason why the bytes of an answer did not come.
     pub(super) fn failure_in_body(&self, error: &StoreError) -> RequestFailure {
         RequestFailure::of(error, Seen::default(), self.provider, &self.secrets)
     }

@@ -21,9 +21,8 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Hands the block to the writer's thread. Does not wait: a block is left out where
-    /// [`QUEUED`](super::writer::QUEUED) bytes wait to be written already, as blocks come faster than the disk takes
-    /// them.
+    /// Hands the block to the writer's thread. Does not wait: if [`QUEUED`](super::writer::QUEUED) bytes wait to be written
+    /// already, because blocks come faster than the disk takes them, the block is not cached.
     pub(crate) fn insert(self, bytes: Bytes) {
         let queue = self.object.queue.clone();
         queue.push(self, bytes);

@@ -24,7 +24,7 @@ pub(super) struct Locks(PathBuf);
 pub(super) struct Held(File);
 
 impl Drop for Held {
-    /// Unlocks, as closing the file does not where the child of a fork has it open.
+    /// Unlocks explicitly: closing the file frees no lock while the child of a fork has the file open.
     fn drop(&mut self) {
         let _ = self.0.unlock();
     }

@@ -252,7 +252,7 @@ impl CachedObject {
     /// Files are read: not for the thread of asynchronous code.
     pub(crate) fn look_up(&self, block: u64, waited: Duration) -> Lookup {
         let mut bytes = Vec::new();
-        // The second time, another process has inserted it between the first look and the claim.
+        // A second look finds a block that another process inserted between the first look and the claim.
         for _ in 0..2 {
             let found = self.0.read_whole(block, |hash| {
                 bytes = vec![0; self.0.length(block) as usize];
