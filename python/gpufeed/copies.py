@@ -34,7 +34,7 @@ class Event(Protocol):
         """True once the device has passed it."""
 
     def synchronize(self) -> None:
-        """Waits until the device has passed it."""
+        """Waits until the device has passed this point."""
 
 
 class Device(Protocol[Tensor]):

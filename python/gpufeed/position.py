@@ -91,7 +91,8 @@ class Positioned:
 
     def epochs(self, epochs: range) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """The batches of several epochs in a row, as ``(images, labels)``: the next epoch's first batches are prepared
-        while the last ones of an epoch are consumed. After :meth:`load_state_dict` goes on in mid-epoch."""
+        while the last ones of an epoch are consumed. After :meth:`load_state_dict` the
+        first epoch goes on in its middle."""
         if not isinstance(epochs, range) or epochs.step != 1:
             raise ArgumentError(f"epochs: {epochs!r}; a range with step 1 works")
         if self._resume is None or epochs.start != self._next_epoch:

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The schemes of addresses that are read. Errors name the first five; the others are other names of these.
+/// The schemes of addresses that are read. Errors name the first five; the others are aliases of these.
 const SCHEMES: [&str; 10] = ["s3", "gs", "az", "https", "http", "s3a", "abfs", "abfss", "adl", "azure"];
 
 /// The place of data: a path of this machine, or an address in a store or on a web server.

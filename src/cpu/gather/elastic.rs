@@ -117,7 +117,7 @@ fn field(
             draw(elastic.key, first / 2, source, numbers);
             for axis in [0, 1] {
                 let radius = radii[axis][0];
-                pad(numbers.as_flattened(), axis, (first, end), (window, radius, width), padded);
+                pad(numbers.as_flattened(), axis, (first, end), window, radius, width, padded);
                 padded.resize(stride + 2 * radius, 0.0);
                 blur_across(padded, &weights[axis][0], &mut across[axis][slot(source)..][..stride]);
             }
@@ -149,7 +149,9 @@ fn pad(
     numbers: &[f32],
     axis: usize,
     (first, end): (u32, u32),
-    (window, radius, width): (Rect, usize, u32),
+    window: Rect,
+    radius: usize,
+    width: u32,
     out: &mut Vec<f32>,
 ) {
     let start = i64::from(window.left) - radius as i64;

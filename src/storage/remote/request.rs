@@ -279,7 +279,7 @@ impl Requests {
         if meta.size > limit {
             return Err(too_large());
         }
-        // The server claims the size, so memory is taken for the bytes that come.
+        // The size is the server's claim: memory is taken only for bytes that have come.
         let mut bytes = Vec::new();
         self.body(answer.into_stream(), store, |part| {
             if (bytes.len() + part.len()) as u64 > limit {

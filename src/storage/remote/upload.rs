@@ -99,7 +99,7 @@ impl Remote {
         sent.map_err(|source| Error::io(address, source))
     }
 
-    /// Returns what the store calls each part, and the bytes of all.
+    /// Returns the store's name of each part, and the number of all bytes.
     fn send_parts(&self, upload: &Arc<Upload>, file: &mut File, part_bytes: u64) -> io::Result<(Vec<PartId>, u64)> {
         let (mut parts, mut total, mut failed) = (Vec::new(), 0, None);
         let mut under_way = VecDeque::new();

@@ -158,9 +158,9 @@ impl Measurements<'_> {
     /// Slows each stage, and compares the effect with the statistics' verdict.
     fn slowed_stages(&mut self, loader: &DataLoader, measured: &Measured) -> Result<(), Box<dyn Error>> {
         self.progress.next("each stage a little slower");
-        let seen = (&measured.interval, measured.images_per_second.median);
+        let (seen, rate) = (&measured.interval, measured.images_per_second.median);
         let seconds = SLOWED_STAGES * self.arguments.seconds;
-        let slowed = slowed_stages::measure(loader, self.setup.step, seen, self.workers, seconds)?;
+        let slowed = slowed_stages::measure(loader, self.setup.step, seen, rate, self.workers, seconds)?;
         let report = &mut self.report;
         bottleneck::judge(&slowed, &mut report.bottleneck, &mut report.notes);
         report.notes.push(match self.setup.gpu() {

@@ -15,7 +15,7 @@ use crate::storage::local::read_at;
 
 /// Bytes of a leaf. A read takes up to two leaves more than it needs, which is little beside a photograph.
 pub(super) const LEAF: u64 = 16 << 10;
-/// Bytes that are hashed and then written while a core's cache has them. In one write of 8 MiB a block took twice the
+/// Bytes that are hashed and written at once, while they are in a core's cache. A block of 8 MiB in one piece took twice the
 /// CPU time (`benches/LOG.md`, data from a web server).
 const PART: usize = 16 * LEAF as usize;
 /// The least time between two writes of an object's time of last use.
