@@ -1,7 +1,7 @@
 //! Computes powers in plain arithmetic, because a system library's `powf` gives different bits on different platforms,
 //! and a call handles only one pixel at a time. `shaders/color/adjust_gamma.wgsl` has the formulas.
 
-use super::{PixelRow, Step, select};
+use super::{Row, Step, select};
 use multiversion::multiversion;
 
 /// Returns the logarithm to base 2 of a normal (not subnormal) float.
@@ -31,7 +31,7 @@ fn exp2(t: f32) -> f32 {
 }
 
 #[multiversion(targets("x86_64+avx2"))]
-pub(super) fn adjust_gamma(step: &Step, _: PixelRow, planes: &mut [f32]) {
+pub(super) fn adjust_gamma(step: &Step, _: Row, planes: &mut [f32]) {
     const LEAST: f32 = f32::MIN_POSITIVE;
     let [gamma, gain, most, _] = step.value;
     planes.iter_mut().for_each(|value| {
@@ -50,7 +50,7 @@ mod tests {
         let most = if gain == 1.0 { f32::MAX } else { 1.0 };
         let step = Step { opcode: 0, integers: [0; 3], value: [gamma, gain, most, 0.0] };
         let mut planes = [value];
-        adjust_gamma(&step, PixelRow { y: 0, channels: 1, mean: 0.0 }, &mut planes);
+        adjust_gamma(&step, Row { y: 0, channels: 1, mean: 0.0 }, &mut planes);
         planes[0]
     }
 

@@ -1,7 +1,7 @@
 //! Adds normal numbers: the native twin of `shaders/color/gaussian_noise.wgsl`.
 
 use super::noise::normals;
-use super::{PixelRow, Step, clamp, split};
+use super::{Row, Step, clamp, split};
 use multiversion::multiversion;
 
 /// A value with noise.
@@ -29,7 +29,7 @@ fn add(
     }
 }
 
-pub(super) fn gaussian_noise(step: &Step, row: PixelRow, planes: &mut [f32]) {
+pub(super) fn gaussian_noise(step: &Step, row: Row, planes: &mut [f32]) {
     let ([first, second, one_channel], [mean, sigma, clip, _]) = (step.integers, step.value);
     let (red, green, blue) = split(planes);
     add([first, second], row.y as u32, ([mean, sigma], clip == 1.0), red, green, blue);

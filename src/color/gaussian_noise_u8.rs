@@ -2,7 +2,7 @@
 
 use super::levels::{INTEGERS, level, value};
 use super::noise::normals;
-use super::{PixelRow, Step, select, split};
+use super::{Row, Step, select, split};
 use multiversion::multiversion;
 
 /// The number `level` with noise; `mean` and `sigma` are in 0 to 255. torch rounds the product and the sum, and truncates.
@@ -27,7 +27,7 @@ fn add(key: [u32; 2], y: u32, [mean, sigma]: [f32; 2], red: &mut [f32], green: &
     }
 }
 
-pub(super) fn gaussian_noise_u8(step: &Step, row: PixelRow, planes: &mut [f32]) {
+pub(super) fn gaussian_noise_u8(step: &Step, row: Row, planes: &mut [f32]) {
     let ([first, second, one_channel], [mean, sigma, ..]) = (step.integers, step.value);
     let (red, green, blue) = split(planes);
     add([first, second], row.y as u32, [mean, sigma], red, green, blue);

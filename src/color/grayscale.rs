@@ -1,8 +1,8 @@
-use super::{PixelRow, Step, luma, split};
+use super::{Row, Step, luma, split};
 use multiversion::multiversion;
 
 #[multiversion(targets("x86_64+avx2"))]
-pub(super) fn grayscale(_: &Step, _: PixelRow, planes: &mut [f32]) {
+pub(super) fn grayscale(_: &Step, _: Row, planes: &mut [f32]) {
     let (red, green, blue) = split(planes);
     for i in 0..red.len() {
         let gray = luma(red[i], green[i], blue[i]);

@@ -1,9 +1,9 @@
 use super::levels::{gray_level, level, value};
-use super::{PixelRow, Step, split};
+use super::{Row, Step, split};
 use multiversion::multiversion;
 
 #[multiversion(targets("x86_64+avx2"))]
-pub(super) fn grayscale_u8(_: &Step, _: PixelRow, planes: &mut [f32]) {
+pub(super) fn grayscale_u8(_: &Step, _: Row, planes: &mut [f32]) {
     let (red, green, blue) = split(planes);
     for i in 0..red.len() {
         let gray = value(gray_level(level(red[i]), level(green[i]), level(blue[i])));

@@ -1,4 +1,4 @@
-use super::{PixelRow, Step, clamp, select, split};
+use super::{Row, Step, clamp, select, split};
 use multiversion::multiversion;
 
 /// The integer part of a number ≥ 0 below 2^22, without a conversion: `as i32` checks for NaN, one pixel at a time.
@@ -12,7 +12,7 @@ fn whole(value: f32) -> f32 {
 
 /// torchvision's `_rgb_to_hsv`, the change of the hue, `_hsv_to_rgb`.
 #[multiversion(targets("x86_64+avx2"))]
-pub(super) fn hue(step: &Step, _: PixelRow, planes: &mut [f32]) {
+pub(super) fn hue(step: &Step, _: Row, planes: &mut [f32]) {
     let factor = step.value[0];
     let (red, green, blue) = split(planes);
     // The hue's shift in [0, 1): the same remainder as adding a negative factor.

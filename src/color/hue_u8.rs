@@ -1,9 +1,9 @@
 use super::levels::{level_of_float, value};
-use super::{PixelRow, Step};
+use super::{Row, Step};
 use multiversion::multiversion;
 
 /// Turns the hue in floats, and truncates the result to 8 bits, as torchvision does.
-pub(super) fn hue_u8(step: &Step, row: PixelRow, planes: &mut [f32]) {
+pub(super) fn hue_u8(step: &Step, row: Row, planes: &mut [f32]) {
     super::hue::hue(step, row, planes);
     truncate(planes);
 }

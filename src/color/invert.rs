@@ -1,7 +1,7 @@
-use super::{PixelRow, Step};
+use super::{Row, Step};
 use multiversion::multiversion;
 
 #[multiversion(targets("x86_64+avx2"))]
-pub(super) fn invert(_: &Step, _: PixelRow, planes: &mut [f32]) {
+pub(super) fn invert(_: &Step, _: Row, planes: &mut [f32]) {
     planes.iter_mut().for_each(|value| *value = 1.0 - *value);
 }

@@ -92,7 +92,7 @@ pub(crate) struct Step {
 
 /// The facts about a row that its pixels do not contain.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PixelRow {
+pub(crate) struct Row {
     /// The number of the row; of the first one if there are several.
     pub(crate) y: usize,
     /// Number of planes: 3, or 1 if every step of the stage is `per_channel`.
@@ -103,7 +103,7 @@ pub(crate) struct PixelRow {
 
 /// Changes the planes of the channels, one after the other: of one row, or of several if no step of the stage is
 /// placed.
-pub(crate) type NativeFn = fn(&Step, PixelRow, &mut [f32]);
+pub(crate) type NativeFn = fn(&Step, Row, &mut [f32]);
 
 macro_rules! color_steps {
     (

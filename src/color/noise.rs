@@ -2,7 +2,7 @@
 //! formulas and their reasons, with the same operations in the same order.
 
 use super::rectangle::in_rectangle;
-use super::{PixelRow, Step};
+use super::{Row, Step};
 use multiversion::multiversion;
 
 /// Philox4x32-10: four numbers from a counter of four and a key of two.
@@ -76,7 +76,7 @@ fn fill(key: [u32; 2], row: u32, red: &mut [f32], green: &mut [f32], blue: &mut 
     }
 }
 
-pub(super) fn noise(step: &Step, row: PixelRow, planes: &mut [f32]) {
+pub(super) fn noise(step: &Step, row: Row, planes: &mut [f32]) {
     let Some(([red, green, blue], row)) = in_rectangle(step, row, planes) else { return };
     let [first, second, one_channel] = step.integers;
     fill([first, second], row as u32, red, green, blue);

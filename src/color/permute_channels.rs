@@ -1,6 +1,6 @@
-use super::{PixelRow, Step, split};
+use super::{Row, Step, split};
 
-pub(super) fn permute_channels(step: &Step, _: PixelRow, planes: &mut [f32]) {
+pub(super) fn permute_channels(step: &Step, _: Row, planes: &mut [f32]) {
     let [first, second, third, _] = step.value;
     let (red, green, blue) = split(planes);
     let permuted = [first as u32, second as u32, third as u32];

@@ -1,10 +1,10 @@
-use super::{PixelRow, Step};
+use super::{Row, Step};
 use multiversion::multiversion;
 
 /// Clamps first, which leaves the level unchanged and bounds the number to round down. `floor` is a library call on
 /// baseline x86, so the number is rounded to an integer by adding 2^23, then corrected.
 #[multiversion(targets("x86_64+avx2"))]
-pub(super) fn posterize(step: &Step, _: PixelRow, planes: &mut [f32]) {
+pub(super) fn posterize(step: &Step, _: Row, planes: &mut [f32]) {
     const INTEGERS: f32 = 8_388_608.0;
     let [levels, highest, share, _] = step.value;
     planes.iter_mut().for_each(|value| {

@@ -1,8 +1,8 @@
-use super::{PixelRow, Step, clamp, luma, split};
+use super::{Row, Step, clamp, luma, split};
 use multiversion::multiversion;
 
 #[multiversion(targets("x86_64+avx2"))]
-pub(super) fn saturation(step: &Step, _: PixelRow, planes: &mut [f32]) {
+pub(super) fn saturation(step: &Step, _: Row, planes: &mut [f32]) {
     let factor = step.value[0];
     let (red, green, blue) = split(planes);
     for i in 0..red.len() {

@@ -1,11 +1,11 @@
 use super::levels::{blend, blend_fused, gray_level, level, value};
-use super::{PixelRow, Step, split};
+use super::{Row, Step, split};
 use multiversion::multiversion;
 use multiversion::target::target_cfg_f;
 
 /// Blends each pixel with its gray number.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl+avx512dq+fma", "x86_64+avx2+fma", "x86_64+avx2"))]
-pub(super) fn saturation_u8(step: &Step, _: PixelRow, planes: &mut [f32]) {
+pub(super) fn saturation_u8(step: &Step, _: Row, planes: &mut [f32]) {
     let [ratio, other_ratio, ..] = step.value;
     let (red, green, blue) = split(planes);
     for i in 0..red.len() {

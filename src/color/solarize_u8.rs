@@ -1,10 +1,10 @@
 use super::levels::{level, value};
-use super::{PixelRow, Step};
+use super::{Row, Step};
 use multiversion::multiversion;
 
 /// `255 - k` where k, as a float, is at least the threshold; computed without a choice, as in `solarize.rs`.
 #[multiversion(targets("x86_64+avx2"))]
-pub(super) fn solarize_u8(step: &Step, _: PixelRow, planes: &mut [f32]) {
+pub(super) fn solarize_u8(step: &Step, _: Row, planes: &mut [f32]) {
     let threshold = step.value[0];
     planes.iter_mut().for_each(|x| {
         let k = level(*x);

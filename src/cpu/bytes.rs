@@ -3,7 +3,7 @@
 
 use super::color;
 use crate::color::levels::{floor_bits, gray_level};
-use crate::color::{PixelRow, Step};
+use crate::color::{Row, Step};
 use crate::pixels::PixelsRef;
 use crate::plan::Plan;
 use multiversion::multiversion;
@@ -168,7 +168,7 @@ pub(super) fn steps(plan: &Plan, steps: &[Step], pixels: &mut [[u8; 4]]) {
         }
         let mean = if facts.needs_mean { mean(pixels, step.integers[2] == 1) } else { 0.0 };
         let numbers = table.get_or_insert_with(|| Box::new(std::array::from_fn(|k| k as f32 * (1.0 / 255.0))));
-        color::step(plan, step, PixelRow { y: 0, channels: 1, mean }, &mut numbers[..]);
+        color::step(plan, step, Row { y: 0, channels: 1, mean }, &mut numbers[..]);
     }
     flush(&mut table, pixels);
 }
@@ -207,7 +207,7 @@ fn on_planes(plan: &Plan, step: &Step, pixels: &mut [[u8; 4]]) {
     for pixels in pixels.chunks_mut(PIXELS) {
         let planes = &mut planes[..3 * pixels.len()];
         split(pixels, planes);
-        color::step(plan, step, PixelRow { y: 0, channels: 3, mean: 0.0 }, planes);
+        color::step(plan, step, Row { y: 0, channels: 3, mean: 0.0 }, planes);
         interleave_u8(planes, pixels.as_flattened_mut());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::cache_lines::CacheLines;
 use crate::color::levels::gray_level;
-use crate::color::{ColorStep, PixelRow, Step, luma, opcode};
+use crate::color::{ColorStep, Row, Step, luma, opcode};
 use crate::plan::Plan;
 use multiversion::multiversion;
 
@@ -19,7 +19,7 @@ pub(super) fn steps(plan: &Plan, steps: &[Step], means: &[f32], y: usize, channe
             }
             _ => {
                 let mean = means.get(i).copied().unwrap_or_default();
-                step(plan, first, PixelRow { y, channels, mean }, planes);
+                step(plan, first, Row { y, channels, mean }, planes);
                 1
             }
         };
@@ -27,7 +27,7 @@ pub(super) fn steps(plan: &Plan, steps: &[Step], means: &[f32], y: usize, channe
 }
 
 /// Runs one step on rows of planes.
-pub(super) fn step(plan: &Plan, step: &Step, row: PixelRow, planes: &mut [f32]) {
+pub(super) fn step(plan: &Plan, step: &Step, row: Row, planes: &mut [f32]) {
     match (ColorStep::of(step.opcode), plan.custom(step.opcode)) {
         (Some(built_in), _) => (built_in.native)(step, row, planes),
         (None, Some(custom)) => custom.run(step.value, step.integers[2] == 1, planes),

@@ -2,7 +2,7 @@
 //! compares the native code of the colour steps with the facts of their rows.
 
 use super::*;
-use crate::color::{ColorStep, Facts, PixelRow, STEPS};
+use crate::color::{ColorStep, Facts, Row, STEPS};
 use crate::plan::Output;
 use crate::transforms::*;
 
@@ -213,7 +213,7 @@ fn level(byte: u8) -> f32 {
 }
 
 /// The bits of the step's result for `pixels`.
-fn result(step: &Step, row: PixelRow, pixels: &[f32]) -> Vec<u32> {
+fn result(step: &Step, row: Row, pixels: &[f32]) -> Vec<u32> {
     let mut planes = pixels.to_vec();
     (ColorStep::of(step.opcode).unwrap().native)(step, row, &mut planes);
     planes.into_iter().map(f32::to_bits).collect()
@@ -227,12 +227,12 @@ fn the_facts_of_a_row_are_those_of_its_native_code() {
     let pixels: Vec<f32> = (0..3 * 64).map(|i| level(((i * 7919) >> 3) as u8)).collect();
     let levels: Vec<u32> = (0..=255).map(|byte| level(byte).to_bits()).collect();
     for step in &steps {
-        let row = PixelRow { y: 3, channels: 3, mean: 0.25 };
+        let row = Row { y: 3, channels: 3, mean: 0.25 };
         let seen = result(step, row, &pixels);
         let found = Facts {
-            per_channel: result(step, PixelRow { channels: 1, ..row }, &pixels[..64]) == seen[..64],
-            placed: result(step, PixelRow { y: 6, ..row }, &pixels) != seen,
-            needs_mean: result(step, PixelRow { mean: 0.75, ..row }, &pixels) != seen,
+            per_channel: result(step, Row { channels: 1, ..row }, &pixels[..64]) == seen[..64],
+            placed: result(step, Row { y: 6, ..row }, &pixels) != seen,
+            needs_mean: result(step, Row { mean: 0.75, ..row }, &pixels) != seen,
             leaves_range: seen.iter().any(|&bits| !(0.0..=1.0).contains(&f32::from_bits(bits))),
             keeps_levels: seen.iter().all(|bits| levels.contains(bits)),
             // Results cannot reveal `slow`; only the running time would.

@@ -59,9 +59,8 @@ pub(super) fn bytes(
     scratch: &mut ElasticScratch,
     out: &mut Vec<[u8; 4]>,
 ) -> Result<()> {
-    let reading = Reading { nearest: elastic.nearest, fill: elastic.fill };
     field(elastic, size, window, scratch, |y, displacements| {
-        byte_row(reading, part, size, (window.left, y), displacements, out);
+        byte_row(elastic.nearest, elastic.fill, part, size, (window.left, y), displacements, out);
     })
 }
 
@@ -74,9 +73,8 @@ pub(super) fn floats(
     scratch: &mut ElasticScratch,
     out: &mut Vec<[f32; 4]>,
 ) -> Result<()> {
-    let reading = Reading { nearest: elastic.nearest, fill: elastic.fill };
     field(elastic, size, window, scratch, |y, displacements| {
-        float_row(reading, part, size, (window.left, y), displacements, out);
+        float_row(elastic.nearest, elastic.fill, part, size, (window.left, y), displacements, out);
     })
 }
 
@@ -200,15 +198,6 @@ fn blur_down(rows: &[f32], pairs: &[[usize; 2]], weights: &[f32], scale: f32, ou
     }
 }
 
-/// How the pixel at a position is made of those around it.
-#[derive(Clone, Copy)]
-struct Reading {
-    /// Takes the nearest pixel; otherwise interpolates bilinearly.
-    nearest: bool,
-    /// The colour outside the image; without one, zeros surround the image.
-    fill: Option<[f32; 3]>,
-}
-
 /// The displacements of a whole image, along x and along y in pixels.
 ///
 /// # Errors
@@ -234,9 +223,7 @@ pub fn given_bytes(
     let part = Part { pixels, stride: size.0 as usize, rect };
     let rows = dx.chunks(size.0 as usize).zip(dy.chunks(size.0 as usize));
     let mut out = Vec::new();
-    (0..)
-        .zip(rows)
-        .for_each(|(y, (dx, dy))| byte_row(Reading { nearest, fill }, part, size, (0, y), [dx, dy], &mut out));
+    (0..).zip(rows).for_each(|(y, (dx, dy))| byte_row(nearest, fill, part, size, (0, y), [dx, dy], &mut out));
     out
 }
 
@@ -252,15 +239,14 @@ pub fn given_floats(
     let part = Part { pixels, stride: size.0 as usize, rect };
     let rows = dx.chunks(size.0 as usize).zip(dy.chunks(size.0 as usize));
     let mut out = Vec::new();
-    (0..)
-        .zip(rows)
-        .for_each(|(y, (dx, dy))| float_row(Reading { nearest, fill }, part, size, (0, y), [dx, dy], &mut out));
+    (0..).zip(rows).for_each(|(y, (dx, dy))| float_row(nearest, fill, part, size, (0, y), [dx, dy], &mut out));
     out
 }
 
 #[multiversion(targets("x86_64+avx2"))]
 fn byte_row(
-    Reading { nearest, fill }: Reading,
+    nearest: bool,
+    fill: Option<[f32; 3]>,
     part: Part<'_, u8>,
     size: (u32, u32),
     start: (u32, u32),
@@ -279,7 +265,8 @@ fn byte_row(
 
 #[multiversion(targets("x86_64+avx2"))]
 fn float_row(
-    Reading { nearest, fill }: Reading,
+    nearest: bool,
+    fill: Option<[f32; 3]>,
     part: Part<'_, f32>,
     size: (u32, u32),
     start: (u32, u32),

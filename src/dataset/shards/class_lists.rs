@@ -69,8 +69,8 @@ impl<F: ShardFormat> Shards<F> {
 
     /// The error for two files that have other names.
     fn unlike(&self, first: usize, names: &[String], other: usize, of_other: &[String]) -> Error {
-        let named = |number: usize, names| NamedClasses { file: self.files[number].name(), names };
-        unlike(named(first, names), named(other, of_other), vec![F::CLASSES])
+        let name = |number: usize| self.files[number].name();
+        unlike(name(first), names, name(other), of_other, vec![F::CLASSES])
     }
 
     /// Compares the names of the set with those of its test split.
@@ -84,22 +84,14 @@ impl<F: ShardFormat> Shards<F> {
         }
         let file = |set: &Self| set.file(set.own_classes.lock().0).unwrap_or(Path::new("")).to_owned();
         let advice = vec![F::CLASSES, advice::ONE_SPLIT];
-        let (first, other) = (file(self), file(other));
-        let first = NamedClasses { file: &first, names };
-        Err(unlike(first, NamedClasses { file: &other, names: of_other }, advice))
+        Err(unlike(&file(self), names, &file(other), of_other, advice))
     }
 }
 
-/// A file, and the names of its classes.
-struct NamedClasses<'a> {
-    file: &'a Path,
-    names: &'a [String],
-}
-
 /// The error for two files that have other names; `advice` is what a user can set besides the same names.
-fn unlike(first: NamedClasses<'_>, other: NamedClasses<'_>, advice: Vec<Advice>) -> Error {
-    let (a, b) = (first.names, other.names);
-    let at = a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()));
+fn unlike(first: &Path, names: &[String], other: &Path, of_other: &[String], advice: Vec<Advice>) -> Error {
+    let differs = names.iter().zip(of_other).position(|(a, b)| a != b);
+    let at = differs.unwrap_or(names.len().min(of_other.len()));
     let called = |names: &[String]| match names.get(at) {
         Some(name) => format!("called {:?}", shortened(name)),
         None => "without a name".to_owned(),
@@ -107,11 +99,11 @@ fn unlike(first: NamedClasses<'_>, other: NamedClasses<'_>, advice: Vec<Advice>)
     let text = format!(
         "its {} names of classes are not the {} of {}: class {at} is {} here and {} there, so that labels would mean different \
          things; give all files the same names",
-        b.len(),
-        a.len(),
-        Shown(first.file.display()),
-        called(b),
-        called(a),
+        of_other.len(),
+        names.len(),
+        Shown(first.display()),
+        called(of_other),
+        called(names),
     );
-    Error::data_file(other.file, "names of classes", Reason { text, advice })
+    Error::data_file(other, "names of classes", Reason { text, advice })
 }

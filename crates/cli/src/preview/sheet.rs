@@ -5,10 +5,10 @@ use super::draws::{Draw, Drawn};
 use super::picture_size::{ENLARGED, GAP, resize};
 use super::text::{self, LINE, letter};
 use gpufeed::Recipe;
+use gpufeed::decode::Rect;
 use gpufeed::transforms::Op;
 use image::imageops;
 use image::{Rgb, RgbImage};
-use serde::Serialize;
 use serde_json::{Value, json};
 use std::error::Error;
 use std::path::Path;
@@ -23,19 +23,10 @@ const INK: Rgb<u8> = Rgb([30, 30, 30]);
 const PALE: Rgb<u8> = Rgb([115, 115, 115]);
 const ALARM: Rgb<u8> = Rgb([180, 30, 30]);
 
-/// The rectangle of a picture on the sheet, in pixels.
-#[derive(Serialize)]
-struct PicturePlace {
-    left: u32,
-    top: u32,
-    width: u32,
-    height: u32,
-}
-
 pub(super) struct Sheet {
     pub(super) image: RgbImage,
-    /// The places of each row's draws.
-    places: Vec<Vec<PicturePlace>>,
+    /// The places of each row's draws, in pixels of the sheet.
+    places: Vec<Vec<Rect>>,
     seed: u64,
     backend: String,
 }
@@ -105,7 +96,7 @@ impl Sheet {
                     below += picture.height() + UNDER;
                     if i > 0 {
                         let (width, height) = picture.dimensions();
-                        of_row.push(PicturePlace { left, top: line_top, width, height });
+                        of_row.push(Rect { left, top: line_top, width, height });
                     }
                 }
                 for (line, color) in cell_of.lines {
@@ -123,7 +114,7 @@ impl Sheet {
     pub(super) fn json(&self, out: Option<&Path>, recipe: &Recipe, rows: &[Drawn]) -> Result<Value, Box<dyn Error>> {
         let mut samples = Vec::with_capacity(rows.len());
         for (row, places) in rows.iter().zip(&self.places) {
-            let draw = |(draw, place): (&Draw, &PicturePlace)| {
+            let draw = |(draw, place): (&Draw, &Rect)| {
                 let Draw { epoch, view, params, .. } = draw;
                 let place = out.map(|_| place);
                 let words: Vec<String> = params.ops.iter().map(|op| op.op.to_string()).collect();
