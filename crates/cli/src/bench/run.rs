@@ -108,7 +108,7 @@ fn read_samples(
     workers: (&[usize], usize),
 ) -> Result<Samples, Box<dyn Error>> {
     let loader = setup.builder(1).batch_size(1).build(&setup.backend)?;
-    let samples = Samples::read(&*setup.data.dataset, loader.plan())?;
+    let samples = Samples::read(&*setup.data.dataset, loader.plan(), setup.settings.decode_options())?;
     memory_estimate::check((arguments, setup), &loader, &samples, workers)?;
     Ok(samples)
 }

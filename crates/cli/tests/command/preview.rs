@@ -3,7 +3,8 @@
 
 use gpufeed::transforms::ParamsOp;
 use gpufeed::{Backend, DataLoader, ImageFolder, recipe};
-use image::{DynamicImage, GrayImage, Luma, Rgb, RgbImage};
+use gpufeed_testing::encoded::{encode, with_exif};
+use image::{DynamicImage, GrayImage, ImageFormat, Luma, Rgb, RgbImage};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -184,6 +185,26 @@ fn a_file_of_settings_has_the_seed_and_the_output() {
     assert_eq!(2 * raw("half.bin", &["--settings", "half.toml"]).len(), raw("seed.bin", &["--seed", "9"]).len());
     std::fs::write(root.path().join("run.toml"), "sed = 9\n").unwrap();
     fails(root.path(), &["--settings", "run.toml"], &["run.toml: line 1: sed: no such setting", "\"seed\""]);
+}
+
+#[test]
+fn originals_are_decoded_with_the_file_of_settings() {
+    let root = tempfile::tempdir().unwrap();
+    let jpeg = encode(gpufeed_testing::encoded::picture(90, 60), ImageFormat::Jpeg);
+    std::fs::write(root.path().join("turned.jpg"), with_exif(&jpeg, 6)).unwrap();
+    std::fs::write(root.path().join("cut.jpg"), &jpeg[..jpeg.len() / 2]).unwrap();
+    let shown = |more: &[&str]| {
+        let report = json(&preview(root.path(), &[&["--recipe", "imagenet-train", "--json"], more].concat()));
+        report["samples"].as_array().unwrap().clone()
+    };
+    let [cut, turned] = &shown(&[])[..] else { panic!("two samples") };
+    assert_eq!((&turned["width"], &turned["height"]), (&60.into(), &90.into()));
+    assert!(cut["error"].as_str().unwrap().contains("truncated"), "{cut}");
+    std::fs::write(root.path().join("run.toml"), "exif = false\ntruncated = \"fill\"\nexecute = \"cpu\"\n").unwrap();
+    for sample in shown(&["--settings", "run.toml"]) {
+        assert_eq!((&sample["width"], &sample["height"], &sample["error"]), (&90.into(), &60.into(), &Value::Null));
+        assert_eq!(sample["draws"].as_array().unwrap().len(), 4);
+    }
 }
 
 #[test]
