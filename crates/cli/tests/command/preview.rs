@@ -1,6 +1,7 @@
 //! Tests of `gpufeed preview`: the sheet, the parameters as JSON, the replay of one sample, and the errors for wrong
 //! arguments.
 
+use crate::words::Run as _;
 use gpufeed::transforms::ParamsOp;
 use gpufeed::{Backend, DataLoader, ImageFolder, recipe};
 use gpufeed_testing::encoded::{encode, with_exif};
@@ -36,7 +37,7 @@ fn folder() -> TempDir {
 
 fn preview(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
-    command.current_dir(folder).env("NODEVICE_SELECT", "1").arg("preview").arg(".").args(arguments).output().unwrap()
+    command.current_dir(folder).env("NODEVICE_SELECT", "1").arg("preview").arg(".").args(arguments).run()
 }
 
 fn json(output: &Output) -> Value {
@@ -284,7 +285,7 @@ fn wrong_arguments_are_explained() {
     assert!(!path.join("sheet.png").exists(), "nothing is left behind");
     let elsewhere = tempfile::tempdir().unwrap();
     fails(elsewhere.path(), &[], &["no samples", "looked for .jpg"]);
-    let output = Command::new(env!("CARGO_BIN_EXE_gpufeed")).args(["preview", "/no/such/folder"]).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_gpufeed")).args(["preview", "/no/such/folder"]).run();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/folder"));
     for wrong in [&["--draws", "0"][..], &["--samples", "0"], &["--sample", "1", "--samples", "2"], &["--raw", "a"]] {
@@ -298,8 +299,7 @@ fn every_data_set_can_be_shown() {
     let shards = out.path().join("shards");
     let pack = Command::new(env!("CARGO_BIN_EXE_gpufeed"))
         .args(["pack", root.path().to_str().unwrap(), shards.to_str().unwrap()])
-        .output()
-        .unwrap();
+        .run();
     assert!(pack.status.success(), "{}", String::from_utf8_lossy(&pack.stderr));
     let arguments = ["--json", "--draws", "2", "--seed", "3"];
     let (files, members) = (json(&preview(root.path(), &arguments)), json(&preview(&shards, &arguments)));
