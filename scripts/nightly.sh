@@ -54,13 +54,7 @@ export GPUFEED_FULL=1
 timed_each .ci/run || failed=1
 timed cargo clippy --workspace --all-targets --all-features -- -D warnings || failed=1
 timed env RUSTDOCFLAGS='-D warnings' cargo doc -p gpufeed -p gpufeed-cli -p gpufeed-jpeg -p gpufeed-burn --no-deps --all-features || failed=1
-# The features that applications choose, each set as they build it. `.ci/run` has all of them at once.
-for features in '' lmdb parquet remote; do
-    timed cargo check --features "$features" || failed=1
-done
-for features in '' lmdb parquet remote; do
-    timed cargo check -p gpufeed-cli --features "$features" || failed=1
-done
+timed scripts/semver.sh || failed=1
 timed cargo check -p gpufeed-burn || failed=1
 timed cargo check -p gpufeed-jpeg || failed=1
 timed scripts/test-widths.sh all || failed=1

@@ -4,7 +4,7 @@
 #
 #   scripts/publish.sh [TAG]     TAG: the version before, such as v0.1.0; without one the API is not compared
 #
-# Installs cargo-deny, and with a TAG cargo-semver-checks, under target/tools; each takes some minutes to build. Needs the
+# Installs cargo-deny, and with a TAG cargo-semver-checks (semver.sh), under target/tools; each takes some minutes to build. Needs the
 # registry. Advisories are checked where their database can be had.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -35,6 +35,5 @@ cargo-deny --workspace check advisories || echo 'advisories were not checked, or
 
 if [ $# -gt 0 ]; then
     printf '== API since %s\n' "$1"
-    tool cargo-semver-checks
-    cargo semver-checks --baseline-rev "$1" -p gpufeed -p gpufeed-jpeg
+    scripts/semver.sh "$1"
 fi

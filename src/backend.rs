@@ -1,6 +1,7 @@
 //! The choice of the GPU or the CPU for a loader or processor.
 
-use crate::error::Result;
+use crate::advice;
+use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::{Gpu, adapters};
 
 /// The device that augments: a GPU, or the CPU executor.
@@ -63,7 +64,13 @@ impl Backend {
     pub fn adapter() -> Result<Option<wgpu::Adapter>> {
         match std::env::var(ADAPTER_VARIABLE) {
             Ok(name) if name.eq_ignore_ascii_case("cpu") => Ok(None),
-            Ok(name) if !name.is_empty() => adapters::named(&name).map(Some),
+            Ok(name) if !name.is_empty() => match adapters::named(&name) {
+                Ok(adapter) => Ok(Some(adapter)),
+                Err(found) => {
+                    let reason = format!("{ADAPTER_VARIABLE}: {found}; unset it for the best GPU, or set it to cpu");
+                    Err(ErrorKind::NoAdapter { reason }.into())
+                }
+            },
             _ => Ok(adapters::best()),
         }
     }
@@ -75,7 +82,8 @@ impl Backend {
     /// [`ErrorKind::NoAdapter`](crate::ErrorKind::NoAdapter) with the adapters of the machine;
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if no device can be opened on it.
     pub fn gpu(name: &str) -> Result<Backend> {
-        Gpu::open(&adapters::named(name)?).map(Backend::Gpu)
+        let none = |reason| Error::from(ErrorKind::NoAdapter { reason }).advise(advice::OTHER_BACKENDS);
+        Gpu::open(&adapters::named(name).map_err(none)?).map(Backend::Gpu)
     }
 }
 

@@ -236,8 +236,10 @@ class DataLoader(Positioned):
                 "leave it out, or give a recipe"
             )
         whole = json.dumps(content)
+        self._of_keywords: dict[str, Any] = {} if transforms is None else {"semantics": None}
         if arguments.flag("normalize_on_device", normalize_on_device):
             self._normalize = cut_normalize(content, dtype, "normalize_on_device")
+            self._of_keywords["dtype"] = self._normalize[2]
             settings["dtype"] = "uint8"
         settings.setdefault("on_error", on_error_of(settings["shuffle"], content.get("name", "")))
         for flag, name, value in (("channels_last", "layout", "nhwc"), ("drop_last", "last_batch", "drop")):
@@ -289,8 +291,10 @@ class DataLoader(Positioned):
         self._settled, self._shard_source = shard, source
         settings = json.dumps(self._settings | {"shard": shard})
         native = _gpufeed.Loader(self._native_data, self._recipe, settings, **self._of_python)
-        # The share and the threads are a process's; a state is the same on every rank.
-        self._in_force = {name: value for name, value in json.loads(native.settings()).items() if name not in ("shard", "workers")}
+        # As keywords would be given that make such a loader. The share and the threads are a process's: a state is the same on
+        # every rank.
+        own = json.loads(native.settings()) | self._of_keywords
+        self._in_force = {name: value for name, value in own.items() if name not in ("shard", "workers")}
         return native
 
     def _made_with(self) -> dict[str, Any]:

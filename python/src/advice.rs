@@ -27,6 +27,10 @@ impl Language for Keywords {
             None => return words(setting).map(Cow::from),
         };
         let value = match value {
+            // The loader takes no semantics beside transforms=, whose ToDtype says as much.
+            Some(Value::Word { word: "uint8", .. }) if setting == Setting::Semantics => {
+                return Some("semantics=\"uint8\" with a recipe, or ToDtype(scale=True) after it in transforms=".into());
+            }
             None => String::new(),
             Some(Value::Flag(true)) => "True".to_owned(),
             Some(Value::Flag(false)) => "False".to_owned(),

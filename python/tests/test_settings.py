@@ -102,6 +102,18 @@ def test_a_state_records_the_settings() -> None:
     assert pickle.loads(pickle.dumps(second)).state_dict() == second.state_dict()
 
 
+def test_what_a_state_records_are_keywords() -> None:
+    v2 = pytest.importorskip("torchvision.transforms.v2")
+    crop = [v2.CenterCrop(8), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5] * 3, [0.25] * 3)]
+    for given in ({"transforms": crop}, {"transforms": crop, "normalize_on_device": True}, {"recipe": CROP}):
+        made = gpufeed.DataLoader(Jpegs(4), batch_size=4, shuffle=True, seed=7, on_error=0.5, **given)
+        recorded = json.loads(json.dumps(made.state_dict()))["settings"]
+        assert recorded["dtype"] == "float32"
+        again = gpufeed.DataLoader(Jpegs(4), **given, **recorded)
+        assert again.state_dict() == made.state_dict()
+        assert torch.equal(next(iter(again))[0], next(iter(made))[0])
+
+
 def test_layout_and_channels_last() -> None:
     assert next(loader(layout="nhwc").batches()).images.shape == (4, 16, 16, 3)
     assert next(loader(layout="nhwc", channels_last=True).batches()).images.shape == (4, 16, 16, 3)

@@ -273,7 +273,6 @@ impl ErrorKind {
             ErrorKind::NoHostMemory { settings, .. } | ErrorKind::DoesNotFit { settings, .. } => vec![lower(settings)],
             ErrorKind::IntermediateTooLarge { .. } => vec![lower(&[ListSizes]), raise(MemoryBudget)],
             ErrorKind::TooManyFailures { .. } => vec![advice::MORE_FAILURES],
-            ErrorKind::NoAdapter { .. } => vec![advice::OTHER_BACKENDS],
             ErrorKind::OutOfMemory { .. } => {
                 vec![lower(&[BatchSize, QueueDepth, SlotBytes]), advice::RELEASE_BATCHES, advice::HOLD_FEWER]
             }

@@ -1,7 +1,5 @@
 //! The machine's adapters: listing, describing and choosing them.
 
-use crate::error::{ErrorKind, Result};
-
 fn instance() -> wgpu::Instance {
     wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle_from_env())
 }
@@ -39,7 +37,10 @@ pub(crate) fn best() -> Option<wgpu::Adapter> {
 }
 
 /// The adapter with this number, or the first with `name` in its description.
-pub(crate) fn named(name: &str) -> Result<wgpu::Adapter> {
+///
+/// # Errors
+/// The adapters of the machine, if none fits.
+pub(crate) fn named(name: &str) -> Result<wgpu::Adapter, String> {
     let (adapters, _) = enumerate_all();
     let by_number = name.parse::<usize>().ok().and_then(|number| adapters.get(number));
     let lower = name.to_lowercase();
@@ -53,5 +54,5 @@ pub(crate) fn named(name: &str) -> Result<wgpu::Adapter> {
     } else {
         format!("the machine has {}", found.join("; "))
     };
-    Err(ErrorKind::NoAdapter { reason: format!("none matches \"{name}\"; {found}") }.into())
+    Err(format!("none matches \"{name}\"; {found}"))
 }

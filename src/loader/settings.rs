@@ -252,8 +252,14 @@ impl LoaderSettings {
         serde_json::from_value(all).map_err(refused)
     }
 
-    /// The part of the settings that decoders read.
-    pub(super) fn decode(&self) -> DecodeOptions {
+    /// The part of the settings that [`decode`](crate::decode::decode) reads.
+    ///
+    /// ```
+    /// use gpufeed::{LoaderSettings, decode::DecodeOptions};
+    ///
+    /// assert_eq!(LoaderSettings::default().decode_options(), DecodeOptions::default());
+    /// ```
+    pub fn decode_options(&self) -> DecodeOptions {
         let LoaderSettings { exif, truncated, max_pixels, max_decode_bytes, .. } = *self;
         DecodeOptions { exif, truncated, max_pixels, max_decode_bytes }
     }

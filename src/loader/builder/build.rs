@@ -148,8 +148,12 @@ impl DataLoaderBuilder {
             ..self.settings
         };
         log_notices(&*self.dataset);
-        let decoder =
-            Decoder::new(settings.decode(), &settings.seek_indexes, self.dataset.folder(), settings.seek_memory);
+        let decoder = Decoder::new(
+            settings.decode_options(),
+            &settings.seek_indexes,
+            self.dataset.folder(),
+            settings.seek_memory,
+        );
         let pipeline = Pipeline {
             remote: RemoteParts::new(&*self.dataset, settings.read_ahead, settings.remote_cache.as_ref()),
             decoder,

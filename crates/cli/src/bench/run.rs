@@ -114,7 +114,7 @@ fn read_samples(
     main: usize,
 ) -> Result<Samples, Box<dyn Error>> {
     let loader = setup.builder(1).batch_size(1).build(&setup.backend)?;
-    let samples = Samples::read(&*setup.data.dataset, loader.plan())?;
+    let samples = Samples::read(&*setup.data.dataset, loader.plan(), setup.settings.decode_options())?;
     memory_estimate::check(arguments, setup, &loader, &samples, workers, main)?;
     Ok(samples)
 }

@@ -9,6 +9,7 @@ use super::run::{Prepared, Run, Totals};
 use super::shards::{self, ShardWriter};
 use super::workers::Workers;
 use crate::dataset::NamedDataset;
+#[cfg(feature = "lmdb")]
 use crate::error_text;
 use gpufeed::Dataset as _;
 use gpufeed::dataset::TarShards;

@@ -49,6 +49,8 @@ pub(super) struct Rows {
     source: Arc<NamedDataset>,
     single: Arc<SingleSample>,
     loader: DataLoader,
+    /// The loader's options of decoding, which originals have, too.
+    decode: DecodeOptions,
     keep_bytes: bool,
 }
 
@@ -65,9 +67,10 @@ impl Rows {
         // The loader has one sample, and each row another one: those settings stay that make pixels of it.
         (settings.shuffle, settings.order, settings.lanes, settings.shard) = (false, None, None, None);
         settings.cache = Cache::Off;
+        let decode = settings.decode_options();
         let builder = DataLoader::builder(Arc::clone(&single)).recipe(recipe).settings(settings);
         let loader = builder.batch_size(1).workers(1).queue_depth(1).on_error(OnError::Fail).build(backend)?;
-        Ok(Rows { source, single, loader, keep_bytes: false })
+        Ok(Rows { source, single, loader, decode, keep_bytes: false })
     }
 
     /// If true, draws keep their bytes in addition to their pictures.
@@ -110,7 +113,7 @@ impl Rows {
         }
         let (width, height) = match sample.data {
             SampleData::Encoded(bytes) => {
-                let probe = decode::probe(bytes, &DecodeOptions::default())?;
+                let probe = decode::probe(bytes, &self.decode)?;
                 (probe.width, probe.height)
             }
             SampleData::Pixels(pixels) => (pixels.width(), pixels.height()),
@@ -118,7 +121,12 @@ impl Rows {
         row.size = Some((width, height));
         let fit = f64::from(ORIGINAL) / f64::from(width.max(height));
         let scaled = |side: u32| if fit < 1.0 { ((f64::from(side) * fit).round() as u32).max(1) } else { side };
+        let DecodeOptions { exif, truncated, max_pixels, max_decode_bytes, .. } = self.decode;
         let shown = DataLoader::builder(Arc::clone(&self.single))
+            .exif(exif)
+            .truncated(truncated)
+            .max_pixels(max_pixels)
+            .max_decode_bytes(max_decode_bytes)
             .transform(Resize::new((scaled(height), scaled(width))))
             .output(Layout::Nhwc, DType::U8)
             .workers(1)

@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stdout)]
 
+use crate::words::Run as _;
 use image::RgbImage;
 use serde_json::Value;
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::process::{Command, Output};
 
 fn gpufeed(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
-    command.arg("bench").args(arguments).env("NODEVICE_SELECT", "1").output().expect("the command starts")
+    command.arg("bench").args(arguments).env("NODEVICE_SELECT", "1").run()
 }
 
 fn said(output: &Output) -> String {
@@ -377,11 +378,7 @@ fn a_data_set_is_used_as_it_is_whatever_the_recipe() {
     let shards = root.path().join("shards");
     let paths = [photographs.path(), &shards].map(|path| path.to_str().expect("UTF-8"));
     let mut pack = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
-    assert_eq!(
-        pack.arg("pack").args(paths).output().expect("the command starts").status.code(),
-        Some(3),
-        "one is none"
-    );
+    assert_eq!(pack.arg("pack").args(paths).run().status.code(), Some(3), "one is none");
     for data in [photographs.path(), &shards] {
         let report = small(data, "cifar-train");
         assert_eq!((number(&report, "/data/samples"), &report["data"]["drawn"]), (24.0, &Value::Bool(false)));
@@ -438,7 +435,7 @@ fn a_data_set_without_samples_says_so() {
     let data = root.path().to_str().expect("UTF-8");
     for command in [&["bench", "--data", data][..], &["preview", data], &["doctor", data], &["pack", data, "/no/such"]]
     {
-        let output = Command::new(env!("CARGO_BIN_EXE_gpufeed")).args(command).output().expect("the command starts");
+        let output = Command::new(env!("CARGO_BIN_EXE_gpufeed")).args(command).run();
         assert_eq!(output.status.code(), Some(1), "{command:?}: {}", said(&output));
         assert!(said(&output).contains("no samples"), "{command:?}: {}", said(&output));
     }
@@ -451,7 +448,7 @@ fn what_does_not_fit_into_memory_is_refused_with_the_number() {
     let limited = |arguments: &[&str]| {
         let mut sh = Command::new("sh");
         sh.args(["-c", "ulimit -v 3000000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_gpufeed")]).args(arguments);
-        let output = sh.env("NODEVICE_SELECT", "1").output().expect("a shell");
+        let output = sh.env("NODEVICE_SELECT", "1").run();
         (output.status.code(), said(&output))
     };
     let data = folder();

@@ -1,5 +1,6 @@
 //! Tests of `gpufeed compare` and `gpufeed report` as programs: output, exit codes, files that cannot be read.
 
+use crate::words::Run as _;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 fn gpufeed(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_gpufeed")).args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_gpufeed")).args(arguments).run()
 }
 
 fn out(output: &Output) -> String {

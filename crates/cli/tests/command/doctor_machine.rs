@@ -5,6 +5,7 @@
 use std::process::Command;
 
 use crate::doctoring::{doctor, text};
+use crate::words::Run as _;
 use serde_json::Value;
 
 #[test]
@@ -38,7 +39,7 @@ fn the_environment_decides_the_way_and_is_shown() {
     let with = |name: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
         command.args(["doctor", "--json"]).env("NODEVICE_SELECT", "1").env("GPUFEED_ADAPTER", name);
-        let output = command.output().unwrap();
+        let output = command.run();
         (serde_json::from_slice::<Value>(&output.stdout).unwrap(), output.status.code())
     };
     let (value, _) = with("cpu");
@@ -48,6 +49,12 @@ fn the_environment_decides_the_way_and_is_shown() {
     let (value, code) = with("no such adapter");
     assert_eq!((code, &value["path"]["backend"]), (Some(3), &Value::Null));
     assert!(value["problems"][0].as_str().unwrap().contains("no such adapter"));
+    // `auto` would fail alike: the error names the variable, and not `auto`.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
+    command.args(["bench", "--quick"]).env("NODEVICE_SELECT", "1").env("GPUFEED_ADAPTER", "no such adapter");
+    let said = String::from_utf8(command.run().stderr).unwrap();
+    assert!(said.contains("GPUFEED_ADAPTER: none matches \"no such adapter\"; the machine has "), "{said}");
+    assert!(said.contains("unset it for the best GPU, or set it to cpu") && !said.contains("auto"), "{said}");
     let adapters = gpufeed::Gpu::adapters();
     gpufeed_testing::device::require(adapters.clone());
     if adapters.is_empty() {

@@ -5,6 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::doctoring::{counts, damaged, doctor, file, json, text, tree};
+use crate::words::Run as _;
 use gpufeed_testing::encoded::{encode, picture};
 use image::ImageFormat as Codec;
 
@@ -16,8 +17,7 @@ fn other_data_sets_are_looked_through_sample_by_sample() {
     let shards = out.path().join("shards");
     let pack = Command::new(env!("CARGO_BIN_EXE_gpufeed"))
         .args(["pack", root.path().to_str().unwrap(), shards.to_str().unwrap()])
-        .output()
-        .unwrap();
+        .run();
     assert!(pack.status.success(), "{}", String::from_utf8_lossy(&pack.stderr));
     let (value, code) = json(&shards, &[]);
     assert_eq!((code, &value["format"]), (3, &"tar".into()), "{value}");
@@ -127,8 +127,7 @@ fn what_is_not_read_is_said() {
     assert!(shown.contains("1 member in .xmp is not read: b.xmp") && !shown.contains("Nothing is wrong"), "{shown}");
     let explain = Command::new(env!("CARGO_BIN_EXE_gpufeed"))
         .args(["explain", "--backend", "cpu", "--data", path.to_str().unwrap()])
-        .output()
-        .unwrap();
+        .run();
     assert!(text(&explain).contains("data: 1 member in .seg.png is not read: a.seg.png"), "{}", text(&explain));
     let warned = String::from_utf8_lossy(&explain.stderr).into_owned();
     assert_eq!(warned.matches("1 member in .seg.png is not read").count(), 1, "{warned}");
@@ -176,8 +175,7 @@ fn formats_that_are_not_decoded_are_named() {
     assert!(shown.contains("cat/2.heic: no image") && shown.contains("cat/3.AVIF: unsupported"), "{shown}");
     let explain = Command::new(env!("CARGO_BIN_EXE_gpufeed"))
         .args(["explain", "--backend", "cpu", "--data", root.path().to_str().unwrap()])
-        .output()
-        .unwrap();
+        .run();
     let said = text(&explain);
     assert!(
         said.contains("1 file in .heic is not read: 2.heic") && said.contains("2 files in .avif are not read"),

@@ -1,5 +1,6 @@
 //! Helpers that run `gpufeed doctor` and make folders for it.
 
+use crate::words::Run as _;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -11,7 +12,7 @@ use tempfile::TempDir;
 pub(crate) fn doctor(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
     command.arg("doctor").args(arguments).env("NODEVICE_SELECT", "1").env_remove("GPUFEED_ADAPTER");
-    command.output().unwrap()
+    command.run()
 }
 
 pub(crate) fn text(output: &Output) -> String {

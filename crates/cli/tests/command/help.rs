@@ -1,5 +1,6 @@
 //! The guide's chapter on the command has the options that `--help` prints, and the command's own files work.
 
+use crate::words::Run as _;
 use std::process::{Command, Output};
 
 /// The subcommands in the order of the chapter.
@@ -8,7 +9,7 @@ const COMMANDS: [&str; 10] =
 
 fn gpufeed(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
-    command.env("NODEVICE_SELECT", "1").env_remove("COLUMNS").args(arguments).output().unwrap()
+    command.env("NODEVICE_SELECT", "1").env_remove("COLUMNS").args(arguments).run()
 }
 
 fn printed(arguments: &[&str]) -> String {

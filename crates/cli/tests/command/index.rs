@@ -1,5 +1,6 @@
 //! Tests of `gpufeed index`: the file that it builds, its output, its exit codes.
 
+use crate::words::Run as _;
 use gpufeed_testing::encoded;
 use image::ImageFormat as Codec;
 use serde_json::Value;
@@ -9,7 +10,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 fn gpufeed(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_gpufeed")).arg("index").args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_gpufeed")).arg("index").args(arguments).run()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -77,7 +78,7 @@ fn parts_write_into_one_file() {
     let auto = |more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
         command.env_remove("SLURM_ARRAY_TASK_ID").env("JOB_COMPLETION_INDEX", "2");
-        command.args(["index", path, "--part", "auto"]).args(more).output().unwrap()
+        command.args(["index", path, "--part", "auto"]).args(more).run()
     };
     assert!(text(&auto(&["--parts", "3"]).stdout).contains("part 2/3: 2 files"));
     assert!(
@@ -223,7 +224,7 @@ fn indexes_of_objects_are_put_beside_them() {
     let run = |key: &str, more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
         command.envs(server.s3_settings()).arg("index").arg(server.s3(key)).args(more);
-        let out = command.output().unwrap();
+        let out = command.run();
         (out.status.code(), text(&out.stdout), text(&out.stderr))
     };
     let mut archive = tar::Builder::new(Vec::new());

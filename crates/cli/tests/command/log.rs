@@ -1,5 +1,6 @@
 //! `RUST_LOG`, which every subcommand follows.
 
+use crate::words::Run as _;
 use std::process::{Command, Output};
 
 /// Explains a recipe with this `RUST_LOG`, on a data set that gives a warning: a link that leads back to its own folder.
@@ -15,7 +16,7 @@ fn explained(log: Option<&str>) -> Output {
     if let Some(log) = log {
         command.env("RUST_LOG", log);
     }
-    command.output().unwrap()
+    command.run()
 }
 
 fn errors(output: &Output) -> String {
@@ -45,8 +46,7 @@ fn rust_log_chooses_what_is_printed() {
 #[test]
 fn rust_log_shows_what_wgpu_says() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
-    let output =
-        command.args(["doctor"]).env("RUST_LOG", "wgpu_core=debug,wgpu_hal=debug,wgpu=debug").output().unwrap();
+    let output = command.args(["doctor"]).env("RUST_LOG", "wgpu_core=debug,wgpu_hal=debug,wgpu=debug").run();
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("wgpu"), "{text}");
 }

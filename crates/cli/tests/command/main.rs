@@ -28,3 +28,4 @@ mod pillow;
 mod preview;
 #[cfg(feature = "remote")]
 mod stores;
+mod words;

@@ -3,6 +3,7 @@
 
 #![cfg(unix)]
 
+use crate::words::Run as _;
 use gpufeed_testing::encoded;
 use image::ImageFormat as Codec;
 use serde_json::{Value, json};
@@ -18,7 +19,7 @@ const HOSTILE: &str = "x\u{1b}]0;own\u{7}\nFORGED\r\u{9b}2K\u{202e}gpj";
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
-    command.current_dir(folder).env("NODEVICE_SELECT", "1").args(arguments).output().unwrap()
+    command.current_dir(folder).env("NODEVICE_SELECT", "1").args(arguments).run()
 }
 
 /// Checks that neither output stream has control characters, and that one of them has the escaped name. Returns the
@@ -233,6 +234,6 @@ fn archives_arrays_and_lists_of_others() {
 fn the_environment() {
     let root = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
-    let output = command.current_dir(root.path()).env("GPUFEED_ADAPTER", HOSTILE).arg("doctor").output().unwrap();
+    let output = command.current_dir(root.path()).env("GPUFEED_ADAPTER", HOSTILE).arg("doctor").run();
     clean(&output);
 }

@@ -4,6 +4,7 @@
 #![cfg(unix)]
 #![allow(clippy::print_stdout)] // a skipped part says so
 
+use crate::words::Run as _;
 use gpufeed_testing::encoded;
 use image::ImageFormat;
 use serde_json::Value;
@@ -29,7 +30,7 @@ fn gpufeed(folder: &Path, arguments: &[&str]) -> Command {
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
-    gpufeed(folder, arguments).output().unwrap()
+    gpufeed(folder, arguments).run()
 }
 
 /// Makes a folder of two classes with two pictures each.
@@ -248,7 +249,7 @@ fn standard_output_that_takes_nothing_is_an_error() {
     ];
     for arguments in commands {
         let stdout = File::options().write(true).open(&full).unwrap();
-        let output = gpufeed(folder.path(), arguments).stdout(stdout).output().unwrap();
+        let output = gpufeed(folder.path(), arguments).stdout(stdout).run();
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", said(&output));
         assert!(said(&output).contains("standard output: No space left on device"), "{arguments:?}: {}", said(&output));
     }
@@ -277,7 +278,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     for arguments in [&["compare", REPORT, REPORT][..], &["report", REPORT, "--html", "-"], &["--help"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let output = gpufeed(folder.path(), arguments).stdout(writer).output().unwrap();
+        let output = gpufeed(folder.path(), arguments).stdout(writer).run();
         done(&output);
         assert!(output.stderr.is_empty(), "{arguments:?}: {}", said(&output));
     }
@@ -292,7 +293,7 @@ fn a_file_is_whole_or_as_it_was() {
         let script = r#"trap "" XFSZ; ulimit -f 4; exec "$@""#;
         let mut command = Command::new("sh");
         command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_gpufeed")]).args(arguments);
-        command.current_dir(folder.path()).output().unwrap()
+        command.current_dir(folder.path()).run()
     };
     let commands: [(&[&str], &str); 3] = [
         (&["report", REPORT, "--html", "old"], "--html: old: "),
@@ -348,7 +349,7 @@ fn the_driver_is_silent_without_a_session() {
         let mut command = gpufeed(folder.path(), &["doctor"]);
         command.env_remove("NODEVICE_SELECT").env_remove("XDG_RUNTIME_DIR");
         session.map(|session| command.env("XDG_RUNTIME_DIR", session));
-        let output = command.output().unwrap();
+        let output = command.run();
         assert!(output.stderr.is_empty(), "{session:?}: {}", said(&output));
     }
 }

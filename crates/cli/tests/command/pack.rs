@@ -1,8 +1,9 @@
 //! Tests of `gpufeed pack`: round trips, killed runs, and the differences that `--verify` finds.
 
-#[cfg(unix)]
 use crate::packing::{block, command, until};
 use crate::packing::{fails, folder, json, pack, text, visible};
+#[cfg(unix)]
+use crate::words::Run as _;
 use gpufeed::dataset::TarShards;
 use gpufeed::{Backend, DataLoader, Dataset, ImageFolder, Images, Label, SampleData};
 use gpufeed_testing::encoded;
@@ -409,7 +410,7 @@ fn a_full_disk_is_an_error_that_says_where() {
         let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
         let mut sh = Command::new("sh");
         sh.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_gpufeed"), "pack", text(source.path()), text(&shards)]);
-        sh.output().unwrap()
+        sh.run()
     };
     let out = limited(40);
     let error = String::from_utf8(out.stderr).unwrap();

@@ -1,9 +1,10 @@
 //! Tests of `gpufeed pack` into a folder that already holds a pack or other files, and of the part of a data set that
 //! it packs.
 
-#[cfg(unix)]
 use crate::packing::{self, block, command, until};
 use crate::packing::{fails, folder, json, pack, text, visible};
+#[cfg(unix)]
+use crate::words::Run as _;
 use gpufeed::Dataset;
 use gpufeed::dataset::TarShards;
 use serde_json::Value;
@@ -129,7 +130,7 @@ fn a_source_is_the_same_by_another_path() {
     fs::write(source.path().join("list.csv"), lines).unwrap();
     let list = out.path().join("list");
     let run = |source: &str, out: &std::path::Path, folder: &std::path::Path| {
-        let done = packing::command(&[source, text(out), "--json"]).current_dir(folder).output().unwrap();
+        let done = packing::command(&[source, text(out), "--json"]).current_dir(folder).run();
         let error = String::from_utf8_lossy(&done.stderr).into_owned();
         serde_json::from_slice::<Value>(&done.stdout).unwrap_or_else(|_| panic!("{error}"))["resumed"].clone()
     };

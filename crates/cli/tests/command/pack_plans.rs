@@ -1,8 +1,9 @@
 //! Tests of `gpufeed pack` in parts: what is refused, and what the errors name.
 
-#[cfg(unix)]
 use crate::packing::until;
 use crate::packing::{command, fails, folder, json, pack, text, visible};
+#[cfg(unix)]
+use crate::words::Run as _;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -282,7 +283,7 @@ fn a_part_comes_from_the_variables_of_a_launcher() {
             command.env_remove(name);
         }
         command.envs(variables.iter().copied());
-        let done = command.output().unwrap();
+        let done = command.run();
         let part = serde_json::from_slice::<Value>(&done.stdout).map(|value| value["part"].as_u64().unwrap());
         part.map_err(|_| String::from_utf8(done.stderr).unwrap())
     };

@@ -1,5 +1,6 @@
 //! Helpers that run `gpufeed pack` and make folders to pack.
 
+use crate::words::Run as _;
 use gpufeed::dataset::TarShards;
 use gpufeed::{Dataset, Label, SampleData};
 use gpufeed_testing::encoded;
@@ -17,7 +18,7 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
 }
 
 pub(crate) fn pack(arguments: &[&str]) -> Output {
-    command(arguments).output().unwrap()
+    command(arguments).run()
 }
 
 /// Runs `gpufeed pack --json` and returns the exit code and the summary.

@@ -2,6 +2,7 @@
 
 use crate::hub::{TEST, TRAIN, expected, folder};
 use crate::packing::{fails, json, keyed, pack, text};
+use crate::words::Run as _;
 use gpufeed::{Dataset as _, TarShards};
 use serde_json::Value;
 use std::fs;
@@ -109,7 +110,7 @@ fn rows_whose_file_changes_are_another_source() {
 /// Runs the command, which has to succeed, and returns its JSON.
 fn value(arguments: &[&str]) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
-    let output = command.env("NODEVICE_SELECT", "1").args(arguments).output().unwrap();
+    let output = command.env("NODEVICE_SELECT", "1").args(arguments).run();
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }

@@ -2,6 +2,7 @@
 
 use crate::hub::{TRAIN, expected, files};
 use crate::packing::{keyed, text};
+use crate::words::Run as _;
 use gpufeed_testing::store_server::{Fault, StoreServer};
 use serde_json::Value;
 use std::path::Path;
@@ -18,7 +19,7 @@ fn served() -> StoreServer {
 
 fn gpufeed(server: &StoreServer, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
-    command.envs(server.s3_settings()).env("NODEVICE_SELECT", "1").args(arguments).output().unwrap()
+    command.envs(server.s3_settings()).env("NODEVICE_SELECT", "1").args(arguments).run()
 }
 
 /// Runs the command, which has to succeed, and returns its JSON.

@@ -1,9 +1,11 @@
 //! Tests of `gpufeed preview`: the sheet, the parameters as JSON, the replay of one sample, and the errors for wrong
 //! arguments.
 
+use crate::words::Run as _;
 use gpufeed::transforms::ParamsOp;
 use gpufeed::{Backend, DataLoader, ImageFolder, recipe};
-use image::{DynamicImage, GrayImage, Luma, Rgb, RgbImage};
+use gpufeed_testing::encoded::{encode, with_exif};
+use image::{DynamicImage, GrayImage, ImageFormat, Luma, Rgb, RgbImage};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -35,7 +37,7 @@ fn folder() -> TempDir {
 
 fn preview(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
-    command.current_dir(folder).env("NODEVICE_SELECT", "1").arg("preview").arg(".").args(arguments).output().unwrap()
+    command.current_dir(folder).env("NODEVICE_SELECT", "1").arg("preview").arg(".").args(arguments).run()
 }
 
 fn json(output: &Output) -> Value {
@@ -187,6 +189,26 @@ fn a_file_of_settings_has_the_seed_and_the_output() {
 }
 
 #[test]
+fn originals_are_decoded_with_the_file_of_settings() {
+    let root = tempfile::tempdir().unwrap();
+    let jpeg = encode(gpufeed_testing::encoded::picture(90, 60), ImageFormat::Jpeg);
+    std::fs::write(root.path().join("turned.jpg"), with_exif(&jpeg, 6)).unwrap();
+    std::fs::write(root.path().join("cut.jpg"), &jpeg[..jpeg.len() / 2]).unwrap();
+    let shown = |more: &[&str]| {
+        let report = json(&preview(root.path(), &[&["--recipe", "imagenet-train", "--json"], more].concat()));
+        report["samples"].as_array().unwrap().clone()
+    };
+    let [cut, turned] = &shown(&[])[..] else { panic!("two samples") };
+    assert_eq!((&turned["width"], &turned["height"]), (&60.into(), &90.into()));
+    assert!(cut["error"].as_str().unwrap().contains("truncated"), "{cut}");
+    std::fs::write(root.path().join("run.toml"), "exif = false\ntruncated = \"fill\"\nexecute = \"cpu\"\n").unwrap();
+    for sample in shown(&["--settings", "run.toml"]) {
+        assert_eq!((&sample["width"], &sample["height"], &sample["error"]), (&90.into(), &60.into(), &Value::Null));
+        assert_eq!(sample["draws"].as_array().unwrap().len(), 4);
+    }
+}
+
+#[test]
 fn tiny_images_are_enlarged_and_views_are_columns() {
     let root = folder();
     let report =
@@ -263,7 +285,7 @@ fn wrong_arguments_are_explained() {
     assert!(!path.join("sheet.png").exists(), "nothing is left behind");
     let elsewhere = tempfile::tempdir().unwrap();
     fails(elsewhere.path(), &[], &["no samples", "looked for .jpg"]);
-    let output = Command::new(env!("CARGO_BIN_EXE_gpufeed")).args(["preview", "/no/such/folder"]).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_gpufeed")).args(["preview", "/no/such/folder"]).run();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/folder"));
     for wrong in [&["--draws", "0"][..], &["--samples", "0"], &["--sample", "1", "--samples", "2"], &["--raw", "a"]] {
@@ -277,8 +299,7 @@ fn every_data_set_can_be_shown() {
     let shards = out.path().join("shards");
     let pack = Command::new(env!("CARGO_BIN_EXE_gpufeed"))
         .args(["pack", root.path().to_str().unwrap(), shards.to_str().unwrap()])
-        .output()
-        .unwrap();
+        .run();
     assert!(pack.status.success(), "{}", String::from_utf8_lossy(&pack.stderr));
     let arguments = ["--json", "--draws", "2", "--seed", "3"];
     let (files, members) = (json(&preview(root.path(), &arguments)), json(&preview(&shards, &arguments)));

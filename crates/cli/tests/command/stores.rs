@@ -1,5 +1,6 @@
 //! Data sets in a store, by the commands that read one: each has to work with an address as with a path.
 
+use crate::words::Run as _;
 use gpufeed_testing::encoded::{encode, picture};
 use gpufeed_testing::store_server::{Fault, StoreServer};
 use image::ImageFormat as Codec;
@@ -29,7 +30,7 @@ fn served() -> StoreServer {
 /// Runs the command, which finds the server by the variables of S3.
 fn gpufeed(server: &StoreServer, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
-    command.envs(server.s3_settings()).env("NODEVICE_SELECT", "1").args(arguments).output().unwrap()
+    command.envs(server.s3_settings()).env("NODEVICE_SELECT", "1").args(arguments).run()
 }
 
 /// Runs the command, and returns its standard output as text.
@@ -188,7 +189,7 @@ fn settings_and_keys_that_cannot_be_read_are_named_at_once() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
         command.envs(server.s3_settings());
         endpoint.map(|endpoint| command.env("AWS_ENDPOINT_URL", endpoint));
-        let output = command.args(["explain", "--backend", "cpu", "--data", address]).output().unwrap();
+        let output = command.args(["explain", "--backend", "cpu", "--data", address]).run();
         assert_eq!(output.status.code(), Some(1), "{endpoint:?} {address}");
         String::from_utf8(output.stderr).unwrap()
     };

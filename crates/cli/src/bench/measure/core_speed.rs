@@ -3,7 +3,7 @@
 
 use super::isolated_stages;
 use crate::bench::setup::hash::hash;
-use crate::bench::setup::samples::{Samples, options};
+use crate::bench::setup::samples::Samples;
 use gpufeed::internals::Native;
 use gpufeed::{Plan, decode};
 use std::error::Error;
@@ -43,7 +43,13 @@ impl WorkerTask<'_> {
             if !samples.files.is_empty() {
                 for i in 0..IMAGES_AT_ONCE {
                     let file = &samples.files[(number * IMAGES_AT_ONCE + i) % samples.files.len()];
-                    black_box(decode::decode(&file.bytes, &file.probe, file.region, &options(), &mut state.scratch)?);
+                    black_box(decode::decode(
+                        &file.bytes,
+                        &file.probe,
+                        file.region,
+                        &samples.options,
+                        &mut state.scratch,
+                    )?);
                 }
             }
             if *augment || samples.files.is_empty() {

@@ -2,7 +2,7 @@
 //! it.
 
 use crate::bench::setup::Setup;
-use crate::bench::setup::samples::{Samples, nth, options};
+use crate::bench::setup::samples::{Samples, nth};
 use crate::results::IsolatedStage;
 use gpufeed::decode;
 use gpufeed::internals::{Native, Rig};
@@ -54,7 +54,7 @@ fn decode_rate(samples: &Samples, threads: usize, time: Duration) -> Result<f64,
     let state = |_| Ok(decode::Scratch::default());
     rate(threads, time, state, |scratch, number| {
         let file = &samples.files[number % samples.files.len()];
-        black_box(decode::decode(&file.bytes, &file.probe, file.region, &options(), scratch)?);
+        black_box(decode::decode(&file.bytes, &file.probe, file.region, &samples.options, scratch)?);
         Ok(1)
     })
 }

@@ -3,7 +3,7 @@
 
 use super::hash::hash;
 use crate::error_text;
-use gpufeed::decode::{self, DecodeOptions, Orientation, Probe, Rect};
+use gpufeed::decode::{self, DecodeOptions, Probe, Rect};
 use gpufeed::transforms::{Key, Params};
 use gpufeed::{Dataset, Plan, SampleData};
 
@@ -22,6 +22,8 @@ pub(crate) struct EncodedSample {
 /// Samples in memory.
 #[derive(Default)]
 pub(crate) struct Samples {
+    /// The options with which the loaders decode.
+    pub(crate) options: DecodeOptions,
     /// The samples' files; empty if the data set holds pixels.
     pub(crate) files: Vec<EncodedSample>,
     /// The parameters of every sample.
@@ -38,13 +40,6 @@ pub(crate) struct Samples {
     pub(crate) pixel: usize,
 }
 
-/// Returns the pipeline's options for decoding, which ignore the orientation.
-pub(crate) fn options() -> DecodeOptions {
-    let mut options = DecodeOptions::default();
-    options.exif = Orientation::Ignore;
-    options
-}
-
 /// Returns the index of the `number`-th sample that a measurement reads, in a pseudo-random order for each `salt`.
 /// A remote data set is read in its own order: each sample of a random order would fetch a block of its own.
 pub(crate) fn nth(dataset: &dyn Dataset, number: u64, salt: u64) -> usize {
@@ -57,8 +52,8 @@ impl Samples {
     ///
     /// # Errors
     /// If no sample can be used.
-    pub(crate) fn read(dataset: &dyn Dataset, plan: &Plan) -> Result<Samples, String> {
-        let mut samples = Samples { pixel: 4, ..Samples::default() };
+    pub(crate) fn read(dataset: &dyn Dataset, plan: &Plan, options: DecodeOptions) -> Result<Samples, String> {
+        let mut samples = Samples { options, pixel: 4, ..Samples::default() };
         let (mut buffer, mut bytes, mut last) = (Vec::new(), 0, None);
         let mut scratch = decode::Scratch::default();
         for number in 0..SAMPLES.min(dataset.len()) {
@@ -108,10 +103,10 @@ impl Samples {
                 Ok(0)
             }
             SampleData::Encoded(bytes) => {
-                let probe = decode::probe(bytes, &options())?;
+                let probe = decode::probe(bytes, &self.options)?;
                 let params = plan.make_params(probe.width, probe.height, &key)?;
                 let region = plan.source_region(&params)?;
-                decode::decode(bytes, &probe, region, &options(), scratch)?;
+                decode::decode(bytes, &probe, region, &self.options, scratch)?;
                 self.params.push(params);
                 self.largest = self.largest.max(bytes.len() as u64);
                 self.sizes.push(bytes.len() as u64 + 4 * u64::from(region.width) * u64::from(region.height));
