@@ -98,7 +98,7 @@ class Decoder:
                     if made is None:
                         return
                     parcel = pack(made)
-                    # The parcel is a copy, so the loader's buffer returns before the parcel is taken.
+                    # Ray copies the parcel out of the loader's buffer, which then returns: nothing else may hold the buffer.
                     del made
                     yield parcel
                     del parcel
