@@ -83,7 +83,7 @@ TYPES = {
     "String": ("str", "arguments.text"),
     "PathBuf": (PATH, "arguments.path"),
     "Vec<String>": (COLUMN, "arguments.texts"),
-    "Columns": (COLUMN, "arguments.columns"),
+    "ColumnNames": (COLUMN, "arguments.columns"),
     "ClassNames": ("bool | Sequence[str]", "arguments.class_names"),
     "BTreeMap<String, String>": ("Mapping[str, str]", "arguments.texts_by_name"),
     "DType": ("Any", "arguments.dtype"),
@@ -221,7 +221,7 @@ def arguments(keywords: list[Keyword], indent: str) -> str:
     for each in keywords:
         said = each.doc if each.doc.endswith(".") else f"{each.doc}."
         if each.formats:
-            said = f"{said} Of {', '.join(each.formats)}."
+            said = f"{said} For {', '.join(each.formats)}."
         if each.otherwise:
             said = f"{said} Default: {each.otherwise}."
         text = f"{each.name}: {in_python(said).replace('`', '``')}"
@@ -230,7 +230,7 @@ def arguments(keywords: list[Keyword], indent: str) -> str:
 
 
 def checks(loader: list[Keyword], paths: list[Keyword]) -> str:
-    """The module with what checks each keyword."""
+    """The module with the checks of keywords."""
 
     def table(name: str, keywords: list[Keyword]) -> str:
         rows = []
@@ -240,11 +240,11 @@ def checks(loader: list[Keyword], paths: list[Keyword]) -> str:
         return f"{name}: dict[str, arguments.Check] = {{\n{''.join(rows)}}}\n"
 
     return (
-        '"""What checks each keyword, and makes its form for the native module. Written by scripts/settings.py."""\n\n'
+        '"""The checks of keywords, which also make the form for the native module. Written by scripts/settings.py."""\n\n'
         "from __future__ import annotations\n\nfrom functools import partial\n\nfrom gpufeed import arguments\n\n"
         f"# The fields of ``LoaderSettings``, but for the share, which is known at the first iteration.\n{table('LOADER', loader)}\n"
-        f"# What only Python has.\n{table('PYTHON', PYTHON)}\n"
-        f"# Those of paths. Which formats know each, ``python/src/opening/keywords.rs`` says.\n{table('PATHS', paths)}"
+        f"# The keywords that only Python has.\n{table('PYTHON', PYTHON)}\n"
+        f"# The keywords of paths. ``python/src/opening/keywords.rs`` says which formats know each.\n{table('PATHS', paths)}"
     )
 
 

@@ -1,7 +1,7 @@
 //! Advice in errors as data: which settings change an error, and how Rust, the command and Python write them.
 //!
-//! The sentence of an [`Error`](crate::Error) states facts. What its reader can set stands beside it, as [`Advice`]:
-//! the library's own text names the methods of its builders, the command its flags and keys of recipes, the Python
+//! The sentence of an [`Error`](crate::Error) states facts. The settings that change it are beside it, as
+//! [`Advice`]: the library's own text names the methods of its builders, the command its flags and keys of recipes, the Python
 //! package its keywords. A [`Language`] is one of these.
 
 // advice/pieces.rs makes all advice of the library. The command (crates/cli/src/error_text.rs) and the Python package
@@ -97,7 +97,7 @@ settings! {
     MaxDecodeBytes = "max_decode_bytes",
     /// The most bytes of an image's file.
     MaxFileBytes = "max_file_bytes",
-    /// Where seek indexes are kept.
+    /// The place of seek indexes.
     SeekIndexes = "SeekIndexes",
     /// The classes of soft labels.
     NumClasses = "num_classes",
@@ -145,11 +145,11 @@ settings! {
     EmnistPart = "Idx::emnist",
     /// The names of a NumPy archive's arrays.
     NumpyArrays = "Numpy::new().npz(path, images, labels)",
-    /// Where channels stand in arrays.
+    /// The position of the channels in arrays.
     ArraysLayout = "Numpy::new().layout",
-    /// How long a request to a store may stand still.
+    /// The longest time for which a request to a store may stand still.
     RemoteTimeout = "RemoteOptions::timeout",
-    /// How often a request to a store is made again.
+    /// The number of retries of a request to a store.
     RemoteRetries = "RemoteOptions::retries",
     /// The least rate at which bytes of a store have to come.
     RemoteMinRate = "RemoteOptions::min_rate",
@@ -175,7 +175,7 @@ pub enum Value {
     Flag(bool),
     /// A number of samples, bytes or threads.
     Number(u64),
-    /// One of several words: as Rust has it, and the plain word.
+    /// One of several words.
     Word {
         /// A variant or a call in Rust.
         rust: &'static str,
@@ -193,7 +193,7 @@ pub enum Value {
     AnyBlocks,
 }
 
-/// How Rust writes a setting, or a setting and its value.
+/// Writes a setting, or a setting and its value, as Rust does.
 pub fn in_rust(setting: Setting, value: Option<Value>) -> Cow<'static, str> {
     let name = setting.in_rust();
     match value {
@@ -403,7 +403,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// As the source of an [`std::io::Error`], whose advice an [`ErrorKind::Io`](crate::ErrorKind::Io) takes over.
+/// Makes a reason the source of an [`std::io::Error`]: an [`ErrorKind::Io`](crate::ErrorKind::Io) takes its advice from there.
 impl std::error::Error for Reason {}
 
 #[cfg(test)]

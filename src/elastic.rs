@@ -30,7 +30,7 @@ impl Elastic {
             let (last, period) = (side as usize - 1, 2 * (side as usize - 1).max(1));
             let mut weights = vec![0.0; radius.min(last) + 1];
             for i in 0..=radius {
-                // Both neighbours at a distance of whole periods are the pixel itself, as all are of a single one.
+                // Reflection maps a tap at a multiple of the period back to the pixel itself; with one pixel, every tap.
                 let distance = if last == 0 { 0 } else { (i % period).min(period - i % period) };
                 weights[distance] += if distance == 0 && i > 0 { 2.0 * at(i) } else { at(i) } / sum;
             }

@@ -19,7 +19,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error: its kind, the file or sample concerned, and the setting that changes it.
 ///
-/// The size of a pointer; [`kind`](Self::kind) tells the cases apart, [`advice`](Self::advice) says what to set. Its text has
+/// An `Error` has the size of a pointer; [`kind`](Self::kind) tells the cases apart, [`advice`](Self::advice) says what to set. Its text has
 /// both, with settings as Rust writes them; [`in_words_of`](Self::in_words_of) has other languages. The text is for people: characters in the names
 /// and texts of files that a terminal would obey are shown as escapes (`\u{1b}`), while the fields of the case hold
 /// them unchanged.
@@ -67,9 +67,7 @@ impl Error {
             }
             ErrorKind::TooManyFailures { failed, seen, max_share, last } => {
                 let last = last.in_words_of(language);
-                format!(
-                    "{failed} of the first {seen} samples failed, more than a share of {max_share}; the last: {last}"
-                )
+                format!("{}; the last: {last}", share_failed(*failed, *seen, *max_share))
             }
             kind => kind.to_string(),
         };
@@ -153,6 +151,12 @@ pub fn sample_called(id: u64, name: &str, source: &impl std::fmt::Display) -> St
     if name == number || source.to_string().starts_with(&name) { number } else { format!("{number} ({name})") }
 }
 
+/// Returns how many samples have failed, for [`ErrorKind::TooManyFailures`].
+#[doc(hidden)] // the command adds to it
+pub fn share_failed(failed: u64, seen: u64, max_share: f64) -> String {
+    format!("{failed} of the first {seen} samples failed, more than a share of {max_share}")
+}
+
 /// For an error that is the reason of another.
 impl From<Error> for Reason {
     fn from(error: Error) -> Self {
@@ -169,8 +173,8 @@ impl From<ErrorKind> for Error {
     }
 }
 
-/// For `?` in a [`Dataset`](crate::Dataset) of one's own: an [`ErrorKind::Foreign`]. It has no path; an
-/// [`ErrorKind::Io`] has one.
+/// For `?` in a [`Dataset`](crate::Dataset) of one's own: an [`ErrorKind::Foreign`], which has no path, unlike an
+/// [`ErrorKind::Io`].
 ///
 /// ```
 /// fn read(path: &std::path::Path) -> gpufeed::Result<Vec<u8>> {

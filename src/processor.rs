@@ -110,7 +110,7 @@ impl Processor {
     }
 
     /// The view of each image, with the pixels that it reads.
-    fn views(&self, images: &[(Pixels<'_>, &Params)]) -> Result<Vec<(View, Source)>> {
+    fn views(&self, images: &[(Pixels<'_>, &Params)]) -> Result<Vec<(View, FourChannels)>> {
         let views = images.iter().map(|&(pixels, params)| {
             check_size(params, (pixels.width(), pixels.height()))?;
             if self.plan.semantics() == Semantics::Uint8 && matches!(pixels.format(), PixelFormat::F32 { .. }) {
@@ -122,8 +122,8 @@ impl Processor {
             check_unmixed(params)?;
             let program = self.plan.program(params)?;
             let region = program.region();
-            let source = Source::new(pixels, region)?;
-            let float = matches!(source, Source::Floats { .. });
+            let source = FourChannels::new(pixels, region)?;
+            let float = matches!(source, FourChannels::Floats { .. });
             let cpu_fallback = self.kernels.is_some() && needs_cpu(&program, pixel_bytes(region, float), float);
             Ok((View { program, region, cpu_fallback }, source))
         });
@@ -131,8 +131,8 @@ impl Processor {
     }
 
     /// Returns the bytes of each output image; an error if the images differ in size.
-    fn image_bytes(&self, images: &[(View, Source)]) -> Result<usize> {
-        let size = |(view, _): &(View, Source)| view.program.size();
+    fn image_bytes(&self, images: &[(View, FourChannels)]) -> Result<usize> {
+        let size = |(view, _): &(View, FourChannels)| view.program.size();
         match images.first() {
             Some(first) if images.iter().all(|image| size(image) == size(first)) => {
                 Ok(self.plan.image_bytes(size(first)))
@@ -142,7 +142,7 @@ impl Processor {
         }
     }
 
-    fn run_on_cpu(&self, images: &[(View, Source)], bytes: usize, out: &mut [u8]) -> Result<()> {
+    fn run_on_cpu(&self, images: &[(View, FourChannels)], bytes: usize, out: &mut [u8]) -> Result<()> {
         let mut scratch = cpu::CpuScratch::default();
         let mut images = images.iter().zip(out.chunks_exact_mut(bytes));
         images.try_for_each(|((view, source), out)| {
@@ -172,7 +172,7 @@ pub(crate) fn check_unmixed(params: &Params) -> Result<()> {
     }
 }
 
-fn borrowed(images: &[(View, Source)]) -> Vec<(&View, PixelsRef<'_>)> {
+fn borrowed(images: &[(View, FourChannels)]) -> Vec<(&View, PixelsRef<'_>)> {
     images.iter().map(|(view, source)| (view, source.pixels())).collect()
 }
 
@@ -248,13 +248,13 @@ fn append(pixels: PixelsRef<'_>, region: Rect, out: &mut Vec<u8>) {
 }
 
 /// A region of pixels of any format, in the four channels that both executors read.
-enum Source {
+enum FourChannels {
     Bytes { data: Vec<u8>, width: usize },
     Floats { data: Vec<f32>, width: usize },
 }
 
-impl Source {
-    fn new(pixels: Pixels<'_>, region: Rect) -> Result<Source> {
+impl FourChannels {
+    fn new(pixels: Pixels<'_>, region: Rect) -> Result<FourChannels> {
         let width = region.width as usize;
         let values = product(4 * width, region.height as usize);
         Ok(match pixels.format() {
@@ -262,21 +262,21 @@ impl Source {
                 let mut data = Vec::new();
                 AUGMENTING.reserve(&mut data, values)?;
                 widen_floats(pixels, region, &mut data);
-                Source::Floats { data, width }
+                FourChannels::Floats { data, width }
             }
             _ => {
                 let mut data = Vec::new();
                 AUGMENTING.reserve(&mut data, values)?;
                 widen_bytes(pixels, region, &mut data);
-                Source::Bytes { data, width }
+                FourChannels::Bytes { data, width }
             }
         })
     }
 
     fn pixels(&self) -> PixelsRef<'_> {
         match self {
-            Source::Bytes { data, width } => PixelsRef::Bytes { data, stride: 4 * width, size: 4 },
-            Source::Floats { data, width } => PixelsRef::Floats { data, stride: 4 * width },
+            FourChannels::Bytes { data, width } => PixelsRef::Bytes { data, stride: 4 * width, size: 4 },
+            FourChannels::Floats { data, width } => PixelsRef::Floats { data, stride: 4 * width },
         }
     }
 }

@@ -90,60 +90,60 @@ def open(
     A keyword that the format does not know is an error. :class:`DataLoader` takes all of them, too.
 
     Args:
-        extensions: The endings of images, ``["jpg", "webp"]``. Of a folder of class folders, a folder of images, tar shards.
+        extensions: The endings of images, ``["jpg", "webp"]``. For a folder of class folders, a folder of images, tar shards.
             Default: those of images.
-        allow_empty: A class folder may be empty. Of a folder of class folders. Default: ``False``.
-        unlabelled: All images below the folder are samples, without labels. Of a folder of class folders, a folder of images.
+        allow_empty: A class folder may be empty. For a folder of class folders. Default: ``False``.
+        unlabelled: All images below the folder are samples, without labels. For a folder of class folders, a folder of images.
             Default: ``False`` where there are class folders.
-        max_file_bytes: Bytes of the largest image that is read; the sample of a larger one fails. Of a folder of class folders,
-            a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1G"``.
-        image_column: The column of the images: of a list or Parquet files, or an array of an ``.npz``. Of a list of files, a
+        max_file_bytes: Bytes of the largest image that is read; the sample of a larger one fails. For a folder of class
+            folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1G"``.
+        image_column: The column of the images: of a list or Parquet files, or an array of an ``.npz``. For a list of files, a
             NumPy file, Parquet files. Default: the one with a usual name.
         label_column: The column of the labels; of a list several make a vector. CIFAR-100's own files have ``"coarse_label"``
-            and ``"fine_label"``. Of a list of files, a NumPy file, CIFAR's files, Parquet files. Default: the one with a usual
+            and ``"fine_label"``. For a list of files, a NumPy file, CIFAR's files, Parquet files. Default: the one with a usual
             name.
-        class_names: The names of the classes; for a list of files ``True``, which reads numbers in its labels as names. Of a
+        class_names: The names of the classes; for a list of files ``True``, which reads numbers in its labels as names. For a
             list of files, tar shards, an LMDB, Parquet files. Default: those that the data set names.
-        root: The folder to which the paths of a list are relative. Of a list of files. Default: that of the list.
-        header: The first line of a CSV file names its columns. Of a list of files. Default: whether its words are names of
+        root: The folder to which the paths of a list are relative. For a list of files. Default: that of the list.
+        header: The first line of a CSV file names its columns. For a list of files. Default: whether its words are names of
             columns.
-        delimiter: The character between the columns of a CSV file, such as ``";"``. Of a list of files. Default: a comma, or a
+        delimiter: The character between the columns of a CSV file, such as ``";"``. For a list of files. Default: a comma, or a
             tab in ``.tsv``.
-        split: The split: of Parquet files ``"train"``, ``"validation"`` or ``"test"``, of others ``"train"`` or ``"test"``. Of
+        split: The split: of Parquet files ``"train"``, ``"validation"`` or ``"test"``, of others ``"train"`` or ``"test"``. For
             a NumPy file, MNIST's files, CIFAR's files, Parquet files. Default: the training split, beside which ``.test`` is
             the other one.
         data_layout: The layout of arrays or keys: ``"nhwc"`` or ``"nchw"`` for NumPy's arrays, ``"numbered"``,
-            ``"class_and_image"`` or ``"image"`` for an LMDB. Of a NumPy file, an LMDB. Default: as the shapes or the keys say.
-        allow_unlabelled: Samples may have no label. Of tar shards, an LMDB, Parquet files. Default: ``False``.
-        text_labels: Numbers in the ``.txt`` of tar shards are labels. Of tar shards. Default: if all of a set's texts are
+            ``"class_and_image"`` or ``"image"`` for an LMDB. For a NumPy file, an LMDB. Default: as the shapes or the keys say.
+        allow_unlabelled: Samples may have no label. For tar shards, an LMDB, Parquet files. Default: ``False``.
+        text_labels: Numbers in the ``.txt`` of tar shards are labels. For tar shards. Default: if all of a set's texts are
             numbers.
-        indexes: Where the indexes of shards are kept: ``"beside"`` them, in ``"memory"``, or in a folder. Of tar shards,
+        indexes: The place of the indexes of shards: ``"beside"`` the shards, in ``"memory"``, or a folder. For tar shards,
             Parquet files. Default: ``"beside"``.
-        index_memory: Bytes of memory for the parts of these indexes that are in use. Of tar shards, Parquet files. Default:
+        index_memory: Bytes of memory for the parts of these indexes that are in use. For tar shards, Parquet files. Default:
             ``"32M"``.
-        put_indexes: Writes the indexes that are missing beside the objects of a store. Of tar shards, Parquet files. Default:
+        put_indexes: Writes the indexes that are missing beside the objects of a store. For tar shards, Parquet files. Default:
             ``False``.
         counts: A JSON file, or its address, with the samples that each file has: OpenCLIP's ``sizes.json``, WebDataset's
-            ``wids`` index, ``gpufeed-pack.json``. A file is then opened when one of its samples comes. Of tar shards, Parquet
+            ``wids`` index, ``gpufeed-pack.json``. A file is then opened when one of its samples comes. For tar shards, Parquet
             files. Default: all files are opened at once.
-        part: The part of EMNIST: ``"byclass"``, ``"bymerge"``, ``"balanced"``, ``"letters"``, ``"digits"`` or ``"mnist"``. Of
+        part: The part of EMNIST: ``"byclass"``, ``"bymerge"``, ``"balanced"``, ``"letters"``, ``"digits"`` or ``"mnist"``. For
             MNIST's files. Default: none.
-        max_page_bytes: Bytes that a compressed page of Parquet files may become. Of Parquet files. Default: 64 times its own,
+        max_page_bytes: Bytes that a compressed page of Parquet files may become. For Parquet files. Default: 64 times its own,
             and ``"64M"`` at least.
         remote_cache: A folder on this machine that keeps what is fetched of remote data, and its bytes: ``("/scratch/photos",
-            "200G")``. Of remote data. Default: none.
-        remote_timeout: Seconds for which a server may send nothing before the request is made again. Of remote data. Default:
+            "200G")``. For remote data. Default: none.
+        remote_timeout: Seconds for which a server may send nothing before the request is made again. For remote data. Default:
             the variable ``GPUFEED_REMOTE_TIMEOUT``, else 30.
-        remote_retries: How often a request is made again that failed for a reason that may pass. Of remote data. Default: the
+        remote_retries: The number of retries of a request that failed for a reason that may pass. For remote data. Default: the
             variable ``GPUFEED_REMOTE_RETRIES``, else 10.
-        remote_requests: How many requests run at once for what is read next: 1 to 256. Of remote data. Default: the variable
+        remote_requests: The number of requests at once for what is read next: 1 to 256. For remote data. Default: the variable
             ``GPUFEED_REMOTE_REQUESTS``, else 8.
-        remote_min_rate: The least rate of an answer, in bytes a second over 30 seconds; 0 takes any. Of remote data. Default:
+        remote_min_rate: The least rate of an answer, in bytes a second over 30 seconds; 0 takes any. For remote data. Default:
             the variable ``GPUFEED_REMOTE_MIN_RATE``, else 1024.
-        remote_certificates: A file of certificates (PEM) that are trusted besides the system's. Of remote data. Default: the
+        remote_certificates: A file of certificates (PEM) that are trusted besides the system's. For remote data. Default: the
             variable ``SSL_CERT_FILE``.
         remote_store: Settings of the store by the names of their variables, ``{"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"}``,
-            in whose place they stand; a pickle of the data set has them, credentials included. Of remote data. Default: the
+            in whose place they stand; a pickle of the data set has them, credentials included. For remote data. Default: the
             variables alone.
     """
     return _opening.open_path(path, _arguments.checked(_keywords.PATHS, locals()))

@@ -16,7 +16,7 @@ Check = Callable[[str, Any], Any]
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
-# Words of torch.utils.data.DataLoader that have another name here, or no need to exist.
+# Arguments of torch.utils.data.DataLoader that have another name here, or are not needed.
 _OF_TORCH = {
     "num_workers": "workers= sets the threads that read and decode; by default there is one for each core",
     "prefetch_factor": "queue_depth= sets how many ready batches wait",
@@ -50,7 +50,7 @@ def checked(checks: Mapping[str, Check], given: Mapping[str, Any]) -> dict[str, 
 
 
 def optional(check: Check) -> Check:
-    """What takes None, too, for a keyword that was not given."""
+    """A check that takes None, too, for a keyword that was not given."""
     return lambda name, value: None if value is None else check(name, value)
 
 
@@ -198,7 +198,7 @@ def texts_by_name(name: str, value: Any) -> dict[str, str]:
 
 
 def given(value: Any) -> str:
-    """A value of a wrong type in an error. What has a length is not shown: it may hold addresses with their credentials."""
+    """A value of a wrong type, for an error. A value with a length is not shown: it may hold addresses with credentials."""
     kind = f"a {type(value).__name__}"
     return kind if hasattr(value, "__len__") else f"{value!r} is {kind}"
 

@@ -1,11 +1,11 @@
 """Batches copied to a device ahead of the consumer, without a host buffer being reused under a running copy.
 
-A copy from page-locked memory runs on after the call that began it, and nobody but this module keeps its source: torch
-protects blocks of its own allocator alone. So each host batch is held together with the event that ends its copy, and
-goes back to the loader's ring once that event is done.
+A copy from page-locked memory goes on after the call that began it returns. torch protects only blocks of its own
+allocator meanwhile, so this module holds each host batch together with the event that ends its copy, and returns it to
+the loader's ring once that event is done.
 
-Nothing here knows torch: :class:`Device` is all that is asked of a device, and the tests have one whose copies finish
-late and in any order. ``gpufeed.torch`` has the real ones.
+This module does not use torch: a device is any :class:`Device`, and the tests have one whose copies finish late and in
+any order. ``gpufeed.torch`` has the real devices.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Event(Protocol):
         """True once the device has passed it."""
 
     def synchronize(self) -> None:
-        """Waits until the device has passed it."""
+        """Waits until the device has passed this point."""
 
 
 class Device(Protocol[Tensor]):
@@ -57,7 +57,7 @@ class Device(Protocol[Tensor]):
 
 
 class HostArray(Protocol):
-    """What is asked of ``gpufeed.Array``."""
+    """The part of ``gpufeed.Array`` that this module uses."""
 
     @property
     def data_ptr(self) -> int:
@@ -71,7 +71,8 @@ class HostArray(Protocol):
 
 
 class HostBatch(Protocol):
-    """What is asked of ``gpufeed.Batch``: its buffer returns once the batch, its arrays and their tensors are gone."""
+    """The part of ``gpufeed.Batch`` that this module uses. The buffer returns to the loader once the batch, its arrays and
+    their tensors are gone."""
 
     @property
     def images(self) -> HostArray:
@@ -91,19 +92,19 @@ class _Running:
     """A copy that may be under way, and the batch that it reads."""
 
     batch: HostBatch
-    # None while the copy is being begun, and after an interrupt during that.
+    # None until the copy has begun, and if an interrupt came before that.
     event: Event | None = None
 
 
 class HostBuffers(Generic[Tensor]):
     """The host buffers of one loader for one device: which are page-locked, and which a copy may still read.
 
-    ``events`` tells of buffers made (True) and freed (False) since its last call: ``Loader.buffer_events``. Only one
-    object may ask. As a method of the loader it also keeps the loader and its buffers.
+    ``events`` is ``Loader.buffer_events``: it returns the buffers made (True) and freed (False) since its last call, and
+    only one object may call it. As a method of the loader it also keeps the loader and its buffers alive.
 
     No buffer may be freed while it is locked: the device would go on reading the old pages, whoever gets the addresses.
-    The loader frees one while it lives: what a run was filling as it stopped is allocated again in the next run. So
-    only a buffer that came with a batch is locked, and a run that stops leaves no locks (:meth:`CopyAhead.close`).
+    A loader frees the buffer that a run was filling as it stopped. Therefore only a buffer that came with a batch is
+    locked, and a run that stops leaves no locks (:meth:`CopyAhead.close`).
     """
 
     def __init__(
@@ -122,7 +123,7 @@ class HostBuffers(Generic[Tensor]):
             if made:
                 self._existing[changed] = nbytes
             else:
-                # Without this, a later buffer at the address would count as locked, and its pages be others.
+                # Without this, a later buffer at the same address would count as locked, although it has other pages.
                 self._existing.pop(changed, None)
                 self._unlock(changed)
         if address in self._existing and address not in self._locked:
@@ -144,7 +145,7 @@ class HostBuffers(Generic[Tensor]):
         return images, labels, running.event
 
     def release_done(self) -> None:
-        """Lets the batches go whose copies are done, in whatever order that happens."""
+        """Releases the batches whose copies are done, in any order."""
         self._running = deque(running for running in self._running if not self._event(running).query())
 
     def wait(self, most: int = 0) -> None:
@@ -172,7 +173,7 @@ class HostBuffers(Generic[Tensor]):
             self._unlock(address)
 
     def close(self) -> None:
-        """As :meth:`unlock`, and lets the loader go."""
+        """Unlocks all buffers as :meth:`unlock` does, and releases the loader."""
         if not self.is_here():
             return
         self.unlock()
@@ -244,9 +245,9 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
         self._depth = depth
         self._ready = ready
         self._ahead: deque[_Ahead[Tensor]] = deque()
-        # Taken from the source, and not on its way yet.
+        # The batch that was taken from the source and whose copy has not begun.
         self._taken: HostBatch | None = None
-        # Raised once the batches before it are handed out.
+        # The error of the source, which is raised once the batches before it are handed out.
         self._failed: Exception | None = None
         self._ended = False
         # False once an exception was raised: the run may have stopped within a batch.
@@ -262,10 +263,10 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
         self._fill()
         if not self._ahead:
             self._raise_failed()
-            # The consumer may not call again: no buffer stays away.
+            # The consumer may not call again, so all buffers have to return now.
             self._buffers.wait()
             raise StopIteration
-        # Taken off last: an interrupt loses no batch.
+        # The batch leaves the queue last, so that an interrupt loses none.
         first = self._ahead[0]
         tensors = [first.images] if first.labels is None else [first.images, first.labels]
         self._buffers.device.wait(first.event, tensors)
@@ -283,7 +284,7 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
             else:
                 # The next run frees buffers that this one was filling. Nobody here knows which.
                 self._buffers.unlock()
-                # Closed again, it leaves the locks of a newer run alone.
+                # A second call of close must not undo the locks of a newer run.
                 self._ended = self._whole = True
         finally:
             self._ahead.clear()
@@ -295,20 +296,20 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
             try:
                 if not self._take():
                     return
-                # Only a batch that is on its way is forgotten: one that failed, for want of memory on the device or by
-                # an interrupt, is copied again by the next call.
+                # Only a batch whose copy has begun is removed from the queue. After a failure, of memory on the device or by
+                # an interrupt, the next call copies the batch again.
                 self._copy()
             except Exception as error:
                 self._failed, self._whole = error, False
             except BaseException:
-                # Raised at once: by Ctrl-C, after which the run goes on, or by the data set, after which it has ended.
+                # Such errors are raised at once. After Ctrl-C the run goes on; after an exception of the data set it has ended.
                 self._whole = False
                 raise
 
     def _take(self) -> bool:
         """Takes a batch from the source; False if there is none, or none yet and another one is due first."""
         if self._taken is None:
-            # Nobody looks at events while the source waits, and it may wait for these very buffers.
+            # Returns buffers first: the source may wait for these very buffers, and meanwhile nobody looks at events.
             self._buffers.wait(MOST_RUNNING - 1)
             if self._ahead and self._ready is not None and not self._ready():
                 return False

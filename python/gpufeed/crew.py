@@ -37,8 +37,8 @@ _THREADS = 4
 
 
 def _raise(error: exceptions.RayError, handle: Any) -> NoReturn:
-    """Raises an error of the actor ``handle``: that of its loader as it was there. Ray's text has the actor, its node and its
-    lines."""
+    """Raises an error of the actor ``handle``. An error of its loader is raised as it was there; Ray's own text would have the
+    actor, its node and its lines."""
     if getattr(error, "actor_init_failed", False):
         raise RunError(f"an actor cannot begin; every node needs gpufeed, and the modules of the data set: {error}") from error
     if isinstance(error, LOST):
@@ -65,11 +65,11 @@ class RayCrew:
         self._begun = [handle.here.remote() for handle in self._handles]
 
     def ask(self, method: str, *arguments: Any) -> Any:
-        """What a method of the first actor returns, which is replaced if it is gone."""
+        """Calls a method of the first actor, and returns its result. An actor that is gone is replaced first."""
         return self._ask(0, method, *arguments)
 
     def ask_each(self, method: str, *arguments: list[Any]) -> list[Any]:
-        """What a method of each actor returns; one list of arguments for each of its parameters."""
+        """Calls a method of each actor, and returns the results. Each list has one argument for each actor."""
         return [self._ask(actor, method, *(each[actor] for each in arguments)) for actor in range(self.actors)]
 
     def _ask(self, actor: int, method: str, *arguments: Any) -> Any:
@@ -122,7 +122,7 @@ class RayCrew:
 
     @property
     def ahead(self) -> int:
-        """Batches of an actor that wait at each end."""
+        """The number of batches of an actor that wait on its node, and again on the trainer's."""
         return self._ahead
 
     def replace(self, actor: int, losses: int, why: Lost) -> None:
@@ -156,7 +156,7 @@ class _Stream:
     def __init__(self, crew: RayCrew, actor: int, handle: Any, number: int, generator: Any) -> None:
         self._crew, self._actor, self._handle, self._number = crew, actor, handle, number
         self._generator = generator
-        # Taken over, in order: first those that are here, or the error that came instead, then those on their way.
+        # The batches taken over from the actor, in order: those that are here, or an error, then those on their way.
         self._here: deque[Parcel | exceptions.RayError] = deque()
         self._coming: deque[Any] = deque()
         self._ended = False
@@ -168,7 +168,7 @@ class _Stream:
         while self._coming and ray.wait([self._coming[0]], timeout=0, fetch_local=True)[0]:
             self._arrive()
         if len(self._coming) > 1:
-            # This begins to bring them here, and returns at once.
+            # Begins to bring all of them here, and returns at once.
             ray.wait(list(self._coming), num_returns=1, timeout=0, fetch_local=True)
 
     def ready(self) -> bool:
@@ -203,13 +203,13 @@ class _Stream:
         except exceptions.RayError as error:
             if isinstance(error, LOST):
                 _raise(error, self._handle)
-            # In its turn: those before it are whole.
+            # The error comes in its turn: the batches before it are complete.
             arrived, self._ended = error, True
         self._coming.popleft()
         self._here.append(arrived)
 
     def close(self) -> None:
-        """Ends the stream: first the actor is told, as without a reader it would go on unbounded."""
+        """Ends the stream. The actor stops first: without a reader it would go on for ever."""
         if not self._ended and ray.is_initialized():
             self._handle.end.remote(self._number)
         self._ended = True

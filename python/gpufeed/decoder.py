@@ -1,4 +1,4 @@
-"""What an actor of a fleet is: a loader, of which other processes ask batches. Knows nothing of Ray."""
+"""The loader of an actor, which makes batches for other processes. This module does not use Ray."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Shard = tuple[int, int]
 
 @dataclass(frozen=True)
 class About:
-    """What the trainer has to know of an actor's loader."""
+    """The facts of an actor's loader that the trainer needs."""
 
     version: str
     batches: int
@@ -29,8 +29,8 @@ class About:
 
 
 class Decoder:
-    """A loader that is made where it runs, of ``config``, the arguments of ``gpufeed.DataLoader``. Its methods may be
-    called on several threads."""
+    """A loader that is made in the actor's process from ``config``, the arguments of ``gpufeed.DataLoader``. Several threads
+    may call its methods."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self._config = config
@@ -55,7 +55,7 @@ class Decoder:
         return os.getpid()
 
     def about(self, shard: Shard) -> About:
-        """Makes the loader, and tells of it."""
+        """Makes the loader, and returns its facts."""
         native, made = self._native(shard), self._loader(shard)
         data = native.dataset
         return About(_gpufeed.__version__, len(native), len(data), made.batch_size, data.classes, made._made_with())
@@ -84,7 +84,7 @@ class Decoder:
         """The batches from one of an epoch up to but excluding epoch ``end``: stream ``number``, which ends any earlier
         one."""
         self._wanted = max(self._wanted, number)
-        # One run at a time: each has buffers of its own.
+        # Only one run at a time, because each has buffers of its own.
         with self._streaming:
             native = self._native(shard)
             run = native.resume(native.state(epoch, batch), end)
@@ -93,12 +93,12 @@ class Decoder:
                     try:
                         made = run.next()
                     except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:
-                        # The trainer's, not the end of this process, which would look like a machine's loss.
+                        # The error belongs to the trainer. If it ended this process, Ray would see a lost machine.
                         raise RunError(f"the data set has ended the run in process {os.getpid()}: {error!r}") from error
                     if made is None:
                         return
                     parcel = pack(made)
-                    # Not held while the parcel waits: it is copied out of the loader's buffer, which then returns.
+                    # Ray copies the parcel out of the loader's buffer, which then returns: nothing else may hold the buffer.
                     del made
                     yield parcel
                     del parcel

@@ -1,4 +1,4 @@
-"""Samples that fail: when that ends a run unless it is said otherwise, and the warning of those that are replaced."""
+"""Samples that fail: the default of ``on_error``, and the warning about replaced samples."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from gpufeed.iterator import Run
 
 
 def on_error_of(shuffle: bool, recipe: str) -> str:
-    """What a failed sample does where ``on_error`` is not given. Where every sample is to be seen once and in order, a
-    number computed with a replacement would be wrong: an epoch in order, and one of a recipe whose name ends in ``-eval``,
-    fail."""
+    """The default of ``on_error``. "fail" for an epoch in order and for a recipe whose name ends in ``-eval``: a metric that is
+    computed with a replacement would be wrong. Otherwise "skip"."""
     return "skip" if shuffle and not recipe.endswith("-eval") else "fail"
 
 
@@ -25,7 +24,7 @@ def warn_once_outside(text: str) -> None:
 
 
 class Watched(Run):
-    """A run which warns of the first batch of each epoch that has a replacement."""
+    """A run that warns once an epoch, at the first batch with a replaced sample."""
 
     def __init__(self, run: Run) -> None:
         self._run = run

@@ -1,8 +1,8 @@
-"""The batches of several actors, taken in turn, and what is done when one of them dies. Knows nothing of Ray.
+"""The batches of several actors, taken in turn; actors that die are replaced. This module does not use Ray.
 
 Actor ``a`` of the ``N`` that belong to rank ``r`` of ``R`` trainers has the loader of rank ``r * N + a`` in a world of
-``R * N``. Turn ``t`` of an epoch is batch ``t // N`` of actor ``t % N``. So the order of batches is a function of the
-position, whoever made them and however often.
+``R * N``. Turn ``t`` of an epoch is batch ``t // N`` of actor ``t % N``. The order of batches depends on
+the position alone, not on which actors made them or how often.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_LOSSES = 5
 
 
 class Lost(Exception):
-    """An actor is gone, or a batch of it: the text says why. ``handle`` is the crew's handle of that actor, to tell
+    """An actor is gone, or a batch of it: the text says why. ``handle`` is the crew's handle of that actor, which shows
     whether it was replaced since."""
 
     def __init__(self, why: str, handle: Any = None) -> None:
@@ -50,7 +50,7 @@ class Crew(Protocol):
     actors: int
 
     def ask(self, method: str, *arguments: Any) -> Any:
-        """What a method of any actor's :class:`gpufeed.decoder.Decoder` returns."""
+        """Calls a method of any actor's :class:`gpufeed.decoder.Decoder`, and returns its result."""
 
     def stream(self, actor: int, shard: Shard, epoch: int, batch: int, end: int) -> Stream:
         """The batches of an actor's shard from a position up to but excluding epoch ``end``."""
@@ -110,14 +110,14 @@ class Fleet:
         return text, taken
 
     def within(self, state: str, taken: int) -> str:
-        """A state within a round, of the one at its beginning. A loader without actors refuses it: no global batch begins
-        there."""
+        """The state after ``taken`` batches of a round, from the state at the round's beginning. A loader without actors refuses
+        it: no global batch begins there."""
         if taken == 0:
             return state
         return json.dumps(json.loads(state) | {"turn": self._numbers() | {"taken": taken}})
 
     def _numbers(self) -> dict[str, int]:
-        """What has to be the same to go on within a round."""
+        """The numbers that have to be the same to go on within a round."""
         return {"actors": self.crew.actors, "world": self._world, "batch_size": self.about.batch_size}
 
 
@@ -126,7 +126,7 @@ def _said(numbers: dict[str, int]) -> str:
 
 
 class Turns:
-    """A run: the batches of one or more epochs, an actor's after the other's."""
+    """A run: the batches of one or more epochs, one actor after the other."""
 
     def __init__(self, fleet: Fleet, epoch: int, turn: int, end: int, round: str) -> None:
         self._fleet, self._crew = fleet, fleet.crew
@@ -193,7 +193,7 @@ class Turns:
             try:
                 stream.pull()
             except Lost as lost:
-                # Before its turn comes: the new actor begins while the others' batches are consumed.
+                # Replaced at once, not in its turn: the new actor begins while the batches of others are consumed.
                 self._replace(actor, lost)
 
     def _replace(self, actor: int, lost: Lost) -> None:

@@ -23,7 +23,7 @@ class Run(Protocol):
 
 
 class Iterating(Iterator[Any]):
-    """The batches of a run, as they are or converted. ``state`` is the position after the last one handed out, as JSON."""
+    """The batches of a run, converted if ``convert`` is given. ``state`` is the position after the last batch handed out, as JSON."""
 
     def __init__(self, run: Run, state: str, convert: Callable[[Run], Callable[[], Any]] | None) -> None:
         self._run = run

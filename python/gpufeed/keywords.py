@@ -1,4 +1,4 @@
-"""What checks each keyword, and makes its form for the native module. Written by scripts/settings.py."""
+"""The checks of keywords, which also make the form for the native module. Written by scripts/settings.py."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ LOADER: dict[str, arguments.Check] = {
     "remote_cache": arguments.optional(arguments.remote_cache),
 }
 
-# What only Python has.
+# The keywords that only Python has.
 PYTHON: dict[str, arguments.Check] = {
     "backend": arguments.text,
     "exit_timeout": arguments.seconds,
 }
 
-# Those of paths. Which formats know each, ``python/src/opening/keywords.rs`` says.
+# The keywords of paths. ``python/src/opening/keywords.rs`` says which formats know each.
 PATHS: dict[str, arguments.Check] = {
     "extensions": arguments.optional(arguments.texts),
     "allow_empty": arguments.optional(arguments.flag),

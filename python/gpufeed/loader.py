@@ -22,9 +22,10 @@ class DataLoader(Positioned):
 
     ``data`` is a path in any of gpufeed's formats, a data set of :func:`gpufeed.open`, or an object with ``__len__`` and
     ``__getitem__`` (or ``__getitems__``) that returns ``(image, label)``: bytes of an image file, an array or a PIL image;
-    a class number, a vector or None. Of its attributes, ``classes`` has the classes' names, in the order of their numbers or as a
-    dictionary of each name's number, and ``channels`` (3) those of its images: 1 promises gray ones, which then stay in one channel. ``transforms`` takes torchvision's transforms; ``recipe`` the name of a built-in
-    recipe, a TOML file, or a dictionary of its content instead.
+    a class number, a vector or None. Such an object may have two attributes: ``classes``, the names of the classes in the
+    order of their numbers, or a dictionary of each name's number; and ``channels`` (3): 1 promises gray images, which then
+    stay in one channel. ``transforms`` takes torchvision's transforms; ``recipe`` the name of a built-in recipe, a TOML file,
+    or a dictionary of its content instead.
 
     Iterating gives ``(images, labels)`` of one epoch: a second iteration ends the first and takes the next epoch, or the
     one of :meth:`set_epoch`. :meth:`epochs` and :meth:`batches` give more.
@@ -53,8 +54,9 @@ class DataLoader(Positioned):
             many neighbours and shuffles within windows of so many blocks. Default: full; remote data need one to be shuffled.
         lanes: The lanes of an order of blocks, which the number of ranks has to divide: at least 1. Default: as many as there
             are ranks.
-        shard: This process's share of each epoch: ``(rank, world)``, or ``"auto"`` for that of the launcher's variables.
-            Default: ``torch.distributed`` if it is initialised, else the launcher's variables; None is all of it.
+        shard: The share of each epoch that this process takes: ``(rank, world)``, or ``"auto"`` for the one that the launcher's
+            variables name. Default: ``torch.distributed`` if it is initialised, else the launcher's variables; None is all of
+            it.
         last_batch: The treatment of an epoch's last, incomplete batch: ``"partial"`` leaves it smaller, ``"drop"`` leaves it
             out, ``"pad"`` fills it up. Default: ``"partial"``, or ``"drop"`` with ``drop_last``.
         views: Images that a batch has of each sample, each with random numbers of its own: 1 to 64. Default: the recipe's, else
@@ -75,7 +77,8 @@ class DataLoader(Positioned):
             or ``"off"``.
         cache_in_bytes: Rounds what the cache stores after a resize to bytes: less memory, and pixels that differ by up to half
             a level.
-        execute: What augments on a GPU backend: ``"gpu"``, ``"cpu"``, or ``"auto"``, the GPU unless it is a software adapter.
+        execute: The executor that augments on a GPU backend: ``"gpu"``, ``"cpu"``, or ``"auto"``, the GPU unless it is a
+            software adapter.
         exif: Turns and mirrors images as their EXIF or XMP orientation says.
         truncated: The treatment of truncated image files: ``"error"``, or ``"fill"``, which uses the pixels that can be
             decoded.
@@ -89,58 +92,58 @@ class DataLoader(Positioned):
         read_ahead: Bytes of remote data that are in memory or on their way before a worker asks for them. Default: 256 MiB.
         remote_cache: A folder on this machine that keeps what is fetched of remote data, and its bytes: ``("/scratch/photos",
             "200G")``. Default: none.
-        extensions: The endings of images, ``["jpg", "webp"]``. Of a folder of class folders, a folder of images, tar shards.
+        extensions: The endings of images, ``["jpg", "webp"]``. For a folder of class folders, a folder of images, tar shards.
             Default: those of images.
-        allow_empty: A class folder may be empty. Of a folder of class folders. Default: ``False``.
-        unlabelled: All images below the folder are samples, without labels. Of a folder of class folders, a folder of images.
+        allow_empty: A class folder may be empty. For a folder of class folders. Default: ``False``.
+        unlabelled: All images below the folder are samples, without labels. For a folder of class folders, a folder of images.
             Default: ``False`` where there are class folders.
-        max_file_bytes: Bytes of the largest image that is read; the sample of a larger one fails. Of a folder of class folders,
-            a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1G"``.
-        image_column: The column of the images: of a list or Parquet files, or an array of an ``.npz``. Of a list of files, a
+        max_file_bytes: Bytes of the largest image that is read; the sample of a larger one fails. For a folder of class
+            folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1G"``.
+        image_column: The column of the images: of a list or Parquet files, or an array of an ``.npz``. For a list of files, a
             NumPy file, Parquet files. Default: the one with a usual name.
         label_column: The column of the labels; of a list several make a vector. CIFAR-100's own files have ``"coarse_label"``
-            and ``"fine_label"``. Of a list of files, a NumPy file, CIFAR's files, Parquet files. Default: the one with a usual
+            and ``"fine_label"``. For a list of files, a NumPy file, CIFAR's files, Parquet files. Default: the one with a usual
             name.
-        class_names: The names of the classes; for a list of files ``True``, which reads numbers in its labels as names. Of a
+        class_names: The names of the classes; for a list of files ``True``, which reads numbers in its labels as names. For a
             list of files, tar shards, an LMDB, Parquet files. Default: those that the data set names.
-        root: The folder to which the paths of a list are relative. Of a list of files. Default: that of the list.
-        header: The first line of a CSV file names its columns. Of a list of files. Default: whether its words are names of
+        root: The folder to which the paths of a list are relative. For a list of files. Default: that of the list.
+        header: The first line of a CSV file names its columns. For a list of files. Default: whether its words are names of
             columns.
-        delimiter: The character between the columns of a CSV file, such as ``";"``. Of a list of files. Default: a comma, or a
+        delimiter: The character between the columns of a CSV file, such as ``";"``. For a list of files. Default: a comma, or a
             tab in ``.tsv``.
-        split: The split: of Parquet files ``"train"``, ``"validation"`` or ``"test"``, of others ``"train"`` or ``"test"``. Of
+        split: The split: of Parquet files ``"train"``, ``"validation"`` or ``"test"``, of others ``"train"`` or ``"test"``. For
             a NumPy file, MNIST's files, CIFAR's files, Parquet files. Default: the training split, beside which ``.test`` is
             the other one.
         data_layout: The layout of arrays or keys: ``"nhwc"`` or ``"nchw"`` for NumPy's arrays, ``"numbered"``,
-            ``"class_and_image"`` or ``"image"`` for an LMDB. Of a NumPy file, an LMDB. Default: as the shapes or the keys say.
-        allow_unlabelled: Samples may have no label. Of tar shards, an LMDB, Parquet files. Default: ``False``.
-        text_labels: Numbers in the ``.txt`` of tar shards are labels. Of tar shards. Default: if all of a set's texts are
+            ``"class_and_image"`` or ``"image"`` for an LMDB. For a NumPy file, an LMDB. Default: as the shapes or the keys say.
+        allow_unlabelled: Samples may have no label. For tar shards, an LMDB, Parquet files. Default: ``False``.
+        text_labels: Numbers in the ``.txt`` of tar shards are labels. For tar shards. Default: if all of a set's texts are
             numbers.
-        indexes: Where the indexes of shards are kept: ``"beside"`` them, in ``"memory"``, or in a folder. Of tar shards,
+        indexes: The place of the indexes of shards: ``"beside"`` the shards, in ``"memory"``, or a folder. For tar shards,
             Parquet files. Default: ``"beside"``.
-        index_memory: Bytes of memory for the parts of these indexes that are in use. Of tar shards, Parquet files. Default:
+        index_memory: Bytes of memory for the parts of these indexes that are in use. For tar shards, Parquet files. Default:
             ``"32M"``.
-        put_indexes: Writes the indexes that are missing beside the objects of a store. Of tar shards, Parquet files. Default:
+        put_indexes: Writes the indexes that are missing beside the objects of a store. For tar shards, Parquet files. Default:
             ``False``.
         counts: A JSON file, or its address, with the samples that each file has: OpenCLIP's ``sizes.json``, WebDataset's
-            ``wids`` index, ``gpufeed-pack.json``. A file is then opened when one of its samples comes. Of tar shards, Parquet
+            ``wids`` index, ``gpufeed-pack.json``. A file is then opened when one of its samples comes. For tar shards, Parquet
             files. Default: all files are opened at once.
-        part: The part of EMNIST: ``"byclass"``, ``"bymerge"``, ``"balanced"``, ``"letters"``, ``"digits"`` or ``"mnist"``. Of
+        part: The part of EMNIST: ``"byclass"``, ``"bymerge"``, ``"balanced"``, ``"letters"``, ``"digits"`` or ``"mnist"``. For
             MNIST's files. Default: none.
-        max_page_bytes: Bytes that a compressed page of Parquet files may become. Of Parquet files. Default: 64 times its own,
+        max_page_bytes: Bytes that a compressed page of Parquet files may become. For Parquet files. Default: 64 times its own,
             and ``"64M"`` at least.
-        remote_timeout: Seconds for which a server may send nothing before the request is made again. Of remote data. Default:
+        remote_timeout: Seconds for which a server may send nothing before the request is made again. For remote data. Default:
             the variable ``GPUFEED_REMOTE_TIMEOUT``, else 30.
-        remote_retries: How often a request is made again that failed for a reason that may pass. Of remote data. Default: the
+        remote_retries: The number of retries of a request that failed for a reason that may pass. For remote data. Default: the
             variable ``GPUFEED_REMOTE_RETRIES``, else 10.
-        remote_requests: How many requests run at once for what is read next: 1 to 256. Of remote data. Default: the variable
+        remote_requests: The number of requests at once for what is read next: 1 to 256. For remote data. Default: the variable
             ``GPUFEED_REMOTE_REQUESTS``, else 8.
-        remote_min_rate: The least rate of an answer, in bytes a second over 30 seconds; 0 takes any. Of remote data. Default:
+        remote_min_rate: The least rate of an answer, in bytes a second over 30 seconds; 0 takes any. For remote data. Default:
             the variable ``GPUFEED_REMOTE_MIN_RATE``, else 1024.
-        remote_certificates: A file of certificates (PEM) that are trusted besides the system's. Of remote data. Default: the
+        remote_certificates: A file of certificates (PEM) that are trusted besides the system's. For remote data. Default: the
             variable ``SSL_CERT_FILE``.
         remote_store: Settings of the store by the names of their variables, ``{"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"}``,
-            in whose place they stand; a pickle of the data set has them, credentials included. Of remote data. Default: the
+            in whose place they stand; a pickle of the data set has them, credentials included. For remote data. Default: the
             variables alone.
     """
 
@@ -276,7 +279,7 @@ class DataLoader(Positioned):
         return opening.open_data(self._data, self._keywords, self._thread_safe)
 
     def _early_shard(self) -> tuple[tuple[int, int], str]:
-        """The shard before a launcher's library may have been initialised: errors wait for the first iteration."""
+        """The shard that is known before the launcher's library is initialised. Its errors are raised at the first iteration."""
         if self._shard == "auto":
             try:
                 return resolve("auto")
@@ -340,7 +343,7 @@ class DataLoader(Positioned):
         """The plan, the executor, the batches, the memory and the shard, in words."""
         loader = self._loader()
         (rank, world), source = resolve(self._shard)
-        # The library's own line knows no `torch.distributed`.
+        # The library does not know `torch.distributed`, so its own line is replaced.
         lines = [line for line in loader.explain().splitlines() if not line.startswith("shard: ")]
         lines.append(f"shard: rank {rank} of {world} by {source}")
         if self._of_python["backend"] != "cpu":
@@ -366,7 +369,7 @@ class DataLoader(Positioned):
         return f"gpufeed.DataLoader({self._native_data!r}, batch_size={self.batch_size})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # Configuration and position, never threads. A data set of gpufeed.open pickles how it was made.
+        # A pickle holds configuration and position, never threads. A data set of gpufeed.open pickles how it was made.
         kept = {name: value for name, value in self.__dict__.items() if name not in _NOT_PICKLED}
         return kept | {"_resume": self._state(), "_next_epoch": self.epoch}
 

@@ -58,7 +58,7 @@ def open_data(data: Any, given: dict[str, Any], thread_safe: bool | None = None)
 
 
 def _channels(data: Any) -> int:
-    """The attribute ``channels`` of an object: those of its images."""
+    """The attribute ``channels`` of an object: the channels of its images."""
     channels = getattr(data, "channels", 3)
     if isinstance(channels, bool) or not isinstance(channels, numbers.Integral) or channels not in (1, 3):
         raise ArgumentError(

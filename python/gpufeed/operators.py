@@ -18,7 +18,7 @@ Operator = dict[str, Any]
 
 
 class Refused(Exception):
-    """What gpufeed cannot do of a transform, and what it can."""
+    """A transform that gpufeed cannot do. The text says what is impossible, and what works."""
 
 
 _MODES = {"nearest": "Nearest", "nearest-exact": "NearestExact", "bilinear": "Bilinear", "bicubic": "Bicubic"}
@@ -38,7 +38,7 @@ _OF_WARPS = ("nearest", "bilinear")
 
 
 def shortest(number: float) -> float:
-    """The shortest decimal of a 32-bit float: of 0.485 as a tensor has it, 0.485."""
+    """The shortest decimal that is the same 32-bit float: 0.485 for a tensor's 0.48500001."""
     for digits in range(6, 9):
         candidate = float(f"{number:.{digits}g}")
         if struct.pack("f", candidate) == struct.pack("f", number):
@@ -57,7 +57,7 @@ def numbers(values: Any) -> list[float]:
 
 
 def three(values: Any) -> list[float]:
-    """One number a channel."""
+    """Three numbers, one a channel; a single number is repeated."""
     found = numbers(values)
     if len(found) == 1:
         return found * 3
@@ -75,7 +75,7 @@ def size(given: Any) -> int | list[int]:
 
 
 def of_images(given: dict[Any, Any], argument: str) -> Any:
-    """What a dictionary by type, as v2 takes it, has for images."""
+    """The entry for images of a dictionary by type, as v2 takes one."""
     found = [given[kind] for kind in (tv_tensors.Image, torch.Tensor, PIL.Image.Image) if kind in given]
     if not found and "others" in given:
         return given["others"]
@@ -290,7 +290,7 @@ def policy(transform: Any) -> Operator:
 
 
 def plain(*names: str) -> Callable[[Any], Operator]:
-    """An operator whose arguments are numbers of the same names."""
+    """Makes the function of an operator whose arguments are plain numbers with the same names in torchvision."""
 
     def number(given: Any) -> Any:
         return given if isinstance(given, int) else numbers(given)[0]

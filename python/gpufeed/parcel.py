@@ -28,7 +28,7 @@ class Failure:
 
 @dataclass
 class Parcel:
-    """What an actor sends of a batch. ``state`` is the position of its own shard after the batch, as JSON."""
+    """A batch as an actor sends it. ``state`` is the position of its own shard after the batch, as JSON."""
 
     images: AnyArray
     labels: AnyArray | None

@@ -1,4 +1,4 @@
-"""Which epoch comes next, and the place in it: what every loader of the package has, wherever its batches are made."""
+"""The next epoch and the position in it, which every loader of the package has, wherever its batches are made."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class Source(Protocol):
 
 
 class Positioned:
-    """A loader that has epochs and goes on in the midst of one. A subclass says where its batches come from."""
+    """A loader with epochs that can go on in the middle of one. Subclasses make the batches."""
 
     batch_size: int
     device: str
     _takes_turns = False
 
     def __new__(cls: type[Self], *_: Any, **given: Any) -> Self:
-        """As ``object``'s; unpickling calls it, too. A keyword that does not exist is refused here, with advice."""
+        """Refuses a keyword that does not exist, with advice. Unpickling calls this method, too."""
         cls._refuse_unknown(given)
-        _tell_torch()
+        _register_with_torch()
         return super().__new__(cls)
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Positioned:
 
     @classmethod
     def _refuse_unknown(cls, given: Iterable[str]) -> None:
-        """Raises for a keyword that does not exist, where more is to be said than Python says."""
+        """Raises an error for an unknown keyword if it has better advice than Python's own error."""
 
     def _made_with(self) -> dict[str, Any]:
         """The settings of the batches, for a state."""
@@ -91,7 +91,8 @@ class Positioned:
 
     def epochs(self, epochs: range) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """The batches of several epochs in a row, as ``(images, labels)``: the next epoch's first batches are prepared
-        while the last ones of an epoch are consumed. After :meth:`load_state_dict` goes on in mid-epoch."""
+        while the last ones of an epoch are consumed. After :meth:`load_state_dict` the
+        first epoch goes on in its middle."""
         if not isinstance(epochs, range) or epochs.step != 1:
             raise ArgumentError(f"epochs: {epochs!r}; a range with step 1 works")
         if self._resume is None or epochs.start != self._next_epoch:
@@ -101,7 +102,7 @@ class Positioned:
     def batches(self) -> Iterator[Any]:
         """The batches of the next epoch with all that is known of them."""
         if self._buffers is not None:
-            # A copy that the user begins is synchronous from pageable memory alone, and safe therefore.
+            # From pageable memory, copies that the user begins are synchronous, and so they are safe.
             self._buffers.unlock()
         return self._start(None, None)
 
@@ -112,7 +113,7 @@ class Positioned:
         from gpufeed.torch import OnDevice
 
         if self._buffers is None:
-            # Not before: a process of several may choose its CUDA device after it has made the loader.
+            # Made only now: a process may choose its CUDA device after it has made the loader.
             self._buffers = self._host_buffers()
         return OnDevice(run, self._buffers, self._channels_last, self._normalize, run.ready)
 
@@ -122,7 +123,7 @@ class Positioned:
         self._before_run()
         if self._running is not None:
             if not self._running.begun and self._resume is None:
-                # Nothing was taken of it: this iteration stands in its place, as Lightning makes two for an epoch.
+                # No batch of the earlier iteration was taken: this one takes its place, as Lightning makes two for an epoch.
                 self._resume = self._running.state
                 self._next_epoch = json.loads(self._resume)["epoch"]
             self._running.close()
@@ -164,8 +165,8 @@ class Positioned:
         return self._loader().state(self._next_epoch, 0)
 
     def state_dict(self) -> dict[str, Any]:
-        """The position after the last batch that was handed out, for a checkpoint; beside it the settings that the loader was made
-        with, which tell a reader how its batches came about."""
+        """The position after the last batch that was handed out, for a checkpoint, and the settings of the loader, which show a
+        reader how its batches were made."""
         return {"gpufeed": json.loads(self._state()), "settings": dict(self._made_with())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -188,8 +189,8 @@ class Positioned:
         self._next_epoch, self._resume = epoch, text
 
     def skip_first_batches(self, batches: int) -> None:
-        """Begins the epoch that comes next, or the one under way, after its first ``batches``; none of them is read. What
-        ``accelerate.skip_first_batches`` does for torch's loaders."""
+        """Begins the epoch that comes next, or the one under way, after its first ``batches``; none of them is read. Does
+        what ``accelerate.skip_first_batches`` does for torch's loaders."""
         batches, loader = arguments.whole("batches", batches), self._loader()
         if batches > len(loader):
             raise ArgumentError(f"batches: {batches}, but an epoch has {len(loader)}")
@@ -203,7 +204,7 @@ class Positioned:
 
     @property
     def batch_sampler(self) -> Any:
-        """There is none: whoever looks for it, as ``accelerate.skip_first_batches``, would make one of torch's loaders."""
+        """Always an error: code that looks for it, such as ``accelerate.skip_first_batches``, would make one of torch's loaders."""
         raise AttributeError(
             "a gpufeed loader has no batch_sampler of which one of torch's loaders could be made; "
             "loader.skip_first_batches(n) does what accelerate.skip_first_batches(loader, n) does, and load_state_dict goes on "
@@ -212,7 +213,7 @@ class Positioned:
 
     @property
     def sampler(self) -> Sampler:
-        """What training loops look for: ``loader.sampler.set_epoch(epoch)``."""
+        """For training loops that call ``loader.sampler.set_epoch(epoch)``."""
         return Sampler(self)
 
     def close(self) -> None:
@@ -225,23 +226,23 @@ class Positioned:
 
 
 class Sampler:
-    """What training loops look for as ``loader.sampler``."""
+    """The ``sampler`` of a loader, for training loops that set the epoch there."""
 
     def __init__(self, loader: Positioned) -> None:
         self._loader = loader
 
     def set_epoch(self, epoch: int) -> None:
-        """As :meth:`DataLoader.set_epoch`."""
+        """Sets the epoch, as :meth:`DataLoader.set_epoch` does."""
         self._loader.set_epoch(epoch)
 
     def __len__(self) -> int:
-        """Samples of an epoch of this shard, at most."""
+        """The most samples that an epoch of this shard has."""
         return len(self._loader) * self._loader.batch_size
 
 
-def _tell_torch() -> None:
-    """Lets torch's loaders take this one as the iterable data set that it is, ``StatefulDataLoader(loader, batch_size=None)``.
-    They ask for a class of torch's, which cannot be a base here, as torch need not be installed."""
+def _register_with_torch() -> None:
+    """Registers :class:`Positioned` as one of torch's iterable data sets, so that ``StatefulDataLoader(loader, batch_size=None)``
+    takes it. torch's class cannot be a base here, because torch need not be installed."""
     data = sys.modules.get("torch.utils.data")
     if data is not None:
         data.IterableDataset.register(Positioned)

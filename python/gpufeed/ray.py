@@ -22,13 +22,13 @@ class DataLoader(Positioned):
     """Batches that ``actors`` processes of a Ray cluster decode and transform, each on whatever node Ray has placed it.
 
     ``config`` is a dictionary of the arguments of :class:`gpufeed.DataLoader`, ``data`` among them. Each actor makes a
-    loader of it: paths are those of its node. Of the arguments, ``shard`` and ``device`` are the trainer's: with
-    ``shard="auto"``, the default, this is the share of this rank of ``torch.distributed`` or of the launcher, and
-    ``device`` is where the tensors are to be. ``workers`` is ``num_cpus`` unless it is given.
+    loader of it: paths are those of its node. The arguments ``shard`` and ``device`` are those of the trainer: with
+    ``shard="auto"``, the default, the share is that of this rank of ``torch.distributed`` or of the launcher, and the
+    tensors are on ``device``. ``workers`` is ``num_cpus`` unless it is given.
 
     Actor ``a`` of rank ``r`` in world ``R`` has the share of rank ``r * actors + a`` in a world of ``R * actors``, and the
-    actors take turns, so an epoch has one order, the same however often actors die. One that dies, alone or with its
-    node, is replaced, and the new one makes the very batches that were due. ``batch_size`` is that of each batch.
+    actors take turns, so an epoch has one order, the same however often actors die. An actor that dies, alone or with
+    its node, is replaced, and the new one makes the very batches that were due. ``batch_size`` is that of each batch.
 
     - ``finish_on_device`` (False) leaves the last ``Normalize`` to the trainer's device: actors send uint8, a quarter of
       float32's bytes.
@@ -107,7 +107,7 @@ class DataLoader(Positioned):
         self._fleet: Fleet | None = None
         self._settled: Shard | None = None
         try:
-            # The errors of a wrong argument come here. A rank that is not known yet does not change them.
+            # Wrong arguments raise here already. Their errors do not depend on the rank, which may not be known yet.
             try:
                 shard, _ = resolve(self._shard)
             except ArgumentError:
@@ -139,11 +139,11 @@ class DataLoader(Positioned):
         from gpufeed.copies import HostBuffers
 
         resolved = resolve_device(self.device)
-        # None of the store's memory is page-locked: torch copies it into blocks of its own that are.
+        # The memory of Ray's store is not page-locked: torch copies it into page-locked blocks of its own.
         return HostBuffers(CudaDevice(resolved) if resolved.type == "cuda" else PlainDevice(resolved))
 
     def _made_with(self) -> dict[str, Any]:
-        # Those of the actors, which stay known when these have ended.
+        # The settings of the actors, which are known even after the actors have ended.
         fleet = self._loader() if self._fleet is None else self._fleet
         return fleet.about.settings
 
@@ -154,7 +154,7 @@ class DataLoader(Positioned):
 
     @property
     def dataset(self) -> RemoteDataset:
-        """What is known here of the data set: its length and its classes."""
+        """The facts of the data set that are known here: its length and its classes."""
         about = self._loader().about
         return RemoteDataset(about.samples, about.classes)
 
@@ -164,7 +164,7 @@ class DataLoader(Positioned):
         return 0 if self._crew is None else self._crew.replaced
 
     def explain(self) -> str:
-        """What the first actor's loader says, and the fleet."""
+        """Describes the first actor's loader and the fleet."""
         fleet = self._loader()
         (rank, world), source = resolve(self._shard)
         first, last = fleet.shards[0][0], fleet.shards[-1][0]

@@ -1,4 +1,4 @@
-"""The recipe of a loader: what the native module gets of its transforms, and what its device does of them."""
+"""The recipe of a loader: the transforms for the native module, and the one that the device does."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def _warn_of_two(places: tuple[str, ...]) -> None:
 
 
 def num_classes_of(mixes: bool, given: Any, named: int | None, data: _gpufeed.Dataset) -> int | None:
-    """The classes of the soft labels of mixed batches: those given, those that ``MixUp`` or ``CutMix`` name, those of the data
-    set, or the numbers of its vectors. None where nothing is mixed."""
+    """The number of classes of the soft labels of mixed batches: the given one, or that of ``MixUp`` or ``CutMix``, of the data set,
+    or of its vectors. None if nothing is mixed."""
     if given is not None:
         given = arguments.whole("num_classes", given, 1)
         if not mixes:

@@ -140,8 +140,8 @@ def _is_held(label: Any) -> bool:
 
 
 def _check_numbers(values: list[Any], index: int) -> None:
-    """Refuses numbers that float32, which vectors have, does not hold: those outside of its range, and whole ones that would be
-    rounded to others, such as ids."""
+    """Refuses numbers of a vector that float32 does not hold: those outside of its range, and whole numbers, such as ids, that it
+    would round to others."""
     for value in values:
         number = int(value) if isinstance(value, numbers.Integral) else float(value)
         try:

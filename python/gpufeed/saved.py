@@ -1,4 +1,4 @@
-"""What a saved state holds, checked before it is believed: whole numbers and words by their names, and for a fleet the turn."""
+"""Checks the content of a saved state before it is used: whole numbers and words by their names, and for a fleet the turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The share of this process in each epoch: which rank of how many."""
+"""The share of this process in each epoch: its rank, and the number of ranks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Shard = tuple[int, int]
 
 
 def resolve(shard: Any, environment: Mapping[str, str] | None = None) -> tuple[Shard, str]:
-    """The rank and the world, and in a few words who says so.
+    """The rank and the world, and the name of their source.
 
     ``"auto"`` asks ``torch.distributed`` if it is initialised, then the variables of torchrun, Open MPI, MPICH and Slurm, as
     the library does by itself.

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpufeed.operators import Operator, Refused, interpolation_mode, numbers, size
 
-# What only changes the object in which the pixels are.
+# Transforms that only change the type of the object that holds the pixels.
 DROPPED = ("MaybePILToTensor", "ToNumpy")
 NAMES = ("MaybeToTensor", "RandomErasing", "RandomResizedCropAndInterpolation")
 
@@ -24,7 +24,7 @@ def name_of(transform: Any) -> str | None:
 
 
 def convert(transform: Any, name: str) -> Operator:
-    """One of timm's as an operator of a recipe."""
+    """One of timm's transforms as an operator of a recipe."""
     return _random_erasing(transform) if name == "RandomErasing" else _random_resized_crop(transform)
 
 

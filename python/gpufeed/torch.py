@@ -80,13 +80,13 @@ class PlainDevice:
         return _Done()
 
     def wait(self, event: Event, tensors: Sequence[torch.Tensor]) -> None:
-        """Nothing: the copies are over."""
+        """Does nothing: the copies are over."""
 
     def lock(self, address: int, nbytes: int) -> None:
-        """Nothing: memory stays pageable, so that a copy begun by the user is a synchronous one."""
+        """Does nothing: memory stays pageable, so that a copy begun by the user is a synchronous one."""
 
     def unlock(self, address: int) -> None:
-        """Nothing: nothing was locked."""
+        """Does nothing: nothing was locked."""
 
 
 class CudaDevice:
@@ -102,7 +102,7 @@ class CudaDevice:
     def copy(self, array: HostArray) -> torch.Tensor:
         """Begins to copy an array."""
         host = to_tensor(array)
-        # The tensor's memory is the side stream's; `wait` tells torch's allocator of the consumer's stream.
+        # The tensor's memory belongs to the side stream; `wait` records the consumer's stream for torch's allocator.
         with _cuda.stream(self._stream):
             if array.data_ptr in self._locked:
                 return host.to(self.device, non_blocking=True)
@@ -123,7 +123,7 @@ class CudaDevice:
         consumer = _cuda.current_stream(self.device)
         consumer.wait_event(event)
         for tensor in tensors:
-            # Else the memory could go to the next copy as soon as Python drops the tensor, while kernels still read it.
+            # Without this, the memory could go to the next copy when Python drops the tensor, while kernels still read it.
             tensor.record_stream(consumer)
 
     def lock(self, address: int, nbytes: int) -> None:
@@ -160,8 +160,8 @@ class CudaDevice:
             warnings.warn(f"gpufeed: host memory could not be unlocked: {reason}", RuntimeWarning, stacklevel=2)
 
     def _forget_error(self) -> None:
-        # A failed call leaves its error in the CUDA runtime. torch asks for it after its next kernel, would take it for
-        # that kernel's, and forgets it as it raises it. So this kernel is launched for the error.
+        # A failed call leaves its error in the CUDA runtime, where torch finds it after its next kernel, and blames that kernel.
+        # torch clears the error as it raises it, so this kernel is launched only to clear the error.
         try:
             torch.empty(1, device=self.device).fill_(0.0)
         except RuntimeError:
@@ -203,22 +203,22 @@ class DeviceNormalize:
 
 
 class Run(Protocol):
-    """What is asked of a native run."""
+    """The part of a native run that this module uses."""
 
     def next(self) -> HostBatch | None:
         """The next batch, or None after the last one."""
 
 
 class Loader(Protocol):
-    """What is asked of a native loader."""
+    """The part of a native loader that this module uses."""
 
     def buffer_events(self) -> Sequence[tuple[bool, int, int]]:
         """The host buffers made (True) and freed (False) since the last call: address and bytes."""
 
 
 def host_buffers(device: str | torch.device, loader: Loader) -> HostBuffers[torch.Tensor]:
-    """The buffers of a native loader for a device: one object for the loader's whole life, as it alone hears of them.
-    Made at the first iteration: in the constructor the process may not have chosen its CUDA device yet."""
+    """Makes the buffers of a native loader for a device. A loader has one such object for its whole life, because its events go
+    to one object alone. Called at the first iteration: before that, the process may not have chosen its CUDA device."""
     resolved = resolve_device(device)
     made: Device[torch.Tensor] = CudaDevice(resolved) if resolved.type == "cuda" else PlainDevice(resolved)
     return HostBuffers(made, loader.buffer_events)
@@ -236,7 +236,7 @@ class OnDevice:
         normalize: tuple[Sequence[float], Sequence[float], str] | None,
         ready: Callable[[], bool] | None = None,
     ) -> None:
-        # Where a copy is over when it returns, nothing runs ahead of the consumer.
+        # A device whose copies are synchronous has none ahead of the consumer.
         depth = 2 if isinstance(buffers.device, CudaDevice) else 0
         self._copies = CopyAhead(run.next, buffers, depth, ready)
         self._nhwc = nhwc
@@ -254,5 +254,5 @@ class OnDevice:
         return (images, labels), state
 
     def close(self) -> None:
-        """Waits for the copies and drops what is ahead."""
+        """Waits for the copies, and drops the batches that were not handed out."""
         self._copies.close()

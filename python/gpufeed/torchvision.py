@@ -1,7 +1,7 @@
 """torchvision's transforms as a recipe: ``v2``, v1, weights' presets, and timm's, in the order in which they stand.
 
-Exact classes only: a subclass may do anything. What stands before ``ToDtype(torch.float32, scale=True)`` has
-torchvision's arithmetic on 8-bit numbers, what follows is computed in floats; without it, images stay 8-bit to the end.
+Only exact classes are taken: a subclass may do anything. Transforms before ``ToDtype(torch.float32, scale=True)`` have
+torchvision's arithmetic on 8-bit numbers, those after it compute in floats; without it, images stay 8-bit to the end.
 
 v1's classes are taken as v2's of the same name. On 8-bit tensors v1 itself resizes floats, and rounds otherwise: its bicubic
 resizes differ by up to 20 levels of 255 on photographs (31 without antialias), as v2 cuts overshoots after each axis; bilinear
@@ -27,7 +27,7 @@ from gpufeed.operators import OPERATORS, Operator, Refused, numbers, of_images
 
 
 class UnsupportedTransform(ArgumentError):
-    """A transform that gpufeed does not have: ``place`` is where it stands, ``name`` its class."""
+    """A transform that gpufeed does not have, with its ``place`` in the list, and its class as ``name``."""
 
     def __init__(self, place: str, name: str, reason: str) -> None:
         super().__init__(f"{place}: {name} {reason}")
@@ -51,7 +51,7 @@ class Converted:
     normalized: tuple[str, ...] = ()
 
 
-# What only changes the object in which the pixels are.
+# Transforms that only change the type of the object that holds the pixels.
 _DROPPED = ("ToImage", "PILToTensor", "ToPILImage", "RGB", "ToPureTensor", "Identity")
 _NESTED = ("RandomApply", "RandomChoice", "RandomOrder")
 _TO_FLOAT = ("ToDtype", "ConvertImageDtype", "ToTensor")
@@ -87,7 +87,7 @@ def _is(transform: Any, *names: str) -> bool:
 
 
 def _unknown(transform: Any, place: str) -> UnsupportedTransform:
-    """The error for a transform that is not converted, with what it may have been meant to be."""
+    """The error for an unknown transform, with advice where a user may have meant something else."""
     kind = type(transform)
     why = ""
     if _is(transform, "MixUp", "CutMix"):
@@ -115,7 +115,7 @@ class _Conversion:
         self.is_float = False
         self.notes: list[str] = []
         self.has_operators = False
-        # Where antialias=False stands, which Pillow does not know.
+        # The places of antialias=False, which Pillow does not have.
         self.aliased: list[str] = []
         # The places of Normalize.
         self.normalized: list[str] = []
@@ -173,7 +173,7 @@ class _Conversion:
     def _nested(self, transform: Any, name: str, place: str) -> list[Operator]:
         made: Operator = {"type": name}
         inner = []
-        # Of a choice one entry works on an image: the one with the most Normalize counts.
+        # One entry of a choice works on each image, so the entry with the most Normalize counts.
         before = self.normalized
         most: list[str] = []
         for index, each in enumerate(transform.transforms):
@@ -183,7 +183,7 @@ class _Conversion:
             if name == "RandomChoice" and not found:
                 found = [_NOTHING]
             if name != "RandomApply" and len(found) > 1:
-                # A list which stays together.
+                # The operators of a nested list stay together.
                 found = [{"type": "RandomApply", "p": 1.0, "transforms": found}]
             inner += found
             if name == "RandomChoice":
@@ -240,12 +240,12 @@ class _Conversion:
         if self.is_float:
             return []
         self.is_float = True
-        # A list that begins with it has floats all along, which recipes have by default.
+        # A list that begins with the conversion is in floats throughout, as recipes are by default.
         return [{"type": "ToDtype"}] if self.has_operators else []
 
 
 def _check(made: Operator, is_float: bool) -> None:
-    """Lets gpufeed read the operator, so that what it says of a value gets the place."""
+    """Validates the operator in Rust, and adds the place in the list to its error."""
     try:
         _gpufeed.recipe_toml(json.dumps({"semantics": "Float" if is_float else "Uint8", "transform": [made]}))
     except ArgumentError as error:
@@ -253,7 +253,7 @@ def _check(made: Operator, is_float: bool) -> None:
 
 
 def _check_range(made: Operator, is_float: bool) -> None:
-    """Refuses what works on floats or on 8-bit numbers alone, in torchvision as in gpufeed."""
+    """Refuses an operator in the wrong place: some work on floats alone, some on 8-bit numbers, in torchvision, too."""
     name = made["type"]
     if is_float and name == "JPEG":
         raise Refused("it needs 8-bit images; put it before ToDtype")
@@ -304,7 +304,7 @@ def _batch(transform: Any, place: str) -> tuple[Operator, int | None]:
     )
 
 
-# What turns an image of PIL into an array, which timm does in the last of its three lists.
+# Transforms that make an array of an image of PIL, which timm has in the last of its three lists.
 _FROM_PIL = {*_TO_FLOAT, *timm_transforms.DROPPED, "MaybeToTensor", "PILToTensor", "ToImage"}
 
 

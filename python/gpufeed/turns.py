@@ -1,8 +1,8 @@
 """Which objects of a data set in Python are called one at a time.
 
 A data set that is right in torch's worker processes may be wrong on threads: one that seeks in a file and then reads it
-gives one sample the bytes of another. So one call at a time is inside an object, unless its reads are known to share no
-state:
+gives one sample the bytes of another. Therefore one call at a time is inside an object, unless its reads are known to
+share no state:
 
 - the caller or the object says so, by ``thread_safe=True`` or an attribute ``thread_safe``;
 - it is a ``list`` or a ``tuple``, torch's ``TensorDataset``, or one of torchvision's data sets below, by its exact type: a
@@ -56,14 +56,14 @@ _TORCHVISION = {
 }
 _SAFE = {(f"torchvision.datasets.{module}", name) for module, names in _TORCHVISION.items() for name in names}
 _SAFE |= {("builtins", "list"), ("builtins", "tuple"), ("torch.utils.data.dataset", "TensorDataset")}
-# Of gpufeed.open; around an object in Python it takes that object's turns by itself.
+# A data set of gpufeed.open; around an object in Python it takes that object's turns by itself.
 _SAFE |= {("gpufeed", "Dataset")}
 _WRAPPERS = {
     ("torch.utils.data.dataset", "Subset"): "dataset",
     ("torch.utils.data.dataset", "ConcatDataset"): "datasets",
     ("torch.utils.data.dataset", "StackDataset"): "datasets",
 }
-# What torchvision's data sets call for each sample.
+# The attributes that torchvision's data sets call for each sample.
 _CALLED = ("loader", "_loader", "transform", "target_transform", "transforms")
 _LOADERS = ("default_loader", "pil_loader", "accimage_loader")
 
@@ -102,8 +102,8 @@ def _look(data: Any, said: bool | None, found: dict[int, tuple[Any, bool]]) -> N
 
 
 def _claim(data: Any) -> bool | None:
-    """The object's attribute ``thread_safe``: its own, or that of the class that has its methods. A subclass that reads in
-    another way has to say so anew, and what ``__getattr__`` finds in another object is not said of this one."""
+    """The object's attribute ``thread_safe``: its own, or that of the class that has its methods. A subclass with a read of
+    its own needs an attribute of its own, and an attribute that ``__getattr__`` finds in another object does not count."""
     kinds = type(data).__mro__
     if "thread_safe" in getattr(data, "__dict__", {}):
         value = data.__dict__["thread_safe"]
@@ -131,7 +131,7 @@ def _inner(data: Any) -> list[Any]:
 
 
 def _is_read(part: Any) -> bool:
-    """True for a data set and for an open file, which a copy of its owner shares. Not for arrays and their like."""
+    """True for a data set and for an open file, which a copy of its owner shares; false for arrays and their like."""
     if isinstance(part, io.IOBase):
         return True
     kind = type(part)
@@ -148,12 +148,12 @@ def _is_torch_data(part: Any) -> bool:
 def _listed(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return list(value.values())
-    # Of more, such as paths or labels, nobody wraps as many data sets.
+    # Longer lists hold paths or labels: nobody wraps so many data sets.
     return list(value[:1000]) if isinstance(value, (list, tuple)) else [value]
 
 
 def _called(data: Any) -> list[Any]:
-    """What a data set of torchvision's calls for a sample and is not torchvision's."""
+    """The functions that a data set of torchvision calls for a sample, but for torchvision's own."""
     held = getattr(data, "__dict__", {})
     return [part for name in _CALLED for part in _foreign(held.get(name))]
 

@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
 
-/// A batch whose buffer goes back to its loader; not in a forked process, where a lock of the loader's may be held by a
-/// thread that was not copied.
+/// A batch whose buffer returns to its loader. In a forked process it does not return: a thread that was not copied may
+/// hold the loader's lock.
 struct Lease {
     batch: Option<gpufeed::Batch>,
     owner: Owner,

@@ -1,6 +1,6 @@
 //! Data sets: those of gpufeed's formats, and objects in Python.
 
-mod source;
+mod made_from;
 
 use crate::dlpack::{Array, Element};
 use crate::errors;
@@ -12,11 +12,11 @@ use crate::warnings::warn_of_library;
 use gpufeed::dataset::Opened;
 use gpufeed::storage::Location;
 use gpufeed::{Label, PixelFormat, Pixels, SampleData};
+use made_from::{Adaptor, MadeFrom};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
-use source::{Adaptor, Source};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -30,9 +30,9 @@ pub(crate) struct Dataset {
     /// The test split that the path has, such as MNIST's; None without one.
     #[pyo3(get)]
     test: Option<Py<Dataset>>,
-    /// How this one was made, which its pickle repeats.
-    source: Source,
-    /// Whose turn it is to read, where an object in Python is at the bottom.
+    /// How this data set was made: its pickle makes it again so.
+    made_from: MadeFrom,
+    /// The turns to read, if an object in Python is at the bottom.
     turns: Option<Arc<Turns>>,
     /// The path, an address without its credentials, or the object's class, and what was made of it.
     #[pyo3(get)]
@@ -65,12 +65,12 @@ impl Dataset {
         self.data().map(|data| data.dataset())
     }
 
-    /// Whose turn it is to read; `None` for a data set without an object in Python.
+    /// The turns to read; `None` for a data set without an object in Python.
     pub(crate) fn turns(&self) -> Option<&Arc<Turns>> {
         self.turns.as_ref()
     }
 
-    /// A data set made of another one, which it keeps: the collector finds an object in Python there.
+    /// A data set made of another one. It keeps the other one, where the garbage collector finds an object in Python.
     fn adapted<D: gpufeed::Dataset + 'static>(
         of: &Bound<'_, Self>,
         how: String,
@@ -80,17 +80,17 @@ impl Dataset {
         let (py, this) = (of.py(), of.get());
         let made = make(this.dataset()?).map_err(|error| errors::to_python(py, &error))?;
         let description = format!("{}, {how}", this.description);
-        let source = Source::Adapted { of: of.clone().unbind(), by };
+        let made_from = MadeFrom::Adapted { of: of.clone().unbind(), by };
         let (data, turns) = (Mutex::new(Some(Data::Native(Arc::new(made)))), this.turns.clone());
-        Ok(Dataset { data, test: None, source, turns, description })
+        Ok(Dataset { data, test: None, made_from, turns, description })
     }
 
     /// A split of a path.
     fn native(data: Box<dyn gpufeed::Dataset>, opening: Opening, test: Option<Py<Dataset>>, of_test: bool) -> Dataset {
         let split = if of_test { ", the test split" } else { "" };
         let description = format!("{}{split}", Location::from(&opening.path));
-        let source = Source::Opened { opening, test: of_test };
-        Dataset { data: Mutex::new(Some(Data::Native(Arc::from(data)))), test, source, turns: None, description }
+        let made_from = MadeFrom::Opened { opening, test: of_test };
+        Dataset { data: Mutex::new(Some(Data::Native(Arc::from(data)))), test, made_from, turns: None, description }
     }
 }
 
@@ -127,7 +127,7 @@ impl Dataset {
         let of = object.bind(py);
         let description = format!("{} of Python", of.get_type().name()?);
         let len = of.len()?;
-        // As torch asks: a class says by None that it has none.
+        // As in torch, a class without `__getitems__` may have None in its place.
         let several = of.hasattr("__getitems__")? && of.getattr("__getitems__")?.is_truthy()?;
         let has = Reads { single: of.hasattr("__getitem__")?, several };
         let turns = Arc::new(Turns::new(&parts));
@@ -148,7 +148,7 @@ impl Dataset {
             raised: Mutex::default(),
         };
         let data = Mutex::new(Some(Data::Python(Arc::new(data))));
-        Ok(Dataset { data, test: None, source: Source::Wrapped, turns: Some(turns), description })
+        Ok(Dataset { data, test: None, made_from: MadeFrom::Wrapped, turns: Some(turns), description })
     }
 
     /// All samples `times` times: an epoch of that many epochs' length.
@@ -208,20 +208,21 @@ impl Dataset {
         Ok(self.dataset()?.classes().to_vec())
     }
 
-    /// The channels of its images, 1 or 3: with 1 all are gray, and stay in one channel. That of an object in Python is its
-    /// attribute `channels`, 3 without one.
+    /// The channels of the images, 1 or 3. With 1 all images are gray, and stay in one channel. An object in Python says it
+    /// by its attribute `channels`; 3 without one.
     #[getter]
     fn channels(&self) -> PyResult<u32> {
         Ok(self.dataset()?.channels())
     }
 
-    /// What the data set noticed when it was opened: what its labels are, and what it does not read.
+    /// Facts that the data set noticed when it was opened: the kind of its labels, and the files and columns that it does
+    /// not read.
     #[getter]
     fn notices(&self) -> PyResult<Vec<String>> {
         Ok(self.dataset()?.notices().iter().map(ToString::to_string).collect())
     }
 
-    /// Those of the notices of which a loader warns.
+    /// The notices of which a loader warns.
     #[getter]
     fn warnings(&self) -> PyResult<Vec<String>> {
         let notices = self.dataset()?.notices();
@@ -232,13 +233,13 @@ impl Dataset {
         Ok(format!("gpufeed.Dataset({}, {} samples)", self.description, self.dataset()?.len()))
     }
 
-    /// A pickle has how the data set was made, never samples; an address is in it with its credentials.
+    /// A pickle holds how the data set was made, never its samples. An address in it has its credentials.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        match (&self.source, self.data()?) {
-            (Source::Opened { opening, test }, _) => opening.again(py, *test),
-            (Source::Adapted { of, by }, _) => by.again(py, of),
-            (Source::Wrapped, Data::Python(data)) => data.again(py),
-            (Source::Wrapped, Data::Native(_)) => unreachable!("what is wrapped is an object in Python"),
+        match (&self.made_from, self.data()?) {
+            (MadeFrom::Opened { opening, test }, _) => opening.again(py, *test),
+            (MadeFrom::Adapted { of, by }, _) => by.again(py, of),
+            (MadeFrom::Wrapped, Data::Python(data)) => data.again(py),
+            (MadeFrom::Wrapped, Data::Native(_)) => unreachable!("what is wrapped is an object in Python"),
         }
     }
 
@@ -254,7 +255,7 @@ impl Dataset {
             }
         }
         visit.call(&self.test)?;
-        self.source.traverse(&visit)
+        self.made_from.traverse(&visit)
     }
 
     fn __clear__(&self) {

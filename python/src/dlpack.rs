@@ -75,7 +75,8 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    /// An array in memory that `owner` keeps and nobody else uses, and the owner, now shared. `slice` finds the elements.
+    /// Makes an array of the memory of `owner`, which nobody else uses; `slice` finds the elements in it. Returns the array, and
+    /// the owner, which they share.
     pub(crate) fn new<O: Memory>(
         mut owner: O,
         slice: impl FnOnce(&mut O) -> &mut [u8],
@@ -83,7 +84,7 @@ impl Array {
         element: Element,
     ) -> (Array, Arc<O>) {
         let elements = slice(&mut owner);
-        // They are on the heap, in a vector or a batch's buffer: moving the owner does not move them.
+        // The elements are on the heap, in a vector or a batch's buffer: moving the owner does not move them.
         let (address, bytes) = (elements.as_mut_ptr() as usize, elements.len());
         assert_eq!(bytes, shape.iter().product::<i64>() as usize * element.bytes(), "the shape fills the memory");
         let owner = Arc::new(owner);
@@ -147,12 +148,12 @@ impl Array {
         Ok(array)
     }
 
-    /// An array of values, which their vector keeps.
+    /// An array that owns these values.
     pub(crate) fn of_i64(values: Vec<i64>, shape: Vec<i64>) -> Array {
         Array::new(values, |values| as_bytes(values), shape, Element::I64).0
     }
 
-    /// An array of values, which their vector keeps.
+    /// An array that owns these values.
     pub(crate) fn of_f32(values: Vec<f32>, shape: Vec<i64>) -> Array {
         Array::new(values, |values| as_bytes(values), shape, Element::F32).0
     }

@@ -25,7 +25,7 @@ fn class(kind: &ErrorKind) -> (&'static str, &'static str) {
         ErrorKind::IntermediateTooLarge { .. } => ("OutOfMemoryError", "IntermediateTooLarge"),
         ErrorKind::Transform { .. } => ("DataError", "Transform"),
         ErrorKind::Snippet { .. } => ("ArgumentError", "Snippet"),
-        // Where memory was short, the data set is not at fault.
+        // An error of memory is not one of the data set.
         ErrorKind::Sample { source, .. } if is_memory(source) => ("OutOfMemoryError", "Sample"),
         ErrorKind::TooManyFailures { last, .. } if is_memory(last) => ("OutOfMemoryError", "TooManyFailures"),
         ErrorKind::Sample { .. } => ("DataError", "Sample"),
@@ -67,7 +67,7 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
         raised.set_cause(py, Some(cause));
     }
     if let ErrorKind::Io { path, source } = error.kind() {
-        // What OSError's users look for.
+        // The attributes that users of OSError look for.
         let value = raised.value(py);
         let _ = value.setattr("filename", path.to_string_lossy());
         let _ = value.setattr("errno", source.raw_os_error());
@@ -108,7 +108,7 @@ pub(crate) fn inside_itself() -> PyErr {
     ends_the_run("Inside", text)
 }
 
-/// The exception for a read that cannot begin, as one of a run that was closed does not return.
+/// The exception for a read that cannot begin, because a read of a closed run does not return.
 pub(crate) fn stuck(time: Duration) -> PyErr {
     let text = format!(
         "no read of the data set can begin: one of an iteration that has ended is still inside it, and has not returned for {} s \
@@ -122,7 +122,7 @@ pub(crate) fn stuck(time: Duration) -> PyErr {
 fn ends_the_run(kind: &str, text: &str) -> PyErr {
     Python::attach(|py| {
         let error = raise(py, "RunError", kind, text);
-        // It is no failure of a sample.
+        // The error ends the run: it is no failure of a sample.
         match error.value(py).setattr("_ends_the_run", true) {
             Ok(()) => error,
             Err(other) => other,

@@ -29,7 +29,7 @@ unsafe extern "C-unwind" {
     fn PyObject_GetItem(object: *mut ffi::PyObject, key: *mut ffi::PyObject) -> *mut ffi::PyObject;
 }
 
-/// Keeps a thread whose stack is unwound by `pthread_exit`: what the frames above hold is not to be freed without the
+/// Stops the unwinding of a thread's stack by `pthread_exit`: values of the frames above must not be freed without the
 /// interpreter's lock.
 struct Hangs;
 
@@ -46,7 +46,7 @@ pub(crate) fn hang() -> ! {
     }
 }
 
-/// Runs one call of CPython, which either returns or ends the thread. It does not panic.
+/// Runs one call of CPython, which must not panic: the call returns, or ends the thread.
 fn hanging<T>(call: impl FnOnce() -> T) -> T {
     let hangs = Hangs;
     let done = call();

@@ -1,10 +1,10 @@
-//! A loader: its settings, its places, and the runs that it starts.
+//! A loader: its settings, its positions, and the runs that it starts.
 
 use crate::batch::state_text;
 use crate::dataset::Dataset;
 use crate::errors;
 use crate::process::{Owner, guard};
-use crate::run::{Run, refuse_inside};
+use crate::run::{Run, WatchedWaits, refuse_inside};
 use crate::settings;
 use crate::stats;
 use crate::turns::Waits;
@@ -60,7 +60,10 @@ impl Loader {
             let epochs = py.detach(|| start(&loader)).map_err(|error| errors::to_python(py, &error))?;
             let (workers, epoch) = (loader.stats().workers, epochs.state().epoch());
             let waits = turns.filter(|turns| turns.takes_turns() && !self.warned.load(Ordering::Relaxed));
-            let waits = waits.map(|turns| (Waits::new(Arc::clone(turns), workers, epoch), Arc::clone(&self.warned)));
+            let waits = waits.map(|turns| WatchedWaits {
+                waits: Waits::new(Arc::clone(turns), workers, epoch),
+                warned: Arc::clone(&self.warned),
+            });
             Ok(Run::new(epochs, turns.cloned(), waits, self.exit_timeout, self.num_classes))
         })
     }
@@ -84,7 +87,7 @@ impl Loader {
         guard(py, || {
             let buffers = Arc::new(Buffers::default());
             let data = dataset.get().dataset()?;
-            // More than a century is for ever.
+            // A longer time than a century counts as one: `Duration` has a limit.
             let exit_timeout = Duration::from_secs_f64(exit_timeout.clamp(0.0, 4e9));
             if let Some(turns) = dataset.get().turns() {
                 turns.set_patience(exit_timeout);

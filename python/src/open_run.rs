@@ -12,27 +12,32 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a wait lasts before Python may handle signals. Ctrl-C is to end it within 0.2 s.
+/// The longest wait between two looks at signals: Ctrl-C has to end a wait within 0.2 s.
 pub(crate) const ROUND: Duration = Duration::from_millis(50);
 
-/// An item of a run, and the state after it.
-pub(crate) type Item = (Option<gpufeed::Result<gpufeed::Batch>>, State);
+/// The answer of a run.
+pub(crate) struct Returned {
+    /// `None` after the last batch.
+    pub(crate) batch: Option<gpufeed::Result<gpufeed::Batch>>,
+    /// The state after it.
+    pub(crate) state: State,
+}
 
-/// A run's threads, and an item that `ready` has found already.
+/// A run's threads, and a batch that `ready` has found already.
 pub(crate) struct Waiting {
     pub(crate) epochs: Epochs,
-    pub(crate) found: Option<Item>,
+    pub(crate) found: Option<Returned>,
 }
 
 impl Waiting {
-    /// The next item, if it is there within `time`.
-    pub(crate) fn poll(&mut self, time: Duration) -> Option<Item> {
+    /// The next batch, the end or an error, if it is there within `time`.
+    pub(crate) fn poll(&mut self, time: Duration) -> Option<Returned> {
         if let Some(found) = self.found.take() {
             return Some(found);
         }
         match self.epochs.next_within(time) {
             Poll::Pending => None,
-            Poll::Ready(item) => Some((item, self.epochs.state())),
+            Poll::Ready(batch) => Some(Returned { batch, state: self.epochs.state() }),
         }
     }
 }
@@ -45,7 +50,7 @@ pub(crate) struct OpenRun {
     /// True after the last batch.
     pub(crate) finished: AtomicBool,
     pub(crate) turns: Option<Arc<Turns>>,
-    /// How long its end waits for threads that are inside a data set in Python.
+    /// The longest wait of the run's end for threads that are inside a data set in Python.
     pub(crate) exit_timeout: Duration,
     pub(crate) owner: Owner,
 }
@@ -92,13 +97,13 @@ impl Drop for OpenRun {
             return;
         }
         let time = if self.turns.as_ref().is_some_and(|turns| turns.is_inside()) {
-            // This thread is one of those that end.
+            // This thread is one of the threads that have to end, so waiting would be in vain.
             Duration::ZERO
         } else {
             self.exit_timeout
         };
-        // Its threads may need the interpreter's lock to end, which this thread may hold; at the interpreter's end nobody can
-        // get it any more.
+        // The threads may need the interpreter's lock to end, and this thread may hold it. At the interpreter's end nobody can
+        // get the lock any more.
         let mut waiting = Some(waiting);
         let ended = Python::try_attach(|py| {
             let waiting = waiting.take();
@@ -125,7 +130,7 @@ pub(crate) fn register(run: Weak<OpenRun>) {
     runs.push(run);
 }
 
-/// Runs that were left before their threads had ended.
+/// Runs whose ends nobody waits for any more, although their threads have not ended.
 static LEFT: LazyLock<Mutex<Vec<Ending>>> = LazyLock::new(Mutex::default);
 
 /// A run that ends, on a thread of its own: the run's threads may be inside a data set in Python that never returns.
@@ -141,7 +146,7 @@ impl Ending {
     /// Begins `end`, for which others wait as long as `time`.
     pub(crate) fn begin(time: Duration, end: impl FnOnce() + Send + 'static) -> Ending {
         let (ended, closes) = channel::<()>();
-        // Taken back where no thread can be started.
+        // If no thread can be started, this one takes the run back.
         let end = Arc::new(Mutex::new(Some(end)));
         let take = |end: &Mutex<Option<_>>| end.lock().unwrap_or_else(PoisonError::into_inner).take();
         let there = Arc::clone(&end);
@@ -174,13 +179,13 @@ impl Ending {
             return false;
         }
         if let Some((thread, _)) = thread.take() {
-            // It has nothing left to do. A panic of a run's end has no caller to tell.
+            // The thread has nothing left to do. A panic of it would reach no caller.
             let _ = thread.join();
         }
         true
     }
 
-    /// As `wait`, for the whole of its time.
+    /// Waits as `wait` does, for as long as the run allows.
     pub(crate) fn wait_all(&self) -> bool {
         self.wait(self.time)
     }
@@ -203,7 +208,7 @@ pub(crate) fn end_all(py: Python<'_>) -> PyResult<()> {
     let runs = std::mem::take(&mut *RUNS.lock().unwrap_or_else(PoisonError::into_inner));
     let endings: Vec<Ending> = py.detach(|| runs.iter().filter_map(Weak::upgrade).map(|run| run.begin_end()).collect());
     let mut left = std::mem::take(&mut *LEFT.lock().unwrap_or_else(PoisonError::into_inner));
-    // Those of a parent are not in this process.
+    // The threads of a parent process are not in this one.
     left.retain(|ending| ending.owner.is_here());
     let (mut stuck, mut interrupted) = (0, false);
     for ending in endings.iter().chain(&left) {

@@ -4,7 +4,7 @@ use crate::errors;
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The process that made an object with threads. Its child by `fork` has a copy of the object, but none of the threads.
+/// The process that made an object with threads. After a `fork` the child has a copy of the object, but none of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner(u32);
 

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The most samples that a data set in Python is asked for at once.
 const JOB_SAMPLES: usize = 64;
 
-/// A data set in Python. Its workers' threads wait for their turn, and then for the interpreter's lock to read.
+/// A data set in Python. To read, a worker waits for its turn, and then for the interpreter's lock.
 pub(crate) struct PythonDataset {
     pub(crate) object: Py<PyAny>,
     /// Makes `(bytes, form, label)` of an item.
@@ -26,7 +26,7 @@ pub(crate) struct PythonDataset {
     pub(crate) has: Reads,
     pub(crate) channels: u32,
     pub(crate) classes: Vec<String>,
-    /// The objects of which it is made, which `turns` knows by their addresses, and the user's word on them.
+    /// The objects of which the data set is made, each with true if it takes turns; `thread_safe` is the user's word on that.
     pub(crate) parts: Vec<(Py<PyAny>, bool)>,
     pub(crate) thread_safe: Option<bool>,
     pub(crate) turns: Arc<Turns>,
@@ -38,19 +38,19 @@ pub(crate) struct PythonDataset {
     pub(crate) raised: Mutex<Raised>,
 }
 
-/// Jobs for which `__getitems__` has raised altogether, and their samples.
+/// The jobs for whose samples `__getitems__` has raised, and these samples.
 #[derive(Default)]
 pub(crate) struct Raised {
     jobs: usize,
     samples: HashSet<usize>,
 }
 
-/// The least jobs and samples that show that `__getitems__` is wrong: what fails for a while, such as a connection, fails for fewer.
+/// The fewest jobs and samples that prove `__getitems__` wrong. A fault that passes, such as a lost connection, hits fewer.
 const LEAST_JOBS: usize = 3;
 const LEAST_SAMPLES: usize = 6;
 
 impl Raised {
-    /// True once there are enough of them, or all samples of the data set, of which there are `len`. One sample shows nothing.
+    /// True once enough samples have raised, or all `len` samples of the data set. One sample proves nothing.
     fn are_enough(&self, len: usize) -> bool {
         let (samples, all) = (self.samples.len(), self.samples.len() == len);
         samples > 1 && (all || self.jobs >= LEAST_JOBS && samples >= LEAST_SAMPLES)
@@ -74,9 +74,9 @@ struct Owned {
     label: Label,
 }
 
-/// Why a sample was not read.
+/// The reason why a sample was not read.
 enum Failed {
-    /// Its run is to stop.
+    /// The run has to stop.
     Stops,
     /// An exception that is this sample's.
     Sample(PyErr),
@@ -112,8 +112,13 @@ impl From<Failed> for Error {
     }
 }
 
-/// A sample of a job: data set, index, what came of reading it.
-type Ready = (usize, usize, Result<Owned, Failed>);
+/// A sample of a job that has been read.
+struct Ready {
+    /// The address of its data set.
+    dataset: usize,
+    index: usize,
+    sample: Result<Owned, Failed>,
+}
 
 thread_local! {
     /// The samples of the job under way, which `begin_job` has read.
@@ -121,7 +126,7 @@ thread_local! {
 }
 
 impl PythonDataset {
-    /// Its address, which tells it from others in a thread's memory.
+    /// The address of this data set, which differs from those of others.
     fn address(&self) -> usize {
         std::ptr::from_ref(self) as usize
     }
@@ -224,7 +229,7 @@ impl PythonDataset {
         Err(Failed::Run(if items.is_some() { PyValueError::new_err(text) } else { PyTypeError::new_err(text) }))
     }
 
-    /// The samples of a job by `__getitems__`. Where the call fails, each is asked for by itself, which finds those that fail.
+    /// The samples of a job by `__getitems__`. If the call fails, each sample is asked for by itself, to find those that fail.
     fn several(&self, py: Python<'_>, indices: &[usize]) -> Vec<Result<Owned, Failed>> {
         let failed = match self.call(py, indices) {
             Ok(samples) => return self.checked(py, samples),
@@ -263,9 +268,9 @@ impl PythonDataset {
         each
     }
 
-    /// The end of the run where `__getitems__` has raised for each of these samples and for those of other jobs, has given none
-    /// yet, and `__getitem__` gives the first of these: the method is wrong and not the samples, for which others would stand in. Or
-    /// where `__getitem__` raises what ends a run.
+    /// Returns the end of the run in two cases. The method `__getitems__` is wrong, and not the samples: it has raised for all
+    /// samples of these and of other jobs, and `__getitem__` gives the first of them. Or `__getitem__` raises an exception that
+    /// ends a run.
     fn wrong_together(&self, py: Python<'_>, together: &PyErr, indices: &[usize]) -> Option<Failed> {
         let index = *indices.first().filter(|_| self.has.single && !self.usable.load(Ordering::Relaxed))?;
         let samples = {
@@ -290,8 +295,8 @@ impl PythonDataset {
         Some(Failed::Run(error))
     }
 
-    /// Ends the run where the first items that `__getitems__` returns are no samples at all, as those of a collated batch:
-    /// `__getitem__` would read others in their place, and nobody would see it.
+    /// Ends the run if the first items that `__getitems__` returns are no samples, such as those of a collated batch: otherwise
+    /// `__getitem__` would read each sample again, and nobody would notice.
     fn checked(&self, py: Python<'_>, samples: Vec<Result<Owned, Failed>>) -> Vec<Result<Owned, Failed>> {
         if samples.iter().any(Result::is_ok) {
             self.usable.store(true, Ordering::Relaxed);
@@ -334,8 +339,8 @@ impl gpufeed::Dataset for PythonDataset {
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> gpufeed::Result<Sample<'a>> {
         let address = self.address();
         let ready = JOB.with_borrow_mut(|job| {
-            let at = job.iter().position(|(dataset, of, _)| (*dataset, *of) == (address, index))?;
-            Some(job.swap_remove(at).2)
+            let at = job.iter().position(|ready| (ready.dataset, ready.index) == (address, index))?;
+            Some(job.swap_remove(at).sample)
         });
         let owned = match ready {
             Some(ready) => ready?,
@@ -374,12 +379,13 @@ impl Access for PythonDataset {
 
     fn begin_job(&self, indices: &[usize]) {
         let address = self.address();
-        // Where the job's turn does not come, its samples do not wait for it once more.
+        // If the job's turn does not come, its samples fail at once: they do not wait for the turn again.
         let read = match self.inside(|py| self.several(py, indices)) {
             Ok(read) => read,
             Err(Failed::Stops) => indices.iter().map(|_| Err(Failed::Stops)).collect(),
             Err(refused) => attach(|py| indices.iter().map(|_| Err(refused.again(py))).collect()),
         };
-        JOB.set(indices.iter().zip(read).map(|(&index, sample)| (address, index, sample)).collect());
+        let ready = |(&index, sample)| Ready { dataset: address, index, sample };
+        JOB.set(indices.iter().zip(read).map(ready).collect());
     }
 }

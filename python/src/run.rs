@@ -2,7 +2,7 @@
 
 use crate::batch::Batch;
 use crate::errors::{self, inside_itself};
-use crate::open_run::{self, Ending, OpenRun, ROUND, Waiting};
+use crate::open_run::{self, Ending, OpenRun, ROUND, Returned, Waiting};
 use crate::process::guard;
 use crate::turns::{Turns, Waits};
 use crate::warnings::{warn, warn_of_library};
@@ -17,14 +17,21 @@ pub(crate) fn refuse_inside(turns: Option<&Arc<Turns>>) -> PyResult<()> {
     if turns.is_some_and(|turns| turns.is_inside()) { Err(inside_itself()) } else { Ok(()) }
 }
 
+/// The workers' waits for each other, of which the loader warns once.
+pub(crate) struct WatchedWaits {
+    pub(crate) waits: Waits,
+    /// True once the loader has warned.
+    pub(crate) warned: Arc<AtomicBool>,
+}
+
 /// A run: the batches of one or more epochs.
 #[pyclass(frozen, module = "gpufeed")]
 pub(crate) struct Run {
     run: Arc<OpenRun>,
     num_classes: Option<usize>,
-    /// How much workers wait for each other, and true once the loader has said so; `None` where nobody waits, or it was said.
-    waits: Mutex<Option<(Waits, Arc<AtomicBool>)>>,
-    /// A warning that is due: how much workers have waited.
+    /// `None` where nobody waits, or the warning is due or given.
+    waits: Mutex<Option<WatchedWaits>>,
+    /// The warning that is due: the share of an epoch for which workers have waited.
     to_say: Mutex<Option<f64>>,
 }
 
@@ -32,7 +39,7 @@ impl Run {
     pub(crate) fn new(
         epochs: Epochs,
         turns: Option<Arc<Turns>>,
-        waits: Option<(Waits, Arc<AtomicBool>)>,
+        waits: Option<WatchedWaits>,
         exit_timeout: Duration,
         num_classes: Option<usize>,
     ) -> Run {
@@ -44,8 +51,8 @@ impl Run {
     /// Looks, after a batch, whether an epoch has ended in which workers have waited for each other.
     fn look(&self, state: &State) {
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, warned)) = waits.as_mut()
-            && let Some(share) = of.share(state.epoch())
+        if let Some(WatchedWaits { waits: watched, warned }) = waits.as_mut()
+            && let Some(share) = watched.share(state.epoch())
         {
             if !warned.swap(true, Ordering::Relaxed) {
                 *self.to_say.lock().unwrap_or_else(PoisonError::into_inner) = Some(share);
@@ -54,7 +61,7 @@ impl Run {
         }
     }
 
-    /// Says what is due: before a batch is taken, which a warning that is an error would lose.
+    /// Gives the warnings that are due. Called before a batch is taken: a warning that is an error would lose the batch.
     fn say(&self, py: Python<'_>) -> PyResult<()> {
         warn_of_library(py)?;
         let Some(share) = self.to_say.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
@@ -106,7 +113,7 @@ impl Run {
         self.run.owner.check(py)?;
         refuse_inside(self.run.turns.as_ref())?;
         self.say(py)?;
-        let (item, state) = loop {
+        let Returned { batch, state } = loop {
             match guard(py, || Ok(py.detach(|| self.run.with(|waiting| waiting.poll(ROUND)))))? {
                 None if self.run.finished.load(Ordering::Relaxed) => return Ok(None),
                 None => {
@@ -114,10 +121,10 @@ impl Run {
                     return Err(errors::raise(py, "RunError", "Closed", text));
                 }
                 Some(None) => py.check_signals()?,
-                Some(Some(item)) => break item,
+                Some(Some(returned)) => break returned,
             }
         };
-        let batch = match item {
+        let batch = match batch {
             Some(Ok(batch)) => batch,
             // Nothing comes after the last batch, or after an error.
             ended => {
@@ -152,8 +159,10 @@ impl Run {
     /// Batches that are left; 0 after the end.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.run.owner.check(py)?;
-        let left =
-            |waiting: &mut Waiting| waiting.epochs.len() + usize::from(matches!(waiting.found, Some((Some(Ok(_)), _))));
+        let left = |waiting: &mut Waiting| {
+            let found = matches!(waiting.found, Some(Returned { batch: Some(Ok(_)), .. }));
+            waiting.epochs.len() + usize::from(found)
+        };
         Ok(py.detach(|| self.run.with(left).unwrap_or(0)))
     }
 

@@ -1,4 +1,4 @@
-//! A loader of the settings that `gpufeed/loader.py` has checked.
+//! Makes a loader of the settings that `gpufeed/loader.py` has checked.
 
 use crate::transforms;
 use gpufeed::{Backend, DataLoader, Dataset, Error, ErrorKind, HostBufferHook, LoaderSettings};
@@ -23,7 +23,7 @@ fn backend_of(name: &str) -> Result<Backend, Error> {
     }
 }
 
-/// Builds the loader of a recipe and of settings, both as JSON; `hook` is told of its host buffers.
+/// Builds the loader of a recipe and of settings, both as JSON; `hook` is called for each host buffer that is made or freed.
 pub(crate) fn build(
     data: Arc<dyn Dataset>,
     recipe: &str,

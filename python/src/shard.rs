@@ -9,7 +9,7 @@ use pyo3::types::PyString;
 #[pyfunction]
 pub(crate) fn launched(py: Python<'_>, variable: &Bound<'_, PyAny>) -> PyResult<(usize, usize, &'static str)> {
     let value = |name: &str| {
-        // A value that is not Unicode is there, and is no number.
+        // A value that is not Unicode counts as set, and is no number.
         let value = variable.call1((name,)).ok()?.cast_into::<PyString>().ok()?;
         Some(value.to_string_lossy().into_owned())
     };

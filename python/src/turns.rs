@@ -1,4 +1,4 @@
-//! Whose turn it is to call an object in Python: one call at a time for each object, unless its reads share no state.
+//! Turns to call an object in Python: one call at a time for each object, unless its reads share no state.
 //!
 //! Nobody waits for a turn under the interpreter's lock: who has the turn needs it.
 
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How long a thread waits for its turn before it looks whether its run is to stop.
+/// The interval at which a thread that waits for its turn checks whether its run has to stop.
 const ROUND: Duration = Duration::from_millis(50);
 
-/// The least time that a read whose run has ended may keep the turn from others: slow reads return within it.
+/// The least time for which a read whose run has ended may keep the turn: enough for a slow read to return.
 const LEAST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The turn of one object.
@@ -24,7 +24,8 @@ struct Turn {
     free: Condvar,
 }
 
-/// A read under way, and the run of its thread, which may be closed before it returns; none on a thread that is no worker.
+/// A read under way, and the run of its thread, which may be closed before the read returns. `None` on a thread that is no
+/// worker.
 struct Read(Option<RunStop>);
 
 impl Read {
@@ -34,8 +35,8 @@ impl Read {
     }
 }
 
-/// Turns by the process and the object's address. A child by `fork` makes turns of its own, as nobody gives back there what a
-/// thread of its parent has taken.
+/// Turns by the process and the object's address. The child of a fork makes turns of its own: a turn that a thread of the
+/// parent had taken would never be free in the child.
 type Known = HashMap<(u32, usize), Weak<Turn>>;
 
 /// The turns that exist: two loaders over one object share its turn.
@@ -48,7 +49,7 @@ thread_local! {
 
 /// The objects of which a data set is made, and the turns that its reads take.
 pub(crate) struct Turns {
-    /// In the order of the objects' addresses, in which every thread takes them.
+    /// Sorted by the objects' addresses: every thread takes turns in this order.
     turns: Vec<Arc<Turn>>,
     /// The addresses of all its objects, also of those without turns.
     parts: Arc<[usize]>,
@@ -62,16 +63,16 @@ pub(crate) struct Turns {
 pub(crate) enum Refused {
     /// This thread is inside a read of the same object.
     Inside,
-    /// The run of this thread is to stop.
+    /// The run of this thread has to stop.
     Stops,
     /// A read whose run has ended has kept the turn for this long.
     Stuck(Duration),
-    /// A signal of Python's has come while this thread waited, which is no worker.
+    /// A signal of Python has come while this thread, which is no worker, waited.
     Interrupted(PyErr),
 }
 
 impl Turns {
-    /// `parts` are all objects of a data set, each with true where it takes turns. Whoever has the `Turns` keeps them.
+    /// `parts` are all objects of a data set, each with true if it takes turns. The `Turns` keep these objects alive.
     pub(crate) fn new(parts: &[(Py<PyAny>, bool)]) -> Turns {
         let process = std::process::id();
         let mut takes: Vec<usize> =
@@ -117,7 +118,7 @@ impl Turns {
         if taken.is_some() {
             let began = Instant::now();
             let patience = Duration::from_nanos(self.patience.load(Ordering::Relaxed));
-            // Since when a read whose run has ended has the turn.
+            // The time at which this thread first saw that a read whose run has ended has the turn.
             let mut left: Option<Instant> = None;
             while let Some(read) = &*taken {
                 left = read.is_left().then(|| left.unwrap_or_else(Instant::now));
@@ -127,7 +128,7 @@ impl Turns {
                 match internals::stops() {
                     Some(true) => return Err(Refused::Stops),
                     Some(false) => {}
-                    // The main thread, perhaps: Ctrl-C ends its wait.
+                    // This may be the main thread: Ctrl-C ends its wait.
                     None => {
                         drop(taken);
                         let signals = Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()));
@@ -182,7 +183,7 @@ impl Drop for Held<'_> {
     }
 }
 
-/// How much of an epoch a run's workers wait for each other.
+/// The share of an epoch for which a run's workers wait for each other.
 pub(crate) struct Waits {
     turns: Arc<Turns>,
     workers: usize,
@@ -201,8 +202,8 @@ impl Waits {
         Waits { turns, workers, epoch, began, before }
     }
 
-    /// To be told the epoch of the batch that is due, after each batch. Once an epoch has ended in which workers have waited
-    /// for more than half of the time in which they can (one of them has its turn), returns that share.
+    /// Called after each batch, with the epoch of the batch that is due. At the end of an epoch in which the workers that had
+    /// no turn have waited for more than half of the time, returns that share.
     pub(crate) fn share(&mut self, due: u64) -> Option<f64> {
         if due == self.epoch {
             return None;

@@ -10,16 +10,17 @@ pub(crate) fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(text.replace('\0', "\\0"))?, 2)
 }
 
-/// The library's warnings that the package says in words of its own, by their modules and a field: what a data set noticed when
-/// it was opened, two `Normalize` in a list, samples that fail. The text of an exception takes the interpreter's lock.
+/// The library's warnings for which the package has words of its own, by their modules and a field: facts that a data set
+/// noticed when it was opened, two `Normalize` in a list, samples that fail. The text of an exception takes the interpreter's
+/// lock.
 pub(crate) const SAID: &[(&str, &str)] = &[
     ("gpufeed::dataset::notice", ""),
     ("gpufeed::loader::builder::build", "second"),
     ("gpufeed::loader::worker", "sample"),
 ];
 
-/// Warns of what the library has logged since the last call: what files that are opened late do not read, a cache that cannot be
-/// written, links that are not followed, and its like.
+/// Repeats the warnings that the library has logged since the last call, such as a cache that cannot be written, links that are
+/// not followed, or columns that a file opened late does not read.
 #[pyfunction]
 pub(crate) fn warn_of_library(py: Python<'_>) -> PyResult<()> {
     while let Some(text) = collected_warning() {

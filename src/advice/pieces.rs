@@ -29,7 +29,7 @@ pieces! {
     FILL = "{} accepts such images" [Truncated = word!("Truncated::Fill", "fill")];
     MORE_FAILURES = "raise the share of {}" [OnError];
 
-    // Where batches are made.
+    // The backend and the executor.
     OTHER_BACKENDS = "{} falls back to the CPU, and {} asks for it"
         [Backend = word!("Backend::auto()", "auto"), Backend = word!("Backend::Cpu", "cpu")];
     EXECUTE_AUTO = "{} works on both" [Execute = word!("Execute::Auto", "auto")];

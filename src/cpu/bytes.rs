@@ -11,7 +11,7 @@ use multiversion::target::{match_target, target_cfg_f};
 
 /// A change of each number of a channel by itself.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub(super) struct ByteTable {
     numbers: [u8; 256],
     ramp: Option<Ramp>,
 }
@@ -34,19 +34,19 @@ impl Ramp {
     }
 }
 
-impl Table {
-    pub(super) fn new(number: impl Fn(u8) -> u8) -> Table {
-        Table { numbers: std::array::from_fn(|k| number(k as u8)), ramp: None }
+impl ByteTable {
+    pub(super) fn new(number: impl Fn(u8) -> u8) -> ByteTable {
+        ByteTable { numbers: std::array::from_fn(|k| number(k as u8)), ramp: None }
     }
 
     /// A table that may be `(k - low) · slope`, rounded down.
-    pub(super) fn ramp(low: u8, slope: f64, number: impl Fn(u8) -> u8) -> Table {
-        let table = Table::new(number);
+    pub(super) fn ramp(low: u8, slope: f64, number: impl Fn(u8) -> u8) -> ByteTable {
+        let table = ByteTable::new(number);
         if holds_tables() { table } else { table.with_ramp(low, slope) }
     }
 
     /// Tries out whether the table is `(k - low) · slope`, rounded down.
-    fn with_ramp(self, low: u8, slope: f64) -> Table {
+    fn with_ramp(self, low: u8, slope: f64) -> ByteTable {
         let whole = slope.floor().clamp(0.0, 255.0);
         let fraction = ((slope - whole) * 65536.0).clamp(0.0, 65534.0);
         let ramps = [fraction.ceil(), fraction.floor()].map(|fraction| Ramp {
@@ -55,7 +55,7 @@ impl Table {
             fraction: fraction as u16,
         });
         let fits = |ramp: &Ramp| (0..=255).all(|k| ramp.of(k) == self.of(k));
-        Table { ramp: ramps.into_iter().find(fits), ..self }
+        ByteTable { ramp: ramps.into_iter().find(fits), ..self }
     }
 
     pub(super) fn of(&self, number: u8) -> u8 {
@@ -65,7 +65,7 @@ impl Table {
     /// Appends rows to `out`, red, green and blue changed by a table each; some rows together, as a call is not free, and
     /// while they are in the first-level cache.
     pub(super) fn look_up_rows<'a>(
-        tables: [&Table; 3],
+        tables: [&ByteTable; 3],
         rows: impl Iterator<Item = &'a [[u8; 4]]>,
         out: &mut Vec<[u8; 4]>,
     ) {
@@ -74,15 +74,15 @@ impl Table {
         for row in rows {
             out.extend_from_slice(row);
             if out.len() - begin >= TOGETHER {
-                Table::look_up(tables, &mut out[begin..]);
+                ByteTable::look_up(tables, &mut out[begin..]);
                 begin = out.len();
             }
         }
-        Table::look_up(tables, &mut out[begin..]);
+        ByteTable::look_up(tables, &mut out[begin..]);
     }
 
     /// Changes red, green and blue, each by its table.
-    pub(super) fn look_up(tables: [&Table; 3], pixels: &mut [[u8; 4]]) {
+    pub(super) fn look_up(tables: [&ByteTable; 3], pixels: &mut [[u8; 4]]) {
         match tables.map(|table| table.ramp) {
             [Some(red), Some(green), Some(blue)] => {
                 ramps([red, green, blue], pixels.as_flattened_mut());
@@ -351,11 +351,11 @@ mod tests {
         for low in 0..255 {
             for high in low + 1..=255 {
                 let slope = 255.0 / f64::from(high - low);
-                let table = Table::new(|k| stretched(k, low, high)).with_ramp(low, slope);
+                let table = ByteTable::new(|k| stretched(k, low, high)).with_ramp(low, slope);
                 let mut pixels: Vec<[u8; 4]> = (0..=255).map(|k| [k, k, k, 255]).collect();
                 match table.ramp {
                     Some(ramp) => ramps([ramp; 3], pixels.as_flattened_mut()),
-                    None => Table::look_up([&table; 3], &mut pixels),
+                    None => ByteTable::look_up([&table; 3], &mut pixels),
                 }
                 for (k, pixel) in (0..=255).zip(pixels) {
                     let expected = stretched(k, low, high);
@@ -365,7 +365,7 @@ mod tests {
             }
         }
         assert!(10 * fitting > 7 * all, "{fitting} of {all} tables are ramps");
-        assert!(Table::new(|k| k ^ 1).with_ramp(0, 1.0).ramp.is_none());
+        assert!(ByteTable::new(|k| k ^ 1).with_ramp(0, 1.0).ramp.is_none());
     }
 
     #[test]

@@ -50,15 +50,15 @@ pub(super) fn gray_sum(planes: &[f32], one_channel: bool) -> f32 {
     let (red, rest) = planes.split_at(width);
     let (green, blue) = rest.split_at(width);
     // Parallel sums vectorise; their number is fixed, so that every machine has the same bits.
-    const LANES: usize = 32;
-    let mut lanes = CacheLines([0.0f32; LANES]);
-    for ((r, g), b) in red.chunks(LANES).zip(green.chunks(LANES)).zip(blue.chunks(LANES)) {
-        for (((lane, r), g), b) in lanes.0.iter_mut().zip(r).zip(g).zip(b) {
-            *lane += if one_channel { *r } else { luma(*r, *g, *b) };
+    const SUMS: usize = 32;
+    let mut partial = CacheLines([0.0f32; SUMS]);
+    for ((r, g), b) in red.chunks(SUMS).zip(green.chunks(SUMS)).zip(blue.chunks(SUMS)) {
+        for (((sum, r), g), b) in partial.0.iter_mut().zip(r).zip(g).zip(b) {
+            *sum += if one_channel { *r } else { luma(*r, *g, *b) };
         }
     }
     let mut sums = [0.0; 8];
-    lanes.0.as_chunks::<8>().0.iter().for_each(|lanes| (0..8).for_each(|i| sums[i] += lanes[i]));
+    partial.0.as_chunks::<8>().0.iter().for_each(|eight| (0..8).for_each(|i| sums[i] += eight[i]));
     sums.iter().sum()
 }
 

@@ -87,7 +87,7 @@ impl Native {
 /// Mixes a batch of `samples` images of the plan in place.
 pub fn mix(plan: &Plan, params: &BatchParams, samples: usize, batch: &mut [u8]) {
     let size = plan.output_size().unwrap_or((0, 0));
-    if let Some(mixing) = Mixing::new(params, plan, size, (samples, 1)) {
+    if let Some(mixing) = Mixing::new(params, plan, size, samples, 1) {
         super::mix::mix(&mixing, plan.output().dtype, batch);
     }
 }

@@ -57,19 +57,19 @@ fn blocks(mixing: &Mixing, size: usize, batch: &mut [u8], combine: impl Fn(&mut 
         for run in mixing.region.runs() {
             let (begin, end) = ((view * mixing.image + run.start) * size, (view * mixing.image + run.end) * size);
             for first in (begin..end).step_by(BLOCK) {
-                let column = Column { first, bytes: BLOCK.min(end - first), stride: mixing.sample() * size };
-                let saved = &mut saved[..column.bytes];
+                let blocks = Blocks { first, bytes: BLOCK.min(end - first), stride: mixing.sample() * size };
+                let saved = &mut saved[..blocks.bytes];
                 match mixing.partner {
-                    Partner::Previous => previous(&column, mixing.samples, batch, saved, &combine),
-                    Partner::Reversed => reversed(&column, mixing.samples, batch, saved, &combine),
+                    Partner::Previous => previous(&blocks, mixing.samples, batch, saved, &combine),
+                    Partner::Reversed => reversed(&blocks, mixing.samples, batch, saved, &combine),
                 }
             }
         }
     }
 }
 
-/// One block, of every sample.
-struct Column {
+/// The bytes that one step of the loop mixes: the same range of every sample.
+struct Blocks {
     /// The first byte in the first sample.
     first: usize,
     bytes: usize,
@@ -77,7 +77,7 @@ struct Column {
     stride: usize,
 }
 
-impl Column {
+impl Blocks {
     fn of<'a>(&self, sample: usize, batch: &'a mut [u8]) -> &'a mut [u8] {
         &mut batch[self.first + sample * self.stride..][..self.bytes]
     }
@@ -89,24 +89,24 @@ impl Column {
     }
 }
 
-fn previous(column: &Column, samples: usize, batch: &mut [u8], saved: &mut [u8], combine: &impl Fn(&mut [u8], &[u8])) {
-    saved.copy_from_slice(column.of(samples - 1, batch));
+fn previous(blocks: &Blocks, samples: usize, batch: &mut [u8], saved: &mut [u8], combine: &impl Fn(&mut [u8], &[u8])) {
+    saved.copy_from_slice(blocks.of(samples - 1, batch));
     for sample in (1..samples).rev() {
-        let (partner, own) = column.two(sample - 1, sample, batch);
+        let (partner, own) = blocks.two(sample - 1, sample, batch);
         combine(own, partner);
     }
-    combine(column.of(0, batch), saved);
+    combine(blocks.of(0, batch), saved);
 }
 
-fn reversed(column: &Column, samples: usize, batch: &mut [u8], saved: &mut [u8], combine: &impl Fn(&mut [u8], &[u8])) {
+fn reversed(blocks: &Blocks, samples: usize, batch: &mut [u8], saved: &mut [u8], combine: &impl Fn(&mut [u8], &[u8])) {
     for sample in 0..samples / 2 {
-        let (low, high) = column.two(sample, samples - 1 - sample, batch);
+        let (low, high) = blocks.two(sample, samples - 1 - sample, batch);
         saved.copy_from_slice(low);
         combine(low, high);
         combine(high, saved);
     }
     if samples % 2 == 1 {
-        let middle = column.of(samples / 2, batch);
+        let middle = blocks.of(samples / 2, batch);
         saved.copy_from_slice(middle);
         combine(middle, saved);
     }

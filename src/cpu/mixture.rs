@@ -40,7 +40,8 @@ impl MixtureScratch {
 pub(super) fn run<'a>(
     plan: &Plan,
     mixture: &Mixture,
-    (source, region): (PixelsRef<'_>, Rect),
+    source: PixelsRef<'_>,
+    region: Rect,
     window: Rect,
     scratch: &'a mut MixtureScratch,
 ) -> Result<PixelsRef<'a>> {

@@ -35,7 +35,7 @@ use crate::plan::sampling::Sampling;
 use crate::plan::{DType, Layout, Plan, Semantics};
 use gather::GatherScratch;
 use mixture::MixtureScratch;
-use resample::Table;
+use resample::AxisTaps;
 use resample_u8::ResampleU8;
 use stage::{TOGETHER, begin_stage, by_rows, bytes_to, floats_to, run_stage, sample_stage};
 use unscaled::Unscaled;
@@ -43,8 +43,8 @@ use unscaled::Unscaled;
 /// A worker's memory for this executor; it grows to the largest image and is reused.
 #[derive(Debug, Default)]
 pub(crate) struct CpuScratch {
-    x: Table,
-    y: Table,
+    x: AxisTaps,
+    y: AxisTaps,
     u8: ResampleU8,
     gather: GatherScratch,
     /// Of images that are mixtures; such an image needs the memory of another one inside.
@@ -286,14 +286,14 @@ fn run_stages(
             let (sampling, whole) = (Sampling::identity(stage.sampling.size()), stage.whole());
             if i == last {
                 if !sink.pixels(next_u8, steps) {
-                    sample_stage(plan, (&sampling, steps), result, whole, scratch, sink)?;
+                    sample_stage(plan, &sampling, steps, result, whole, scratch, sink)?;
                 }
             } else if !stage.is_uint8 {
-                sample_stage(plan, (&sampling, steps), result, whole, scratch, &mut floats_to(next, (width, height))?)?;
+                sample_stage(plan, &sampling, steps, result, whole, scratch, &mut floats_to(next, (width, height))?)?;
             } else if !steps.is_empty() {
                 let mut rest = std::mem::take(&mut scratch.gathered);
                 let mut sink = bytes_to(&mut rest, (width, height))?;
-                sample_stage(plan, (&sampling, steps), result, whole, scratch, &mut sink)?;
+                sample_stage(plan, &sampling, steps, result, whole, scratch, &mut sink)?;
                 drop(sink);
                 scratch.gathered = std::mem::replace(next_u8, rest);
             }

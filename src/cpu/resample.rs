@@ -15,8 +15,8 @@ use std::ops::Range;
 /// Mirrored, clamped and reflected taps are close to each other, so each output's weights are spread over the pixels
 /// between the first and the last tap; the weights of the border's fill colour are summed separately.
 #[derive(Debug, Default)]
-pub(super) struct Table {
-    entries: Vec<Entry>,
+pub(super) struct AxisTaps {
+    entries: Vec<OutputTaps>,
     weights: Vec<f32>,
     width: usize,
     /// The first source pixel that any output reads, and one past the last.
@@ -25,8 +25,10 @@ pub(super) struct Table {
     ends: Vec<usize>,
 }
 
+/// The taps of one output, whose weights [`AxisTaps`] has.
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry {
+struct OutputTaps {
+    /// The source pixel of the first weight.
     first: usize,
     /// The weight of the source's fill colour.
     fill: f32,
@@ -34,9 +36,9 @@ struct Entry {
     outside: bool,
 }
 
-impl Table {
+impl AxisTaps {
     /// Makes room for the weights and taps of `other`, which grow with the source.
-    pub(super) fn reserve_like(&mut self, other: &Table) {
+    pub(super) fn reserve_like(&mut self, other: &AxisTaps) {
         reserve_like(&mut self.weights, &other.weights);
         reserve_like(&mut self.taps, &other.taps);
     }
@@ -49,7 +51,7 @@ impl Table {
     /// # Errors
     /// Those of [`Use::reserve`](crate::allocate::Use::reserve).
     pub(super) fn build(&mut self, axis: &Axis, sampling: &Sampling) -> Result<()> {
-        let Table { entries, weights, taps, ends, .. } = self;
+        let AxisTaps { entries, weights, taps, ends, .. } = self;
         taps.clear();
         ends.clear();
         entries.clear();
@@ -77,7 +79,7 @@ impl Table {
                 width = width.max((high - low + 1) as usize);
             }
             let first = if high >= low { low as usize } else { usize::MAX };
-            entries.push(Entry { first, fill, outside: grid.is_none() });
+            entries.push(OutputTaps { first, fill, outside: grid.is_none() });
         }
         let low_all = if low_all == i32::MAX { 0 } else { low_all as usize };
         self.read_range = (low_all, high_all as usize + 1);
@@ -108,11 +110,11 @@ impl Table {
     }
 }
 
-/// Writes output row `i` to `planes`: all reds, all greens, all blues. `filtered` has [`Table::row_len`] floats.
+/// Writes output row `i` to `planes`: all reds, all greens, all blues. `filtered` has [`AxisTaps::row_len`] floats.
 pub(super) fn row(
     sampling: &Sampling,
-    x: &Table,
-    y: &Table,
+    x: &AxisTaps,
+    y: &AxisTaps,
     i: usize,
     source: PixelsRef<'_>,
     filtered: &mut [f32],
@@ -240,7 +242,7 @@ fn add_floats(row: &[f32], weight: f32, begin: bool, out: &mut [f32]) {
 /// planes directly, the compiler computes each channel separately, which takes twice as long.
 const TOGETHER: usize = 64;
 
-fn horizontal(table: &Table, left: usize, filtered: &[f32], planes: &mut [f32]) {
+fn horizontal(table: &AxisTaps, left: usize, filtered: &[f32], planes: &mut [f32]) {
     let width = table.entries.len();
     let mut mixed = CacheLines([[0.0; 4]; TOGETHER]);
     for first in (0..width).step_by(TOGETHER) {
@@ -274,7 +276,13 @@ fn deal(mixed: &[[f32; 4]], first: usize, planes: &mut [f32]) {
 }
 
 /// Sums taps whose number the compiler knows.
-fn taps<const N: usize>(table: &Table, left: usize, filtered: &[f32], outputs: Range<usize>, mixed: &mut [[f32; 4]]) {
+fn taps<const N: usize>(
+    table: &AxisTaps,
+    left: usize,
+    filtered: &[f32],
+    outputs: Range<usize>,
+    mixed: &mut [[f32; 4]],
+) {
     let weights = &table.weights.as_chunks::<N>().0[outputs.clone()];
     for ((entry, weights), mixed) in table.entries[outputs].iter().zip(weights).zip(mixed) {
         let pixels = filtered[4 * (entry.first - left)..][..4 * N].as_chunks::<4>().0;
@@ -288,7 +296,7 @@ fn taps<const N: usize>(table: &Table, left: usize, filtered: &[f32], outputs: R
     }
 }
 
-fn any_taps(table: &Table, left: usize, filtered: &[f32], outputs: Range<usize>, mixed: &mut [[f32; 4]]) {
+fn any_taps(table: &AxisTaps, left: usize, filtered: &[f32], outputs: Range<usize>, mixed: &mut [[f32; 4]]) {
     for (i, mixed) in outputs.zip(mixed) {
         let pixels = filtered[4 * (table.entries[i].first - left)..].as_chunks::<4>().0;
         let mut sum = [0.0f32; 4];

@@ -104,10 +104,10 @@ impl ResampleU8 {
         for (row, out) in (first..end).step_by(ROWS).zip(self.across.chunks_mut(ROWS * width)) {
             for (i, row) in (row..end.min(row + ROWS)).enumerate() {
                 let index = y.source(row as i32, None).unwrap_or(0) as usize;
-                read_row(source, index, (x, &columns), &mut self.row);
+                read_row(source, index, x, &columns, &mut self.row);
                 self.four.iter_mut().zip(&self.row).for_each(|(four, pixel)| four[i] = *pixel);
             }
-            across(&self.four, &self.begins, (&self.weights, taps), self.x.bits, &mut self.resized);
+            across(&self.four, &self.begins, &self.weights, taps, self.x.bits, &mut self.resized);
             for (i, out) in out.chunks_exact_mut(width).enumerate() {
                 out.iter_mut().zip(&self.resized).for_each(|(out, resized)| *out = resized[i]);
             }
@@ -134,7 +134,7 @@ impl ResampleU8 {
 }
 
 /// Reads columns of the view from a source row as RGBA8, in the view's order.
-fn read_row(source: PixelsRef<'_>, index: usize, (axis, columns): (&Axis, &Range<usize>), out: &mut Vec<[u8; 4]>) {
+fn read_row(source: PixelsRef<'_>, index: usize, axis: &Axis, columns: &Range<usize>, out: &mut Vec<[u8; 4]>) {
     out.clear();
     if columns.is_empty() {
         return;
@@ -170,7 +170,8 @@ const ROWS: usize = 4;
 fn across(
     rows: &[[[u8; 4]; ROWS]],
     begins: &[u32],
-    (weights, taps): (&[i16], usize),
+    weights: &[i16],
+    taps: usize,
     bits: u32,
     out: &mut [[[u8; 4]; ROWS]],
 ) {

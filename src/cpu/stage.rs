@@ -38,19 +38,19 @@ pub(super) fn run_stage(
     scratch: &mut CpuScratch,
     sink: &mut dyn Sink,
 ) -> Result<()> {
-    let plain = (&stage.sampling, &stage.steps[..]);
+    let (sampling, steps) = (&stage.sampling, &stage.steps[..]);
     if let Some(gather) = &stage.gather {
         let (window, mut buffers) = (stage.sampling.read_region(), std::mem::take(&mut scratch.gather));
         let gathered = gather::floats(gather, source, region, window, &mut buffers)?;
-        sample_stage(plan, plain, gathered, window, scratch, sink)?;
+        sample_stage(plan, sampling, steps, gathered, window, scratch, sink)?;
         scratch.gather = buffers;
     } else if let Some(mixture) = &stage.mixture {
         let (window, mut buffers) = (stage.sampling.read_region(), scratch.mixture.take().unwrap_or_default());
-        let mixed = mixture::run(plan, mixture, (source, region), window, &mut buffers)?;
-        sample_stage(plan, plain, mixed, window, scratch, sink)?;
+        let mixed = mixture::run(plan, mixture, source, region, window, &mut buffers)?;
+        sample_stage(plan, sampling, steps, mixed, window, scratch, sink)?;
         scratch.mixture = Some(buffers);
     } else {
-        sample_stage(plan, plain, source, region, scratch, sink)?;
+        sample_stage(plan, sampling, steps, source, region, scratch, sink)?;
     }
     Ok(())
 }
@@ -79,7 +79,7 @@ pub(super) fn begin_stage(
         None if stage.mixture.is_some() => {
             let (window, mut buffers) = (stage.sampling.read_region(), scratch.mixture.take().unwrap_or_default());
             if let Some(mixture) = &stage.mixture {
-                let mixed = mixture::run(plan, mixture, (source, region), window, &mut buffers)?;
+                let mixed = mixture::run(plan, mixture, source, region, window, &mut buffers)?;
                 sample_bytes(plan, &stage.sampling, mixed, window, scratch, out)?;
             }
             scratch.mixture = Some(buffers);
@@ -110,7 +110,7 @@ fn sample_bytes(
         AUGMENTING.resize(out, product(width, height), [255; 4])?;
         unscaled.pixels(out);
     } else {
-        sample_stage(plan, (sampling, &[]), source, region, scratch, &mut bytes_to(out, (width, height))?)?;
+        sample_stage(plan, sampling, &[], source, region, scratch, &mut bytes_to(out, (width, height))?)?;
     }
     Ok(())
 }
@@ -118,7 +118,8 @@ fn sample_bytes(
 /// Runs the sampling of a stage on the pixels of `region`, and its colour steps.
 pub(super) fn sample_stage(
     plan: &Plan,
-    (sampling, steps): (&Sampling, &[Step]),
+    sampling: &Sampling,
+    steps: &[Step],
     source: PixelsRef<'_>,
     region: Rect,
     scratch: &mut CpuScratch,

@@ -122,7 +122,7 @@ fn unscaled_lists() -> Vec<Vec<Transform>> {
 
 #[test]
 fn what_is_not_resized_has_the_bits_of_the_tables() {
-    let (mut x, mut y, mut filtered) = (Table::default(), Table::default(), Vec::new());
+    let (mut x, mut y, mut filtered) = (AxisTaps::default(), AxisTaps::default(), Vec::new());
     let (mut differing, mut all) = (0, 0);
     for (list, size, layout) in unscaled_lists().iter().flat_map(|list| {
         [(list, 3, Layout::Nhwc), (list, 4, Layout::Nhwc), (list, 3, Layout::Nchw), (list, 4, Layout::Nchw)]

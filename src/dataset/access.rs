@@ -1,4 +1,4 @@
-//! How a loader reads samples that are worth announcing: those of a store, and those that cost less together.
+//! Samples that are worth announcing before they are read: those of a store, and those that cost less together.
 
 use crate::storage::Remote;
 
@@ -57,7 +57,7 @@ pub trait Access: Send + Sync {
     }
 
     /// Announces which samples are read next, in about this order, each once: those that follow the samples of the last
-    /// call. One thread at a time calls it. It returns at once, and an error belongs to `read`. Some of the samples may
+    /// call. One thread at a time calls this method, which returns at once; errors come from `read`. Some of the samples may
     /// not be read, if the run ends or they are cached. Does nothing by default.
     fn prefetch(&self, indices: &[usize]) {
         let _ = indices;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::Lmdb;
-use super::{Arrays, Cifar, Dataset, Idx, ImageFolder, ImageList, Numpy, TarShards, UNFINISHED};
+use super::{Cifar, Dataset, Idx, ImageFolder, ImageList, Numpy, TarShards, UNFINISHED};
 use crate::error::Result;
 use crate::storage::{Address, Location, Remote, RemoteOptions, check};
 
@@ -128,7 +128,7 @@ pub fn open_with(path: impl AsRef<Path>, options: RemoteOptions) -> Result<Opene
     match format {
         Format::Tar => Ok(Opened { train: Box::new(TarShards::builder().remote(options).open(path)?), test: None }),
         #[cfg(feature = "parquet")]
-        Format::Parquet => Ok(splits(super::Parquet::builder().remote(options).parts(path)?)),
+        Format::Parquet => Ok(opened(super::Parquet::builder().remote(options).parts(path)?)),
         _ => format.open(path),
     }
 }
@@ -252,11 +252,11 @@ impl Format {
             Format::Folder => whole(ImageFolder::open(path)?),
             Format::Images => whole(ImageFolder::flat(path)?),
             Format::List => whole(ImageList::open(path)?),
-            Format::Numpy => parts(Numpy::parts(path, true)?),
+            Format::Numpy => opened(Numpy::parts(path, true)?),
             Format::Tar => whole(TarShards::open(path)?),
             Format::Lmdb => whole(Lmdb::open(path)?),
-            Format::Idx => parts(Idx::parts(path)?),
-            Format::Cifar => parts(Cifar::parts(path)?),
+            Format::Idx => opened(Idx::parts(path)?),
+            Format::Cifar => opened(Cifar::parts(path)?),
             Format::Parquet => return open_parquet(path),
         })
     }
@@ -274,12 +274,7 @@ impl Format {
 
 #[cfg(feature = "parquet")]
 fn open_parquet(path: &Path) -> Result<Opened> {
-    Ok(splits(super::Parquet::parts(path)?))
-}
-
-#[cfg(feature = "parquet")]
-fn splits((train, test): (super::Parquet, Option<super::Parquet>)) -> Opened {
-    Opened { train: Box::new(train), test: test.map(|test| Box::new(test) as Box<dyn Dataset>) }
+    Ok(opened(super::Parquet::parts(path)?))
 }
 
 #[cfg(not(feature = "parquet"))]
@@ -298,7 +293,7 @@ fn holds_parquet(_: &Path) -> bool {
     false
 }
 
-fn parts((train, test): (Arrays, Option<Arrays>)) -> Opened {
+fn opened<D: Dataset + 'static>((train, test): (D, Option<D>)) -> Opened {
     Opened { train: Box::new(train), test: test.map(|test| Box::new(test) as Box<dyn Dataset>) }
 }
 

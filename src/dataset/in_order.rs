@@ -5,19 +5,20 @@ use crate::storage::{Remote, RemoteRun};
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// Fewest samples of one call of [`Access::prefetch`], but for the last: neighbours that are told together share a
+/// Fewest samples of one call of [`Access::prefetch`], but for the last: neighbours that are announced together share a
 /// request.
-const TOLD_AT_ONCE: usize = 32;
+const ANNOUNCED_AT_ONCE: usize = 32;
 
-/// Tells a data set which samples come next. Many threads may call [`before`](Self::before): one of them tells, and none waits.
+/// Announces to a data set which samples come next. Many threads may call [`before`](Self::before): one of them announces, and
+/// none waits.
 pub struct InOrder<'a> {
     /// The access of the data set, if samples are to be announced.
     access: Option<&'a dyn Access>,
     /// How many samples are announced ahead.
     wanted: usize,
     end: usize,
-    /// The samples below this one were told.
-    told: Mutex<usize>,
+    /// The samples below this one are announced.
+    announced: Mutex<usize>,
     _runs: Vec<RemoteRun>,
 }
 
@@ -27,21 +28,21 @@ impl<'a> InOrder<'a> {
         let wanted = data.access().map_or(0, |access| access.prefetch_samples());
         let access = data.access().filter(|_| wanted > 0);
         let _runs = access.map_or(Vec::new(), |access| access.remotes().iter().map(Remote::begin_run).collect());
-        InOrder { access, wanted, end: range.end, told: Mutex::new(range.start), _runs }
+        InOrder { access, wanted, end: range.end, announced: Mutex::new(range.start), _runs }
     }
 
-    /// Tells of the samples from `index` on, as far as the data set wants to know. Called before that sample is read.
+    /// Announces the samples from `index` on, as far as the data set wants to know. Called before that sample is read.
     pub fn before(&self, index: usize) {
         let Some(access) = self.access else { return };
-        // Where the lock is taken, another thread tells.
-        let Ok(mut told) = self.told.try_lock() else { return };
+        // Where the lock is taken, another thread announces.
+        let Ok(mut announced) = self.announced.try_lock() else { return };
         let until = self.end.min(index.saturating_add(self.wanted));
-        if *told >= self.end || until < self.end.min(*told + TOLD_AT_ONCE.min(self.wanted)) {
+        if *announced >= self.end || until < self.end.min(*announced + ANNOUNCED_AT_ONCE.min(self.wanted)) {
             return;
         }
-        let next: Vec<usize> = (index.max(*told)..until).collect();
+        let next: Vec<usize> = (index.max(*announced)..until).collect();
         access.prefetch(&next);
-        *told = until;
+        *announced = until;
     }
 }
 
@@ -51,14 +52,14 @@ mod tests {
     use super::*;
     use crate::dataset::{Sample, out_of_range};
 
-    /// A data set that notes what it is told.
+    /// A data set that notes what is announced.
     #[derive(Default)]
-    struct Told {
+    struct Noting {
         wanted: usize,
         calls: Mutex<Vec<Range<usize>>>,
     }
 
-    impl Dataset for Told {
+    impl Dataset for Noting {
         fn len(&self) -> usize {
             1000
         }
@@ -80,7 +81,7 @@ mod tests {
         }
     }
 
-    impl Access for Told {
+    impl Access for Noting {
         fn prefetch_samples(&self) -> usize {
             self.wanted
         }
@@ -93,7 +94,7 @@ mod tests {
 
     /// The samples that each call names while the samples `read` are read, of the samples `range`.
     fn calls(wanted: usize, range: Range<usize>, read: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
-        let data = Told { wanted, ..Told::default() };
+        let data = Noting { wanted, ..Noting::default() };
         let in_order = InOrder::new(&data, range);
         read.for_each(|index| in_order.before(index));
         drop(in_order);
@@ -101,24 +102,24 @@ mod tests {
     }
 
     #[test]
-    fn each_sample_is_told_once_and_as_far_ahead_as_is_wanted() {
+    fn each_sample_is_announced_once_and_as_far_ahead_as_is_wanted() {
         assert_eq!(calls(100, 0..1000, 0..1), [0..100]);
         assert_eq!(calls(100, 0..1000, 0..70), [0..100, 100..132, 132..164]);
         assert_eq!(calls(100, 700..850, 700..850), [700..800, 800..832, 832..850]);
-        // Few are wanted: each call tells as many.
+        // Few are wanted: each call announces as many.
         assert_eq!(calls(3, 10..17, 10..17), [10..13, 13..16, 16..17]);
         assert_eq!(calls(1, 0..3, 0..3), [0..1, 1..2, 2..3]);
     }
 
     #[test]
-    fn samples_that_were_passed_over_are_not_told() {
+    fn samples_that_were_passed_over_are_not_announced() {
         assert_eq!(calls(50, 0..1000, [0, 400, 401].into_iter()), [0..50, 400..450]);
         // Threads come in any order.
         assert_eq!(calls(50, 0..1000, [3, 1, 2, 0].into_iter()), [3..53]);
     }
 
     #[test]
-    fn a_data_set_that_wants_nothing_and_an_empty_part_are_told_nothing() {
+    fn nothing_is_announced_to_a_data_set_that_wants_nothing_and_of_an_empty_part() {
         assert_eq!(calls(0, 0..1000, 0..1000), []);
         assert_eq!(calls(50, 20..20, 20..21), []);
         assert_eq!(calls(usize::MAX, 0..1000, 0..1000), [0..1000]);

@@ -29,18 +29,19 @@ use crate::error::{Error, Result};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct InMemory {
-    entries: Vec<Entry>,
+    samples: Vec<MemorySample>,
     classes: Vec<String>,
 }
 
+/// A sample of the data set: its file, or its pixels.
 #[derive(Clone, Debug)]
-struct Entry {
+struct MemorySample {
     bytes: Bytes,
     shape: Option<Shape>,
     label: Label,
 }
 
-/// Size and format of pixels; encoded entries have none.
+/// Size and format of pixels; encoded samples have none.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     width: u32,
@@ -48,7 +49,7 @@ struct Shape {
     format: PixelFormat,
 }
 
-impl Entry {
+impl MemorySample {
     fn channels(&self) -> u32 {
         self.shape.map_or(3, |shape| shape.format.channels())
     }
@@ -74,7 +75,7 @@ impl InMemory {
     ///
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the samples so far have one channel.
     pub fn push_encoded(&mut self, bytes: impl Into<Bytes>, label: Label) -> Result<()> {
-        self.push(Entry { bytes: bytes.into(), shape: None, label })
+        self.push(MemorySample { bytes: bytes.into(), shape: None, label })
     }
 
     /// Adds `height` rows of `width` pixels in the given [`PixelFormat`]. A `Vec<u8>` or [`Bytes`] is moved in, not
@@ -94,11 +95,11 @@ impl InMemory {
     ) -> Result<()> {
         let bytes = bytes.into();
         Pixels::new(width, height, format, &bytes)?;
-        self.push(Entry { bytes, shape: Some(Shape { width, height, format }), label })
+        self.push(MemorySample { bytes, shape: Some(Shape { width, height, format }), label })
     }
 
-    fn push(&mut self, entry: Entry) -> Result<()> {
-        let (new, old) = (entry.channels(), self.channels());
+    fn push(&mut self, sample: MemorySample) -> Result<()> {
+        let (new, old) = (sample.channels(), self.channels());
         if !self.is_empty() && new != old {
             return Err(Error::argument(
                 "channels",
@@ -109,14 +110,14 @@ impl InMemory {
                 ),
             ));
         }
-        self.entries.push(entry);
+        self.samples.push(sample);
         Ok(())
     }
 }
 
 impl Dataset for InMemory {
     fn len(&self) -> usize {
-        self.entries.len()
+        self.samples.len()
     }
 
     fn inner(&self) -> Option<&dyn Dataset> {
@@ -124,14 +125,14 @@ impl Dataset for InMemory {
     }
 
     fn read<'a>(&'a self, index: usize, _buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
-        let entry = self.entries.get(index).ok_or_else(|| out_of_range(index, self.len()))?;
-        let data = match entry.shape {
-            None => SampleData::Encoded(&entry.bytes),
+        let sample = self.samples.get(index).ok_or_else(|| out_of_range(index, self.len()))?;
+        let data = match sample.shape {
+            None => SampleData::Encoded(&sample.bytes),
             Some(Shape { width, height, format }) => {
-                SampleData::Pixels(Pixels::new(width, height, format, &entry.bytes)?)
+                SampleData::Pixels(Pixels::new(width, height, format, &sample.bytes)?)
             }
         };
-        Ok(Sample { data, label: entry.label.clone() })
+        Ok(Sample { data, label: sample.label.clone() })
     }
 
     fn name(&self, index: usize) -> String {
@@ -139,7 +140,7 @@ impl Dataset for InMemory {
     }
 
     fn channels(&self) -> u32 {
-        self.entries.first().map_or(3, Entry::channels)
+        self.samples.first().map_or(3, MemorySample::channels)
     }
 
     fn classes(&self) -> &[String] {
@@ -154,8 +155,8 @@ impl Dataset for InMemory {
 /// Collects encoded files with their labels.
 impl<B: Into<Bytes>> FromIterator<(B, Label)> for InMemory {
     fn from_iter<I: IntoIterator<Item = (B, Label)>>(files: I) -> Self {
-        let entry = |(bytes, label): (B, Label)| Entry { bytes: bytes.into(), shape: None, label };
-        InMemory { entries: files.into_iter().map(entry).collect(), classes: Vec::new() }
+        let sample = |(bytes, label): (B, Label)| MemorySample { bytes: bytes.into(), shape: None, label };
+        InMemory { samples: files.into_iter().map(sample).collect(), classes: Vec::new() }
     }
 }
 

@@ -23,7 +23,7 @@
 // access.rs              samples that are announced before they are read; in_order.rs: by a command, in the set's order
 // forward.rs             forwards the methods of a set, for pointers and adaptors
 // format.rs              opens any set by its path
-// source.rs              a data file read once: raw, gzip, or an archive's member
+// unpacked.rs            a data file read once: raw, gzip, or an archive's member
 // class_names.rs         names of classes in a file beside the samples
 // seek_indexes.rs        builds the seek indexes of all files of a set
 // memory.rs              InMemory
@@ -55,8 +55,8 @@ mod parquet;
 mod sample;
 mod seek_indexes;
 mod shards;
-mod source;
 mod tar;
+mod unpacked;
 
 use std::path::Path;
 

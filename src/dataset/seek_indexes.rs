@@ -2,7 +2,7 @@
 
 use super::in_order::InOrder;
 use super::{Dataset, SampleData};
-use crate::decode::seek::Files;
+use crate::decode::seek::FilesToIndex;
 use crate::decode::{IndexSummary, SeekIndexes};
 use crate::error::{Error, Result};
 use crate::storage::is_network_failure;
@@ -21,7 +21,7 @@ impl<'a> Scanned<'a> {
     }
 }
 
-impl Files for Scanned<'_> {
+impl FilesToIndex for Scanned<'_> {
     fn len(&self) -> usize {
         self.data.len()
     }

@@ -1,9 +1,8 @@
 //! The decoder of a loader: its settings and its seek indexes.
 
 use super::seek::{self, Saver, SeekStore};
-use super::{DecodeOptions, DecodePath, Decoded, Probe, SeekIndexes, decode_indexed};
+use super::{DecodeOptions, DecodePath, Decoded, Probe, ScaledRegion, SeekIndexes, decode_indexed};
 use crate::error::Result;
-use crate::geometry::{Rect, Scale};
 use crate::quote::Shown;
 use std::path::Path;
 
@@ -49,21 +48,21 @@ impl Decoder {
         super::probe(file, &self.options)
     }
 
-    /// Decodes a region, in the coordinates of the image at `scale`. Returns its pixels, and how they were decoded.
+    /// Decodes a region. Returns its pixels, and how they were decoded.
     ///
     /// # Errors
-    /// The errors of [`decode`](super::decode), and one at another scale than [`Scale::Full`] for a file that
+    /// The errors of [`decode`](super::decode), and one at another scale than [`Scale::Full`](crate::geometry::Scale::Full) for a file that
     /// [`Probe::can_scale`] excludes.
     pub(crate) fn decode<'a>(
         &self,
         file: &[u8],
         probe: &Probe,
-        (region, scale): (Rect, Scale),
+        wanted: ScaledRegion,
         scratch: &'a mut DecoderScratch,
     ) -> Result<(Decoded<'a>, DecodePath)> {
         let DecoderScratch { decode, seek } = scratch;
         let store = self.seek.as_ref().map(Saver::store);
-        decode_indexed(file, probe, (region, scale), &self.options, (store, seek), decode)
+        decode_indexed(file, probe, wanted, &self.options, store, seek, decode)
     }
 
     /// Reads the seek indexes that other processes have saved, at the start of a run.

@@ -33,7 +33,7 @@ impl<'a> Tiff<'a> {
     }
 
     /// Returns the entries of the first directory, up to where the bytes end; `None` if they end before it.
-    pub(super) fn first(&self) -> Option<impl Iterator<Item = Entry<'a>> + use<'a>> {
+    pub(super) fn first(&self) -> Option<impl Iterator<Item = DirectoryEntry<'a>> + use<'a>> {
         let tiff = *self;
         let at = if self.big { self.uint(8, 8)? } else { self.uint(4, 4)? };
         let (count_size, entry_size) = if self.big { (8, 20) } else { (2, 12) };
@@ -47,7 +47,7 @@ impl<'a> Tiff<'a> {
         Some(entries)
     }
 
-    fn entry(&self, at: usize) -> Option<Entry<'a>> {
+    fn entry(&self, at: usize) -> Option<DirectoryEntry<'a>> {
         let (count_size, inline) = if self.big { (8, 8) } else { (4, 4) };
         let tag = self.uint(at, 2)? as u16;
         let kind = self.uint(at + 2, 2)? as u16;
@@ -67,7 +67,7 @@ impl<'a> Tiff<'a> {
             let start = if length <= inline { value } else { usize::try_from(self.uint(value, inline)?).ok()? };
             self.bytes.get(start..start.checked_add(length)?)
         });
-        Some(Entry { tag, kind, size, little: self.little, data })
+        Some(DirectoryEntry { tag, kind, size, little: self.little, data })
     }
 
     /// Reads an unsigned number of `size` bytes.
@@ -83,7 +83,7 @@ fn uint(bytes: &[u8], little: bool) -> u64 {
 
 /// An entry of a directory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry<'a> {
+pub(super) struct DirectoryEntry<'a> {
     pub(super) tag: u16,
     kind: u16,
     /// Bytes of a value; 0 for an unknown type.
@@ -93,7 +93,7 @@ pub(super) struct Entry<'a> {
     data: Option<&'a [u8]>,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> DirectoryEntry<'a> {
     /// The bytes of the values; `None` if they lie outside of the file.
     pub(super) fn data(&self) -> Option<&'a [u8]> {
         self.data

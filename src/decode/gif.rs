@@ -6,7 +6,7 @@
 use weezl::{BitOrder, LzwStatus, decode::Decoder};
 
 use super::format::ImageFormat;
-use super::header::Header;
+use super::header::ImageHeader;
 use super::memory::{Cost, try_grow};
 use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, truncated};
 use crate::geometry::Rect;
@@ -77,10 +77,10 @@ impl<'a> Frame<'a> {
         }
     }
 
-    fn colors(&self) -> Colors<'a> {
+    fn colors(&self) -> PaletteColors<'a> {
         let says_more =
             |palette: &&[u8]| !palette.as_chunks::<3>().0.iter().enumerate().all(|(i, c)| *c == [i as u8; 3]);
-        Colors(self.palette.filter(says_more))
+        PaletteColors(self.palette.filter(says_more))
     }
 
     /// The row of the frame that each stored row is.
@@ -91,9 +91,10 @@ impl<'a> Frame<'a> {
     }
 }
 
-struct Colors<'a>(Option<&'a [u8]>);
+/// The colours of a palette; gray levels without one.
+struct PaletteColors<'a>(Option<&'a [u8]>);
 
-impl Colors<'_> {
+impl PaletteColors<'_> {
     fn of(&self, index: u8) -> [u8; PIXEL] {
         let [r, g, b] = match self.0 {
             None => [index; 3],
@@ -124,10 +125,10 @@ fn ended() -> Error {
 }
 
 /// Reads the size. A GIF has no orientation.
-pub(super) fn header(bytes: &[u8]) -> Result<Header> {
+pub(super) fn header(bytes: &[u8]) -> Result<ImageHeader> {
     let frame = Frame::read(bytes)?;
     let cost = Cost { resident: (frame.width * frame.height) as u64, transient: TABLES };
-    Ok(Header { size: frame.size, orientation: 1, cost })
+    Ok(ImageHeader { size: frame.size, orientation: 1, cost })
 }
 
 /// Decodes `stored`, a region of the `size` = (columns, rows) of the image, into `scratch.stored`.

@@ -4,7 +4,7 @@ use super::memory::Cost;
 
 /// Size and orientation as stored, and the cost of decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct ImageHeader {
     /// Columns and rows, unchecked.
     pub(super) size: (u32, u32),
     /// EXIF orientation, 1..=8.

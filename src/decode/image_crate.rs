@@ -11,7 +11,7 @@ use image::codecs::pnm::PnmDecoder;
 use image::{ColorType, ImageDecoder, ImageReader, Limits};
 
 use super::format::ImageFormat;
-use super::header::Header;
+use super::header::ImageHeader;
 use super::memory::{Cost, METADATA, try_grow};
 use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, metadata, png, truncated, webp};
 use crate::geometry::Rect;
@@ -39,7 +39,7 @@ fn open(bytes: &[u8], format: ImageFormat, max_alloc: u64) -> Result<impl ImageD
 }
 
 /// Reads size and orientation from the image's header.
-pub(super) fn header(bytes: &[u8], format: ImageFormat) -> Result<Header> {
+pub(super) fn header(bytes: &[u8], format: ImageFormat) -> Result<ImageHeader> {
     let decoder = open(bytes, format, METADATA as u64)?;
     let size = decoder.dimensions();
     let orientation = match format {
@@ -47,7 +47,7 @@ pub(super) fn header(bytes: &[u8], format: ImageFormat) -> Result<Header> {
         ImageFormat::WebP => metadata::of_webp(bytes),
         _ => 1,
     };
-    Ok(Header { size, orientation, cost: cost(&decoder, bytes, format) })
+    Ok(ImageHeader { size, orientation, cost: cost(&decoder, bytes, format) })
 }
 
 /// Returns the memory that decoding the image takes; `memory.rs` has the table.
@@ -123,7 +123,7 @@ pub(super) fn decode(
 
     let row = stored.width as usize * PIXEL;
     let target = &mut scratch.stored[..row * stored.height as usize];
-    let source = Source { raw: &scratch.raw[..length], width: size.0 as usize, region: stored };
+    let source = DecodedImage { raw: &scratch.raw[..length], width: size.0 as usize, region: stored };
     match color {
         ColorType::L8 => source.convert(target, |&[l]| [l, l, l]),
         ColorType::La8 => source.convert(target, |&[l, _]| [l, l, l]),
@@ -141,13 +141,13 @@ pub(super) fn decode(
 }
 
 /// A decoded image and the region to convert.
-struct Source<'a> {
+struct DecodedImage<'a> {
     raw: &'a [u8],
     width: usize,
     region: Rect,
 }
 
-impl Source<'_> {
+impl DecodedImage<'_> {
     /// Converts the region, pixels of `N` bytes, to RGBA without gaps.
     fn convert<const N: usize>(&self, target: &mut [u8], pixel: impl Fn(&[u8; N]) -> [u8; 3]) {
         let columns = self.region.width as usize;

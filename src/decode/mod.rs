@@ -150,8 +150,8 @@ pub fn decode<'a>(
     options: &DecodeOptions,
     scratch: &'a mut Scratch,
 ) -> Result<Decoded<'a>> {
-    let wanted = (region, Scale::Full);
-    seeking(bytes, probe, wanted, options, Seek::default(), scratch).map(|(decoded, _)| decoded)
+    seeking(bytes, probe, ScaledRegion { region, scale: Scale::Full }, options, Seek::default(), scratch)
+        .map(|(decoded, _)| decoded)
 }
 
 /// Decodes as [`decode`] does, using the file's seek index to start inside the file. Returns the same pixels as without
@@ -171,7 +171,8 @@ pub fn decode_with<'a>(
     // An index cannot help here: the whole image is read from its start.
     let index = index.filter(|_| (region.width, region.height) != (probe.width, probe.height));
     let seek = Seek { index: index.and_then(|index| index.of(bytes)), build: false };
-    seeking(bytes, probe, (region, Scale::Full), options, seek, scratch).map(|(decoded, _)| decoded)
+    seeking(bytes, probe, ScaledRegion { region, scale: Scale::Full }, options, seek, scratch)
+        .map(|(decoded, _)| decoded)
 }
 
 /// Builds the index of a JPEG; returns `None` for a file that cannot have one.
@@ -182,9 +183,10 @@ fn build_index(
     scratch: &mut Scratch,
 ) -> Result<Option<gpufeed_jpeg::SeekIndex>> {
     // Building an index reads the whole scan; a region of one pixel avoids the rest of the work.
-    let corner = Rect { left: 0, top: 0, width: 1, height: 1 };
+    let region = Rect { left: 0, top: 0, width: 1, height: 1 };
     let seek = Seek { index: None, build: true };
-    seeking(bytes, probe, (corner, Scale::Full), options, seek, scratch).map(|(_, (_, built))| built)
+    seeking(bytes, probe, ScaledRegion { region, scale: Scale::Full }, options, seek, scratch)
+        .map(|(_, (_, built))| built)
 }
 
 /// How a file was decoded.
@@ -198,8 +200,15 @@ pub(crate) enum DecodePath {
     Other,
 }
 
-/// Decodes a region at a scale, in that scale's coordinates, with the seek indexes of `store`. Adds a missing index to
-/// `store`.
+/// A region of an image that is decoded at a scale.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScaledRegion {
+    /// In the coordinates of the image at that scale.
+    pub(crate) region: Rect,
+    pub(crate) scale: Scale,
+}
+
+/// Decodes a region with the seek indexes of `store`. Adds a missing index to `store`.
 ///
 /// # Errors
 ///
@@ -207,22 +216,24 @@ pub(crate) enum DecodePath {
 pub(crate) fn decode_indexed<'a>(
     bytes: &[u8],
     probe: &Probe,
-    (region, scale): (Rect, Scale),
+    wanted: ScaledRegion,
     options: &DecodeOptions,
-    (store, found): (Option<&seek::SeekStore>, &mut seek::SeekScratch),
+    store: Option<&seek::SeekStore>,
+    found: &mut seek::SeekScratch,
     scratch: &'a mut Scratch,
 ) -> Result<(Decoded<'a>, DecodePath)> {
+    let ScaledRegion { region, scale } = wanted;
     // An index cannot help here: the whole image is read from its start.
     let store = store.filter(|_| (region.width, region.height) != scale.size((probe.width, probe.height)));
     let (Some(store), ImageFormat::Jpeg) = (store, probe.format) else {
-        let (decoded, (path, _)) = seeking(bytes, probe, (region, scale), options, Seek::default(), scratch)?;
+        let (decoded, (path, _)) = seeking(bytes, probe, wanted, options, Seek::default(), scratch)?;
         return Ok((decoded, path));
     };
     let key = seek::SeekStore::key(bytes);
     let known = store.get(key, &mut found.record);
     let usable = known && found.index.read(&found.record).is_some();
     let seek = Seek { index: usable.then_some(&found.index), build: !known };
-    let (decoded, (path, built)) = seeking(bytes, probe, (region, scale), options, seek, scratch)?;
+    let (decoded, (path, built)) = seeking(bytes, probe, wanted, options, seek, scratch)?;
     // An empty record means that the file cannot have an index.
     if known && path != DecodePath::Indexed && !found.record.is_empty() {
         store.report_unfit();
@@ -239,7 +250,7 @@ pub(crate) fn decode_indexed<'a>(
 fn seeking<'a>(
     bytes: &[u8],
     probe: &Probe,
-    (region, scale): (Rect, Scale),
+    ScaledRegion { region, scale }: ScaledRegion,
     options: &DecodeOptions,
     seek: Seek<'_>,
     scratch: &'a mut Scratch,

@@ -1,7 +1,7 @@
 //! Reads an image's header: format, size, orientation. Decodes no pixels.
 
 use super::format::ImageFormat;
-use super::header::Header;
+use super::header::ImageHeader;
 use super::memory::{self, Cost};
 use super::{DecodeOptions, Orientation, broken, gif, guarded, image_crate, metadata, orientation, tiff, truncated};
 use crate::geometry::{Scale, Scaled};
@@ -116,11 +116,11 @@ pub fn probe(bytes: &[u8], options: &DecodeOptions) -> Result<Probe> {
     Ok(probe)
 }
 
-fn jpeg_header(bytes: &[u8]) -> Result<Header> {
+fn jpeg_header(bytes: &[u8]) -> Result<ImageHeader> {
     let header = gpufeed_jpeg::Header::read(bytes).map_err(|error| match error {
         gpufeed_jpeg::Error::Damaged(reason) => truncated(ImageFormat::Jpeg, reason),
         error => broken(ImageFormat::Jpeg, error.reason()),
     })?;
     let orientation = metadata::of_jpeg(bytes, &header);
-    Ok(Header { size: header.size(), orientation, cost: memory::jpeg(&header) })
+    Ok(ImageHeader { size: header.size(), orientation, cost: memory::jpeg(&header) })
 }

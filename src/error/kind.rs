@@ -1,6 +1,6 @@
 //! The cases of an error, their sentences, and the advice that goes with each.
 
-use super::{Error, sample_called};
+use super::{Error, sample_called, share_failed};
 use crate::advice::{self, Advice, Reason, Setting};
 use crate::quote::{Shown, ShownLines};
 use std::path::PathBuf;
@@ -66,7 +66,7 @@ pub enum ErrorKind {
         /// The files or entries that were looked for.
         hint: String,
     },
-    /// An encoded image has more bytes than allowed. It is not read.
+    /// An encoded image has more bytes than allowed, and is not read.
     #[error("{}: {bytes} bytes, but at most {max_file_bytes} are read", Shown(name))]
     FileTooLarge {
         /// The file's path; in an archive, the archive's path and the sample's key.
@@ -127,7 +127,7 @@ pub enum ErrorKind {
     /// The system has no memory left for something whose size a file, a recipe or a setting gives.
     #[error("{what} needs {bytes} bytes of memory that the system does not have")]
     NoHostMemory {
-        /// What needs the memory.
+        /// The thing that needs the memory.
         what: &'static str,
         /// Bytes of the allocation that failed.
         bytes: u64,
@@ -186,7 +186,7 @@ pub enum ErrorKind {
         source: Error,
     },
     /// A larger share of the samples failed than `OnError::Skip` allows.
-    #[error("{failed} of the first {seen} samples failed, more than a share of {max_share}; the last: {last}")]
+    #[error("{}; the last: {last}", share_failed(*failed, *seen, *max_share))]
     TooManyFailures {
         /// Failed samples, in batch order.
         failed: u64,

@@ -147,11 +147,8 @@ impl Encoder<'_> {
                 sizes.into_iter().try_for_each(|size| kernels.gpu().caps().check_image(size))?;
             }
             if written_stage != Some(stage) || kernels.plan().stages()[stage].gathers {
-                let stages = (stage, self.first_stage);
-                let write = |bytes: &mut Vec<u8>, weights: &mut Weights| {
-                    write_stage(kernels, items, (stages, pass), begin, (bytes, weights))
-                };
-                params = self.workspace.write_params(write)?;
+                let written = StageImages { kernels, items, pass, stage, first_stage: self.first_stage, begin };
+                params = self.workspace.write_params(|bytes, weights| written.write_params(bytes, weights))?;
                 written_stage = Some(stage);
             }
             let workspace = &*self.workspace;
@@ -236,48 +233,58 @@ fn intermediate_bytes(kernels: &Kernels, program: &Program) -> u64 {
     bytes.max().unwrap_or(0)
 }
 
-/// Appends the parameters of a stage for every item that takes part in the pass, and the weights of its resizes.
-pub(super) fn write_stage(
-    kernels: &Kernels,
-    items: &[Item<'_>],
-    ((stage, first_stage), pass): ((usize, usize), &Pass),
-    begin: u64,
-    (bytes, weights): (&mut Vec<u8>, &mut Weights),
-) {
-    let stages = kernels.plan().stages();
-    let (is_last, facts) = (stage + 1 == stages.len(), &stages[stage]);
-    let blur_weights = kernels.plan().blur_weights(stage);
-    // Intermediates are stored one after the other, in the order of the items.
-    let (mut read_at, mut write_at) = (0, 0);
-    for (number, item) in (0..).zip(items) {
-        let program = &item.program.stages[stage];
-        let (width, height) = program.sampling.size();
-        let pixels = if stage == first_stage {
-            item.pixels
-        } else {
-            let (width, height) = item.program.stages[stage - 1].sampling.size();
-            let pixels = PixelsAt { offset: read_at, stride: width, float: !kernels.plan().stores_bytes(stage - 1) };
-            read_at += width * height;
-            pixels
-        };
-        let image = float_bytes(kernels, item.program);
-        let target = if is_last { ((item.index as u64 * image - begin) / 4) as u32 } else { write_at };
-        write_at += width * height;
-        if !pass.takes(program) {
-            continue;
-        }
-        let mut image = Image::new(program, &facts.positions, pixels, target, number);
-        if stage == 0 && pixels.float {
-            // In the first stage the strip kernel reads only bytes.
-            image.strip = 0;
-        }
-        if facts.gathers {
-            let table = weights.tables + TABLE_WORDS * number;
-            let gather = (program.gather.as_ref(), table);
-            image.write_with_gather(gather, (&program.steps, &facts.positions, blur_weights), bytes);
-        } else {
-            image.weights = write_weights(&program.sampling, &mut weights.scratch, weights.first, &mut weights.words);
-            image.write(&program.steps, &facts.positions, bytes);
+/// The images of one dispatch, in the stage of one of its passes.
+pub(super) struct StageImages<'a> {
+    pub(super) kernels: &'a Kernels,
+    pub(super) items: &'a [Item<'a>],
+    pub(super) pass: &'a Pass,
+    pub(super) stage: usize,
+    /// The first stage that runs, which reads the pixels of the items.
+    pub(super) first_stage: usize,
+    /// The byte of the batch at which the output of the dispatch begins.
+    pub(super) begin: u64,
+}
+
+impl StageImages<'_> {
+    /// Appends the parameters of every image that takes part in the pass, and the weights of its resizes.
+    pub(super) fn write_params(&self, bytes: &mut Vec<u8>, weights: &mut Weights) {
+        let StageImages { kernels, items, pass, stage, first_stage, begin } = *self;
+        let stages = kernels.plan().stages();
+        let (is_last, facts) = (stage + 1 == stages.len(), &stages[stage]);
+        let blur_weights = kernels.plan().blur_weights(stage);
+        // Intermediates are stored one after the other, in the order of the items.
+        let (mut read_at, mut write_at) = (0, 0);
+        for (number, item) in (0..).zip(items) {
+            let program = &item.program.stages[stage];
+            let (width, height) = program.sampling.size();
+            let pixels = if stage == first_stage {
+                item.pixels
+            } else {
+                let (width, height) = item.program.stages[stage - 1].sampling.size();
+                let pixels =
+                    PixelsAt { offset: read_at, stride: width, float: !kernels.plan().stores_bytes(stage - 1) };
+                read_at += width * height;
+                pixels
+            };
+            let image = float_bytes(kernels, item.program);
+            let target = if is_last { ((item.index as u64 * image - begin) / 4) as u32 } else { write_at };
+            write_at += width * height;
+            if !pass.takes(program) {
+                continue;
+            }
+            let mut image = Image::new(program, &facts.positions, pixels, target, number);
+            if stage == 0 && pixels.float {
+                // In the first stage the strip kernel reads only bytes.
+                image.strip = 0;
+            }
+            if facts.gathers {
+                let table = weights.tables + TABLE_WORDS * number;
+                image.write_with_gather(program, &facts.positions, table, blur_weights, bytes);
+            } else {
+                image.weights =
+                    write_weights(&program.sampling, &mut weights.scratch, weights.first, &mut weights.words);
+                image.write(&program.steps, &facts.positions, bytes);
+            }
         }
     }
 }

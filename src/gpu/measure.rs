@@ -1,7 +1,7 @@
 //! Single dispatches, one staging slot, and the parameters of one image, for `gpufeed bench` and
 //! `crates/cli/benches/kernels.rs` to measure. A part of `internals`.
 
-use super::encode::{Item, workgroups, write_stage};
+use super::encode::{Item, StageImages, workgroups};
 use super::kernels::Kernels;
 use super::staging::{SLOTS, Staging};
 use super::submission::{Completion, Part, Resources};
@@ -19,7 +19,7 @@ use std::ops::Range;
 
 /// A dispatch as the product records it. Bindings: 0 source, 1 parameters, 2 statistics, 3 target.
 #[derive(Clone, Debug)]
-pub struct Dispatch {
+pub struct RecordedDispatch {
     /// `Statistic`, `Stage` or `Pack`.
     pub name: &'static str,
     /// The whole shader; its entry point is `main`.
@@ -85,7 +85,7 @@ impl Rig {
     }
 
     /// The dispatches of the batch, in order.
-    pub fn dispatches(&self) -> Vec<Dispatch> {
+    pub fn dispatches(&self) -> Vec<RecordedDispatch> {
         let (plan, items) = (self.kernels.plan(), items(&self.programs, &self.sources));
         let words = self.elements().div_ceil(if plan.output().dtype == DType::U8 { 4 } else { 2 });
         let dispatch = |pass: &Pass| {
@@ -96,8 +96,10 @@ impl Rig {
                 Pass::Pack => ("Pack", self.kernels.gpu().caps().counted(words.div_ceil(256))),
             };
             let mut params = Vec::new();
-            write_stage(&self.kernels, &items, ((0, 0), pass), 0, (&mut params, &mut Weights::default()));
-            Dispatch { name, wgsl: plan.shader(*pass), params, groups }
+            let (stage, first_stage, begin) = (0, 0, 0);
+            StageImages { kernels: &self.kernels, items: &items, pass, stage, first_stage, begin }
+                .write_params(&mut params, &mut Weights::default());
+            RecordedDispatch { name, wgsl: plan.shader(*pass), params, groups }
         };
         plan.pass_list().iter().map(dispatch).collect()
     }
@@ -201,7 +203,7 @@ pub fn draw_many(plan: &Plan, size: (u32, u32), keys: &[Key]) -> Result<usize> {
     ahead.draw(keys);
     let mut steps = 0;
     for (image, key) in keys.iter().enumerate() {
-        let program = plan.program(&plan.make_params_ahead(size, key, (&ahead, image))?)?;
+        let program = plan.program(&plan.make_params_ahead(size, key, ahead.of(image))?)?;
         steps += program.stages.iter().map(|stage| stage.steps.len()).sum::<usize>();
     }
     Ok(steps)

@@ -2,7 +2,7 @@
 
 use super::encode::{bind, bind_group, whole};
 use super::kernels::Kernels;
-use super::mix_dispatches::{Dispatch, Others, Parameters, dispatches};
+use super::mix_dispatches::{MixDispatch, Others, Parameters, dispatches};
 use super::target::{MixBuffers, Target};
 use super::workspace::Workspace;
 use super::{ALIGNMENT, Gpu};
@@ -29,7 +29,7 @@ pub(super) fn mix(
         commands.copy_buffer_to_buffer(floats, (mixing.samples as u64 - 1) * sample, saved, 0, Some(sample));
     }
     let mut groups = Vec::with_capacity(dispatches.len());
-    for (number, Dispatch { parameters, batch, others }) in (0..).zip(&dispatches) {
+    for (number, MixDispatch { parameters, batch, others }) in (0..).zip(&dispatches) {
         let others = match (others, &buffers.saved) {
             (Others::Batch(range), _) => bind(floats, range.clone()),
             (Others::Saved, Some(saved)) => whole(saved),
@@ -52,9 +52,9 @@ pub(super) fn mix(
     Ok(())
 }
 
-fn write_parameters(gpu: &Gpu, buffers: &MixBuffers, dispatches: &[Dispatch]) {
+fn write_parameters(gpu: &Gpu, buffers: &MixBuffers, dispatches: &[MixDispatch]) {
     let mut bytes = Vec::with_capacity(dispatches.len() * ALIGNMENT as usize);
-    for Dispatch { parameters, .. } in dispatches {
+    for MixDispatch { parameters, .. } in dispatches {
         bytes.resize(bytes.len().next_multiple_of(ALIGNMENT as usize), 0);
         bytes.extend_from_slice(bytemuck::bytes_of(parameters));
     }

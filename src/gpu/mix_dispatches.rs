@@ -50,7 +50,7 @@ pub(super) enum Others {
 
 /// One dispatch.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Dispatch {
+pub(super) struct MixDispatch {
     pub(super) parameters: Parameters,
     /// Bytes of the batch.
     pub(super) batch: Range<u64>,
@@ -74,7 +74,7 @@ pub(super) fn samples_in_binding(sample_bytes: u64, limit: u64) -> Result<usize>
 }
 
 /// The dispatches of a batch, in order. `most` is the number of samples that a binding has room for, at least 2.
-pub(super) fn dispatches(mixing: &Mixing, most: usize) -> Vec<Dispatch> {
+pub(super) fn dispatches(mixing: &Mixing, most: usize) -> Vec<MixDispatch> {
     let (all, mut dispatches) = (mixing.samples, Vec::new());
     let mut add = |range: Range<usize>, mode: u32, others: Option<Range<usize>>| {
         dispatches.push(dispatch(mixing, range, mode, others));
@@ -104,7 +104,7 @@ pub(super) fn dispatches(mixing: &Mixing, most: usize) -> Vec<Dispatch> {
     dispatches
 }
 
-fn dispatch(mixing: &Mixing, samples: Range<usize>, mode: u32, others: Option<Range<usize>>) -> Dispatch {
+fn dispatch(mixing: &Mixing, samples: Range<usize>, mode: u32, others: Option<Range<usize>>) -> MixDispatch {
     let sample = 4 * mixing.sample() as u64;
     let bytes = |samples: &Range<usize>| {
         let begin = samples.start as u64 * sample;
@@ -139,7 +139,7 @@ fn dispatch(mixing: &Mixing, samples: Range<usize>, mode: u32, others: Option<Ra
         own_share,
         partner_share,
     };
-    Dispatch { parameters, batch, others }
+    MixDispatch { parameters, batch, others }
 }
 
 #[cfg(test)]
@@ -153,10 +153,10 @@ mod tests {
     }
 
     /// The shader's result for a batch of samples that hold their number.
-    fn run(dispatches: &[Dispatch], samples: usize) -> Vec<usize> {
+    fn run(dispatches: &[MixDispatch], samples: usize) -> Vec<usize> {
         let mut batch: Vec<usize> = (0..samples).collect();
         let saved = samples - 1;
-        for Dispatch { parameters, batch: range, others } in dispatches {
+        for MixDispatch { parameters, batch: range, others } in dispatches {
             let first = |range: &Range<u64>, base: u32| (range.start as usize + 4 * base as usize) / 400;
             let (begin, count) = (first(range, parameters.base), parameters.samples as usize);
             assert_eq!(range.end, (begin + count) as u64 * 400);

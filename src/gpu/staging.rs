@@ -20,6 +20,7 @@ pub(crate) const CALLBACK_PATIENCE: Duration = Duration::from_millis(1);
 /// They count in `memory_budget`; `tests/pipeline/large_sample.rs` has a budget for just as many.
 pub(crate) const SLOTS: usize = 3;
 
+/// The number of a buffer, and the end of its mapping.
 type Mapped = (usize, Result<(), wgpu::BufferAsyncError>);
 
 /// The ring of staging buffers.

@@ -54,11 +54,21 @@ impl Times {
     }
 }
 
-/// The number of a query set, and the passes that were timed with it.
-type Timed = (usize, Vec<usize>);
+/// The passes that are timed with a query set.
+#[derive(Debug)]
+struct Timed {
+    /// The number of the set.
+    set: usize,
+    passes: Vec<usize>,
+}
 
-/// A set whose times can be read, if the mapping succeeded.
-type Mapped = (usize, bool);
+/// The end of a mapping.
+struct Mapped {
+    /// The number of the set.
+    set: usize,
+    /// True if its times can be read.
+    succeeded: bool,
+}
 
 /// The query sets of a run; without sets on a device without timestamps, where nothing is timed.
 #[derive(Debug)]
@@ -132,20 +142,20 @@ impl Timing {
         times.submissions.fetch_add(1, Relaxed);
         self.collect(times);
         self.resolving = self.written.take();
-        if let Some((set, passes)) = &self.resolving {
+        if let Some(Timed { set, passes }) = &self.resolving {
             let Set { queries, resolved, read } = &self.sets[*set];
             let used = 2 * passes.len() as u32;
             encoder.resolve_query_set(queries, 0..used, resolved, 0);
             encoder.copy_buffer_to_buffer(resolved, 0, read, 0, Some(u64::from(used) * 8));
         }
         // An abandoned submission may have left its set.
-        self.free.extend(self.open.take().map(|(set, _)| set));
-        self.open = self.free.pop().map(|set| (set, Vec::with_capacity(PASSES as usize)));
+        self.free.extend(self.open.take().map(|open| open.set));
+        self.open = self.free.pop().map(|set| Timed { set, passes: Vec::with_capacity(PASSES as usize) });
     }
 
     /// The timestamp writes for the descriptor of the plan's pass `number`.
     pub(super) fn pass(&mut self, number: usize) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
-        let (set, passes) = self.open.as_mut()?;
+        let Timed { set, passes } = self.open.as_mut()?;
         if passes.len() as u32 == PASSES {
             // There are too many passes: time none of them, as a part would mislead.
             self.free.push(*set);
@@ -164,26 +174,26 @@ impl Timing {
     /// The recorded work was submitted: maps the resolved set.
     pub(super) fn submitted(&mut self, gpu: &Gpu) {
         match self.open.take() {
-            Some((set, passes)) if passes.is_empty() => self.free.push(set),
+            Some(Timed { set, passes }) if passes.is_empty() => self.free.push(set),
             open => self.written = open,
         }
-        if let Some((set, passes)) = self.resolving.take() {
+        if let Some(Timed { set, passes }) = self.resolving.take() {
             let sender = self.mapped.0.clone();
             let used = 0..2 * passes.len() as u64 * 8;
             gpu.map(self.sets[set].read.slice(used), wgpu::MapMode::Read, move |result| {
                 // The run may have ended by then.
-                let _ = sender.send((set, result.is_ok()));
+                let _ = sender.send(Mapped { set, succeeded: result.is_ok() });
             });
-            self.reading.push_back((set, passes));
+            self.reading.push_back(Timed { set, passes });
         }
     }
 
     /// Adds up the times that have been mapped since the last call.
     fn collect(&mut self, times: &Times) {
-        while let Ok((set, mapped)) = self.mapped.1.try_recv() {
-            let Some(at) = self.reading.iter().position(|(reading, _)| *reading == set) else { continue };
-            let Some((_, passes)) = self.reading.remove(at) else { continue };
-            if mapped {
+        while let Ok(Mapped { set, succeeded }) = self.mapped.1.try_recv() {
+            let Some(at) = self.reading.iter().position(|reading| reading.set == set) else { continue };
+            let Some(Timed { passes, .. }) = self.reading.remove(at) else { continue };
+            if succeeded {
                 self.add(set, &passes, times);
                 self.sets[set].read.unmap();
             }

@@ -229,7 +229,7 @@ impl DataLoaderBuilder {
         self
     }
 
-    /// Bytes of a data set from afar that are in memory or on their way before a worker asks for them: 256 MiB by
+    /// Bytes of a remote data set that are in memory or on their way before a worker asks for them: 256 MiB by
     /// default, outside the memory budget. Data sets that are read from this machine have none. Two loaders of one data
     /// set share it: the one that was built last sets it.
     ///
@@ -241,7 +241,7 @@ impl DataLoaderBuilder {
         self
     }
 
-    /// Keeps what a data set from afar fetches in a folder on this machine, up to so many bytes and a block more for
+    /// Keeps what a remote data set fetches in a folder on this machine, up to so many bytes and a block more for
     /// each process; off by default. Later epochs and runs fetch nothing of what is there.
     ///
     /// Blocks of 8 MiB are there whole or not at all, whenever a process is killed, and their hashes are compared

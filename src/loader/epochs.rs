@@ -1,6 +1,7 @@
 //! The iterator over the batches of a run.
 
 use super::batch::{Batch, BatchStore};
+use super::feed::BatchRange;
 use super::pipeline::Pipeline;
 use super::run::Run;
 use super::stats::Stage;
@@ -49,15 +50,15 @@ pub struct Epochs {
 }
 
 impl Epochs {
-    /// Starts a run with batch `batch` of epoch `epoch`.
-    pub(super) fn start(pipeline: &Arc<Pipeline>, (epoch, batch): (u64, u64), end: u64) -> Result<Epochs> {
+    /// Starts a run.
+    pub(super) fn start(pipeline: &Arc<Pipeline>, BatchRange { epoch, batch, end }: BatchRange) -> Result<Epochs> {
         let ended = batch == pipeline.sampler.batches() as u64;
         let (epoch, batch) = if ended { (epoch + 1, 0) } else { (epoch, batch) };
         pipeline.enter()?;
         pipeline.decoder.begin_run();
         pipeline.stats.begin();
         let started = Instant::now();
-        let run = Run::start(pipeline, (epoch, batch), end).inspect_err(|_| end_run(pipeline, started))?;
+        let run = Run::start(pipeline, BatchRange { epoch, batch, end }).inspect_err(|_| end_run(pipeline, started))?;
         let (pipeline, returned) = (Arc::clone(pipeline), (started, 0));
         Ok(Epochs { pipeline, run, epoch, batch, end, started, returned })
     }

@@ -70,7 +70,7 @@ fn shaders(pipeline: &Pipeline) -> String {
     pipeline.execution.executor().compile().map(line).unwrap_or_default()
 }
 
-/// The line of this process's share of each epoch, where it was set: which rank of how many, and by which variables.
+/// The `shard:` line: the rank, the world, and the variables that set them. Empty unless a shard is set.
 fn shard(pipeline: &Pipeline) -> String {
     if pipeline.shard == Shard::WHOLE { String::new() } else { format!("shard: {}\n", pipeline.shard) }
 }

@@ -61,6 +61,7 @@ use crate::launcher::Shard;
 use crate::plan::Plan;
 use crate::recipe::Recipe;
 use crate::sampler::{Sampler, State};
+use feed::BatchRange;
 use pipeline::Pipeline;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -175,7 +176,7 @@ impl DataLoader {
     /// # Errors
     /// Those of [`epoch`](Self::epoch).
     pub fn epochs(&self, epochs: Range<u64>) -> Result<Epochs> {
-        Epochs::start(&self.pipeline, (epochs.start, 0), epochs.end)
+        Epochs::start(&self.pipeline, BatchRange { epoch: epochs.start, batch: 0, end: epochs.end })
     }
 
     /// The rest of the epoch in which `state` was taken, with exactly the batches that were still due.
@@ -193,7 +194,7 @@ impl DataLoader {
     /// Those of [`resume`](Self::resume).
     pub fn resume_until(&self, state: &State, end: u64) -> Result<Epochs> {
         let batch = self.pipeline.sampler.batch_of(state)?;
-        Epochs::start(&self.pipeline, (state.epoch(), batch), end)
+        Epochs::start(&self.pipeline, BatchRange { epoch: state.epoch(), batch, end })
     }
 
     /// Batches of an epoch, at least 1.

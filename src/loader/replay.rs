@@ -37,7 +37,7 @@ impl DataLoader {
         check_partner(pipeline, mixed)?;
         // The partner is the image before: in a batch of both, the second image is the one that is wanted.
         let batch = BatchParams { mix: mixed.mix, partner: Partner::Previous };
-        let mixing = Mixing::new(&batch, pipeline.plan(), pipeline.size, (2, 1));
+        let mixing = Mixing::new(&batch, pipeline.plan(), pipeline.size, 2, 1);
         let both = with_image(pipeline, mixed.index, &mixed.params, |partner, its_pixels| {
             with_image(pipeline, index, params, |view, pixels| {
                 run(pipeline, &[(partner, its_pixels), (view, pixels)], bytes, mixing)

@@ -4,7 +4,7 @@ use super::assemble::{self, BatchThread, Inbox};
 use super::batch::Batch;
 use super::buffers::RunShares;
 use super::executor_buffers::{CpuBuffers, ExecutorBuffers, GpuBuffers};
-use super::feed::Feeder;
+use super::feed::{BatchRange, Feeder};
 use super::messages::{BatchStart, ChunkJob, CpuMessage, GpuMessage, SlotJob};
 use super::pipeline::{Execution, Pipeline};
 use super::scratch::WorkerScratch;
@@ -129,8 +129,8 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Starts the threads, for the batches from `first`, an epoch and its next batch, to epoch `end`.
-    pub(super) fn start(pipeline: &Arc<Pipeline>, first: (u64, u64), end: u64) -> Result<Run> {
+    /// Starts the threads.
+    pub(super) fn start(pipeline: &Arc<Pipeline>, batches: BatchRange) -> Result<Run> {
         let (ready_in, ready) = bounded(pipeline.capacities().ready);
         let mut run = Run {
             shares: RunShares::default(),
@@ -140,8 +140,8 @@ impl Run {
             ended: false,
         };
         let started = match &pipeline.execution {
-            Execution::Cpu(assembler) => run.spawn_all(pipeline, assembler, &ready_in, first, end),
-            Execution::Gpu(assembler) => run.spawn_all(pipeline, assembler, &ready_in, first, end),
+            Execution::Cpu(assembler) => run.spawn_all(pipeline, assembler, &ready_in, batches),
+            Execution::Gpu(assembler) => run.spawn_all(pipeline, assembler, &ready_in, batches),
         };
         if started.is_err() {
             run.end();
@@ -154,8 +154,7 @@ impl Run {
         pipeline: &Arc<Pipeline>,
         assembler: &Arc<A>,
         ready: &Sender<Result<Batch>>,
-        first: (u64, u64),
-        end: u64,
+        batches: BatchRange,
     ) -> Result<()> {
         let capacities = pipeline.capacities();
         let (jobs_in, jobs) = bounded(capacities.jobs);
@@ -164,8 +163,8 @@ impl Run {
         let (feeding, shares, stop, inbox) =
             (Arc::clone(assembler), self.shares.clone(), Arc::clone(&self.stop), inbox_in.clone());
         self.spawn(pipeline, "gpufeed-feed".to_owned(), "feeding", ready, move |pipeline| {
-            let feeder = Feeder::new((pipeline, &shares), &inbox, &announced_in, &stop);
-            feeder.run((first, end), &jobs_in, |feeder, start, positions| feeding.announce(feeder, start, positions))
+            let feeder = Feeder::new(pipeline, &shares, &inbox, &announced_in, &stop);
+            feeder.run(batches, &jobs_in, |feeder, start, positions| feeding.announce(feeder, start, positions))
         })?;
         for number in 0..pipeline.workers {
             let (assembler, stop, jobs, inbox) =
@@ -175,7 +174,7 @@ impl Run {
                 let mut scratch = pipeline.take_scratch();
                 let work =
                     |worker: &Worker<'_, _>, job, scratch: &mut WorkerScratch| assembler.work(worker, job, scratch);
-                let run = || worker::run((pipeline, number), (&jobs, &inbox), &stop, &mut scratch, work);
+                let run = || Worker::new(pipeline, number, &inbox).run(&jobs, &stop, &mut scratch, work);
                 match catch_unwind(AssertUnwindSafe(run)) {
                     Ok(()) => pipeline.return_scratch(scratch),
                     // The error goes through the inbox, because the batch thread may be waiting for this worker.

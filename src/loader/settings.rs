@@ -25,9 +25,8 @@ use std::path::{Path, PathBuf};
 /// sets the layout and the type. [`DataLoaderBuilder::settings`](crate::DataLoaderBuilder::settings) takes all of them,
 /// [`DataLoader::settings`](crate::DataLoader::settings) returns those in force.
 ///
-/// They are read from TOML and JSON, and written, as users of Python write them: words in lower case, and bytes as a
-/// number or as text with a unit of 1024, `"16G"`, `"512M"`, `"64K"`. Absent keys have their defaults, and unknown ones
-/// are errors.
+/// In TOML and JSON the settings have the form that users of Python write: words in lower case, and bytes as a number or as
+/// text with a unit of 1024, `"16G"`, `"512M"`, `"64K"`. Absent keys have their defaults, and unknown ones are errors.
 ///
 /// ```
 /// use gpufeed::transforms::CenterCrop;
@@ -72,8 +71,8 @@ pub struct LoaderSettings {
     /// are ranks.
     #[serde(with = "written")]
     pub lanes: Option<usize>,
-    /// This process's share of each epoch: `[rank, world]`, or `"auto"` for that of the launcher's variables. Default:
-    /// all of it.
+    /// The share of each epoch that this process takes: `[rank, world]`, or `"auto"` for the one that the launcher's
+    /// variables name. Default: all of it.
     #[serde(with = "written")]
     pub shard: Option<ShardChoice>,
     /// The treatment of an epoch's last, incomplete batch: `"partial"` leaves it smaller, `"drop"` leaves it out,
@@ -120,8 +119,8 @@ pub struct LoaderSettings {
     /// Default: `false`.
     #[serde(with = "written")]
     pub cache_in_bytes: bool,
-    /// What augments on a GPU backend: `"gpu"`, `"cpu"`, or `"auto"`, the GPU unless it is a software adapter. Default:
-    /// `"auto"`.
+    /// The executor that augments on a GPU backend: `"gpu"`, `"cpu"`, or `"auto"`, the GPU unless it is a software adapter.
+    /// Default: `"auto"`.
     #[serde(with = "written")]
     pub execute: Execute,
     /// Turns and mirrors images as their EXIF or XMP orientation says. Default: `true`.
@@ -193,7 +192,7 @@ impl Default for LoaderSettings {
     }
 }
 
-/// Who says which share of each epoch is this process's: [`LoaderSettings::shard`].
+/// The source of this process's share of each epoch: [`LoaderSettings::shard`].
 ///
 /// ```
 /// use gpufeed::{LoaderSettings, ShardChoice};
@@ -208,7 +207,7 @@ pub enum ShardChoice {
     Auto,
     /// The caller, by these numbers.
     ByHand {
-        /// This process's number, from 0 on.
+        /// The number of this process, from 0 on.
         rank: usize,
         /// The number of processes.
         world: usize,
@@ -240,7 +239,7 @@ impl LoaderSettings {
         LoaderSettings::default().updated(path)
     }
 
-    /// These settings, with those that a file has in their place.
+    /// These settings, with those of a file in the place of their own.
     ///
     /// # Errors
     /// Those of [`load`](Self::load).

@@ -2,9 +2,9 @@
 
 use super::sampling::{Axis, Border, Filter, Sampling};
 
-/// One axis of one level (source or grid) during composition.
+/// One axis of the source or of the grid during composition.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
+struct Span {
     start: i64,
     len: i64,
     window: i64,
@@ -12,9 +12,9 @@ struct Frame {
     mirror: bool,
 }
 
-impl Frame {
+impl Span {
     fn new(len: u32) -> Self {
-        Frame { start: 0, len: i64::from(len), window: 0, size: i64::from(len), mirror: false }
+        Span { start: 0, len: i64::from(len), window: 0, size: i64::from(len), mirror: false }
     }
 
     fn crop(&mut self, offset: u32, len: u32) {
@@ -37,7 +37,7 @@ impl Frame {
 /// The output grid of the resize, while the ops of a stage are composed.
 #[derive(Clone, Copy, Debug)]
 struct Grid {
-    frames: [Frame; 2],
+    spans: [Span; 2],
     /// The size of the resize, before crops and pads.
     whole: [u32; 2],
     filter: Filter,
@@ -47,14 +47,14 @@ struct Grid {
 
 impl Grid {
     fn new((width, height): (u32, u32), filter: Filter) -> Self {
-        Grid { frames: [Frame::new(width), Frame::new(height)], whole: [width, height], filter, is_uint8: false }
+        Grid { spans: [Span::new(width), Span::new(height)], whole: [width, height], filter, is_uint8: false }
     }
 }
 
 /// Composes the geometry of one stage, op by op; `fuse` has made sure that the ops compose.
 #[derive(Clone, Debug)]
 pub(crate) struct Composer {
-    source: [Frame; 2],
+    source: [Span; 2],
     grid: Option<Grid>,
     source_border: Option<Border>,
     grid_border: Option<Border>,
@@ -62,43 +62,43 @@ pub(crate) struct Composer {
 
 impl Composer {
     pub(crate) fn new((width, height): (u32, u32)) -> Self {
-        Composer { source: [Frame::new(width), Frame::new(height)], grid: None, source_border: None, grid_border: None }
+        Composer { source: [Span::new(width), Span::new(height)], grid: None, source_border: None, grid_border: None }
     }
 
     /// The current width and height.
     pub(crate) fn size(&self) -> (u32, u32) {
-        let [x, y] = self.grid.map_or(self.source, |grid| grid.frames);
+        let [x, y] = self.grid.map_or(self.source, |grid| grid.spans);
         (x.size as u32, y.size as u32)
     }
 
-    fn level(&mut self, on_grid: bool) -> (&mut [Frame; 2], &mut Option<Border>) {
+    fn level(&mut self, on_grid: bool) -> (&mut [Span; 2], &mut Option<Border>) {
         if on_grid && self.grid.is_none() {
             // The parameters have no resize for this stage: the grid is the view itself.
             self.resize(self.size(), Filter::Nearest);
         }
         match &mut self.grid {
-            Some(grid) if on_grid => (&mut grid.frames, &mut self.grid_border),
+            Some(grid) if on_grid => (&mut grid.spans, &mut self.grid_border),
             _ => (&mut self.source, &mut self.source_border),
         }
     }
 
     pub(crate) fn crop(&mut self, on_grid: bool, (left, top): (u32, u32), (width, height): (u32, u32)) {
-        let (frames, _) = self.level(on_grid);
-        frames[0].crop(left, width);
-        frames[1].crop(top, height);
+        let (spans, _) = self.level(on_grid);
+        spans[0].crop(left, width);
+        spans[1].crop(top, height);
     }
 
     pub(crate) fn pad(&mut self, on_grid: bool, [left, top, right, bottom]: [u32; 4], border: Border) {
-        let (frames, current) = self.level(on_grid);
+        let (spans, current) = self.level(on_grid);
         let bordered = current.is_some();
-        frames[0].pad(left, right, bordered);
-        frames[1].pad(top, bottom, bordered);
+        spans[0].pad(left, right, bordered);
+        spans[1].pad(top, bottom, bordered);
         *current = Some(border);
     }
 
     pub(crate) fn flip(&mut self, on_grid: bool, axis: usize) {
-        let (frames, _) = self.level(on_grid);
-        frames[axis].mirror ^= true;
+        let (spans, _) = self.level(on_grid);
+        spans[axis].mirror ^= true;
     }
 
     pub(crate) fn resize(&mut self, (width, height): (u32, u32), filter: Filter) {
@@ -116,10 +116,10 @@ impl Composer {
     }
 
     pub(crate) fn finish(&self) -> Sampling {
-        let Grid { frames, whole, filter, is_uint8 } =
+        let Grid { spans, whole, filter, is_uint8 } =
             self.grid.unwrap_or_else(|| Grid::new(self.size(), Filter::Nearest));
         let axis = |i: usize| {
-            let (source, grid) = (self.source[i], frames[i]);
+            let (source, grid) = (self.source[i], spans[i]);
             let scale = source.size as f32 / whole[i] as f32;
             let reduces = scale > 1.0;
             Axis {

@@ -113,7 +113,7 @@ mod tests {
         ahead.draw(&keys);
         for (image, key) in keys.iter().enumerate() {
             let alone = plan.make_params(90, 80, key).unwrap();
-            assert_eq!(plan.make_params_ahead((90, 80), key, (&ahead, image)).unwrap(), alone);
+            assert_eq!(plan.make_params_ahead((90, 80), key, ahead.of(image)).unwrap(), alone);
         }
     }
 }

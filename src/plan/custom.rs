@@ -35,7 +35,7 @@ impl Plan {
                 text.push_str(&format!("\n{}\n", renamed(custom.wgsl(), &prefix)));
                 prefix
             });
-            // A single channel is repeated in all three lanes; the result's first lane becomes the channel.
+            // A single channel is repeated in all three components; the first component of the result becomes the channel.
             text.push_str(&format!(
                 "
 fn {}(value: vec4<f32>, step: Step) -> vec4<f32> {{

@@ -13,7 +13,7 @@ use crate::transforms::{Effect, GatherClass, PaddingMode, Slot};
 
 /// The stage of an op slot, and the op's position in that stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SlotPlace {
     /// The number of the stage.
     pub(crate) stage: u16,
     /// For geometry: true if it works on the resize's grid, false if on the source.
@@ -22,7 +22,7 @@ pub(crate) struct Place {
     pub(crate) statistic: u16,
 }
 
-impl Place {
+impl SlotPlace {
     /// The stage of an op that comes before the stages of a plan.
     pub(super) const NO_STAGE: u16 = u16::MAX;
 }
@@ -140,17 +140,18 @@ fn needs_mean(effect: Effect) -> bool {
 }
 
 /// Distributes `slots` over stages. Ops before `first_float_slot` get 8-bit numbers.
-pub(crate) fn fuse(slots: &[Slot], first_float_slot: usize) -> (Vec<PlanStage>, Vec<Place>) {
+pub(crate) fn fuse(slots: &[Slot], first_float_slot: usize) -> (Vec<PlanStage>, Vec<SlotPlace>) {
     distribute(slots, first_float_slot, |_| false)
 }
 
 /// Distributes `slots` as [`fuse`] does, with one more stage that begins at slot `boundary`. Stages that were separate
 /// stay separate: merged ones would be sampled in another way.
 pub(crate) fn divide(
-    (slots, first_float_slot): (&[Slot], usize),
-    places: &[Place],
+    slots: &[Slot],
+    first_float_slot: usize,
+    places: &[SlotPlace],
     boundary: usize,
-) -> (Vec<PlanStage>, Vec<Place>) {
+) -> (Vec<PlanStage>, Vec<SlotPlace>) {
     let begins = |number: usize| number > 0 && places[number].stage != places[number - 1].stage;
     let (mut stages, places) = distribute(slots, first_float_slot, |number| number == boundary || begins(number));
     if boundary == slots.len() {
@@ -162,7 +163,11 @@ pub(crate) fn divide(
 /// Distributes `slots` over stages; `begins` tells which slots must open one. So does the first one on floats if means
 /// come later and the stage has statistics of 8-bit numbers: within a transform none may open a stage, as its ops come
 /// in any order.
-fn distribute(slots: &[Slot], first_float_slot: usize, begins: impl Fn(usize) -> bool) -> (Vec<PlanStage>, Vec<Place>) {
+fn distribute(
+    slots: &[Slot],
+    first_float_slot: usize,
+    begins: impl Fn(usize) -> bool,
+) -> (Vec<PlanStage>, Vec<SlotPlace>) {
     let mut stages = vec![PlanStage::default()];
     let places = slots
         .iter()
@@ -186,7 +191,7 @@ fn distribute(slots: &[Slot], first_float_slot: usize, begins: impl Fn(usize) ->
             if slot.effect != Effect::Never && stage.transforms.last() != Some(&slot.transform) {
                 stage.transforms.push(slot.transform);
             }
-            Place { stage: current as u16, on_grid: stage.resized, statistic: stage.statistics.saturating_sub(1) }
+            SlotPlace { stage: current as u16, on_grid: stage.resized, statistic: stage.statistics.saturating_sub(1) }
         })
         .collect();
     (stages, places)
@@ -211,11 +216,11 @@ mod tests {
         list.iter().for_each(|transform| transform.slots(&mut slots));
         let places = fuse(&slots.list, 0).1;
         let stages =
-            |border| divide((&slots.list, 0), &places, border).1.iter().map(|place| place.stage).collect::<Vec<_>>();
+            |border| divide(&slots.list, 0, &places, border).1.iter().map(|place| place.stage).collect::<Vec<_>>();
         assert!(places.iter().all(|place| place.stage == 0));
         assert_eq!(stages(1), [0, 1, 1, 1, 1]);
         assert_eq!(stages(5), [0; 5]);
-        assert_eq!(divide((&slots.list, 0), &places, 5).0.len(), 2);
+        assert_eq!(divide(&slots.list, 0, &places, 5).0.len(), 2);
     }
 
     #[test]
@@ -225,9 +230,9 @@ mod tests {
             [Resize::new(64).into(), RandomHorizontalFlip::default().into(), Resize::new(32).into()];
         list.iter().for_each(|transform| transform.slots(&mut slots));
         let places = fuse(&slots.list, 0).1;
-        let stages = |places: &[Place]| places.iter().map(|place| place.stage).collect::<Vec<_>>();
+        let stages = |places: &[SlotPlace]| places.iter().map(|place| place.stage).collect::<Vec<_>>();
         assert_eq!(stages(&places), [0, 0, 1]);
-        assert_eq!(stages(&divide((&slots.list, 0), &places, 1).1), [0, 1, 2]);
+        assert_eq!(stages(&divide(&slots.list, 0, &places, 1).1), [0, 1, 2]);
     }
 
     #[test]

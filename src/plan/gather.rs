@@ -80,7 +80,8 @@ impl Gather {
 /// The reason, if the op's points have no perspective, or it has no arithmetic on floats and gets them.
 pub(super) fn gather_of(
     op: &Op,
-    (source, channels): ((u32, u32), u32),
+    source: (u32, u32),
+    channels: u32,
     is_uint8: bool,
     composer: &mut Composer,
 ) -> Result<Option<Gather>, String> {

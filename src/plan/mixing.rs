@@ -59,7 +59,8 @@ impl Mixing {
         params: &BatchParams,
         plan: &Plan,
         (width, height): (u32, u32),
-        (samples, views): (usize, usize),
+        samples: usize,
+        views: usize,
     ) -> Option<Mixing> {
         let channels = plan.channels() as usize;
         let (columns, rows) = (width as usize, height as usize);
@@ -103,7 +104,7 @@ mod tests {
         for layout in [Layout::Nchw, Layout::Nhwc] {
             let output = Output { layout, ..Output::default() };
             let plan = Plan::compile(&[CenterCrop::new((4, 6)).into()], &output).unwrap();
-            let mixing = Mixing::new(&params, &plan, (6, 4), (5, 2)).unwrap();
+            let mixing = Mixing::new(&params, &plan, (6, 4), 5, 2).unwrap();
             let mut found: Vec<(usize, usize, usize)> = mixing
                 .region
                 .runs()
@@ -120,6 +121,6 @@ mod tests {
         }
         let nothing = Mix::CutMix { top: 4, left: 0, height: 0, width: 3, lambda: 1.0 };
         let plan = Plan::compile(&[CenterCrop::new((4, 6)).into()], &Output::default()).unwrap();
-        assert_eq!(Mixing::new(&BatchParams { mix: nothing, ..params }, &plan, (6, 4), (5, 2)), None);
+        assert_eq!(Mixing::new(&BatchParams { mix: nothing, ..params }, &plan, (6, 4), 5, 2), None);
     }
 }

@@ -58,12 +58,12 @@ pub(crate) mod work;
 use crate::advice::{self, Reason};
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale};
-use crate::random::ahead::Ahead;
+use crate::random::ahead::{Ahead, ImageAhead};
 use crate::transforms::params::{Context, first_slots};
 use crate::transforms::{Effect, JPEG_NAME, Key, Op, Params, Slot, Slots, Transform, random_paths};
 use crops::Crops;
-use fuse::Place;
 pub(crate) use fuse::PlanStage;
+use fuse::SlotPlace;
 pub use list_checks::normalized_twice;
 use list_checks::{check_channels, depth, output_channels, slot_count};
 pub use output::{DType, Layout, Output};
@@ -90,7 +90,7 @@ pub struct Plan {
     /// The operations of [`Plan::fixed`]; empty for other plans.
     fixed: Vec<Op>,
     slots: Vec<Slot>,
-    places: Vec<Place>,
+    places: Vec<SlotPlace>,
     stages: Vec<PlanStage>,
     /// Width and height of every output, if the list fixes them.
     size: Option<(u32, u32)>,
@@ -265,19 +265,18 @@ impl Plan {
         Ahead::new(paths, self.crops.count)
     }
 
-    /// Makes the parameters as [`make_params`](Self::make_params) does, with the numbers that `ahead` has for its key
-    /// `image`, which is `key`.
+    /// Makes the parameters as [`make_params`](Self::make_params) does, with numbers that were made ahead for `key`.
     ///
     /// # Errors
     /// Those of [`make_params`](Self::make_params).
-    pub(crate) fn make_params_ahead(&self, size: (u32, u32), key: &Key, ahead: (&Ahead, usize)) -> Result<Params> {
+    pub(crate) fn make_params_ahead(&self, size: (u32, u32), key: &Key, ahead: ImageAhead<'_>) -> Result<Params> {
         self.params_with(size, key, Some(ahead))
     }
 
-    fn params_with(&self, (width, height): (u32, u32), key: &Key, ahead: Option<(&Ahead, usize)>) -> Result<Params> {
+    fn params_with(&self, (width, height): (u32, u32), key: &Key, ahead: Option<ImageAhead<'_>>) -> Result<Params> {
         let mut ops = Vec::with_capacity(self.slots.len());
-        let mut context =
-            Context::new(key.of_view(self.crops.count), (width, height), self.input_channels, ahead, &mut ops);
+        let (key, crop) = key.of_view(self.crops.count);
+        let mut context = Context::new(key, crop, (width, height), self.input_channels, ahead, &mut ops);
         context.make_params_of_list(&self.transforms, &self.first_slots)?;
         for (slot, op) in self.fixed.iter().enumerate() {
             context.emit(slot as u16, op.clone())?;
@@ -367,7 +366,7 @@ impl Plan {
         let mut plan = self.clone();
         plan.stages.drain(..first);
         for place in &mut plan.places {
-            place.stage = place.stage.checked_sub(first as u16).unwrap_or(Place::NO_STAGE);
+            place.stage = place.stage.checked_sub(first as u16).unwrap_or(SlotPlace::NO_STAGE);
         }
         plan
     }

@@ -1,6 +1,6 @@
 //! The passes of a plan, and the variant of each.
 
-use super::fuse::{Place, PlanStage};
+use super::fuse::{PlanStage, SlotPlace};
 use super::gather::{Gather, GatherKind};
 use super::program::StageProgram;
 use super::sampling::Filter;
@@ -160,7 +160,8 @@ impl Plan {
 
     /// True if the result of `stage` is stored in bytes, as a later stage computes on 8-bit numbers.
     pub(crate) fn stores_bytes(&self, stage: usize) -> bool {
-        let later = |(_, place): &(usize, &Place)| place.stage != Place::NO_STAGE && usize::from(place.stage) > stage;
+        let later =
+            |(_, place): &(usize, &SlotPlace)| place.stage != SlotPlace::NO_STAGE && usize::from(place.stage) > stage;
         self.places.iter().enumerate().filter(later).any(|(number, _)| self.is_uint8(number))
     }
 

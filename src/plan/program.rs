@@ -2,7 +2,7 @@
 
 use super::Plan;
 use super::composer::Composer;
-use super::fuse::Place;
+use super::fuse::SlotPlace;
 use super::gather::{Gather, gather_of};
 use super::sampling::{Border, Filter, Sampling};
 use crate::color::{Step, opcode};
@@ -151,10 +151,10 @@ impl Program {
                 return Err(bad(format!("op {i} ({op:?}) comes after another one of its stage")));
             }
             if let Op::Mixture { m, weights, chains } = op {
-                let image = (composer.size(), channels);
-                mixture = Some(Box::new(Mixture::new((*m, weights, chains), image, is_uint8).map_err(bad)?));
+                let made = Mixture::new(*m, weights, chains, composer.size(), channels, is_uint8);
+                mixture = Some(Box::new(made.map_err(bad)?));
             } else if matches!(op.effect(), Effect::Gather(_)) {
-                gather = gather_of(op, (composer.size(), channels), is_uint8, &mut composer).map_err(bad)?;
+                gather = gather_of(op, composer.size(), channels, is_uint8, &mut composer).map_err(bad)?;
                 if let Some(gather) = &gather {
                     composer = Composer::new(gather.size());
                 }
@@ -188,7 +188,7 @@ impl Program {
     /// Composes a chain of operations of policies: a stage begins with each that reads more pixels than one.
     fn of_chain(chain: &[Op], size: (u32, u32), channels: u32, is_uint8: bool) -> Result<Program, String> {
         let fresh = || StageProgram { is_uint8, ..StageProgram::unchanged(size) };
-        let place = Place { stage: 0, on_grid: false, statistic: 0 };
+        let place = SlotPlace { stage: 0, on_grid: false, statistic: 0 };
         let (mut stages, mut stage) = (Vec::new(), fresh());
         for op in chain {
             let resolved = resolve(op, is_uint8);
@@ -197,7 +197,7 @@ impl Program {
             if matches!(op.effect(), Effect::Gather(_)) {
                 let before = std::mem::replace(&mut stage, fresh());
                 stages.extend((!before.is_unchanged()).then_some(before));
-                stage.gather = gather_of(op, (size, channels), is_uint8, &mut composer)?;
+                stage.gather = gather_of(op, size, channels, is_uint8, &mut composer)?;
                 stage.sampling = composer.finish();
             } else if is_uint8 {
                 apply_u8(op, place, channels, &mut composer, &mut stage.steps);
@@ -251,13 +251,17 @@ impl Program {
 }
 
 impl Mixture {
-    /// Composes the chains for an image of a size and a number of channels.
+    /// Composes the chains for an image of a size and a number of channels. `own` is the share of the image itself,
+    /// `mixed` the one that the chains have together, in parts of `weights`.
     ///
     /// # Errors
     /// The reason, if an operation of a chain cannot be.
     fn new(
-        ([own, mixed], weights, chains): ([f32; 2], &[f32], &[Vec<Op>]),
-        (size, channels): ((u32, u32), u32),
+        [own, mixed]: [f32; 2],
+        weights: &[f32],
+        chains: &[Vec<Op>],
+        size: (u32, u32),
+        channels: u32,
         is_uint8: bool,
     ) -> Result<Mixture, String> {
         let image = (own, Program::finished(size, 1));
@@ -276,7 +280,7 @@ fn belongs(op: &Op, effect: Effect) -> bool {
 }
 
 /// Applies an op to the stage under way: its geometry to the composer, or its colour steps to the list.
-fn apply(op: &Op, slot: u16, place: Place, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
+fn apply(op: &Op, slot: u16, place: SlotPlace, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
     match *op {
         Op::Crop { top, left, height, width } => composer.crop(place.on_grid, (left, top), (width, height)),
         Op::Pad { left, top, right, bottom, mode, fill } => {
@@ -293,7 +297,7 @@ fn apply(op: &Op, slot: u16, place: Place, channels: u32, composer: &mut Compose
 }
 
 /// Applies an op to the stage under way as [`apply`] does, in torchvision's arithmetic on 8-bit numbers.
-fn apply_u8(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
+fn apply_u8(op: &Op, place: SlotPlace, channels: u32, composer: &mut Composer, steps: &mut Vec<Step>) {
     match *op {
         Op::Pad { left, top, right, bottom, mode, fill } => {
             let fill = repeated(fill_u8(fill), channels);
@@ -310,7 +314,7 @@ fn apply_u8(op: &Op, place: Place, channels: u32, composer: &mut Composer, steps
 /// The op that an operation of a policy stands for; `None` for any other op, and for operations that are ops themselves.
 fn resolve(op: &Op, is_uint8: bool) -> Option<Op> {
     let Op::Policy { id, magnitude, interpolation, fill } = *op else { return None };
-    match resolve_policy(id, magnitude, (interpolation, fill), if is_uint8 { 255.0 } else { 1.0 }) {
+    match resolve_policy(id, magnitude, interpolation, fill, if is_uint8 { 255.0 } else { 1.0 }) {
         // Its ratio is a number of f64, which the op does not hold.
         Some(Op::Saturation { .. } | Op::Contrast { .. }) if is_uint8 => None,
         resolved => resolved,

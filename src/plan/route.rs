@@ -163,7 +163,7 @@ impl CacheSplit {
 
     /// A view that reads only the pixels that its program needs, or those that all crops of the view need. The program
     /// begins at `stage` of `plan`.
-    fn view(&self, (plan, stage): (&Plan, usize), params: &Params, program: Program, float: bool) -> Result<View> {
+    fn view(&self, plan: &Plan, stage: usize, params: &Params, program: Program, float: bool) -> Result<View> {
         let region = plan.region_of_crops(params, stage, &program)?;
         let cpu_fallback = self.falls_back(&program, region, float);
         Ok(View { program, region, cpu_fallback })
@@ -171,12 +171,12 @@ impl CacheSplit {
 
     /// A view that begins at the boundary.
     fn view_after(&self, boundary: &Boundary, params: &Params, suffix: Program, float: bool) -> Result<View> {
-        self.view((&boundary.plan, boundary.stage), params, suffix, float)
+        self.view(&boundary.plan, boundary.stage, params, suffix, float)
     }
 
     /// A view that runs the whole plan.
     fn whole_view(&self, params: &Params, float: bool) -> Result<View> {
-        self.view((self.plan(), 0), params, self.plan().program(params)?, float)
+        self.view(self.plan(), 0, params, self.plan().program(params)?, float)
     }
 
     fn streamed(&self, params: &[Params], float: bool) -> Result<Route> {

@@ -114,15 +114,18 @@ impl Image {
         Image::bytes(steps) + size_of::<GatherNumbers>() + 4 * weights.max(4) as usize
     }
 
-    /// Appends the image, its operator with `weights` weights, and its steps at their positions. `table` is where
+    /// Appends the image, its operator with room for `weights` weights, and its steps at `positions`. `table` is where
     /// its tables begin in the statistics.
     pub(crate) fn write_with_gather(
         &self,
-        (gather, table): (Option<&Gather>, u32),
-        (steps, positions, weights): (&[Step], &Positions, u32),
+        program: &StageProgram,
+        positions: &Positions,
+        table: u32,
+        weights: u32,
         out: &mut Vec<u8>,
     ) {
         out.extend_from_slice(bytemuck::bytes_of(self));
+        let gather = program.gather.as_ref();
         let mut numbers = gather.map(GatherNumbers::new).unwrap_or_default();
         numbers.table = table;
         out.extend_from_slice(bytemuck::bytes_of(&numbers));
@@ -133,7 +136,7 @@ impl Image {
             }
         }
         out.resize(end, 0);
-        write_steps(steps, positions, out);
+        write_steps(&program.steps, positions, out);
     }
 
     /// Bytes of an image with room for `steps` steps: WGSL arrays have at least one element.

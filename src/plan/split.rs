@@ -173,7 +173,7 @@ impl Boundary {
             stored => stored,
         };
         let mut divided = plan.clone();
-        (divided.stages, divided.places) = fuse::divide((&plan.slots, plan.first_float_slot), &plan.places, last + 1);
+        (divided.stages, divided.places) = fuse::divide(&plan.slots, plan.first_float_slot, &plan.places, last + 1);
         let stage = divided.places.get(last + 1).map_or(divided.stages.len() - 1, |place| usize::from(place.stage));
         let transforms = plan.first_slots.partition_point(|&first| usize::from(first) <= last);
         Some(Boundary { stored, plan: divided, stage, transforms })

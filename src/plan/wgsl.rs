@@ -7,7 +7,7 @@ use super::{DType, custom};
 use crate::color::{ColorStep, Facts, STEPS, UINT8_STEPS, opcode};
 use crate::error::{ErrorKind, Result};
 
-/// Workgroup of the sampling passes: x-major lanes, a multiple of every GPU's wave.
+/// Workgroup of the sampling passes: x-major, a multiple of every GPU's wave.
 pub(crate) const GROUP: (u32, u32) = (32, 8);
 /// The number of output rows that one thread of the strip kernel computes.
 pub(crate) const ROWS: u32 = 16;

@@ -163,7 +163,7 @@ fn of_function(
         | Expression::Binary { .. }
         | Expression::Select { .. }
         | Expression::Math { .. }
-        | Expression::As { .. } => lanes(module, &info[handle], expression),
+        | Expression::As { .. } => components(module, &info[handle], expression),
         Expression::CallResult(callee) => counted.get(callee).copied().unwrap_or(0.0),
         _ => 0.0,
     };
@@ -171,7 +171,7 @@ fn of_function(
 }
 
 /// The numbers of an expression's result.
-fn lanes(module: &Module, info: &FunctionInfo, expression: Handle<Expression>) -> f64 {
+fn components(module: &Module, info: &FunctionInfo, expression: Handle<Expression>) -> f64 {
     match info[expression].ty.inner_with(&module.types) {
         TypeInner::Vector { size, .. } => f64::from(*size as u32),
         TypeInner::Matrix { columns, rows, .. } => f64::from(*columns as u32 * *rows as u32),

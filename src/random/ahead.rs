@@ -1,7 +1,7 @@
-//! The random numbers of many images at once, made with `lanes.rs` for each random operator of a list.
+//! The random numbers of many images at once, made with `many_keys.rs` for each random operator of a list.
 
 use super::key::Key;
-use super::lanes::{Block, LANES, first_blocks};
+use super::many_keys::{Block, KEYS, first_blocks};
 
 /// The first random numbers of each random operator of a list, for a number of keys.
 #[derive(Debug)]
@@ -11,8 +11,8 @@ pub(crate) struct Ahead {
     /// The crops of each view, which share its numbers.
     crops: u32,
     keys: usize,
-    /// The first numbers, operator by operator; each operator has one group for every `LANES` keys.
-    blocks: Vec<[Block; LANES]>,
+    /// The first numbers, operator by operator; each operator has one group for every `KEYS` keys.
+    blocks: Vec<[Block; KEYS]>,
 }
 
 impl Ahead {
@@ -26,19 +26,35 @@ impl Ahead {
         self.keys = keys.len();
         self.blocks.clear();
         for &path in &self.paths {
-            let groups = keys.chunks(LANES).map(|group| {
-                let key = |lane: usize| group.get(lane).map_or([0; 32], |key| key.of_view(self.crops).0.bytes());
+            let groups = keys.chunks(KEYS).map(|group| {
+                let key = |number: usize| group.get(number).map_or([0; 32], |key| key.of_view(self.crops).0.bytes());
                 first_blocks(&std::array::from_fn(key), path)
             });
             self.blocks.extend(groups);
         }
     }
 
-    /// Returns the first numbers of the operator at `path` for the key at index `image`.
-    pub(crate) fn first(&self, path: u64, image: usize) -> Option<&Block> {
-        let operator = self.paths.iter().position(|&own| own == path)?;
-        let of_operator = self.keys.div_ceil(LANES) * operator;
-        self.blocks.get(of_operator..)?.as_flattened().get(image).filter(|_| image < self.keys)
+    /// The numbers for the key at index `image`.
+    pub(crate) fn of(&self, image: usize) -> ImageAhead<'_> {
+        ImageAhead { ahead: self, image }
+    }
+}
+
+/// The random numbers of one image that were made ahead.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ImageAhead<'a> {
+    ahead: &'a Ahead,
+    /// The index of the image's key.
+    image: usize,
+}
+
+impl<'a> ImageAhead<'a> {
+    /// Returns the first numbers of the operator at `path`.
+    pub(crate) fn first(self, path: u64) -> Option<&'a Block> {
+        let ImageAhead { ahead, image } = self;
+        let operator = ahead.paths.iter().position(|&own| own == path)?;
+        let of_operator = ahead.keys.div_ceil(KEYS) * operator;
+        ahead.blocks.get(of_operator..)?.as_flattened().get(image).filter(|_| image < ahead.keys)
     }
 }
 
@@ -71,18 +87,18 @@ mod tests {
             ahead.draw(&keys);
             for (image, key) in keys.iter().enumerate() {
                 let alone = plan.make_params(40, 30, key).unwrap();
-                assert_eq!(plan.make_params_ahead((40, 30), key, (&ahead, image)).unwrap(), alone);
+                assert_eq!(plan.make_params_ahead((40, 30), key, ahead.of(image)).unwrap(), alone);
             }
-            assert!(ahead.first(ahead.paths[0], images).is_none());
+            assert!(ahead.of(images).first(ahead.paths[0]).is_none());
         }
         // Proves that the table is used: reversing each operator's numbers changes some image.
         let keys: Vec<Key> = (0..40).map(|sample| Key { sample, ..Key::default() }).collect();
         for operator in 0..ahead.paths.len() {
             ahead.draw(&keys);
-            let groups = keys.len().div_ceil(LANES);
+            let groups = keys.len().div_ceil(KEYS);
             ahead.blocks[operator * groups..][..groups].as_flattened_mut().iter_mut().flatten().for_each(|n| *n = !*n);
             let changes = |(image, key): (usize, &Key)| {
-                plan.make_params_ahead((40, 30), key, (&ahead, image)).unwrap()
+                plan.make_params_ahead((40, 30), key, ahead.of(image)).unwrap()
                     != plan.make_params(40, 30, key).unwrap()
             };
             assert!(keys.iter().enumerate().any(changes), "operator {operator}");

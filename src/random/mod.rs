@@ -1,4 +1,4 @@
-//! Random numbers that are the same on every platform: ChaCha8 (`rand_chacha`; `lanes.rs` for many images at once), and
+//! Random numbers that are the same on every platform: ChaCha8 (`rand_chacha`; `many_keys.rs` for many images at once), and
 //! our own formulas from its integers to numbers.
 //!
 //! `key.rs` has a sample's key and an operator's path; `beta.rs` and `gamma.rs` have distributions, `ahead.rs` makes
@@ -8,9 +8,9 @@ pub(crate) mod ahead;
 pub(crate) mod beta;
 pub(crate) mod gamma;
 pub(crate) mod key;
-pub(crate) mod lanes;
+pub(crate) mod many_keys;
 
-use lanes::Block;
+use many_keys::Block;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -139,7 +139,7 @@ mod tests {
             [0xd640_5f89_2fef_003e_u64, 0xa1a5_091f_e8b8_5b7f, 0x3b7f_9ace_c30e_842c, 0x1e1a_71ef_88e1_1b18];
         let mut numbers = Numbers::new([0; 32], 0);
         assert_eq!(published, std::array::from_fn(|_| numbers.next()));
-        assert_eq!(published, lanes::first_blocks(&[[0; 32]; lanes::LANES], 0)[3][..4]);
+        assert_eq!(published, many_keys::first_blocks(&[[0; 32]; many_keys::KEYS], 0)[3][..4]);
     }
 
     /// Counts the remainders of 30,000 numbers divided by 3.
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn a_stream_goes_on_behind_the_numbers_that_were_there() {
         let (key, stream) = ([5; 32], 11);
-        let [first, ..] = lanes::first_blocks(&[key; lanes::LANES], stream);
+        let [first, ..] = many_keys::first_blocks(&[key; many_keys::KEYS], stream);
         let (mut plain, mut begun) = (Numbers::new(key, stream), Numbers::new(key, stream).with_first(first));
         for number in 0..40 {
             assert_eq!(plain.next(), begun.next(), "number {number}");

@@ -107,7 +107,7 @@ impl From<&Recipe> for Recipe {
 
 /// A recipe for writing; reading uses another type, which has the positions of keys.
 #[derive(Serialize)]
-struct File<'a> {
+struct WrittenRecipe<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     name: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -147,7 +147,8 @@ impl Recipe {
     pub fn to_toml(&self) -> Result<String> {
         let Recipe { name, description, transforms, output, semantics, views, batch_transform } = self;
         let (views, semantics, output, batch_transform) = (*views, *semantics, *output, batch_transform.as_slice());
-        let file = File { name, description, views, semantics, output, transform: transforms, batch_transform };
+        let file =
+            WrittenRecipe { name, description, views, semantics, output, transform: transforms, batch_transform };
         toml::to_string(&file).map_err(|error| Error::argument("recipe", error.to_string()))
     }
 }

@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 /// The file with its operators as unread tables.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct RecipeFile {
     #[serde(default)]
     name: String,
     #[serde(default)]
@@ -64,7 +64,7 @@ pub(super) fn read(text: &str) -> Result<Recipe, Reason> {
         let position = error.span().map_or(1, |span| line(text, span.start));
         Reason::new(format!("line {position}: {}", on_one_line(error.message())))
     };
-    let file: File = toml::from_str(text).map_err(syntax)?;
+    let file: RecipeFile = toml::from_str(text).map_err(syntax)?;
     let views = file.views.as_ref().map_or(Ok::<usize, Reason>(1), |views| {
         let reason = |what: Reason| what.after(&format!("line {}: ", line(text, views.span().start)));
         let number = views.get_ref().as_integer().and_then(|number| usize::try_from(number).ok());
@@ -79,7 +79,7 @@ pub(super) fn read(text: &str) -> Result<Recipe, Reason> {
     let transforms = list(text, uint8, &file.transform, field(positions.get_ref(), "transform"))?;
     let positions = field(positions.get_ref(), "batch_transform");
     let batch_transform = batch_transform(text, &file, positions)?;
-    let File { name, description, output, semantics, .. } = file;
+    let RecipeFile { name, description, output, semantics, .. } = file;
     Ok(Recipe { name, description, transforms, output, semantics, views, batch_transform })
 }
 
@@ -91,7 +91,7 @@ fn list<T: Listed>(
     position: Option<&Spanned<DeValue<'_>>>,
 ) -> Result<Vec<T>, Reason> {
     let positions = position.and_then(|list| list.get_ref().as_array());
-    let read = |(i, table)| transform((text, uint8), table, positions.and_then(|list| list.get(i)));
+    let read = |(i, table)| transform(text, uint8, table, positions.and_then(|list| list.get(i)));
     let list = tables.iter().enumerate().map(read).collect::<Result<_, Reason>>();
     list.map_err(|Reason { text, advice }| Reason { text: on_one_line(&text), advice })
 }
@@ -99,7 +99,7 @@ fn list<T: Listed>(
 /// Reads the one transform of batches.
 fn batch_transform(
     text: &str,
-    file: &File,
+    file: &RecipeFile,
     position: Option<&Spanned<DeValue<'_>>>,
 ) -> Result<Option<BatchTransform>, Reason> {
     let mut list: Vec<BatchTransform> = list(text, false, &file.batch_transform, position)?;
@@ -121,7 +121,8 @@ fn batch_transform(
 
 /// Reads one operator; `uint8` tells whether it may get 8-bit numbers. Reads operators inside it first, so that the error is about the innermost one.
 fn transform<T: Listed>(
-    (text, uint8): (&str, bool),
+    text: &str,
+    uint8: bool,
     table: &toml::Table,
     position: Option<&Spanned<DeValue<'_>>>,
 ) -> Result<T, Reason> {
@@ -130,7 +131,7 @@ fn transform<T: Listed>(
         let positions = keys.and_then(|keys| field(keys, "transforms")).and_then(|list| list.get_ref().as_array());
         for (i, nested) in list.iter().enumerate() {
             if let toml::Value::Table(nested) = nested {
-                transform::<T>((text, uint8), nested, positions.and_then(|positions| positions.get(i)))?;
+                transform::<T>(text, uint8, nested, positions.and_then(|positions| positions.get(i)))?;
             }
         }
     }

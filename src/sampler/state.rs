@@ -6,7 +6,7 @@ use super::{LastBatch, Order, Sampler};
 use crate::advice::{self, Reason, Setting, Value};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
-use written::Written;
+use written::Saved;
 
 /// The position of a run: the next batch that is due. Serialise it into a checkpoint.
 ///
@@ -41,16 +41,16 @@ use written::Written;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(into = "Written", try_from = "Written")]
+#[serde(into = "Saved", try_from = "Saved")]
 pub struct State {
     pub(super) seed: u64,
     pub(super) epoch: u64,
-    pub(super) place: Place,
+    pub(super) place: EpochPlace,
 }
 
 /// The place in the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Place {
+pub(super) enum EpochPlace {
     /// The next batch of a rank, of whatever settings; states of gpufeed 0.1.
     Batch(u64),
     Global(Global),
@@ -89,7 +89,7 @@ impl State {
     /// Batch `batch` of epoch `epoch`, counted as the loader that resumes it counts: without the settings that
     /// [`Epochs::state`](crate::Epochs::state) adds, so nothing but the seed is compared.
     pub fn at(seed: u64, epoch: u64, batch: u64) -> State {
-        State { seed, epoch, place: Place::Batch(batch) }
+        State { seed, epoch, place: EpochPlace::Batch(batch) }
     }
 
     /// The seed of the run.
@@ -106,8 +106,8 @@ impl State {
     /// [`State::at`].
     pub fn position(&self) -> Option<u64> {
         match self.place {
-            Place::Batch(_) => None,
-            Place::Global(Global { position, .. }) => Some(position),
+            EpochPlace::Batch(_) => None,
+            EpochPlace::Global(Global { position, .. }) => Some(position),
         }
     }
 }
@@ -155,7 +155,7 @@ impl Sampler {
             order: self.order_kind(),
             lanes: (self.order != Order::Full).then_some(self.lane_count() as u64),
         };
-        State { seed: self.seed, epoch, place: Place::Global(global) }
+        State { seed: self.seed, epoch, place: EpochPlace::Global(global) }
     }
 
     /// The batch of this sampler's epoch that is due at `state`: from 0 to [`batches`](Self::batches), which is the
@@ -178,12 +178,12 @@ impl Sampler {
         }
         let batches = self.batches() as u64;
         let global = match state.place {
-            Place::Batch(batch) if batch <= batches => return Ok(batch),
-            Place::Batch(batch) => {
+            EpochPlace::Batch(batch) if batch <= batches => return Ok(batch),
+            EpochPlace::Batch(batch) => {
                 let reason = format!("batch {batch} is after the end of an epoch of {batches} batches");
                 return Err(Error::argument("state", reason));
             }
-            Place::Global(global) => global,
+            EpochPlace::Global(global) => global,
         };
         let Global { position, samples, global_batch, .. } = global;
         let len = self.len as u64;

@@ -1,4 +1,4 @@
-//! A build without the feature `remote`: the API of `remote/`, of which every way in is one error.
+//! A build without the feature `remote`: the API of `remote/`. Every function that takes an address returns the same error.
 //!
 //! No [`Remote`] can be made here, so nothing that needs one can be called.
 

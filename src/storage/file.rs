@@ -85,7 +85,7 @@ enum State {
     Scanned(RemoteObject, Mutex<ObjectScan>),
 }
 
-/// Length and time of a file, which tell one content of it from another without reading it.
+/// Length and time of a file, by which a changed file is noticed without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// Bytes of the file.

@@ -33,13 +33,14 @@ use crate::error::{Error, ErrorKind, Result};
 /// ```
 #[derive(Clone)]
 pub struct Folder {
-    at: At,
-    /// In temporary names, if several processes may write the same file.
+    at: LocalOrStore,
+    /// A part of temporary names, if several processes may write the same file.
     writer: Option<String>,
 }
 
+/// Where the files are.
 #[derive(Clone)]
-enum At {
+enum LocalOrStore {
     Local(PathBuf),
     Store(StoreFolder),
 }
@@ -53,7 +54,7 @@ struct StoreFolder {
     scratch: PathBuf,
 }
 
-/// The most bytes of an object that is read as a whole: the plan of a pack lists every sample.
+/// The most bytes of an object that is read as a whole: `gpufeed pack` reads lists of all samples.
 const LARGEST: u64 = 4 << 30;
 
 impl StoreFolder {
@@ -103,23 +104,32 @@ impl Folder {
     /// Takes a folder of this machine or of a store, which need not exist. Nothing is sent to the store yet.
     ///
     /// Files on their way to a store are in a folder of their own below `scratch`, or below the system's folder of
-    /// temporary files. It is named by the address, so that a program that is started again finds what a killed one has
-    /// left.
+    /// temporary files. The address gives that folder its name: a program that is started again finds what a killed one
+    /// has left.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an address that cannot be written to: that of a web
     /// server, of an unknown scheme, or any in a build without the feature `remote`.
     pub fn open(location: &Location, scratch: Option<&Path>) -> Result<Folder> {
+        Self::open_with(location, scratch, &RemoteOptions::new())
+    }
+
+    /// Takes a folder as [`open`](Self::open) does, with these credentials, timeouts and retries for a store.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open).
+    pub fn open_with(location: &Location, scratch: Option<&Path>, options: &RemoteOptions) -> Result<Folder> {
         let at = match location {
-            Location::Path(path) => At::Local(path.clone()),
+            Location::Path(path) => LocalOrStore::Local(path.clone()),
             Location::Address(address) => {
-                let remote = Remote::to_write(address, &RemoteOptions::new())?;
+                let remote = Remote::to_write(address, options)?;
                 let address = address.join("");
                 let hash = xxh3_64(address.to_string().as_bytes());
                 let scratch = scratch.map_or_else(std::env::temp_dir, Path::to_owned);
-                let scratch = scratch.join(format!("gpufeed-pack-{hash:016x}"));
-                At::Store(StoreFolder { remote, address, scratch })
+                let scratch = scratch.join(format!("gpufeed-upload-{hash:016x}"));
+                LocalOrStore::Store(StoreFolder { remote, address, scratch })
             }
         };
         Ok(Folder { at, writer: None })
@@ -138,14 +148,16 @@ impl Folder {
     #[must_use]
     pub fn within(&self, name: &str) -> Folder {
         let at = match &self.at {
-            At::Local(folder) => At::Local(folder.join(name)),
-            At::Store(folder) => At::Store(StoreFolder { address: folder.address.join(name), ..folder.clone() }),
+            LocalOrStore::Local(folder) => LocalOrStore::Local(folder.join(name)),
+            LocalOrStore::Store(folder) => {
+                LocalOrStore::Store(StoreFolder { address: folder.address.join(name), ..folder.clone() })
+            }
         };
         Folder { at, writer: self.writer.clone() }
     }
 
-    /// Makes the folder, or that of the files on their way, unless it is there, and lists a store, to see whether it
-    /// can be reached.
+    /// Makes the folder if it does not exist. For a store, makes the folder of the files on their way, and lists the store to
+    /// see whether it can be reached.
     ///
     /// # Errors
     ///
@@ -158,24 +170,24 @@ impl Folder {
 
     /// Returns true if the folder is in a store.
     pub fn is_in_store(&self) -> bool {
-        matches!(self.at, At::Store(_))
+        matches!(self.at, LocalOrStore::Store(_))
     }
 
     /// Returns the path of a file, or its address without credentials; of the folder itself for the name "".
     pub fn path(&self, name: &str) -> PathBuf {
         match &self.at {
             // Joined with nothing, a path gets a slash.
-            At::Local(folder) if name.is_empty() => folder.clone(),
-            At::Local(folder) => folder.join(name),
-            At::Store(folder) => folder.address.join(name).to_string().into(),
+            LocalOrStore::Local(folder) if name.is_empty() => folder.clone(),
+            LocalOrStore::Local(folder) => folder.join(name),
+            LocalOrStore::Store(folder) => folder.address.join(name).to_string().into(),
         }
     }
 
     /// Returns the folder of this machine that has temporary files and locks.
     pub fn local(&self) -> &Path {
         match &self.at {
-            At::Local(folder) => folder,
-            At::Store(folder) => &folder.scratch,
+            LocalOrStore::Local(folder) => folder,
+            LocalOrStore::Store(folder) => &folder.scratch,
         }
     }
 
@@ -188,16 +200,18 @@ impl Folder {
         part_of(&path)
     }
 
-    /// Gives a whole file, which is on the disk at [`temporary`](Self::temporary), its name. A store gets it uploaded,
-    /// and the temporary file is removed.
+    /// Gives a complete temporary file, at [`temporary`](Self::temporary), its final name. For a store, the file is uploaded
+    /// and then removed here.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the path or the address.
     pub fn finish(&self, temporary: &Path, name: &str) -> Result<()> {
         match &self.at {
-            At::Local(_) => fs::rename(temporary, self.path(name)).map_err(|source| self.failed(name, source)),
-            At::Store(folder) => {
+            LocalOrStore::Local(_) => {
+                fs::rename(temporary, self.path(name)).map_err(|source| self.failed(name, source))
+            }
+            LocalOrStore::Store(folder) => {
                 folder.remote.put_file(&folder.at(name), temporary)?;
                 fs::remove_file(temporary).map_err(|source| Error::io(temporary, source))
             }
@@ -210,7 +224,7 @@ impl Folder {
     ///
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the path or the address.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<()> {
-        if let At::Store(folder) = &self.at {
+        if let LocalOrStore::Store(folder) = &self.at {
             return folder.remote.put(&folder.at(name), content.to_vec());
         }
         let part = self.temporary(name);
@@ -230,11 +244,13 @@ impl Folder {
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the path or the address.
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
         match &self.at {
-            At::Local(_) => match regular_file::read(&self.path(name)) {
+            LocalOrStore::Local(_) => match regular_file::read(&self.path(name)) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 read => read.map(Some).map_err(|source| self.failed(name, source)),
             },
-            At::Store(folder) => Ok(folder.remote.get_small(&folder.at(name), LARGEST)?.map(|(bytes, _)| bytes)),
+            LocalOrStore::Store(folder) => {
+                Ok(folder.remote.get_small(&folder.at(name), LARGEST)?.map(|(bytes, _)| bytes))
+            }
         }
     }
 
@@ -245,10 +261,10 @@ impl Folder {
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the path or the address.
     pub fn remove(&self, name: &str) -> Result<()> {
         match &self.at {
-            At::Local(_) => {
+            LocalOrStore::Local(_) => {
                 unless_missing(fs::remove_file(self.path(name))).map_err(|source| self.failed(name, source))
             }
-            At::Store(folder) => nothing_missing(folder.remote.remove(&[folder.at(name)])),
+            LocalOrStore::Store(folder) => nothing_missing(folder.remote.remove(&[folder.at(name)])),
         }
     }
 
@@ -259,8 +275,10 @@ impl Folder {
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the path or the address.
     pub fn remove_all(&self) -> Result<()> {
         match &self.at {
-            At::Local(folder) => unless_missing(fs::remove_dir_all(folder)).map_err(|source| self.failed("", source)),
-            At::Store(folder) => nothing_missing(folder.list().and_then(|found| {
+            LocalOrStore::Local(folder) => {
+                unless_missing(fs::remove_dir_all(folder)).map_err(|source| self.failed("", source))
+            }
+            LocalOrStore::Store(folder) => nothing_missing(folder.list().and_then(|found| {
                 folder.remote.remove(&found.iter().map(|(name, _)| folder.at(name)).collect::<Vec<_>>())
             })),
         }
@@ -288,8 +306,8 @@ impl Folder {
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the path or the address.
     pub fn names(&self) -> Result<Vec<String>> {
         let mut names = match &self.at {
-            At::Local(folder) => names_in(folder)?,
-            At::Store(folder) => folder.lengths()?.into_keys().collect(),
+            LocalOrStore::Local(folder) => names_in(folder)?,
+            LocalOrStore::Store(folder) => folder.lengths()?.into_keys().collect(),
         };
         names.sort_unstable();
         Ok(names)
@@ -302,8 +320,8 @@ impl Folder {
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) with the address, for a store that cannot be listed.
     pub fn contents(&self) -> Result<Contents> {
         Ok(Contents(match &self.at {
-            At::Local(folder) => Listing::Local(folder.clone()),
-            At::Store(folder) => Listing::Objects(folder.lengths()?),
+            LocalOrStore::Local(folder) => Listing::Local(folder.clone()),
+            LocalOrStore::Store(folder) => Listing::Objects(folder.lengths()?),
         }))
     }
 
@@ -347,7 +365,7 @@ fn names_in(folder: &Path) -> Result<Vec<String>> {
     entries.map(|entry| Ok(entry.map_err(failed)?.file_name().to_string_lossy().into_owned())).collect()
 }
 
-/// As [`unless_missing`], of an object or a bucket.
+/// Turns "there is no such object or bucket" into success.
 fn nothing_missing(removed: Result<()>) -> Result<()> {
     match removed {
         Err(error) if matches!(error.kind(), ErrorKind::Io { source, .. } if source.kind() == io::ErrorKind::NotFound) => {

@@ -5,10 +5,10 @@ use crate::error::{Error, Result};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The schemes of addresses that are read. Errors name the first five; the others are other names of these.
+/// The schemes of addresses that are read. Errors name the first five; the others are aliases of these.
 const SCHEMES: [&str; 10] = ["s3", "gs", "az", "https", "http", "s3a", "abfs", "abfss", "adl", "azure"];
 
-/// Where data is: a path of this machine, or an address in a store or on a web server.
+/// The place of data: a path of this machine, or an address in a store or on a web server.
 ///
 /// A path that begins with a scheme and `://` is an address, whichever features this build has; what opens it needs the
 /// feature `remote`. `Display` and `Debug` show no credentials.

@@ -5,14 +5,14 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How data sets are read from object stores and web servers: time limits, a least rate, retries, how many requests run
-/// at once, certificates, and the stores' own settings. A build without the feature `remote` has the type, and refuses
+/// The settings of reads from object stores and web servers: time limits, a least rate, retries, the number of requests at
+/// once, certificates, and the stores' own settings. A build without the feature `remote` has the type, and refuses
 /// every address.
 ///
 /// The stores' settings come from the environment, under the names that their own tools have: `AWS_ACCESS_KEY_ID`,
 /// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP`,
 /// `AWS_SKIP_SIGNATURE`; `GOOGLE_APPLICATION_CREDENTIALS` and its like; `AZURE_STORAGE_ACCOUNT_NAME`,
-/// `AZURE_STORAGE_ACCOUNT_KEY`, `AZURE_STORAGE_SAS_TOKEN` and its like. What these do not set of S3 comes from the
+/// `AZURE_STORAGE_ACCOUNT_KEY`, `AZURE_STORAGE_SAS_TOKEN` and its like. S3 settings that the environment lacks come from the
 /// profile `AWS_PROFILE` of `~/.aws/credentials` and `~/.aws/config`. [`store`](Self::store) sets one for a data set
 /// alone. `Debug` shows no values of these.
 ///
@@ -33,7 +33,7 @@ pub struct RemoteOptions {
     pub(super) retries: Option<u32>,
     pub(super) min_rate: Option<u64>,
     pub(super) requests: Option<u32>,
-    /// The time over which the rate is averaged: a test's is shorter.
+    /// The time over which the rate is averaged. Tests set a shorter one.
     pub(super) rate_window: Duration,
     pub(super) certificates: Option<PathBuf>,
     pub(super) cache: Option<(PathBuf, u64)>,
@@ -64,35 +64,35 @@ impl RemoteOptions {
         }
     }
 
-    /// Sets how long a server may send nothing: until its answer begins, and between two parts of it. A request that
-    /// takes longer is made again, from the byte that is missing. The variable `GPUFEED_REMOTE_TIMEOUT`, in seconds,
-    /// else 30 seconds by default.
+    /// Sets the longest time for which a server may send nothing, before its answer begins and between two parts of it. A
+    /// request that takes longer is made again, from the first missing byte on. Default: the variable
+    /// `GPUFEED_REMOTE_TIMEOUT`, in seconds, else 30 seconds.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Sets how often a request is made again that failed for a reason that may pass: no connection, no answer in time,
-    /// a cut, status 408, 429 or 5xx. Pauses between them grow from 0.05 to 10 seconds. The variable
-    /// `GPUFEED_REMOTE_RETRIES`, else 10 by default.
+    /// Sets the number of retries of a request that failed for a reason that may pass: no connection, no answer in time, a
+    /// cut, status 408, 429 or 5xx. Pauses between attempts grow from 0.05 to 10 seconds. Default: the variable
+    /// `GPUFEED_REMOTE_RETRIES`, else 10.
     pub fn retries(mut self, retries: u32) -> Self {
         self.retries = Some(retries);
         self
     }
 
     /// Sets the least rate of an answer, in bytes a second, averaged over 30 seconds: a server that sends a byte now
-    /// and then would else be read for ever. A request whose answer is slower is made again twice, from the byte that
-    /// is missing; then reading ends with an error. 0 takes any rate. The variable `GPUFEED_REMOTE_MIN_RATE`, else 1024
-    /// by default.
+    /// and then would else be read for ever. A request whose answer is slower is made again twice, from the first
+    /// missing byte on; then reading ends with an error. 0 takes any rate. Default: the variable
+    /// `GPUFEED_REMOTE_MIN_RATE`, else 1024.
     pub fn min_rate(mut self, bytes_per_second: u64) -> Self {
         self.min_rate = Some(bytes_per_second);
         self
     }
 
-    /// Sets how many requests for the blocks of samples that come next run at once, 1 to 256. A request takes up to
-    /// four blocks of 8 MiB. More requests hide more latency: 8 read a GB a second where each waits 50 ms for its first
-    /// byte. A block that a worker waits for is requested besides. The variable `GPUFEED_REMOTE_REQUESTS`, else 8 by
-    /// default.
+    /// Sets the number of requests that run at once for the blocks of the next samples, 1 to 256. A request fetches up to
+    /// four blocks of 8 MiB. More requests hide more latency: 8 of them read a GB a second if each waits 50 ms for its first
+    /// byte. Blocks that a worker waits for are requested in addition. Default: the variable `GPUFEED_REMOTE_REQUESTS`,
+    /// else 8.
     ///
     /// Another number is an [`ErrorKind::Argument`](crate::ErrorKind::Argument) when a data set is opened.
     pub fn requests(mut self, requests: u32) -> Self {
@@ -117,7 +117,7 @@ impl RemoteOptions {
         self
     }
 
-    /// Sets one of the stores' settings, by the name of its variable. It replaces the variable.
+    /// Sets one of the stores' settings by the name of its variable, whose value it replaces.
     pub fn store(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.store.insert(name.into().to_ascii_uppercase(), value.into());
         self

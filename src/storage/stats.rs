@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RemoteStats {
-    /// Requests to servers, those made again included.
+    /// Requests to servers, including retries.
     pub requests: u64,
     /// Bytes that came in the bodies of their answers.
     pub bytes: u64,
@@ -26,8 +26,8 @@ pub struct RemoteStats {
     pub blocks: u64,
     /// Reads from the cache on disk: of a sample's part of a block, as a rule.
     pub cache_hits: u64,
-    /// Blocks that left memory before all samples expected of them were read, so that they are fetched again:
-    /// `read_ahead` is smaller than what the order of samples needs.
+    /// Blocks that left memory before all their announced samples were read, and are fetched again: `read_ahead` is
+    /// smaller than the order of samples needs.
     pub evicted_unread: u64,
     /// Time that workers waited for bytes, summed over them.
     pub waited: Duration,

@@ -151,13 +151,15 @@ impl Operator for AugMix {
         let own = beta::symmetric_beta(self.alpha, numbers);
         let weights = gamma::symmetric_dirichlet(self.alpha, self.mixture_width as usize, numbers);
         let operations = if self.all_ops { &MIXED_OPERATIONS[..] } else { &MIXED_OPERATIONS[..9] };
-        let (size, warp) = ((context.width, context.height), (self.interpolation, self.fill.color()));
+        let size = (context.width, context.height);
+        let (interpolation, fill) = (self.interpolation, self.fill.color());
         let mut chain = || {
             let depth = if self.chain_depth > 0 { self.chain_depth as u64 } else { 1 + numbers.below(3) };
             let mut op = || {
                 let id = operations[numbers.below(operations.len() as u64) as usize];
                 let bin = numbers.below(self.severity.into()) as u32;
-                Space::AUG_MIX.op(id, (bin, BINS), size, warp, numbers)
+                let magnitude = Space::AUG_MIX.draw(id, bin, BINS, size, numbers);
+                Op::Policy { id, magnitude, interpolation, fill }
             };
             (0..depth).map(|_| op()).collect()
         };

@@ -1,4 +1,5 @@
 use super::arguments::{Fill, PolicyOp, check_warp};
+use super::op::Op;
 use super::params::{Context, Numbers};
 use super::policy::{self, Space};
 use super::{Effect, Interpolation, Operator, Slots};
@@ -93,12 +94,12 @@ impl Operator for AutoAugment {
             AutoAugmentPolicy::Svhn => &SVHN,
         };
         let pair = pairs[numbers.below(pairs.len() as u64) as usize];
-        let warp = (self.interpolation, self.fill.color());
+        let (interpolation, fill) = (self.interpolation, self.fill.color());
         for (slot, (id, p, bin)) in (0..).zip(pair) {
             let (applies, size) = (numbers.unit() <= p, (context.width, context.height));
-            let op = Space::RAND_AUGMENT.op(id, (bin, BINS), size, warp, numbers);
+            let magnitude = Space::RAND_AUGMENT.draw(id, bin, BINS, size, numbers);
             if applies {
-                policy::emit(context, slot, op)?;
+                policy::emit(context, slot, Op::Policy { id, magnitude, interpolation, fill })?;
             }
         }
         Ok(())

@@ -49,7 +49,8 @@ impl FiveCrop {
 /// Emits crop `which` of the five, as op `slot` of `transform`.
 pub(super) fn emit(
     context: &mut Context<'_>,
-    (slot, transform): (u16, &'static str),
+    slot: u16,
+    transform: &'static str,
     CropSize { height, width }: CropSize,
     which: u32,
 ) -> Result<()> {
@@ -81,6 +82,6 @@ impl Operator for FiveCrop {
     }
 
     fn make_params(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {
-        emit(context, (0, Self::NAME), self.size, context.crop)
+        emit(context, 0, Self::NAME, self.size, context.crop)
     }
 }

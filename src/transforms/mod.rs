@@ -5,8 +5,8 @@
 //!
 //! A [`BatchTransform`] works on whole batches: [`MixUp`], [`CutMix`].
 //!
-//! Names, arguments and defaults are torchvision's. Images are floats in \[0, 1\] (torchvision's Float semantics), so a
-//! `fill` is in \[0, 1\] too.
+//! Names, arguments and defaults are torchvision's. Images are floats in \[0, 1\], and so are the numbers that stand for
+//! colours, such as `fill` and `threshold`. With [`Semantics::Uint8`](crate::Semantics::Uint8) they are 0 to 255.
 
 // An operator has the file of its name. The others:
 //   op.rs, op/            what operators emit: check.rs its numbers, color_steps.rs its steps, words.rs its words

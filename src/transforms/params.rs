@@ -6,7 +6,7 @@ use super::op::Op;
 use crate::error::{Error, ErrorKind, Result};
 use crate::geometry::Scale;
 pub(crate) use crate::random::Numbers;
-use crate::random::ahead::Ahead;
+use crate::random::ahead::ImageAhead;
 use crate::random::key::{Key, child};
 use serde::{Deserialize, Serialize};
 
@@ -88,17 +88,18 @@ pub(crate) struct Context<'a> {
     pub(crate) channels: u32,
     /// The number of the crop, below the `CROPS` of the transform that makes several.
     pub(crate) crop: u32,
-    ahead: Option<(&'a Ahead, usize)>,
+    ahead: Option<ImageAhead<'a>>,
     ops: &'a mut Vec<ParamsOp>,
 }
 
 impl<'a> Context<'a> {
-    /// `ahead` holds random numbers made in advance, and the index of this image among their images.
+    /// `ahead` holds random numbers that were made in advance.
     pub(crate) fn new(
-        (key, crop): (Key, u32),
+        key: Key,
+        crop: u32,
         (width, height): (u32, u32),
         channels: u32,
-        ahead: Option<(&'a Ahead, usize)>,
+        ahead: Option<ImageAhead<'a>>,
         ops: &'a mut Vec<ParamsOp>,
     ) -> Self {
         Context { key, path: 0, base: 0, width, height, channels, crop, ahead, ops }
@@ -106,7 +107,7 @@ impl<'a> Context<'a> {
 
     pub(crate) fn numbers(&self) -> Numbers {
         let numbers = self.key.numbers(self.path);
-        match self.ahead.and_then(|(ahead, image)| ahead.first(self.path, image)) {
+        match self.ahead.and_then(|ahead| ahead.first(self.path)) {
             Some(first) => numbers.with_first(*first),
             None => numbers,
         }

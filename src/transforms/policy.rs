@@ -82,7 +82,8 @@ impl Space {
     pub(super) fn magnitude(
         &self,
         op: PolicyOp,
-        (bin, bins): (u32, u32),
+        bin: u32,
+        bins: u32,
         (width, height): (u32, u32),
     ) -> Option<(f32, bool)> {
         let translate = |side: u32| match self.translate {
@@ -105,22 +106,14 @@ impl Space {
         })
     }
 
-    /// Draws the sign of an operation, and returns its op.
-    pub(super) fn op(
-        &self,
-        id: PolicyOp,
-        bin: (u32, u32),
-        size: (u32, u32),
-        (interpolation, fill): (Interpolation, Option<[f32; 3]>),
-        numbers: &mut Numbers,
-    ) -> Op {
+    /// Draws the sign of an operation, and returns its magnitude with that sign; 0 for an operation without one.
+    pub(super) fn draw(&self, op: PolicyOp, bin: u32, bins: u32, size: (u32, u32), numbers: &mut Numbers) -> f32 {
         let negative = numbers.unit() <= 0.5;
-        let magnitude = match self.magnitude(id, bin, size) {
+        match self.magnitude(op, bin, bins, size) {
             Some((magnitude, true)) if negative => -magnitude,
             Some((magnitude, _)) => magnitude,
             None => 0.0,
-        };
-        Op::Policy { id, magnitude, interpolation, fill }
+        }
     }
 }
 
@@ -154,7 +147,8 @@ pub(super) fn emit(context: &mut Context<'_>, slot: u16, op: Op) -> Result<()> {
 pub(crate) fn resolve(
     id: PolicyOp,
     magnitude: f32,
-    (interpolation, fill): (Interpolation, Option<[f32; 3]>),
+    interpolation: Interpolation,
+    fill: Option<[f32; 3]>,
     greatest: f64,
 ) -> Option<Op> {
     let m = f64::from(magnitude);
@@ -194,11 +188,11 @@ mod tests {
     #[test]
     fn magnitudes_are_those_of_the_paper_at_the_ends() {
         let space = Space::RAND_AUGMENT;
-        let at = |op, bin| space.magnitude(op, (bin, 31), (331, 662)).unwrap().0;
+        let at = |op, bin| space.magnitude(op, bin, 31, (331, 662)).unwrap().0;
         assert_eq!([at(Rotate, 0), at(Rotate, 30), at(ShearX, 30), at(Brightness, 30)], [0.0, 30.0, 0.3, 0.9]);
         assert_eq!([at(TranslateX, 30), at(TranslateY, 30)], [150.0, 300.0]);
         assert_eq!([at(Posterize, 0), at(Posterize, 9), at(Posterize, 30)], [8.0, 7.0, 4.0]);
         assert_eq!([at(Solarize, 0), at(Solarize, 30)], [1.0, 0.0]);
-        assert!(space.magnitude(Equalize, (9, 31), (1, 1)).is_none());
+        assert!(space.magnitude(Equalize, 9, 31, (1, 1)).is_none());
     }
 }

@@ -1,4 +1,5 @@
 use super::arguments::{Fill, check_warp};
+use super::op::Op;
 use super::params::{Context, Numbers};
 use super::policy::{self, OPERATIONS, Space};
 use super::{Effect, Interpolation, Operator, Slots};
@@ -92,11 +93,12 @@ impl Operator for RandAugment {
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
-        let (bin, warp) = ((self.magnitude, self.num_magnitude_bins), (self.interpolation, self.fill.color()));
+        let (bin, bins) = (self.magnitude, self.num_magnitude_bins);
+        let (interpolation, fill) = (self.interpolation, self.fill.color());
         for slot in 0..self.num_ops {
             let id = OPERATIONS[numbers.below(OPERATIONS.len() as u64) as usize];
-            let op = Space::RAND_AUGMENT.op(id, bin, (context.width, context.height), warp, numbers);
-            policy::emit(context, slot as u16, op)?;
+            let magnitude = Space::RAND_AUGMENT.draw(id, bin, bins, (context.width, context.height), numbers);
+            policy::emit(context, slot as u16, Op::Policy { id, magnitude, interpolation, fill })?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 use super::arguments::MAX_SIDE;
 use super::params::{Context, Numbers};
-use super::resize::{self, on};
+use super::resize::{ComputedResize, on};
 use super::{Effect, Interpolation, Operator, Resize, Slots};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -69,6 +69,8 @@ impl Operator for RandomResize {
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         let short = self.min_size + numbers.below(u64::from(self.max_size - self.min_size)) as u32;
         let size = Resize::new(short).output_size(context.width, context.height);
-        resize::emit(context, (0, Self::NAME, "set a smaller max_size"), size, (self.interpolation, self.antialias))
+        let RandomResize { interpolation, antialias, .. } = *self;
+        ComputedResize { transform: Self::NAME, advice: "set a smaller max_size", interpolation, antialias }
+            .emit(context, size)
     }
 }

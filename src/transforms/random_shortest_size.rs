@@ -1,6 +1,6 @@
 use super::arguments::check_side;
 use super::params::{Context, Numbers};
-use super::resize::{self, on};
+use super::resize::{ComputedResize, on};
 use super::{Effect, Interpolation, Operator, Slots};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -104,6 +104,7 @@ impl Operator for RandomShortestSize {
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         let drawn = self.min_size[numbers.below(self.min_size.len() as u64) as usize];
         let size = self.output_size(context.width, context.height, drawn);
-        resize::emit(context, (0, Self::NAME, "set max_size"), size, (self.interpolation, self.antialias))
+        let RandomShortestSize { interpolation, antialias, .. } = *self;
+        ComputedResize { transform: Self::NAME, advice: "set max_size", interpolation, antialias }.emit(context, size)
     }
 }

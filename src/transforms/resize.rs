@@ -107,19 +107,25 @@ impl Resize {
     }
 }
 
-/// Emits the resize of a transform that computes its size: `slot` is the transform's slot, `fewer` what makes results
-/// smaller. A side of 0 becomes one pixel, as in [`Resize`].
-pub(super) fn emit(
-    context: &mut Context<'_>,
-    (slot, transform, fewer): (u16, &'static str, &str),
-    (width, height): (u32, u32),
-    (interpolation, antialias): (Interpolation, bool),
-) -> Result<()> {
-    let (width, height) = (width.max(1), height.max(1));
-    if width > MAX_SIDE || height > MAX_SIDE {
-        return Err(context.error(transform, format!("the result would be {width}x{height}; {fewer}")));
+/// A resize to a size that a transform computes. It is op slot 0 of the transform.
+pub(super) struct ComputedResize<'a> {
+    pub(super) transform: &'static str,
+    /// What makes the result smaller, for the error about a result that is too large.
+    pub(super) advice: &'a str,
+    pub(super) interpolation: Interpolation,
+    pub(super) antialias: bool,
+}
+
+impl ComputedResize<'_> {
+    /// Emits the resize to (width, height). A side of 0 becomes one pixel, as in [`Resize`].
+    pub(super) fn emit(self, context: &mut Context<'_>, size: (u32, u32)) -> Result<()> {
+        let ComputedResize { transform, advice, interpolation, antialias } = self;
+        let (width, height) = (size.0.max(1), size.1.max(1));
+        if width > MAX_SIDE || height > MAX_SIDE {
+            return Err(context.error(transform, format!("the result would be {width}x{height}; {advice}")));
+        }
+        context.emit(0, Op::Resize { height, width, interpolation, antialias })
     }
-    context.emit(slot, Op::Resize { height, width, interpolation, antialias })
 }
 
 impl Operator for Resize {
@@ -155,6 +161,7 @@ impl Operator for Resize {
 
     fn make_params(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {
         let size = self.output_size(context.width, context.height);
-        emit(context, (0, Self::NAME, "set max_size"), size, (self.interpolation, self.antialias))
+        let Resize { interpolation, antialias, .. } = *self;
+        ComputedResize { transform: Self::NAME, advice: "set max_size", interpolation, antialias }.emit(context, size)
     }
 }

@@ -1,6 +1,6 @@
 use super::arguments::{check_range, check_side};
 use super::params::{Context, Numbers};
-use super::resize::{self, on};
+use super::resize::{ComputedResize, on};
 use super::{Effect, Interpolation, Operator, Slots};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,8 @@ impl Operator for ScaleJitter {
         let (least, greatest) = self.scale_range;
         let scale = numbers.uniform_f32(least, greatest);
         let size = self.output_size(context.width, context.height, scale);
-        let fewer = "set a smaller scale_range or target_size";
-        resize::emit(context, (0, Self::NAME, fewer), size, (self.interpolation, self.antialias))
+        let advice = "set a smaller scale_range or target_size";
+        let ScaleJitter { interpolation, antialias, .. } = *self;
+        ComputedResize { transform: Self::NAME, advice, interpolation, antialias }.emit(context, size)
     }
 }

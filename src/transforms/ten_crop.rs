@@ -62,6 +62,6 @@ impl Operator for TenCrop {
         if crop >= 5 {
             context.emit(0, if self.vertical_flip { Op::VerticalFlip } else { Op::HorizontalFlip })?;
         }
-        five_crop::emit(context, (1, Self::NAME), self.size, crop % 5)
+        five_crop::emit(context, 1, Self::NAME, self.size, crop % 5)
     }
 }

@@ -1,4 +1,5 @@
 use super::arguments::{Fill, check_warp};
+use super::op::Op;
 use super::params::{Context, Numbers};
 use super::policy::{self, OPERATIONS, Space};
 use super::{Effect, Interpolation, Operator, Slots};
@@ -74,9 +75,9 @@ impl Operator for TrivialAugmentWide {
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         let id = OPERATIONS[numbers.below(OPERATIONS.len() as u64) as usize];
         let bins = self.num_magnitude_bins;
-        let bin = (numbers.below(bins.into()) as u32, bins);
-        let warp = (self.interpolation, self.fill.color());
-        let op = Space::TRIVIAL_AUGMENT_WIDE.op(id, bin, (context.width, context.height), warp, numbers);
-        policy::emit(context, 0, op)
+        let bin = numbers.below(bins.into()) as u32;
+        let magnitude = Space::TRIVIAL_AUGMENT_WIDE.draw(id, bin, bins, (context.width, context.height), numbers);
+        let (interpolation, fill) = (self.interpolation, self.fill.color());
+        policy::emit(context, 0, Op::Policy { id, magnitude, interpolation, fill })
     }
 }

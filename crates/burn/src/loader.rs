@@ -170,7 +170,7 @@ impl<O: 'static> BurnLoader<O> {
 impl<O: 'static> dataloader::DataLoader<O> for BurnLoader<O> {
     fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<O> + 'a> {
         let epoch = self.epoch.fetch_add(1, Ordering::Relaxed);
-        let mut iter = Iter { of: self, epoch, run: Run::Over, batch: 0, next: self.places.start };
+        let mut iter = Iter { of: self, epoch, run: EpochRun::Over, batch: 0, next: self.places.start };
         iter.begin();
         Box::new(iter)
     }
@@ -190,7 +190,8 @@ impl<O: 'static> dataloader::DataLoader<O> for BurnLoader<O> {
     }
 }
 
-enum Run {
+/// The run of a shard's epoch.
+enum EpochRun {
     On(Epochs),
     Failed(Error),
     Over,
@@ -200,7 +201,7 @@ struct Iter<'a, O> {
     of: &'a BurnLoader<O>,
     epoch: u64,
     /// The epoch of the shard that has the next item.
-    run: Run,
+    run: EpochRun,
     /// The next batch of that shard, and the place of its next item.
     batch: usize,
     next: usize,
@@ -220,7 +221,7 @@ impl<O: 'static> Iter<'_, O> {
         }
         let (shard, first) = self.shard();
         let batch = shard.batch_of(self.next - first);
-        let run = shard.begin(self.epoch, batch).map_or_else(Run::Failed, Run::On);
+        let run = shard.begin(self.epoch, batch).map_or_else(EpochRun::Failed, EpochRun::On);
         (self.batch, self.run) = (batch, run);
     }
 
@@ -243,17 +244,17 @@ impl<O: 'static> Iterator for Iter<'_, O> {
     type Item = Result<O, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // `Run::Over` stays after the last item and after an error. Replacing the run drops it, which ends its threads.
-        let mut run = match std::mem::replace(&mut self.run, Run::Over) {
-            Run::On(run) => run,
-            Run::Failed(error) => return Some(Err(DatasetError::new(error))),
-            Run::Over => return None,
+        // `EpochRun::Over` stays after the last item and after an error. Replacing the run drops it, which ends its threads.
+        let mut run = match std::mem::replace(&mut self.run, EpochRun::Over) {
+            EpochRun::On(run) => run,
+            EpochRun::Failed(error) => return Some(Err(DatasetError::new(error))),
+            EpochRun::Over => return None,
         };
         let item = self.item(run.next()?);
         if item.is_ok() {
             match self.next % self.of.each() {
                 0 => self.begin(),
-                _ if self.next < self.of.places.end => self.run = Run::On(run),
+                _ if self.next < self.of.places.end => self.run = EpochRun::On(run),
                 _ => {}
             }
         }

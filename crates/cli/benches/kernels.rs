@@ -11,7 +11,7 @@
 mod rows;
 
 use criterion::{Criterion, Throughput};
-use gpufeed::internals::{Dispatch, Native, Rig, StagingRing, draw, draw_many};
+use gpufeed::internals::{Native, RecordedDispatch, Rig, StagingRing, draw, draw_many};
 use gpufeed::transforms::{
     ColorJitter, Key, Normalize, Params, RandomCrop, RandomGrayscale, RandomHorizontalFlip, Transform,
 };
@@ -37,21 +37,21 @@ fn plan(rest: impl IntoIterator<Item = Transform>, dtype: DType) -> gpufeed::Res
 ///
 /// # Errors
 /// If the shader no longer has `condition`.
-fn replaced(dispatch: &Dispatch, condition: &str, never: &str) -> Result<Dispatch, String> {
+fn replaced(dispatch: &RecordedDispatch, condition: &str, never: &str) -> Result<RecordedDispatch, String> {
     if !dispatch.wgsl.contains(condition) {
         return Err(format!("`{condition}` is no longer in the shader"));
     }
-    Ok(Dispatch { wgsl: dispatch.wgsl.replace(condition, never), ..dispatch.clone() })
+    Ok(RecordedDispatch { wgsl: dispatch.wgsl.replace(condition, never), ..dispatch.clone() })
 }
 
 /// Returns the pass with its per-output kernel alone: every output sums its own taps in two loops.
-fn naive(dispatch: &Dispatch) -> Result<Dispatch, String> {
+fn naive(dispatch: &RecordedDispatch) -> Result<RecordedDispatch, String> {
     replaced(dispatch, "images[image].strip == 1u", "false")
 }
 
 /// Returns the per-output kernel without its branch to float sources, which a software adapter executes at every tap.
 /// It is the fastest kernel of its kind.
-fn naive_bytes(dispatch: &Dispatch) -> Result<Dispatch, String> {
+fn naive_bytes(dispatch: &RecordedDispatch) -> Result<RecordedDispatch, String> {
     replaced(&naive(dispatch)?, "if source_float", "if false")
 }
 
@@ -67,7 +67,7 @@ fn difference(a: &[f32], b: &[f32]) -> f32 {
 }
 
 /// Builds a kernel without wgpu's checks of indices and loops.
-fn unchecked_kernel(adapter: &Adapter, dispatch: &Dispatch, buffers: [&wgpu::Buffer; 3]) -> Kernel {
+fn unchecked_kernel(adapter: &Adapter, dispatch: &RecordedDispatch, buffers: [&wgpu::Buffer; 3]) -> Kernel {
     let (device, shader) = (adapter.gpu.device(), timer::shader(dispatch));
     #[expect(unsafe_code, reason = "there is no other way to leave the checks out; they are what is measured")]
     // SAFETY: the same shader on the same buffers has run with the checks, and its output was compared.
@@ -106,11 +106,17 @@ impl Buffers {
         }
     }
 
-    fn kernel(&self, adapter: &Adapter, dispatch: &Dispatch, read: &wgpu::Buffer, write: &wgpu::Buffer) -> Kernel {
+    fn kernel(
+        &self,
+        adapter: &Adapter,
+        dispatch: &RecordedDispatch,
+        read: &wgpu::Buffer,
+        write: &wgpu::Buffer,
+    ) -> Kernel {
         adapter.kernel(dispatch, [read, &self.statistics, write])
     }
 
-    fn unchecked(&self, adapter: &Adapter, dispatch: &Dispatch) -> Kernel {
+    fn unchecked(&self, adapter: &Adapter, dispatch: &RecordedDispatch) -> Kernel {
         unchecked_kernel(adapter, dispatch, [&self.source, &self.statistics, &self.other])
     }
 }
@@ -165,7 +171,7 @@ fn kernel_rows(
 ) -> Result<(), Box<dyn Error>> {
     let (gpu, images) = (&adapter.gpu, batch(&adapter.gpu));
     let Buffers { source, output, other, packed, .. } = buffers;
-    let kernel = |dispatch: &Dispatch, read, write| buffers.kernel(adapter, dispatch, read, write);
+    let kernel = |dispatch: &RecordedDispatch, read, write| buffers.kernel(adapter, dispatch, read, write);
     let half = plan([Normalize::IMAGENET.into()], DType::F16)?;
     let contrast = plan([ColorJitter::new(0.2, 0.2, 0.0, 0.0).into(), Normalize::IMAGENET.into()], DType::F32)?;
     let rig_half = Rig::new(gpu, &half, &make_params(&half, images)?)?;

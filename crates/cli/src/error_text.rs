@@ -3,7 +3,7 @@
 use crate::units;
 use clap::CommandFactory;
 use gpufeed::advice::{Language, Setting, Value};
-use gpufeed::internals::{Shown, sample_called};
+use gpufeed::internals::{Shown, sample_called, share_failed};
 use gpufeed::{Error, ErrorKind};
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
@@ -92,7 +92,7 @@ impl Language for Flags {
             Setting::Truncated => return self.of_file("truncated", value),
             Setting::OnError => return self.of_file("on_error", value),
             Setting::MaxDecodeBytes => return self.of_file("max_decode_bytes", value),
-            // Data sets are opened with the settings that suit most.
+            // The command has no flags for the settings of data sets.
             _ => return None,
         };
         if !self.has(flag) {
@@ -164,7 +164,8 @@ fn described(error: &Error, flags: &Flags) -> String {
             return format!("{}: {source}", sample_called(*id, name, &source));
         }
         ErrorKind::TooManyFailures { failed, seen, max_share, last } => format!(
-            "{failed} of the first {seen} samples failed, more than a share of {max_share} (`gpufeed doctor` names them); the last: {}",
+            "{} (`gpufeed doctor` names them); the last: {}",
+            share_failed(*failed, *seen, *max_share),
             described(last, flags)
         ),
         ErrorKind::NoAdapter { .. } => {

@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &IndexArguments) -> Outcome {
     if arguments.json {
         print_json(&summary, part, seconds)?;
     } else {
-        print(&summary, (part, arguments.prune), seconds)?;
+        print(&summary, part, arguments.prune, seconds)?;
     }
     Ok(match summary.stopped {
         true => STOPPED,
@@ -170,7 +170,7 @@ fn print_json(
     Ok(to_stdout(|out| writeln!(out, "{text}"))?)
 }
 
-fn print(summary: &IndexSummary, (part, prune): (Option<PartNumber>, bool), seconds: f64) -> Result<(), String> {
+fn print(summary: &IndexSummary, part: Option<PartNumber>, prune: bool, seconds: f64) -> Result<(), String> {
     let part = part.map_or(String::new(), |part| format!("part {part}: "));
     let IndexSummary { samples, built, present, without, failed, bytes_read, bytes, path, .. } = summary;
     match summary.stopped {

@@ -13,6 +13,8 @@
 //! | feature | |
 //! |---|---|
 //! | `lmdb` | `gpufeed pack --to lmdb`; needs a C compiler. Reading an LMDB does not |
+//! | `parquet` | Parquet files as data sets; needs a C compiler |
+//! | `remote` | data sets in object stores and on web servers, and `gpufeed pack` into stores; needs a C compiler (TLS) |
 
 // A subcommand has the module of its name; completions.rs has `man` too. `bench` fills the types of results/, and
 // report.rs makes a page of them by render/. What subcommands share:

@@ -23,12 +23,12 @@ pub(crate) struct Output {
     /// The option as it is typed: `--html`.
     option: &'static str,
     path: PathBuf,
-    place: Place,
+    place: Destination,
 }
 
 /// The destination of the path, after links are followed.
 #[derive(Debug)]
-enum Place {
+enum Destination {
     Standard,
     /// A regular file, which may not exist yet. It is replaced when the new content is complete.
     File(PathBuf),
@@ -60,12 +60,12 @@ pub(crate) fn open<const N: usize>(
     Ok(outputs)
 }
 
-impl Place {
-    fn is(&self, other: &Place) -> bool {
+impl Destination {
+    fn is(&self, other: &Destination) -> bool {
         match (self, other) {
-            (Place::Standard, Place::Standard) => true,
-            (Place::File(a), Place::File(b)) => a == b,
-            (Place::Stream(a, _), Place::Stream(b, _)) => a.is_some() && a == b,
+            (Destination::Standard, Destination::Standard) => true,
+            (Destination::File(a), Destination::File(b)) => a == b,
+            (Destination::Stream(a, _), Destination::Stream(b, _)) => a.is_some() && a == b,
             _ => false,
         }
     }
@@ -76,17 +76,17 @@ impl Output {
     fn find(option: &'static str, path: &Path) -> Result<Output, String> {
         let output = |place| Output { option, path: path.to_owned(), place };
         if path == Path::new(STANDARD) {
-            return Ok(output(Place::Standard));
+            return Ok(output(Destination::Standard));
         }
         let place = match fs::metadata(path) {
             Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
             // Replacing the file of standard output would send later prints to a file without a name.
-            Ok(found) if of_standard_output(&found) => Ok(Place::Standard),
+            Ok(found) if of_standard_output(&found) => Ok(Destination::Standard),
             Ok(found) => match fs::canonicalize(path) {
-                Ok(target) if found.is_file() => Ok(Place::File(target)),
-                _ => Ok(Place::Stream(identity(&found), None)),
+                Ok(target) if found.is_file() => Ok(Destination::File(target)),
+                _ => Ok(Destination::Stream(identity(&found), None)),
             },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => target_of(path).map(Place::File),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => target_of(path).map(Destination::File),
             Err(error) => Err(error),
         };
         place.map(output).map_err(|error| failed(option, path, &error))
@@ -95,10 +95,10 @@ impl Output {
     /// Opens a stream, or checks that a file may be replaced.
     fn open(&mut self) -> Result<(), String> {
         let opened = match &mut self.place {
-            Place::Standard => Ok(()),
-            Place::Stream(_, file) => open_stream(&self.path).map(|opened| *file = Some(opened)),
+            Destination::Standard => Ok(()),
+            Destination::Stream(_, file) => open_stream(&self.path).map(|opened| *file = Some(opened)),
             // A file without a name leaves no trace, even if the process is killed.
-            Place::File(target) => tempfile::tempfile_in(folder_of(target)).and_then(|_| {
+            Destination::File(target) => tempfile::tempfile_in(folder_of(target)).and_then(|_| {
                 let there = OpenOptions::new().append(true).open(&*target);
                 there.map(drop).or_else(|error| match error.kind() {
                     io::ErrorKind::NotFound => Ok(()),
@@ -112,20 +112,20 @@ impl Output {
     /// Returns the path as messages show it.
     pub(crate) fn name(&self) -> String {
         match self.place {
-            Place::Standard => "standard output".to_owned(),
+            Destination::Standard => "standard output".to_owned(),
             _ => Shown(self.path.display()).to_string(),
         }
     }
 
     /// Returns true if this is standard output.
     pub(crate) fn is_standard(&self) -> bool {
-        matches!(self.place, Place::Standard)
+        matches!(self.place, Destination::Standard)
     }
 
     /// Returns the path if this is a regular file, existing or to be created.
     pub(crate) fn file(&self) -> Option<&Path> {
         match &self.place {
-            Place::File(target) => Some(target),
+            Destination::File(target) => Some(target),
             _ => None,
         }
     }
@@ -133,12 +133,12 @@ impl Output {
     /// Writes the content. A file is replaced completely or not at all.
     pub(crate) fn write(&self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {
         let written = match &self.place {
-            Place::Standard => through(io::stdout().lock(), content),
-            Place::Stream(_, file) => match file {
+            Destination::Standard => through(io::stdout().lock(), content),
+            Destination::Stream(_, file) => match file {
                 Some(file) => through(file, content),
                 None => open_stream(&self.path).and_then(|file| through(file, content)),
             },
-            Place::File(target) => replace(target, |out| content(out)),
+            Destination::File(target) => replace(target, |out| content(out)),
         };
         quiet(written).map_err(|error| format!("{}: {}: {}", self.option, self.name(), Shown(error)))
     }

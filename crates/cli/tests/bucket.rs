@@ -246,7 +246,7 @@ fn a_full_disk_on_the_way_to_a_bucket_is_named() {
     let run = limited.args(packing.get_args()).output().unwrap();
     let error = String::from_utf8(run.stderr).unwrap();
     assert_eq!(run.status.code(), Some(1), "{error}");
-    let begin = format!("error: {}/gpufeed-pack-", scratch.display());
+    let begin = format!("error: {}/gpufeed-upload-", scratch.display());
     assert!(error.starts_with(&begin) && error.contains(".shard-000000.tar.part: File too large"), "{error}");
     assert!(
         error.contains("(--scratch names another folder") && error.contains("the same command continues"),

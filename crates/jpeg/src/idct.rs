@@ -64,7 +64,7 @@ pub fn idct_8x8(coefficients: &[i16; 64], last: usize, target: &mut [u8], stride
 
 /// The first pass: a one-dimensional inverse DCT of each column. It packs a column's eight values into four words.
 ///
-/// The compiler vectorizes this single loop over eight lanes, including the transposition in its last step.
+/// The compiler makes vectors of eight of this single loop, including the transposition in its last step.
 #[inline(always)]
 fn column_pass(coefficients: &[i16; 64]) -> [[u32; 4]; 8] {
     let (x, _) = coefficients.as_chunks::<8>();
@@ -175,7 +175,7 @@ fn idct_4x4(coefficients: &[i16; 64], last: usize, target: &mut [u8], stride: us
             columns[i] = [pack_pair(saturate(y[0]), saturate(y[1])), pack_pair(saturate(y[2]), saturate(y[3]))];
         }
     }
-    // The compiler vectorizes the loop with eight lanes; four would be enough.
+    // The compiler makes vectors of eight of the loop; four would be enough.
     let mut x = [[0; 8]; 8];
     for (x, pairs) in x.iter_mut().zip(columns) {
         for (k, pair) in pairs.iter().enumerate() {

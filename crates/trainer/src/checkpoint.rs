@@ -3,7 +3,7 @@
 //!
 //! The file has one line of JSON, then the records of Burn's model and optimiser.
 
-use crate::history::{Partial, Row};
+use crate::history::{EpochResults, Partial};
 use crate::model::Model;
 use crate::options::Identity;
 use burn::module::Module;
@@ -25,7 +25,7 @@ pub(crate) struct Progress {
     /// The loader's position: the next batch to train on.
     pub(crate) loader: State,
     /// The results of the finished epochs.
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<EpochResults>,
     /// The sums of the unfinished epoch.
     pub(crate) partial: Partial,
 }

@@ -1,6 +1,6 @@
 //! Draws loss and accuracy over the epochs, as an SVG file and as a self-contained HTML page.
 
-use crate::history::{Row, Score, table};
+use crate::history::{EpochResults, Score, table};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::error::Error;
@@ -12,7 +12,7 @@ const TRAIN: RGBColor = RGBColor(214, 96, 18);
 const VAL: RGBColor = RGBColor(20, 92, 172);
 
 /// Writes `curves.svg`, `curves.html` and `table.txt` into `folder`.
-pub(crate) fn write(folder: &Path, title: &str, rows: &[Row]) -> Result<(), Box<dyn Error>> {
+pub(crate) fn write(folder: &Path, title: &str, rows: &[EpochResults]) -> Result<(), Box<dyn Error>> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -32,7 +32,7 @@ pub(crate) fn write(folder: &Path, title: &str, rows: &[Row]) -> Result<(), Box<
     Ok(())
 }
 
-fn picture(rows: &[Row]) -> Result<String, Box<dyn Error>> {
+fn picture(rows: &[EpochResults]) -> Result<String, Box<dyn Error>> {
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
@@ -46,7 +46,7 @@ fn picture(rows: &[Row]) -> Result<String, Box<dyn Error>> {
     Ok(svg)
 }
 
-fn scores(rows: &[Row]) -> impl Iterator<Item = Score> {
+fn scores(rows: &[EpochResults]) -> impl Iterator<Item = Score> {
     rows.iter().flat_map(|row| [Some(row.train), row.val]).flatten()
 }
 
@@ -54,7 +54,7 @@ fn panel(
     area: &DrawingArea<SVGBackend<'_>, Shift>,
     title: &str,
     highest: f32,
-    rows: &[Row],
+    rows: &[EpochResults],
     value: fn(Score) -> f32,
 ) -> Result<(), Box<dyn Error>> {
     let epochs = rows.last().map_or(1, |row| row.epoch + 1) as f32;

@@ -2,7 +2,7 @@
 
 use crate::history::{Partial, Score};
 use crate::model::Model;
-use crate::trace::{Entry, Trace};
+use crate::trace::{Trace, TracedBatch};
 use burn::module::Module;
 use burn::nn::loss::{CrossEntropyLoss, CrossEntropyLossConfig};
 use burn::optim::{GradientsParams, ModuleOptimizer};
@@ -75,11 +75,11 @@ impl Outcome {
 /// caller, so outcomes are read several steps at a time. The sums are equal to those of reading each outcome at once.
 #[derive(Default)]
 pub(crate) struct Outcomes {
-    pending: Vec<(Outcome, Option<Entry>)>,
+    pending: Vec<(Outcome, Option<TracedBatch>)>,
 }
 
 impl Outcomes {
-    pub(crate) fn push(&mut self, outcome: Outcome, entry: Option<Entry>) {
+    pub(crate) fn push(&mut self, outcome: Outcome, entry: Option<TracedBatch>) {
         self.pending.push((outcome, entry));
     }
 

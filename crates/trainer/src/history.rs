@@ -39,7 +39,7 @@ pub struct Score {
 
 /// The results of a finished epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct EpochResults {
     /// The epoch's number, from 0.
     pub epoch: u64,
     /// The number of images trained on in this epoch.
@@ -87,7 +87,7 @@ impl Times {
         100.0 * part.as_secs_f64() / self.whole.as_secs_f64().max(1e-9)
     }
 
-    pub(crate) fn sum(rows: &[Row]) -> Times {
+    pub(crate) fn sum(rows: &[EpochResults]) -> Times {
         Times {
             whole: rows.iter().map(|row| row.time.whole).sum(),
             waiting: rows.iter().map(|row| row.time.waiting).sum(),
@@ -97,7 +97,7 @@ impl Times {
 }
 
 /// Returns a text table with one line for each epoch.
-pub(crate) fn table(rows: &[Row]) -> String {
+pub(crate) fn table(rows: &[EpochResults]) -> String {
     if rows.is_empty() {
         return String::new();
     }

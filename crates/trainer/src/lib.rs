@@ -23,11 +23,11 @@ mod trace;
 use crate::checkpoint::Loaded;
 use crate::data::Data;
 use crate::epoch::{Learner, Outcomes};
-use crate::history::{Partial, Row, Times};
+use crate::history::{EpochResults, Partial, Times};
 use crate::model::Model;
 use crate::options::{Identity, Options};
 use crate::progress::Display;
-use crate::trace::{Entry, Trace};
+use crate::trace::{Trace, TracedBatch};
 use burn::module::Module;
 use burn::nn::loss::CrossEntropyLossConfig;
 use burn::tensor::Device;
@@ -41,7 +41,7 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct Summary {
     /// The finished epochs, including those from before `--resume`.
-    pub rows: Vec<Row>,
+    pub rows: Vec<EpochResults>,
     /// The number of steps of this run.
     pub steps: u64,
     /// Whether the run was stopped before its last epoch ended.
@@ -78,7 +78,7 @@ pub fn run_on(
         options.epochs,
     ));
     let trace = options.trace.as_deref().map(Trace::open).transpose()?;
-    let run = Run { options, training, validation, display, trace, learner, state, steps: 0 };
+    let run = Training { options, training, validation, display, trace, learner, state, steps: 0 };
     let summary = run.until(stop)?;
     curves::write(&options.out, "Loss and accuracy", &summary.rows)?;
     Ok(summary)
@@ -107,7 +107,7 @@ fn prepare(options: &Options, data: &Data, device: &Device) -> Result<(checkpoin
 }
 
 /// A run in progress.
-struct Run<'a> {
+struct Training<'a> {
     options: &'a Options,
     training: DataLoader,
     validation: DataLoader,
@@ -119,7 +119,7 @@ struct Run<'a> {
     steps: u64,
 }
 
-impl Run<'_> {
+impl Training<'_> {
     fn until(mut self, stop: &AtomicBool) -> Result<Summary, Box<dyn Error>> {
         let (options, length) = (self.options, self.training.len() as u64);
         let warmup = options.warmup * length as f64;
@@ -136,7 +136,7 @@ impl Run<'_> {
             let step = batch.epoch() * length + batch.index();
             let rate = optimizer::learning_rate(options.lr(), warmup, step, options.epochs * length);
             let outcome = self.learner.step(&batch, rate, &mut self.state.partial)?;
-            outcomes.push(outcome, self.trace.is_some().then(|| Entry::of(&batch)));
+            outcomes.push(outcome, self.trace.is_some().then(|| TracedBatch::of(&batch)));
             self.steps += 1;
             self.state.loader = batches.state();
             stopped = stop.load(Ordering::Relaxed) || options.stop_after.is_some_and(|last| self.steps >= last);
@@ -173,7 +173,7 @@ impl Run<'_> {
         let due = (epoch + 1).is_multiple_of(self.options.val_every) || epoch + 1 == epochs;
         let val = if due { Some(self.learner.validate(&self.validation)?) } else { None };
         let sums = std::mem::take(&mut self.state.partial);
-        let row = Row { epoch, images: sums.images, train: sums.score(), val, time: sums.time };
+        let row = EpochResults { epoch, images: sums.images, train: sums.score(), val, time: sums.time };
         self.display.finished(&row, epochs);
         if epoch + 1 < epochs {
             self.display.epoch(epoch + 1, epochs, self.training.len() as u64);

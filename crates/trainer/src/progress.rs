@@ -1,6 +1,6 @@
 //! Shows the progress of a run: a bar on a terminal, lines of text elsewhere.
 
-use crate::history::{Partial, Row};
+use crate::history::{EpochResults, Partial};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 
@@ -43,7 +43,7 @@ impl Display {
     }
 
     /// Prints the results of a finished epoch.
-    pub(crate) fn finished(&self, row: &Row, epochs: u64) {
+    pub(crate) fn finished(&self, row: &EpochResults, epochs: u64) {
         let val = row.val.map_or(String::new(), |val| {
             format!("  val loss {:.4}  val accuracy {:.2} %", val.loss, 100.0 * val.accuracy)
         });

@@ -10,16 +10,21 @@ use std::path::{Path, PathBuf};
 
 /// The facts about a batch that are known before its loss.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Entry {
+pub(crate) struct TracedBatch {
     epoch: u64,
     index: u64,
     ids: Vec<u64>,
     params: Vec<Params>,
 }
 
-impl Entry {
-    pub(crate) fn of(batch: &Batch) -> Entry {
-        Entry { epoch: batch.epoch(), index: batch.index(), ids: batch.ids().to_vec(), params: batch.params().to_vec() }
+impl TracedBatch {
+    pub(crate) fn of(batch: &Batch) -> TracedBatch {
+        TracedBatch {
+            epoch: batch.epoch(),
+            index: batch.index(),
+            ids: batch.ids().to_vec(),
+            params: batch.params().to_vec(),
+        }
     }
 }
 
@@ -27,7 +32,7 @@ impl Entry {
 #[derive(Serialize)]
 struct Line {
     #[serde(flatten)]
-    entry: Entry,
+    entry: TracedBatch,
     loss: f32,
 }
 
@@ -44,7 +49,7 @@ impl Trace {
         Ok(Trace { file: BufWriter::new(file), path: path.to_owned() })
     }
 
-    pub(crate) fn write(&mut self, entry: Entry, loss: f32) -> Result<(), Box<dyn Error>> {
+    pub(crate) fn write(&mut self, entry: TracedBatch, loss: f32) -> Result<(), Box<dyn Error>> {
         let line = serde_json::to_string(&Line { entry, loss })?;
         writeln!(self.file, "{line}").map_err(|error| self.failed(&error))
     }

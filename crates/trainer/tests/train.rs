@@ -8,7 +8,7 @@ use burn::tensor::{Device, Int, Tensor};
 use clap::Parser;
 use gpufeed::{Backend, Dataset, InMemory, Label, PixelFormat, Sample};
 use gpufeed_trainer::data::Data;
-use gpufeed_trainer::history::Row;
+use gpufeed_trainer::history::EpochResults;
 use gpufeed_trainer::options::Options;
 use gpufeed_trainer::progress::Display;
 use gpufeed_trainer::{Summary, checkpoint, optimizer};
@@ -58,7 +58,7 @@ fn train(options: &Options, data: &Data) -> Result<Summary, String> {
 }
 
 /// Returns the trace of a run in several `parts`, and its rows without their times.
-fn traced(out: &Path, parts: &[&[&str]]) -> (Vec<String>, Vec<Row>) {
+fn traced(out: &Path, parts: &[&[&str]]) -> (Vec<String>, Vec<EpochResults>) {
     let trace = out.join("trace.jsonl");
     let mut rows = Vec::new();
     for (number, part) in parts.iter().enumerate() {

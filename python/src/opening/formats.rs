@@ -1,12 +1,12 @@
 //! Opening a path of each format with its settings.
 
-use super::keywords::{Cifar, ClassNames, Columns, Folder, Idx, Images, List, Lmdb, Numpy, Parquet, Tar};
+use super::keywords::{Cifar, ClassNames, ColumnNames, Folder, Idx, Images, List, Lmdb, Numpy, Parquet, Tar};
 use super::{boxed, choose, is_missing, refuse, there, whole};
 use gpufeed::dataset::{self, Emnist, Format, LmdbLayout, Opened, RemoteOptions, ShardIndexes, Split};
 use gpufeed::{Dataset, Error, ImageFolder, ImageList, Layout, Result, TarShards};
 use std::path::{Path, PathBuf};
 
-/// The builder with a setting, where it was given.
+/// Sets those settings of a builder that were given.
 macro_rules! set {
     ($builder:ident, $($method:ident = $value:expr),+ $(,)?) => {
         $(
@@ -46,8 +46,8 @@ impl List {
             None => None,
         };
         let columns = self.label_column.map(|columns| match columns {
-            Columns::One(column) => vec![column],
-            Columns::Several(columns) => columns,
+            ColumnNames::One(column) => vec![column],
+            ColumnNames::Several(columns) => columns,
         });
         // Python has checked that it is ASCII.
         let delimiter = self.delimiter.and_then(|delimiter| u8::try_from(delimiter).ok());

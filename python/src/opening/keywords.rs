@@ -1,7 +1,7 @@
 //! The settings of data sets as data: a struct for each format, whose fields are the keywords of `gpufeed.open`.
 //!
-//! `scripts/settings.py` reads this file and writes the signature of `gpufeed.open` and its documentation. Where
-//! several formats know a keyword, the first one has the line of documentation. A field of the
+//! `scripts/settings.py` reads this file and writes the signature of `gpufeed.open` and its documentation. Of
+//! several formats with the same keyword, the first one has the line of documentation. A field of the
 //! type `Word` takes one of the words that its documentation has in quotes.
 
 use gpufeed::dataset::Format;
@@ -14,10 +14,10 @@ pub(super) type Word = String;
 /// Bytes.
 pub(super) type Size = u64;
 
-/// One column, or several.
+/// The name of a column, or of several.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum Columns {
+pub(super) enum ColumnNames {
     One(String),
     Several(Vec<String>),
 }
@@ -69,7 +69,7 @@ formats! {
         image_column: String,
         /// The column of the labels; of a list several make a vector. CIFAR-100's own files have `"coarse_label"` and
         /// `"fine_label"`. Default: the one with a usual name.
-        label_column: Columns,
+        label_column: ColumnNames,
         /// The names of the classes; for a list of files `true`, which reads numbers in its labels as names. Default:
         /// those that the data set names.
         class_names: ClassNames,
@@ -98,7 +98,7 @@ formats! {
         /// Numbers in the `.txt` of tar shards are labels. Default: if all of a set's texts are numbers.
         text_labels: bool,
         class_names: ClassNames,
-        /// Where the indexes of shards are kept: `"beside"` them, in `"memory"`, or in a folder. Default: `"beside"`.
+        /// The place of the indexes of shards: `"beside"` the shards, in `"memory"`, or a folder. Default: `"beside"`.
         indexes: PathBuf,
         /// Bytes of memory for the parts of these indexes that are in use. Default: `"32M"`.
         index_memory: Size,
@@ -142,7 +142,7 @@ formats! {
     }
 }
 
-/// How remote data are read, whatever their format; data of this machine take no notice.
+/// The settings of remote data, for every format. Data of this machine ignore them.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Remote {
@@ -152,10 +152,10 @@ pub(super) struct Remote {
     /// Seconds for which a server may send nothing before the request is made again. Default: the variable
     /// `GPUFEED_REMOTE_TIMEOUT`, else 30.
     pub(super) remote_timeout: Option<f64>,
-    /// How often a request is made again that failed for a reason that may pass. Default: the variable
+    /// The number of retries of a request that failed for a reason that may pass. Default: the variable
     /// `GPUFEED_REMOTE_RETRIES`, else 10.
     pub(super) remote_retries: Option<u32>,
-    /// How many requests run at once for what is read next: 1 to 256. Default: the variable `GPUFEED_REMOTE_REQUESTS`,
+    /// The number of requests at once for what is read next: 1 to 256. Default: the variable `GPUFEED_REMOTE_REQUESTS`,
     /// else 8.
     pub(super) remote_requests: Option<u32>,
     /// The least rate of an answer, in bytes a second over 30 seconds; 0 takes any. Default: the variable

@@ -39,7 +39,7 @@ impl Opening {
             return Err(refuse("label_column", "several columns, which a list of files takes; one name works here"));
         }
         of_format.keys().try_for_each(|keyword| check(format, keyword))?;
-        // Formats that are read from this machine alone: the library says so.
+        // Other formats are read from this machine alone: the library's error says so.
         if Location::from(&self.path).is_address() && !matches!(format, Format::Tar | Format::Parquet) {
             return gpufeed::dataset::open_with(&self.path, remote);
         }
@@ -69,7 +69,7 @@ impl Remote {
             return Err(refuse("remote_timeout", "0 leaves no time for any answer"));
         }
         if let Some(seconds) = self.remote_timeout {
-            // The library takes no longer times.
+            // A longer time counts as no limit.
             options = options.timeout(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
         }
         if let Some(retries) = self.remote_retries {

@@ -2,7 +2,7 @@
 //! stays.
 
 use super::Part;
-use super::bytes::Table;
+use super::bytes::ByteTable;
 use crate::geometry::Rect;
 use multiversion::multiversion;
 
@@ -17,11 +17,11 @@ pub(super) fn bytes(part: Part<'_, u8>, window: Rect, out: &mut Vec<[u8; 4]>) {
         let slope = if low == high { 1.0 } else { 255.0 / f64::from(high - low) };
         let number =
             |k: u8| if low == high { k } else { (f32::from(k.saturating_sub(low)) / scale).clamp(0.0, 255.0) as u8 };
-        Table::ramp(if low == high { 0 } else { low }, slope, number)
+        ByteTable::ramp(if low == high { 0 } else { low }, slope, number)
     };
     let tables = [channel(0), channel(1), channel(2)];
     out.clear();
-    Table::look_up_rows(tables.each_ref(), part.rows_of(window), out);
+    ByteTable::look_up_rows(tables.each_ref(), part.rows_of(window), out);
 }
 
 /// Bytes of a block, of four channels.

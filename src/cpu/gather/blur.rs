@@ -18,47 +18,44 @@ pub(super) fn reflect(i: i64, len: u32) -> u32 {
     if i < i64::from(len) { i as u32 } else { (period - i) as u32 }
 }
 
-/// Writes `window` of the blurred image of `size` in floats, of which `part` is present.
-pub(super) fn floats(
-    kernel: ([u32; 2], [f64; 2]),
-    part: Part<'_, f32>,
-    size: (u32, u32),
-    window: Rect,
-    (across, row): (&mut Vec<f32>, &mut Vec<f32>),
-    out: &mut Vec<[f32; 4]>,
-) {
-    out.clear();
-    out.resize(window.width as usize * window.height as usize, [0.0; 4]);
-    let mut rest = out.as_flattened_mut();
-    run::<4, _>(
-        (kernel, 0.0),
-        part,
-        size,
-        window,
-        |pixel| pixel,
-        (across, row),
-        |sums| {
+/// A blur of an image: the pixels of `window` of its result are wanted.
+pub(super) struct Blur<'a, T> {
+    /// Weights across and down.
+    pub(super) kernel_size: [u32; 2],
+    /// Standard deviations across and down, in pixels.
+    pub(super) sigma: [f64; 2],
+    /// The pixels that are present.
+    pub(super) part: Part<'a, T>,
+    /// Width and height of the whole image.
+    pub(super) size: (u32, u32),
+    pub(super) window: Rect,
+}
+
+impl Blur<'_, f32> {
+    /// Writes the result in floats. `across` and `row` are memory to work in.
+    pub(super) fn floats(&self, across: &mut Vec<f32>, row: &mut Vec<f32>, out: &mut Vec<[f32; 4]>) {
+        out.clear();
+        out.resize(self.window.width as usize * self.window.height as usize, [0.0; 4]);
+        let mut rest = out.as_flattened_mut();
+        let write = |sums: &[f32]| {
             let (row, after) = std::mem::take(&mut rest).split_at_mut(sums.len());
             row.copy_from_slice(sums);
             rest = after;
-        },
-    );
+        };
+        self.run::<4>(0.0, |pixel| pixel, across, row, write);
+    }
 }
 
-/// Writes `window` of the blurred image in 8-bit numbers, rounded to nearest, ties to even: sums of f32 in units of 255.
-pub(super) fn bytes(
-    kernel: ([u32; 2], [f64; 2]),
-    part: Part<'_, u8>,
-    size: (u32, u32),
-    window: Rect,
-    scratch: (&mut Vec<f32>, &mut Vec<f32>),
-    out: &mut Vec<[u8; 4]>,
-) {
-    out.clear();
-    let float = |[r, g, b, _]: [u8; 4]| [r, g, b].map(|byte| f32::from(byte) * (1.0 / 255.0));
-    // All weights below this one change no result by a millionth of a level.
-    const LEAST: f32 = 1.0 / (1u64 << 33) as f32;
-    run::<3, _>((kernel, LEAST), part, size, window, float, scratch, |sums| append(sums, out));
+impl Blur<'_, u8> {
+    /// Writes the result in 8-bit numbers, rounded to nearest, ties to even: sums of f32 in units of 255. `across` and
+    /// `row` are memory to work in.
+    pub(super) fn bytes(&self, across: &mut Vec<f32>, row: &mut Vec<f32>, out: &mut Vec<[u8; 4]>) {
+        out.clear();
+        let float = |[r, g, b, _]: [u8; 4]| [r, g, b].map(|byte| f32::from(byte) * (1.0 / 255.0));
+        // All weights below this one change no result by a millionth of a level.
+        const LEAST: f32 = 1.0 / (1u64 << 33) as f32;
+        self.run::<3>(LEAST, float, across, row, |sums| append(sums, out));
+    }
 }
 
 /// Appends pixels of three floats, rounded.
@@ -78,43 +75,45 @@ fn round(sums: &[f32], out: &mut [[u8; 4]]) {
     }
 }
 
-/// Blurs pixels of `N` floats, and calls `write` for each row of `window`.
-fn run<const N: usize, T: Copy>(
-    ((kernel_size, sigma), least): (([u32; 2], [f64; 2]), f32),
-    part: Part<'_, T>,
-    (width, height): (u32, u32),
-    window: Rect,
-    read: impl Fn([T; 4]) -> [f32; N],
-    (across, row): (&mut Vec<f32>, &mut Vec<f32>),
-    mut write: impl FnMut(&[f32]),
-) {
-    let [x, y] = [0, 1].map(|axis| blur_weights(kernel_size[axis], sigma[axis]));
-    let [x, y] =
-        [&x, &y].map(|weights| &weights[negligible(weights, least)..weights.len() - negligible(weights, least)]);
-    let len = N * window.width as usize;
-    across.resize(part.rect.height as usize * len, 0.0);
-    let first = i64::from(window.left) - (x.len() / 2) as i64;
-    let end = first + (window.width as usize + x.len() - 1) as i64;
-    // The columns that need no reflection.
-    let inner = first.clamp(0, end)..end.min(i64::from(width)).max(first.clamp(0, end));
-    for (pixels, out) in part.rows().zip(across.chunks_exact_mut(len)) {
-        let reflected = |i: i64| read(pixels[(reflect(i, width) - part.rect.left) as usize]);
-        row.clear();
-        row.extend((first..inner.start).flat_map(reflected));
-        let [left, right] = [inner.start, inner.end].map(|i| (i - i64::from(part.rect.left)) as usize);
-        row.extend(pixels[left..right].iter().flat_map(|&pixel| read(pixel)));
-        row.extend((inner.end..end).flat_map(reflected));
-        sums::<N>(row, x, out);
-    }
-    row.resize(len, 0.0);
-    let mut rows: Vec<&[f32]> = Vec::with_capacity(y.len());
-    for i in 0..window.height {
-        let first = i64::from(window.top + i) - (y.len() / 2) as i64;
-        let from = |i: i64| (reflect(i, height) - part.rect.top) as usize * len;
-        rows.clear();
-        rows.extend((first..).take(y.len()).map(|i| &across[from(i)..][..len]));
-        down(&rows, y, row);
-        write(row);
+impl<T: Copy> Blur<'_, T> {
+    /// Blurs pixels of `N` floats, and calls `write` for each row of `window`. Weights below `least` at either end are left out.
+    fn run<const N: usize>(
+        &self,
+        least: f32,
+        read: impl Fn([T; 4]) -> [f32; N],
+        across: &mut Vec<f32>,
+        row: &mut Vec<f32>,
+        mut write: impl FnMut(&[f32]),
+    ) {
+        let Blur { kernel_size, sigma, part, size: (width, height), window } = *self;
+        let [x, y] = [0, 1].map(|axis| blur_weights(kernel_size[axis], sigma[axis]));
+        let [x, y] =
+            [&x, &y].map(|weights| &weights[negligible(weights, least)..weights.len() - negligible(weights, least)]);
+        let len = N * window.width as usize;
+        across.resize(part.rect.height as usize * len, 0.0);
+        let first = i64::from(window.left) - (x.len() / 2) as i64;
+        let end = first + (window.width as usize + x.len() - 1) as i64;
+        // The columns that need no reflection.
+        let inner = first.clamp(0, end)..end.min(i64::from(width)).max(first.clamp(0, end));
+        for (pixels, out) in part.rows().zip(across.chunks_exact_mut(len)) {
+            let reflected = |i: i64| read(pixels[(reflect(i, width) - part.rect.left) as usize]);
+            row.clear();
+            row.extend((first..inner.start).flat_map(reflected));
+            let [left, right] = [inner.start, inner.end].map(|i| (i - i64::from(part.rect.left)) as usize);
+            row.extend(pixels[left..right].iter().flat_map(|&pixel| read(pixel)));
+            row.extend((inner.end..end).flat_map(reflected));
+            sums::<N>(row, x, out);
+        }
+        row.resize(len, 0.0);
+        let mut rows: Vec<&[f32]> = Vec::with_capacity(y.len());
+        for i in 0..window.height {
+            let first = i64::from(window.top + i) - (y.len() / 2) as i64;
+            let from = |i: i64| (reflect(i, height) - part.rect.top) as usize * len;
+            rows.clear();
+            rows.extend((first..).take(y.len()).map(|i| &across[from(i)..][..len]));
+            down(&rows, y, row);
+            write(row);
+        }
     }
 }
 

@@ -56,10 +56,11 @@ pub(super) fn bytes(
     part: Part<'_, u8>,
     size: (u32, u32),
     window: Rect,
-    (scratch, out): (&mut ElasticScratch, &mut Vec<[u8; 4]>),
+    scratch: &mut ElasticScratch,
+    out: &mut Vec<[u8; 4]>,
 ) -> Result<()> {
     field(elastic, size, window, scratch, |y, displacements| {
-        byte_row((elastic.nearest, elastic.fill), part, size, (window.left, y), displacements, out);
+        byte_row(elastic.nearest, elastic.fill, part, size, (window.left, y), displacements, out);
     })
 }
 
@@ -69,10 +70,11 @@ pub(super) fn floats(
     part: Part<'_, f32>,
     size: (u32, u32),
     window: Rect,
-    (scratch, out): (&mut ElasticScratch, &mut Vec<[f32; 4]>),
+    scratch: &mut ElasticScratch,
+    out: &mut Vec<[f32; 4]>,
 ) -> Result<()> {
     field(elastic, size, window, scratch, |y, displacements| {
-        float_row((elastic.nearest, elastic.fill), part, size, (window.left, y), displacements, out);
+        float_row(elastic.nearest, elastic.fill, part, size, (window.left, y), displacements, out);
     })
 }
 
@@ -113,7 +115,7 @@ fn field(
             draw(elastic.key, first / 2, source, numbers);
             for axis in [0, 1] {
                 let radius = radii[axis][0];
-                pad(numbers.as_flattened(), axis, (first, end), (window, radius, width), padded);
+                pad(numbers.as_flattened(), axis, (first, end), window, radius, width, padded);
                 padded.resize(stride + 2 * radius, 0.0);
                 blur_across(padded, &weights[axis][0], &mut across[axis][slot(source)..][..stride]);
             }
@@ -145,7 +147,9 @@ fn pad(
     numbers: &[f32],
     axis: usize,
     (first, end): (u32, u32),
-    (window, radius, width): (Rect, usize, u32),
+    window: Rect,
+    radius: usize,
+    width: u32,
     out: &mut Vec<f32>,
 ) {
     let start = i64::from(window.left) - radius as i64;
@@ -194,9 +198,6 @@ fn blur_down(rows: &[f32], pairs: &[[usize; 2]], weights: &[f32], scale: f32, ou
     }
 }
 
-/// How pixels are read: the nearest one, and the colour outside.
-type Reading = (bool, Option<[f32; 3]>);
-
 /// The displacements of a whole image, along x and along y in pixels.
 ///
 /// # Errors
@@ -222,7 +223,7 @@ pub fn given_bytes(
     let part = Part { pixels, stride: size.0 as usize, rect };
     let rows = dx.chunks(size.0 as usize).zip(dy.chunks(size.0 as usize));
     let mut out = Vec::new();
-    (0..).zip(rows).for_each(|(y, (dx, dy))| byte_row((nearest, fill), part, size, (0, y), [dx, dy], &mut out));
+    (0..).zip(rows).for_each(|(y, (dx, dy))| byte_row(nearest, fill, part, size, (0, y), [dx, dy], &mut out));
     out
 }
 
@@ -238,13 +239,14 @@ pub fn given_floats(
     let part = Part { pixels, stride: size.0 as usize, rect };
     let rows = dx.chunks(size.0 as usize).zip(dy.chunks(size.0 as usize));
     let mut out = Vec::new();
-    (0..).zip(rows).for_each(|(y, (dx, dy))| float_row((nearest, fill), part, size, (0, y), [dx, dy], &mut out));
+    (0..).zip(rows).for_each(|(y, (dx, dy))| float_row(nearest, fill, part, size, (0, y), [dx, dy], &mut out));
     out
 }
 
 #[multiversion(targets("x86_64+avx2"))]
 fn byte_row(
-    (nearest, fill): Reading,
+    nearest: bool,
+    fill: Option<[f32; 3]>,
     part: Part<'_, u8>,
     size: (u32, u32),
     start: (u32, u32),
@@ -263,7 +265,8 @@ fn byte_row(
 
 #[multiversion(targets("x86_64+avx2"))]
 fn float_row(
-    (nearest, fill): Reading,
+    nearest: bool,
+    fill: Option<[f32; 3]>,
     part: Part<'_, f32>,
     size: (u32, u32),
     start: (u32, u32),

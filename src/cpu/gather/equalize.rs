@@ -1,7 +1,7 @@
 //! Histogram equalisation: torchvision's `equalize_image`, in integers. Floats become 8-bit numbers first.
 
 use super::Part;
-use super::bytes::Table;
+use super::bytes::ByteTable;
 use crate::geometry::Rect;
 
 /// Counts of each number of each channel; two of each, which neighbours take in turns: a count that was just written is
@@ -21,13 +21,13 @@ impl Histograms {
         blue[usize::from(b)] += 1;
     }
 
-    fn table(&self, channel: usize) -> Table {
+    fn table(&self, channel: usize) -> ByteTable {
         let histogram: [u32; 256] = std::array::from_fn(|k| self.0[0][channel][k] + self.0[1][channel][k]);
         let numbers = numbers(&histogram);
-        Table::new(|k| numbers[usize::from(k)])
+        ByteTable::new(|k| numbers[usize::from(k)])
     }
 
-    fn tables(&self) -> [Table; 3] {
+    fn tables(&self) -> [ByteTable; 3] {
         [self.table(0), self.table(1), self.table(2)]
     }
 }
@@ -61,7 +61,7 @@ pub(super) fn bytes(part: Part<'_, u8>, window: Rect, out: &mut Vec<[u8; 4]>) {
     }
     let tables = histograms.tables();
     out.clear();
-    Table::look_up_rows(tables.each_ref(), part.rows_of(window), out);
+    ByteTable::look_up_rows(tables.each_ref(), part.rows_of(window), out);
 }
 
 pub(super) fn floats(part: Part<'_, f32>, window: Rect, out: &mut Vec<[f32; 4]>) {

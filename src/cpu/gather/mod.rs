@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
 use crate::plan::gather::{Gather, GatherKind};
+use blur::Blur;
 use elastic::ElasticScratch;
 use jpeg::JpegScratch;
 use std::ops::Range;
@@ -153,13 +154,13 @@ pub(super) fn bytes(
     };
     match &gather.kind {
         GatherKind::Warp(warp) => warp::bytes(warp, part, gather.source, window, out),
-        GatherKind::Blur { kernel_size, sigma } => {
-            blur::bytes((*kernel_size, *sigma), part, gather.source, window, (across, row), out);
+        &GatherKind::Blur { kernel_size, sigma } => {
+            Blur { kernel_size, sigma, part, size: gather.source, window }.bytes(across, row, out);
         }
         GatherKind::Sharpen { ratio } => sharpen::bytes(*ratio, part, gather.source, window, out),
         GatherKind::Elastic(field) => {
             out.clear();
-            elastic::bytes(field, part, gather.source, window, (elastic, out))?;
+            elastic::bytes(field, part, gather.source, window, elastic, out)?;
         }
         GatherKind::Jpeg { quality } => {
             out.clear();
@@ -191,11 +192,11 @@ pub(super) fn floats<'a>(
     result.clear();
     match &gather.kind {
         GatherKind::Warp(warp) => warp::floats(warp, part, gather.source, window, result),
-        GatherKind::Blur { kernel_size, sigma } => {
-            blur::floats((*kernel_size, *sigma), part, gather.source, window, (across, row), result);
+        &GatherKind::Blur { kernel_size, sigma } => {
+            Blur { kernel_size, sigma, part, size: gather.source, window }.floats(across, row, result);
         }
         GatherKind::Sharpen { ratio } => sharpen::floats(*ratio, part, gather.source, window, result),
-        GatherKind::Elastic(field) => elastic::floats(field, part, gather.source, window, (elastic, result))?,
+        GatherKind::Elastic(field) => elastic::floats(field, part, gather.source, window, elastic, result)?,
         GatherKind::Jpeg { .. } => unreachable!("a plan gives it 8-bit numbers"),
         GatherKind::Autocontrast => autocontrast::floats(part, window, result),
         GatherKind::Equalize => equalize::floats(part, window, result),

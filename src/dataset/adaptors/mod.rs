@@ -178,9 +178,9 @@ mod tests {
             access.begin_job(&[1, data.len() - 1]);
             assert_eq!(std::mem::take(&mut *begun.lock().unwrap()), [1, 1], "{number}");
             access.prefetch(&[0, data.len() - 1]);
-            let mut told = std::mem::take(&mut *begun.lock().unwrap());
-            told.sort_unstable();
-            assert_eq!(told, [100, 101], "{number}");
+            let mut announced = std::mem::take(&mut *begun.lock().unwrap());
+            announced.sort_unstable();
+            assert_eq!(announced, [100, 101], "{number}");
             let mut buffer = Vec::new();
             let sample = data.read(1, &mut buffer).unwrap();
             assert!(matches!(sample.data, SampleData::Encoded([51])) && sample.label == Label::Class(7), "{number}");

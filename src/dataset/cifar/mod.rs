@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use self::layout::{LAYOUTS, Layout, Target};
 use self::pickle::Pickle;
-use super::source::Source;
+use super::unpacked::Unpacked;
 use super::{Arrays, Notice, Split};
 use crate::error::{Error, Result};
 use crate::storage::local::regular_file;
@@ -149,7 +149,7 @@ fn left(planes: &[u8]) -> u64 {
 fn records(path: &Path, target: &Target, planes: &mut Vec<u8>, labels: &mut Vec<u32>) -> Result<()> {
     let label_bytes = if target.classes == 10 { 1 } else { 2 };
     let record = label_bytes + IMAGE;
-    let bytes = Source::open(path)?.all(left(planes), WHAT)?;
+    let bytes = Unpacked::open(path)?.all(left(planes), WHAT)?;
     let (records, []) = (bytes.chunks_exact(record), bytes.chunks_exact(record).remainder()) else {
         let whole = bytes.len() / record * record;
         let reason = format!("{} bytes, but an image and its labels take {record}", bytes.len() - whole);
@@ -177,7 +177,7 @@ fn beyond(target: &Target, label: i64, number: usize) -> String {
 
 /// Appends the images and labels of a pickle.
 fn unpickle(path: &Path, target: &Target, planes: &mut Vec<u8>, labels: &mut Vec<u32>) -> Result<()> {
-    let bytes = Source::open(path)?.all(left(planes), WHAT)?;
+    let bytes = Unpacked::open(path)?.all(left(planes), WHAT)?;
     let pickle = parse(path, &bytes)?;
     let error = |key: &str, reason: String| Error::data_file(path, format!("entry {key:?}"), reason);
     let entry = |key: &str| pickle.entry(key).ok_or_else(|| error(key, "it is missing".to_owned()));
@@ -214,7 +214,7 @@ fn parse<'a>(path: &Path, bytes: &'a [u8]) -> Result<Pickle<'a>> {
 fn names(path: PathBuf, pickled: bool, target: &Target) -> Result<Vec<String>> {
     let (names, position) = match pickled {
         true => {
-            let bytes = Source::open(&path)?.all(MOST_BYTES, "a file of names")?;
+            let bytes = Unpacked::open(&path)?.all(MOST_BYTES, "a file of names")?;
             let (key, pickle) = (target.names.1, parse(&path, &bytes)?);
             let names = pickle.entry(key).and_then(|id| pickle.strings(id));
             let position = format!("entry {key:?}");

@@ -101,7 +101,7 @@ impl ImageFolderBuilder {
         };
         let (root, mut noticed) = (found.root.clone(), Noticed::default());
         if self.unlabelled {
-            files_below((&root, &root), &self.extensions, false, &mut found.paths, &mut noticed)?;
+            files_below(&root, &root, &self.extensions, false, &mut found.paths, &mut noticed)?;
             if found.paths.is_empty() {
                 let hint = format!("looked for {} at any depth{}", self.extensions.join(" "), noticed.unread_too());
                 return Err(ErrorKind::EmptyDataset { what: root.display().to_string(), hint }.into());
@@ -132,7 +132,7 @@ impl ImageFolderBuilder {
         for (folder, class) in folders.iter().zip(0u32..) {
             let name = folder.file_name().to_string_lossy().into_owned();
             let before = found.paths.len();
-            files_below((&root, &folder.path()), &self.extensions, true, &mut found.paths, &mut noticed)?;
+            files_below(&root, &folder.path(), &self.extensions, true, &mut found.paths, &mut noticed)?;
             if is_hidden(&folder.path()) {
                 note_hidden(&mut noticed, || below(&root, &folder.path()), found.paths.len() - before);
             }

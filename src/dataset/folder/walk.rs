@@ -20,7 +20,7 @@ pub const BEHIND_LINKS: u64 = 100_000;
 pub const LINKS_TO_A_FOLDER: u32 = 1_000;
 
 /// A folder of the walk, with the images directly in it.
-struct Folder {
+struct WalkedFolder {
     path: PathBuf,
     /// Path below the start, with a '/' before each part: Python's sort key, on every platform.
     key: OsString,
@@ -36,7 +36,8 @@ struct Folder {
 /// Python sorts the folders by their whole path, in which '/' is a character like others: "a-b" comes between "a" and
 /// "a/c". A depth-first walk would not find this order.
 pub(super) fn files_below(
-    (root, start): (&Path, &Path),
+    root: &Path,
+    start: &Path,
     extensions: &[String],
     hidden: bool,
     paths: &mut Vec<Box<Path>>,
@@ -44,7 +45,7 @@ pub(super) fn files_below(
 ) -> Result<()> {
     let real_root = fs::canonicalize(root).map_err(|source| Error::io(root, source))?;
     let real = fs::canonicalize(start).map_err(|source| Error::io(start, source))?;
-    if !look_at_link((root, &real_root), start, &real, noticed) {
+    if !look_at_link(root, &real_root, start, &real, noticed) {
         return Ok(());
     }
     let outside = !real.starts_with(&real_root);
@@ -62,7 +63,7 @@ pub(super) fn files_below(
     walk.folder(start.to_owned(), OsString::new())?;
     let mut folders = walk.found;
     let in_hidden_class = is_hidden(start);
-    let in_hidden = |folder: &Folder| folder.key.to_string_lossy().contains("/.");
+    let in_hidden = |folder: &WalkedFolder| folder.key.to_string_lossy().contains("/.");
     for folder in folders.iter().filter(|folder| in_hidden(folder)) {
         let name = || below(root, &folder.path);
         if hidden && in_hidden_class {
@@ -90,7 +91,7 @@ pub(super) fn is_hidden(folder: &Path) -> bool {
 
 /// Notes a folder that lies elsewhere than its path says. Returns false if it must not be walked, because it is the data set's
 /// folder or contains it.
-fn look_at_link((root, real_root): (&Path, &Path), path: &Path, real: &Path, noticed: &mut Noticed) -> bool {
+fn look_at_link(root: &Path, real_root: &Path, path: &Path, real: &Path, noticed: &mut Noticed) -> bool {
     if path != root && real_root.starts_with(real) {
         let link = (below(root, path), real.to_owned());
         if !noticed.not_followed.contains(&link) && noticed.not_followed.len() < 8 {
@@ -123,7 +124,7 @@ struct Walk<'a> {
     inside: Vec<PathBuf>,
     /// Number of followed links to each folder, by its real path.
     links: HashMap<PathBuf, u32>,
-    found: Vec<Folder>,
+    found: Vec<WalkedFolder>,
     /// True inside a folder that a link outside of the root leads to.
     outside: bool,
     noticed: &'a mut Noticed,
@@ -167,7 +168,7 @@ impl Walk<'_> {
                     contains it");
                 continue;
             }
-            if link && !look_at_link((self.root, &self.real_root), &below, &real, self.noticed) {
+            if link && !look_at_link(self.root, &self.real_root, &below, &real, self.noticed) {
                 continue;
             }
             if link {
@@ -184,7 +185,7 @@ impl Walk<'_> {
             self.outside = outside;
         }
         if !files.is_empty() {
-            self.found.push(Folder { path, key, files });
+            self.found.push(WalkedFolder { path, key, files });
         }
         Ok(())
     }
@@ -264,7 +265,7 @@ mod tests {
             let mut paths = Vec::new();
             let mut noticed = Noticed::default();
             let start = at("cat");
-            files_below((root.path(), &start), &[".jpg".to_owned()], true, &mut paths, &mut noticed).unwrap();
+            files_below(root.path(), &start, &[".jpg".to_owned()], true, &mut paths, &mut noticed).unwrap();
             let below: Vec<_> = paths.iter().map(|p| p.strip_prefix(at("cat")).unwrap()).collect();
             let expected = ["1.jpg", "dangling.jpg", "same.jpg", "deep/2.jpg", "link/sub/3.jpg"];
             assert_eq!(below, expected.map(Path::new));
@@ -326,9 +327,8 @@ mod tests {
             }
             // These 7 folders have 13,700 paths, 1,957 to each folder; 20 folders would have 3 · 10¹⁷.
             let (start, mut noticed) = (folder(0), Noticed::default());
-            let places = (root.path(), &*start);
-            let error =
-                files_below(places, &[".jpg".to_owned()], true, &mut Vec::new(), &mut noticed).unwrap_err().to_string();
+            let found = files_below(root.path(), &start, &[".jpg".to_owned()], true, &mut Vec::new(), &mut noticed);
+            let error = found.unwrap_err().to_string();
             assert!(error.contains("link") && error.contains("Remove such links"), "{error}");
         }
     }

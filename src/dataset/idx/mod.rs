@@ -8,7 +8,7 @@ mod parts;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::source::Source;
+use super::unpacked::Unpacked;
 use super::{Arrays, Split};
 use crate::error::{Error, Result};
 use names::{FASHION, KMNIST, MNIST};
@@ -175,8 +175,8 @@ fn read(images: &Path, labels: &Path, classes: Vec<String>) -> Result<Arrays> {
 }
 
 /// Opens the file at `path`, an array of bytes of `N` dimensions, and reads their sizes.
-fn header<const N: usize>(path: &Path, what: &str) -> Result<(Source<'static>, [u32; N])> {
-    let mut source = Source::open(path)?;
+fn header<const N: usize>(path: &Path, what: &str) -> Result<(Unpacked<'static>, [u32; N])> {
+    let mut source = Unpacked::open(path)?;
     let magic: [u8; 4] = source.take("an IDX header")?;
     let expected = [0, 0, 8, N as u8];
     if magic != expected {
@@ -196,7 +196,7 @@ fn header<const N: usize>(path: &Path, what: &str) -> Result<(Source<'static>, [
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::tests::gzip;
+    use super::super::unpacked::tests::gzip;
     use super::*;
     use crate::{Dataset, ErrorKind, Label};
     use std::fs;

@@ -24,7 +24,7 @@ pub(super) struct Settings {
 
 /// Column numbers of a CSV file.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Columns {
+pub(super) struct CsvColumns {
     pub(super) path: usize,
     pub(super) labels: Vec<usize>,
     /// True if the label has no usual name, and is the only column that may be it.
@@ -33,7 +33,7 @@ pub(super) struct Columns {
     pub(super) unread: Vec<String>,
 }
 
-impl Columns {
+impl CsvColumns {
     /// Returns true if a first line names the columns: one of its fields is a usual name, and none names an image.
     pub(super) fn are_named(fields: &[&str]) -> bool {
         let usual = fields.iter().any(|field| is_usual(field, &PATHS) || is_usual(field, &LABELS));
@@ -44,7 +44,7 @@ impl Columns {
     ///
     /// # Errors
     /// The reason if a column that the settings name is not there, if two have one name, or if several could be the label.
-    pub(super) fn named(names: &[&str], settings: &Settings) -> Result<Columns, Reason> {
+    pub(super) fn named(names: &[&str], settings: &Settings) -> Result<CsvColumns, Reason> {
         // pandas writes its index as a first column without a name, and reads and writes it again as "Unnamed: 0".
         let nameless = |at: usize| names[at].is_empty() || names[at].starts_with("Unnamed: ");
         let usual = |of: &[&str], but: Option<usize>| {
@@ -89,14 +89,14 @@ impl Columns {
         let rest = (0..names.len()).filter(|at| *at != path && !labels.contains(at));
         let unread =
             rest.map(|at| if names[at].is_empty() { "(without a name)" } else { names[at] }.to_owned()).collect();
-        Ok(Columns { path, labels, only_one, unread })
+        Ok(CsvColumns { path, labels, only_one, unread })
     }
 
     /// Chooses columns of a file whose first line is a sample: they have numbers from 0 on.
     ///
     /// # Errors
     /// The reason if a number that the settings name is not there, or if several columns could be the label.
-    pub(super) fn numbered(count: usize, settings: &Settings) -> Result<Columns, Reason> {
+    pub(super) fn numbered(count: usize, settings: &Settings) -> Result<CsvColumns, Reason> {
         let called = |name: &String| -> Result<usize, Reason> {
             name.parse().ok().filter(|at| *at < count).ok_or_else(|| {
                 let reason = format!(
@@ -122,7 +122,7 @@ impl Columns {
             }
         };
         let unread = others().filter(|at| !labels.contains(at)).map(|at| at.to_string()).collect();
-        Ok(Columns { path, labels, only_one: false, unread })
+        Ok(CsvColumns { path, labels, only_one: false, unread })
     }
 }
 
@@ -135,7 +135,7 @@ pub(super) fn other_delimiter(fields: &[&str], delimiter: u8, is_sample: bool) -
         [(b',', "commas"), (b';', "semicolons"), (b'\t', "tabs"), (b'|', "vertical bars")];
     let (found, name) = DELIMITERS.into_iter().find(|(other, _)| {
         let parts: Vec<&str> = line.split(char::from(*other)).map(|part| part.trim().trim_matches('"')).collect();
-        let named = Columns::are_named(&parts);
+        let named = CsvColumns::are_named(&parts);
         let words = !is_sample && !parts.iter().any(|part| part.is_empty() || is_image(part));
         *other != delimiter && parts.len() > 1 && (named || is_image(parts[0]) || words)
     })?;
@@ -199,7 +199,7 @@ mod tests {
             ("file_name,text", 0, &[], &["text"]),
         ] {
             let names: Vec<&str> = header.split(',').collect();
-            let found = Columns::named(&names, &settings(&[])).unwrap();
+            let found = CsvColumns::named(&names, &settings(&[])).unwrap();
             assert_eq!(
                 (found.path, &*found.labels, &*found.unread.join(",")),
                 (path, labels, &*unread.join(",")),
@@ -211,18 +211,18 @@ mod tests {
     #[test]
     fn several_columns_are_a_label_only_by_name() {
         let names = ["path", "x", "y", "label"];
-        let found = Columns::named(&names, &settings(&["y", "x"])).unwrap();
+        let found = CsvColumns::named(&names, &settings(&["y", "x"])).unwrap();
         assert_eq!((found.labels, found.unread), (vec![2, 1], vec!["label".to_owned()]));
-        let refused = |names: &[&str], labels: &[&str]| Columns::named(names, &settings(labels)).unwrap_err().text;
+        let refused = |names: &[&str], labels: &[&str]| CsvColumns::named(names, &settings(labels)).unwrap_err().text;
         assert!(refused(&names[..3], &[]).contains("several columns could be the label: x, y; call one"));
         assert_eq!(refused(&names, &["z"]), "there is no column z; there are path, x, y, label");
         assert!(refused(&["path", "label", "label"], &[]).contains("two columns are called label"));
         assert!(refused(&["path", "Label", "label"], &[]).contains("two columns are called Label, label; which"));
-        assert_eq!(Columns::named(&["path", "Label", "label"], &settings(&["label"])).unwrap().labels, [2]);
-        let found = Columns::numbered(3, &settings(&["2"])).unwrap();
+        assert_eq!(CsvColumns::named(&["path", "Label", "label"], &settings(&["label"])).unwrap().labels, [2]);
+        let found = CsvColumns::numbered(3, &settings(&["2"])).unwrap();
         assert_eq!((found.path, found.labels, found.unread), (0, vec![2], vec!["1".to_owned()]));
-        assert!(Columns::numbered(3, &settings(&[])).unwrap_err().text.contains("2 columns could be the label"));
-        assert!(Columns::numbered(2, &settings(&["x"])).unwrap_err().text.contains("the numbers 0 to 1"));
+        assert!(CsvColumns::numbered(3, &settings(&[])).unwrap_err().text.contains("2 columns could be the label"));
+        assert!(CsvColumns::numbered(2, &settings(&["x"])).unwrap_err().text.contains("the numbers 0 to 1"));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use crate::advice::{self, Reason};
 use csv::{ReaderBuilder, StringRecord};
 
-use super::columns::{Columns, Settings, is_image, other_delimiter};
-use super::rows::{Failure, Parsed, Row, Rows};
+use super::columns::{CsvColumns, Settings, is_image, other_delimiter};
+use super::rows::{Failure, ListedSample, Parsed, Rows};
 use crate::quote::shortened;
 
 /// Parses rows of CSV.
@@ -34,10 +34,10 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
                 if let Some(reason) = other_delimiter(&fields, delimiter, settings.header == Some(false)) {
                     return Err(fail(reason));
                 }
-                let named = settings.header.unwrap_or_else(|| Columns::are_named(&fields));
+                let named = settings.header.unwrap_or_else(|| CsvColumns::are_named(&fields));
                 let columns = match named {
-                    true => Columns::named(&fields, settings),
-                    false => Columns::numbered(fields.len(), settings),
+                    true => CsvColumns::named(&fields, settings),
+                    false => CsvColumns::numbered(fields.len(), settings),
                 };
                 let columns = chosen.insert(columns.map_err(fail)?);
                 let name = |at: &usize| if named { fields[*at].to_owned() } else { at.to_string() };
@@ -79,7 +79,7 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
                     .collect::<Result<_, _>>()?,
             ),
         };
-        found.rows.push(Row { line, path: path.to_owned(), label });
+        found.rows.push(ListedSample { line, path: path.to_owned(), label });
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::super::label_numbers;
 use super::columns::{LABELS, PATHS, Settings, list};
-use super::rows::{Failure, Parsed, Row, Rows};
+use super::rows::{Failure, ListedSample, Parsed, Rows};
 
 /// Most names of unread keys that are remembered: lines can have any keys.
 const UNREAD: usize = 64;
@@ -70,7 +70,7 @@ pub(super) fn rows(text: &str, settings: &Settings) -> Result<Rows, Failure> {
                 found.labels.push((*key).clone());
             }
         }
-        found.rows.push(Row { line, path: path.to_owned(), label });
+        found.rows.push(ListedSample { line, path: path.to_owned(), label });
     }
     found.unread = unread.into_iter().collect();
     Ok(found)

@@ -9,9 +9,10 @@ use crate::quote::shortened;
 /// The number of a line, and the error in it.
 pub(super) type Failure = (u64, Reason);
 
+/// A sample as a line of the list has it.
 #[derive(Debug)]
-pub(super) struct Row {
-    /// The number of the row's line in the file, from 1.
+pub(super) struct ListedSample {
+    /// The number of its line in the file, from 1.
     pub(super) line: u64,
     pub(super) path: String,
     pub(super) label: Parsed,
@@ -86,7 +87,7 @@ fn is_list(text: &str) -> bool {
 /// The samples of a list, and where they come from.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<ListedSample>,
     /// The columns or keys that labels come from, and those that are not read.
     pub(super) labels: Vec<String>,
     pub(super) unread: Vec<String>,
@@ -114,10 +115,10 @@ impl Rows {
 }
 
 /// Returns the labels of all rows, which must be of one kind, and the names of the classes.
-pub(super) fn labels(rows: &[Row]) -> Result<(Labels, Vec<String>), Failure> {
+pub(super) fn labels(rows: &[ListedSample]) -> Result<(Labels, Vec<String>), Failure> {
     let Some(first) = rows.first() else { return Ok((Labels::None, Vec::new())) };
     // A column of 0, 0.5, 1 holds numbers, not classes: whole numbers among others are numbers too.
-    let numbers = |row: &Row| match &row.label {
+    let numbers = |row: &ListedSample| match &row.label {
         Parsed::Class(class) => {
             let number = label_numbers::of_whole(i128::from(*class));
             let number = number.map_err(|reason| (row.line, Reason::new(reason).advise(advice::LIST_NAMES)))?;
@@ -126,7 +127,7 @@ pub(super) fn labels(rows: &[Row]) -> Result<(Labels, Vec<String>), Failure> {
         Parsed::Numbers(numbers) => Ok(Some(numbers.clone())),
         Parsed::None | Parsed::Text(_) => Ok(None),
     };
-    let unlike = |row: &Row| {
+    let unlike = |row: &ListedSample| {
         let facts = format!("{}, but line {} has {}", row.label.kind(), first.line, first.label.kind());
         let reason = match [&row.label, &first.label].contains(&&Parsed::None) {
             true => Reason::new(format!("{facts}; give each line a label under one name, or none")),
@@ -140,7 +141,7 @@ pub(super) fn labels(rows: &[Row]) -> Result<(Labels, Vec<String>), Failure> {
             Some(row) => Err(unlike(row)),
         },
         Parsed::Text(_) => {
-            let name = |row: &'_ Row| match &row.label {
+            let name = |row: &'_ ListedSample| match &row.label {
                 Parsed::Text(name) => Ok(name.clone()),
                 _ => Err(unlike(row)),
             };
@@ -164,7 +165,7 @@ pub(super) fn labels(rows: &[Row]) -> Result<(Labels, Vec<String>), Failure> {
                 return Ok((Labels::Classes(classes), Vec::new()));
             }
             let each = numbers(first)?.map_or(0, |numbers| numbers.len());
-            let row = |row: &Row| match numbers(row)? {
+            let row = |row: &ListedSample| match numbers(row)? {
                 Some(numbers) if numbers.len() == each && each > 0 => Ok(numbers.into()),
                 _ => Err(unlike(row)),
             };

@@ -2,7 +2,7 @@
 
 use super::super::labels::Labels;
 use super::columns::Settings;
-use super::rows::{Failure, Row, Rows};
+use super::rows::{Failure, ListedSample, Rows};
 use super::{csv as of_csv, json as of_json, rows as of_rows};
 use crate::advice::{Rust, advised};
 
@@ -21,7 +21,7 @@ fn json(text: &str, settings: &Settings) -> Result<Rows, Refused> {
     of_json::rows(text, settings).map_err(refused)
 }
 
-fn labels(rows: &[Row]) -> Result<(Labels, Vec<String>), Refused> {
+fn labels(rows: &[ListedSample]) -> Result<(Labels, Vec<String>), Refused> {
     of_rows::labels(rows).map_err(refused)
 }
 

@@ -1,6 +1,6 @@
 //! The header of a `.npy` array: its type and shape, as a Python dictionary.
 
-use super::super::source::Source;
+use super::super::unpacked::Unpacked;
 use crate::error::Result;
 
 /// Limit of the bytes of a header. numpy warns above 10,000.
@@ -8,7 +8,7 @@ const MOST_BYTES: u64 = 1 << 16;
 
 /// Type, shape and order of an array's values.
 #[derive(Debug, PartialEq)]
-pub(super) struct Header {
+pub(super) struct ArrayHeader {
     /// Kind of number: 'u', 'i', 'f', 'b'.
     pub(super) kind: char,
     /// Bytes of a number: 1, 2, 4 or 8.
@@ -19,9 +19,9 @@ pub(super) struct Header {
     pub(super) shape: Vec<usize>,
 }
 
-impl Header {
+impl ArrayHeader {
     /// Reads up to the first value. An array without values, or with too many to count, is an error.
-    pub(super) fn read(source: &mut Source<'_>) -> Result<Self> {
+    pub(super) fn read(source: &mut Unpacked<'_>) -> Result<Self> {
         let [magic @ .., major, _minor] = source.take::<8>("a .npy header")?;
         if magic != *b"\x93NUMPY" {
             return Err(source.error_at(0, format!("not a .npy array: it begins with {magic:02x?}")));
@@ -64,7 +64,7 @@ impl Header {
 }
 
 /// Parses `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`: these keys, in any order.
-fn parse(text: &str) -> Option<Header> {
+fn parse(text: &str) -> Option<ArrayHeader> {
     let mut rest = Text(text);
     rest.skip("{")?;
     let (mut descr, mut fortran, mut shape) = (None, None, None);
@@ -95,7 +95,7 @@ fn parse(text: &str) -> Option<Header> {
         return None;
     }
     let big_endian = order == '>' || (order == '=' && cfg!(target_endian = "big"));
-    Some(Header { kind, size, big_endian, fortran: fortran?, shape: shape? })
+    Some(ArrayHeader { kind, size, big_endian, fortran: fortran?, shape: shape? })
 }
 
 /// The text that is not parsed yet.
@@ -147,11 +147,11 @@ mod tests {
     #[test]
     fn headers_as_numpy_writes_them() {
         let header = parse("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 28, 28), }      \n").unwrap();
-        let expected = Header { kind: 'f', size: 4, big_endian: false, fortran: false, shape: vec![3, 28, 28] };
+        let expected = ArrayHeader { kind: 'f', size: 4, big_endian: false, fortran: false, shape: vec![3, 28, 28] };
         assert_eq!((header.type_name().as_str(), header.bytes()), ("float32", Some(9408)));
         assert_eq!(header, expected);
         let header = parse("{'shape': (5L,), 'fortran_order': True, 'descr': \">i8\"}").unwrap();
-        let expected = Header { kind: 'i', size: 8, big_endian: true, fortran: true, shape: vec![5] };
+        let expected = ArrayHeader { kind: 'i', size: 8, big_endian: true, fortran: true, shape: vec![5] };
         assert_eq!(header, expected);
         let scalar = parse("{'descr': '|b1', 'fortran_order': False, 'shape': ()}").unwrap();
         assert_eq!((scalar.type_name().as_str(), scalar.bytes()), ("bool", Some(1)));

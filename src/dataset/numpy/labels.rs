@@ -1,14 +1,14 @@
 //! Labels of any numeric type.
 
-use super::header::Header;
+use super::header::ArrayHeader;
 use super::values;
-use crate::dataset::source::Source;
+use crate::dataset::unpacked::Unpacked;
 use crate::dataset::{Arrays, Dataset, label_numbers};
 use crate::error::Result;
 
 /// Returns `data` with the labels of `source`: classes or targets.
-pub(super) fn labelled(data: Arrays, source: &mut Source<'_>) -> Result<Arrays> {
-    let header = Header::read(source)?;
+pub(super) fn labelled(data: Arrays, source: &mut Unpacked<'_>) -> Result<Arrays> {
+    let header = ArrayHeader::read(source)?;
     let count = data.len();
     let each = match header.shape[..] {
         [labels] if labels == count => 1,

@@ -12,10 +12,10 @@ use std::path::Path;
 
 use zip::ZipArchive;
 
-use self::header::Header;
+use self::header::ArrayHeader;
 use self::labels::labelled;
 use super::arrays::ArrayValues;
-use super::source::Source;
+use super::unpacked::Unpacked;
 use super::{Arrays, Notice};
 use crate::error::{Error, Result};
 use crate::plan::Layout;
@@ -130,9 +130,9 @@ impl Numpy {
     /// is in Fortran's order, or if the numbers of labels and images differ.
     pub fn npy(self, images: impl AsRef<Path>, labels: Option<impl AsRef<Path>>) -> Result<Arrays> {
         let path = images.as_ref();
-        let data = self.images(&mut Source::open(path)?)?.with_source(path.display().to_string());
+        let data = self.images(&mut Unpacked::open(path)?)?.with_source(path.display().to_string());
         match labels {
-            Some(path) => labelled(data, &mut Source::open(path.as_ref())?),
+            Some(path) => labelled(data, &mut Unpacked::open(path.as_ref())?),
             None => Ok(data),
         }
     }
@@ -154,9 +154,9 @@ impl Numpy {
         }
     }
 
-    fn images(self, source: &mut Source<'_>) -> Result<Arrays> {
-        let header = Header::read(source)?;
-        let refuse = |source: &Source<'_>, reason: String| Err(source.error(reason));
+    fn images(self, source: &mut Unpacked<'_>) -> Result<Arrays> {
+        let header = ArrayHeader::read(source)?;
+        let refuse = |source: &Unpacked<'_>, reason: String| Err(source.error(reason));
         match (header.kind, header.size) {
             ('u', 1) | ('f', 4) => {}
             ('f', _) => {
@@ -217,7 +217,7 @@ impl Numpy {
 }
 
 /// Reads the values of the array whose header has been read, up to the end of the file.
-fn values(source: &mut Source<'_>, header: &Header, what: &str) -> Result<Vec<u8>> {
+fn values(source: &mut Unpacked<'_>, header: &ArrayHeader, what: &str) -> Result<Vec<u8>> {
     if header.fortran && header.shape.len() > 1 {
         let reason = format!("{what} in Fortran's order; save them as numpy.ascontiguousarray({what})");
         return Err(source.error(reason));
@@ -246,7 +246,7 @@ fn names<R: Read + Seek>(archive: &ZipArchive<R>) -> impl Iterator<Item = String
     names.map(|name| name.strip_suffix(".npy").unwrap_or(&name).to_owned())
 }
 
-fn member<'a>(path: &Path, archive: &'a mut Archive, name: &str) -> Result<Source<'a>> {
+fn member<'a>(path: &Path, archive: &'a mut Archive, name: &str) -> Result<Unpacked<'a>> {
     let file = format!("{name}.npy");
     let Some(index) = archive.index_for_name(&file) else {
         return Err(Error::data_file(path, "names", format!("no array {name}; it has {}", listed(archive))));
@@ -255,7 +255,7 @@ fn member<'a>(path: &Path, archive: &'a mut Archive, name: &str) -> Result<Sourc
     let member = archive.by_index(index).map_err(|error| Error::data_file(path, &file, error.to_string()))?;
     // The archive states the length of the packed member; the member cannot be longer than the archive.
     let packed = member.compressed_size().min(length);
-    Ok(Source::member(path, &file, member, packed))
+    Ok(Unpacked::member(path, &file, member, packed))
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::Parquet;
-use super::files;
+use super::files::{self, SetFiles};
 use super::pages::Pages;
 use super::scan::ParquetFormat;
 use crate::dataset::Notice;
-use crate::dataset::shards::{Files, Settings, Shards, setters};
+use crate::dataset::shards::{FileList, Settings, Shards, setters};
 use crate::error::Result;
 
 /// Settings of [`Parquet`], from [`Parquet::builder`].
@@ -100,7 +100,7 @@ impl ParquetBuilder {
     ///
     /// The errors of [`Parquet::open`].
     pub fn parts(self, files: impl AsRef<Path>) -> Result<(Parquet, Option<Parquet>)> {
-        let (train, test, others) = files::parts(&files.as_ref().into(), &self.settings.remote)?;
+        let SetFiles { train, test, others } = files::parts(&files.as_ref().into(), &self.settings.remote)?;
         let mut train = self.clone().open_files(train)?;
         let first = others.first().copied().unwrap_or_default();
         train.split_not_read = Notice::not_read("splits of the set", others.len() as u64, first);
@@ -117,11 +117,11 @@ impl ParquetBuilder {
     ///
     /// The errors of [`Parquet::open`].
     pub fn open_list(self, files: impl IntoIterator<Item = impl Into<PathBuf>>) -> Result<Parquet> {
-        let files = Files::of(files.into_iter().map(|file| file.into().into()).collect(), &self.settings.remote)?;
+        let files = FileList::of(files.into_iter().map(|file| file.into().into()).collect(), &self.settings.remote)?;
         self.open_files(files)
     }
 
-    fn open_files(self, files: Files) -> Result<Parquet> {
+    fn open_files(self, files: FileList) -> Result<Parquet> {
         let max_page_bytes = self.max_page_bytes;
         let format = ParquetFormat { image_column: self.image_column, label_column: self.label_column, max_page_bytes };
         let hint = "the files have no rows".to_owned();

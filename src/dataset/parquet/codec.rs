@@ -97,7 +97,7 @@ impl Codec {
 
 fn unpacked(reader: impl Read, length: usize) -> Result<Vec<u8>, Reason> {
     let mut bytes = Vec::new();
-    // Where the header lies, pages of memory are reserved and not touched.
+    // If the header names too many bytes, their memory is reserved but never touched.
     PAGE.reserve(&mut bytes, length + 1)?;
     let read = reader.take(length as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| format!("its page is damaged: {error}"))?;
@@ -136,7 +136,7 @@ mod tests {
             assert_eq!(Codec::numbered(codec.number()), Some(codec));
         }
         assert!(Codec::Snappy.unpack(vec![0xff, 0xff, 0xff, 0xff, 3, 0], (1 << 30) - 1, Some(1 << 30)).is_err());
-        // What images become is far below the bound, what zeros become is not.
+        // Images unpack to far less than the bound, zeros do not.
         assert_eq!(most_unpacked(None, 31_000), 64 << 20);
         assert_eq!(most_unpacked(None, 3 << 20), 192 << 20);
         assert_eq!(most_unpacked(None, 1 << 30), u64::from(LARGEST));

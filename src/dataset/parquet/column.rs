@@ -16,7 +16,7 @@ const HEADER: u64 = 512;
 const LARGEST_HEADER: u64 = 4 << 20;
 
 /// Reads the pages of a column in a row group.
-pub(super) struct Column<'a> {
+pub(super) struct ColumnReader<'a> {
     file: &'a DataFile,
     /// The row group and the name, for errors.
     place: String,
@@ -76,7 +76,7 @@ impl PageHeader {
 #[derive(Default)]
 pub(super) struct Content {
     pub(super) bytes: Vec<u8>,
-    /// Where the values are in `bytes`.
+    /// The range of the values in `bytes`.
     pub(super) values: Range<usize>,
     levels: Range<usize>,
 }
@@ -88,7 +88,7 @@ impl Content {
     }
 }
 
-impl<'a> Column<'a> {
+impl<'a> ColumnReader<'a> {
     /// # Errors
     /// A chunk that is not in the file, or whose compression is not read.
     pub(super) fn new(
@@ -96,7 +96,7 @@ impl<'a> Column<'a> {
         footer: &Footer,
         (group, leaf): (usize, usize),
         max_page_bytes: Option<u64>,
-    ) -> Result<Column<'a>> {
+    ) -> Result<ColumnReader<'a>> {
         let shape = &footer.leaves[leaf];
         let place = format!("row group {group}, column {}", crate::quote::shortened(&footer.name(leaf)));
         let refused = |reason: String| Error::data_file(file.name(), &place, reason);
@@ -107,7 +107,7 @@ impl<'a> Column<'a> {
             return Err(refused("the footer says that its pages are not in this file: it is damaged".into()));
         };
         let encoded = Cell::new(false);
-        Ok(Column { max_page_bytes, encoded, file, codec, definition: shape.definition, at, end, place })
+        Ok(ColumnReader { max_page_bytes, encoded, file, codec, definition: shape.definition, at, end, place })
     }
 
     /// Returns an error of this column.

@@ -12,7 +12,7 @@ const LABELS: [&str; 4] = ["label", "labels", "target", "class"];
 
 /// Numbers of the columns that are read.
 #[derive(Debug)]
-pub(super) struct Columns {
+pub(super) struct ParquetColumns {
     pub(super) images: usize,
     /// The name of each image's file.
     pub(super) names: Option<usize>,
@@ -26,7 +26,7 @@ pub(super) struct Columns {
     pub(super) broken_key: Option<String>,
 }
 
-impl Columns {
+impl ParquetColumns {
     /// Chooses the columns: those that the settings name, or else those that Hugging Face's features name, or else those
     /// that look like images and labels.
     ///
@@ -37,7 +37,7 @@ impl Columns {
         footer: &Footer,
         image: Option<&str>,
         label: Option<&str>,
-    ) -> Result<Columns> {
+    ) -> Result<ParquetColumns> {
         let (features, broken_key) = match Features::read(footer.huggingface()) {
             Ok(features) => (features, None),
             Err(reason) => (Features(serde_json::Map::new()), Some(reason)),
@@ -55,7 +55,7 @@ impl Columns {
         let others = chooser.tops(|top| top != image && Some(top) != label);
         let unread = others.into_iter().map(|top| footer.top_name(top).to_owned()).collect();
         let label = label.map(|label| footer.top_name(label).to_owned());
-        Ok(Columns { images, names, labels, classes, label, unread, broken_key })
+        Ok(ParquetColumns { images, names, labels, classes, label, unread, broken_key })
     }
 }
 
@@ -231,7 +231,7 @@ impl Chooser<'_> {
             return self.one_of(&usual, &LABELS, "label");
         }
         if !featured.iter().any(|top| is_usual(*top)) {
-            // One says by its kind that it is the label, another by its name. A column of something else is no label.
+            // Two columns may be the label: one by its kind, another by its name. Columns of other types are no labels.
             let other = |top: usize| featured.contains(&top) || usual.contains(&top) && self.integers(top).is_ok();
             let either = self.tops(other);
             if either.len() > featured.len() {

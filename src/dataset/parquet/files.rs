@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::dataset::shards::Files;
+use crate::dataset::shards::FileList;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::file::UnopenedFile;
 use crate::storage::{Address, Location, RemoteOptions};
@@ -25,7 +25,7 @@ pub(in crate::dataset) fn is_in(folder: &Path) -> bool {
 ///
 /// # Errors
 /// A folder with several splits, if none is chosen, and one without that split.
-pub(super) fn of_split(location: &Location, split: Option<&str>, options: &RemoteOptions) -> Result<Files> {
+pub(super) fn of_split(location: &Location, split: Option<&str>, options: &RemoteOptions) -> Result<FileList> {
     let mut splits = match everything(location, options)? {
         Everything::Files(files) => return Ok(files),
         Everything::Splits(splits) => splits,
@@ -41,13 +41,19 @@ pub(super) fn of_split(location: &Location, split: Option<&str>, options: &Remot
     files.ok_or_else(|| Error::argument("split", format!("{location} has no {split}; it has {known}")))
 }
 
-/// Files to train on, files to test with, and the splits that are neither.
-pub(super) type Parts = (Files, Option<Files>, Vec<&'static str>);
+/// The files of a set, by what they are for.
+#[derive(Debug)]
+pub(super) struct SetFiles {
+    pub(super) train: FileList,
+    pub(super) test: Option<FileList>,
+    /// The names of the splits that are neither.
+    pub(super) others: Vec<&'static str>,
+}
 
 /// Returns the files to train on, and those to test with.
-pub(super) fn parts(location: &Location, options: &RemoteOptions) -> Result<Parts> {
+pub(super) fn parts(location: &Location, options: &RemoteOptions) -> Result<SetFiles> {
     let mut splits = match everything(location, options)? {
-        Everything::Files(files) => return Ok((files, None, Vec::new())),
+        Everything::Files(files) => return Ok(SetFiles { train: files, test: None, others: Vec::new() }),
         Everything::Splits(splits) => splits,
     };
     // A set may have both: the labels of `test` are often not published.
@@ -55,32 +61,32 @@ pub(super) fn parts(location: &Location, options: &RemoteOptions) -> Result<Part
     let train = splits.remove("train").or_else(|| splits.remove(""));
     let others = splits.keys().copied().collect();
     match (train, test) {
-        (Some(train), test) => Ok((train, test, others)),
-        (None, Some(alone)) => Ok((alone, None, others)),
+        (Some(train), test) => Ok(SetFiles { train, test, others }),
+        (None, Some(alone)) => Ok(SetFiles { train: alone, test: None, others }),
         (None, None) => Err(nothing(location)),
     }
 }
 
 /// The files that a path names.
 enum Everything {
-    Files(Files),
+    Files(FileList),
     /// The files of a folder, by their splits.
-    Splits(BTreeMap<&'static str, Files>),
+    Splits(BTreeMap<&'static str, FileList>),
 }
 
 fn everything(location: &Location, options: &RemoteOptions) -> Result<Everything> {
     match location {
         Location::Path(folder) if folder.is_dir() => {
-            let splits = found(folder)?.into_iter().map(|(split, files)| (split, Files::of_paths(files)));
+            let splits = found(folder)?.into_iter().map(|(split, files)| (split, FileList::of_paths(files)));
             Ok(Everything::Splits(splits.collect()))
         }
-        Location::Path(_) => Files::listed(location, "parquet", options).map(Everything::Files),
-        Location::Address(address) => in_store(address, Files::listed(location, "parquet", options)?),
+        Location::Path(_) => FileList::listed(location, "parquet", options).map(Everything::Files),
+        Location::Address(address) => in_store(address, FileList::listed(location, "parquet", options)?),
     }
 }
 
-/// Finds the splits of the files that an address names. Those of a folder may lie at any depth.
-fn in_store(address: &Address, files: Files) -> Result<Everything> {
+/// Finds the splits of the files that an address names. The files of a folder may lie at any depth.
+fn in_store(address: &Address, files: FileList) -> Result<Everything> {
     let mut splits: BTreeMap<&'static str, Vec<UnopenedFile>> = BTreeMap::new();
     let mut configurations = std::collections::BTreeSet::new();
     for file in &files.0 {
@@ -101,7 +107,7 @@ fn in_store(address: &Address, files: Files) -> Result<Everything> {
         let reason = format!("{address} has files whose split is not known; name the files of one with a brace list");
         return Err(Error::argument("split", reason));
     }
-    Ok(Everything::Splits(splits.into_iter().map(|(split, files)| (split, Files(files))).collect()))
+    Ok(Everything::Splits(splits.into_iter().map(|(split, files)| (split, FileList(files))).collect()))
 }
 
 fn nothing(location: &Location) -> Error {
@@ -223,7 +229,7 @@ mod tests {
         folder
     }
 
-    fn names(folder: &Path, files: &Files) -> String {
+    fn names(folder: &Path, files: &FileList) -> String {
         let names = files.0.iter().map(UnopenedFile::name);
         let names: Vec<_> = names.map(|file| file.strip_prefix(folder).unwrap().display().to_string()).collect();
         names.join(" ")
@@ -266,9 +272,9 @@ mod tests {
             (&["trains.parquet", ".train.parquet"], "trains.parquet", ""),
         ] {
             let folder = folder_of(files);
-            let (found_train, found_test, _) = parts(&folder.path().into(), &RemoteOptions::default()).unwrap();
-            assert_eq!(names(folder.path(), &found_train), train);
-            assert_eq!(found_test.map_or(String::new(), |test| names(folder.path(), &test)), test, "{train}");
+            let found = parts(&folder.path().into(), &RemoteOptions::default()).unwrap();
+            assert_eq!(names(folder.path(), &found.train), train);
+            assert_eq!(found.test.map_or(String::new(), |test| names(folder.path(), &test)), test, "{train}");
             assert!(is_in(folder.path()));
         }
     }

@@ -35,7 +35,7 @@ pub(super) enum Physical {
 pub(super) struct Leaf {
     /// The number of the column at the top that it belongs to.
     pub(super) top: usize,
-    /// How deep it is: 1 at the top.
+    /// The depth of the column: 1 at the top.
     pub(super) depth: usize,
     pub(super) physical: Physical,
     /// True if the bytes are text.

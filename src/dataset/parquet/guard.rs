@@ -1,8 +1,8 @@
 //! Looks through a footer before the crate `parquet` reads it, because a footer comes from anybody.
 //!
-//! That crate makes room for lists, recurses into the schema and goes through lists of unknown fields as a footer says.
-//! Behind this check a footer has the shape that the crate expects, every list has its elements, and the schema is as deep
-//! as a schema can be: reading it takes time and memory in proportion to its bytes. It also finds encrypted columns,
+//! That crate believes a footer: it makes room for lists, recurses into the schema and goes through lists of unknown fields.
+//! A footer that passes this check has the shape that the crate expects, every list has its elements, and the schema is no
+//! deeper than a schema can be: reading it takes time and memory in proportion to its bytes. The check also finds encrypted columns,
 //! which the crate passes over without its feature for them.
 
 use super::thrift::{Broken, Kind, Thrift};

@@ -4,10 +4,11 @@
 pub(super) struct Hybrid<'a> {
     bytes: &'a [u8],
     width: u32,
-    run: Run<'a>,
+    run: ValueRun<'a>,
 }
 
-enum Run<'a> {
+/// Values that are written together.
+enum ValueRun<'a> {
     /// One value, this many times more.
     Same(u64, u32),
     /// Packed values: the bytes, the next bit in them, and how many values are left.
@@ -17,18 +18,18 @@ enum Run<'a> {
 impl<'a> Hybrid<'a> {
     /// Reads values of `width` bits; `None` above 32.
     pub(super) fn new(bytes: &'a [u8], width: u32) -> Option<Hybrid<'a>> {
-        (width <= 32).then_some(Hybrid { bytes, width, run: Run::Same(0, 0) })
+        (width <= 32).then_some(Hybrid { bytes, width, run: ValueRun::Same(0, 0) })
     }
 
     /// Returns the next value; `None` at the end of the bytes.
     pub(super) fn next(&mut self) -> Option<u32> {
         loop {
             match &mut self.run {
-                Run::Same(left @ 1.., value) => {
+                ValueRun::Same(left @ 1.., value) => {
                     *left -= 1;
                     return Some(*value);
                 }
-                Run::Packed(bytes, bit, left @ 1..) => {
+                ValueRun::Packed(bytes, bit, left @ 1..) => {
                     let (first, shift) = ((*bit / 8) as usize, *bit % 8);
                     let mut word = 0;
                     for (at, byte) in bytes.get(first..)?.iter().take(5).enumerate() {
@@ -54,11 +55,11 @@ impl<'a> Hybrid<'a> {
             if byte < 128 {
                 let count = header >> 1;
                 self.run = match header & 1 {
-                    0 => Run::Same(count, self.same()?),
+                    0 => ValueRun::Same(count, self.same()?),
                     // The last group may be cut where the values end.
                     _ => {
                         let length = count.checked_mul(self.width.into())?.min(self.bytes.len() as u64) as usize;
-                        Run::Packed(self.bytes.split_off(..length)?, 0, count.checked_mul(8)?)
+                        ValueRun::Packed(self.bytes.split_off(..length)?, 0, count.checked_mul(8)?)
                     }
                 };
                 // Runs of nothing would be read for ever.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::column::{Column, Content, PageHeader};
+use super::column::{ColumnReader, Content, PageHeader};
 use super::values::{indices, rows_left};
 use crate::dataset::shards::{Page, StoredImage};
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ pub(super) fn check(bytes: &[u8]) -> u32 {
 pub(super) fn each(
     file: &DataFile,
     length: u64,
-    column: &mut Column<'_>,
+    column: &mut ColumnReader<'_>,
     rows: u64,
     missing: impl Fn(u64) -> Error,
     mut found: impl FnMut(u64, StoredImage) -> Result<()>,
@@ -91,36 +91,37 @@ pub(super) fn each(
 
 /// A page of plain values, in the file as they are or unpacked.
 struct ValuePage {
-    /// Its levels, and its values if it was unpacked.
+    /// The levels of the page, and its values if the page was unpacked.
     content: Content,
-    /// Where in the file the values are, or how they are compressed.
-    at: At,
+    /// The values: a range of the file, or a compressed page.
+    at: ValueBytes,
 }
 
-enum At {
+/// The place of the values of a page.
+enum ValueBytes {
     File(Range<u64>),
     Page(Page),
 }
 
 impl ValuePage {
-    fn of_values(column: &Column<'_>, header: &PageHeader) -> Result<ValuePage> {
+    fn of_values(column: &ColumnReader<'_>, header: &PageHeader) -> Result<ValuePage> {
         if header.is_plain() {
             let (content, range) = column.levels(header)?;
-            return Ok(ValuePage { content, at: At::File(range) });
+            return Ok(ValuePage { content, at: ValueBytes::File(range) });
         }
         let (page, bytes) = Self::page(column, header)?;
-        Ok(ValuePage { content: column.split(header, bytes)?, at: At::Page(page) })
+        Ok(ValuePage { content: column.split(header, bytes)?, at: ValueBytes::Page(page) })
     }
 
-    fn of_dictionary(column: &Column<'_>, header: &PageHeader) -> Result<ValuePage> {
+    fn of_dictionary(column: &ColumnReader<'_>, header: &PageHeader) -> Result<ValuePage> {
         if header.is_plain() {
-            return Ok(ValuePage { content: Content::default(), at: At::File(header.begin()..header.end()) });
+            return Ok(ValuePage { content: Content::default(), at: ValueBytes::File(header.begin()..header.end()) });
         }
         let (page, bytes) = Self::page(column, header)?;
-        Ok(ValuePage { content: Content::of_values(bytes), at: At::Page(page) })
+        Ok(ValuePage { content: Content::of_values(bytes), at: ValueBytes::Page(page) })
     }
 
-    fn page(column: &Column<'_>, header: &PageHeader) -> Result<(Page, Vec<u8>)> {
+    fn page(column: &ColumnReader<'_>, header: &PageHeader) -> Result<(Page, Vec<u8>)> {
         let (offset, bytes) = column.compressed(header)?;
         let (hash, compressed) = (xxh3_64(&bytes), bytes.len() as u32);
         let bytes = column.unpack(header, bytes)?;
@@ -130,8 +131,8 @@ impl ValuePage {
 
     fn values<'a, 'b>(&'b self, window: &'b mut Window<'a>) -> Values<'a, 'b> {
         match &self.at {
-            At::File(range) => Values::File { window, range: range.clone() },
-            At::Page(page) => {
+            ValueBytes::File(range) => Values::File { window, range: range.clone() },
+            ValueBytes::Page(page) => {
                 let range = &self.content.values;
                 Values::Page { page: *page, bytes: &self.content.bytes[..range.end], at: range.start }
             }
@@ -146,7 +147,7 @@ enum Values<'a, 'b> {
 }
 
 impl Values<'_, '_> {
-    fn next(&mut self, column: &Column<'_>) -> Result<StoredImage> {
+    fn next(&mut self, column: &ColumnReader<'_>) -> Result<StoredImage> {
         let lies = || column.refused("an image is longer than its page: the file is damaged");
         match self {
             Values::Page { page, bytes, at } => {

@@ -156,7 +156,7 @@ impl Dataset for Parquet {
         if let Some(page) = found.segment().page(entry) {
             let length = entry.length as usize;
             regular_file::lengthen(buffer, length, 0).map_err(failed)?;
-            self.pages.read((found.number, found.file), page, |bytes| {
+            self.pages.read(found.number, found.file, page, |bytes| {
                 // The index was checked against the page's length, which the page was checked against.
                 let from = bytes.get(entry.offset as usize..).and_then(|from| from.get(..length));
                 buffer[..length].copy_from_slice(from.ok_or_else(|| self.changed(index))?);

@@ -51,7 +51,8 @@ impl Pages {
     /// A page that has changed since it was indexed, or cannot be read.
     pub(super) fn read<T>(
         &self,
-        (number, file): (usize, &DataFile),
+        number: usize,
+        file: &DataFile,
         page: &Page,
         copy: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {

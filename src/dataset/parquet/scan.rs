@@ -7,20 +7,20 @@ use std::ops::Range;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::codec::{Codec, LARGEST};
-use super::column::Column;
-use super::columns::{Columns, path_alone};
+use super::column::ColumnReader;
+use super::columns::{ParquetColumns, path_alone};
 use super::footer::Footer;
 use super::images::{self, PREFIX};
 use super::values::{self, Names};
 use crate::dataset::Label;
-use crate::dataset::shards::{Entry, Fault, Faulty, IndexBuilder, Page, ShardFormat};
+use crate::dataset::shards::{Fault, Faulty, IndexBuilder, Page, SampleEntry, ShardFormat};
 use crate::error::{Error, Result};
 use crate::storage::file::DataFile;
 
 /// Changes with what a scan finds in a file.
 const VERSION: &[u8] = b"parquet 3";
 
-/// Parquet files with these columns; those without a name are chosen.
+/// The format of Parquet files. A column whose name is `None` is chosen by the file's own words.
 #[derive(Debug)]
 pub(super) struct ParquetFormat {
     pub(super) image_column: Option<String>,
@@ -47,8 +47,9 @@ impl ShardFormat for ParquetFormat {
     fn scan(&self, file: &DataFile) -> Result<IndexBuilder> {
         let length = file.stamp().map_err(|source| Error::io(file.name(), source))?.length;
         let footer = Footer::read(file, length)?;
-        let columns = Columns::choose(file, &footer, self.image_column.as_deref(), self.label_column.as_deref())?;
-        let column = |group: usize, leaf: usize| Column::new(file, &footer, (group, leaf), self.max_page_bytes);
+        let columns =
+            ParquetColumns::choose(file, &footer, self.image_column.as_deref(), self.label_column.as_deref())?;
+        let column = |group: usize, leaf: usize| ColumnReader::new(file, &footer, (group, leaf), self.max_page_bytes);
         let mut index = IndexBuilder::default();
         index.noticed.columns.clone_from(&columns.unread);
         index.noticed.broken_key.clone_from(&columns.broken_key);
@@ -100,7 +101,7 @@ impl ShardFormat for ParquetFormat {
         Ok(index)
     }
 
-    fn fits(&self, entry: &Entry, page: Option<&Page>, length: u64) -> bool {
+    fn fits(&self, entry: &SampleEntry, page: Option<&Page>, length: u64) -> bool {
         let end = entry.offset.checked_add(entry.length.into());
         match page {
             None => entry.offset >= PREFIX as u64 && end.is_some_and(|end| end <= length),
@@ -112,7 +113,7 @@ impl ShardFormat for ParquetFormat {
         }
     }
 
-    fn bytes_read(entry: &Entry, page: Option<&Page>) -> Range<u64> {
+    fn bytes_read(entry: &SampleEntry, page: Option<&Page>) -> Range<u64> {
         match page {
             Some(page) => page.offset..page.offset + u64::from(page.compressed),
             None => entry.offset - PREFIX as u64..entry.offset + u64::from(entry.length),

@@ -1,17 +1,17 @@
 //! Thrift's compact protocol, in which Parquet's footer and the headers of its pages are written.
 //!
-//! Every list is checked to have room for its elements before they are read, and what is not known is skipped with a
-//! limit of its depth: the work is proportional to the bytes that are there.
+//! The work is proportional to the bytes that are there: a list must have room for its elements before they are read, and
+//! unknown fields are skipped only down to a limit of depth.
 
 /// Deepest nesting of what is skipped; a footer of Parquet nests 7 deep.
 const DEEPEST: u32 = 24;
 
-/// Why a structure cannot be read.
+/// The reason why a structure cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// It goes on after the bytes that are there.
+    /// The structure goes on after the last byte.
     Ends,
-    /// It is no structure, or not the one that is expected.
+    /// The bytes are no structure, or another one than expected.
     Says(&'static str),
 }
 

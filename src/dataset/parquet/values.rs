@@ -1,6 +1,6 @@
 //! The small columns: labels and names.
 
-use super::column::{Column, PageHeader};
+use super::column::{ColumnReader, PageHeader};
 use super::footer::Physical;
 use super::hybrid::Hybrid;
 use crate::error::Result;
@@ -30,7 +30,7 @@ impl Names {
 }
 
 /// Reads a column of integers, `rows` of them.
-pub(super) fn integers(column: &mut Column<'_>, physical: Physical, rows: u64) -> Result<Vec<Option<i64>>> {
+pub(super) fn integers(column: &mut ColumnReader<'_>, physical: Physical, rows: u64) -> Result<Vec<Option<i64>>> {
     let take = |bytes: &mut &[u8]| match physical {
         Physical::Int32 => {
             bytes.split_off(..4).and_then(|value| Some(i32::from_le_bytes(value.try_into().ok()?).into()))
@@ -43,7 +43,7 @@ pub(super) fn integers(column: &mut Column<'_>, physical: Physical, rows: u64) -
 }
 
 /// Reads a column of texts, `rows` of them. Stops taking names when they have more than `most` bytes.
-pub(super) fn names(column: &mut Column<'_>, rows: u64, most: usize) -> Result<Names> {
+pub(super) fn names(column: &mut ColumnReader<'_>, rows: u64, most: usize) -> Result<Names> {
     let take = |bytes: &mut &[u8]| {
         let length = u32::from_le_bytes(bytes.split_off(..4)?.try_into().ok()?);
         let name = bytes.split_off(..length as usize)?;
@@ -67,7 +67,7 @@ pub(super) fn names(column: &mut Column<'_>, rows: u64, most: usize) -> Result<N
 
 /// Decodes all values of a column. `take` takes one from the bytes of plain values.
 fn decode<T>(
-    column: &mut Column<'_>,
+    column: &mut ColumnReader<'_>,
     rows: u64,
     take: impl Fn(&mut &[u8]) -> Option<T>,
     mut push: impl FnMut(Option<&T>),
@@ -115,13 +115,17 @@ fn decode<T>(
 }
 
 /// Returns the rows that are left after a page.
-pub(super) fn rows_left(column: &Column<'_>, header: &PageHeader, left: u64) -> Result<u64> {
+pub(super) fn rows_left(column: &ColumnReader<'_>, header: &PageHeader, left: u64) -> Result<u64> {
     let left = left.checked_sub(header.values.into());
     left.ok_or_else(|| column.refused("it has more values than its row group has rows: the file is damaged"))
 }
 
 /// Returns the numbers into a dictionary that a page has; `None` for a page of plain values.
-pub(super) fn indices<'a>(column: &Column<'_>, header: &PageHeader, values: &'a [u8]) -> Result<Option<Hybrid<'a>>> {
+pub(super) fn indices<'a>(
+    column: &ColumnReader<'_>,
+    header: &PageHeader,
+    values: &'a [u8],
+) -> Result<Option<Hybrid<'a>>> {
     if !header.is_indexed() {
         return if header.encoding == 0 { Ok(None) } else { Err(column.encoding(header)) };
     }

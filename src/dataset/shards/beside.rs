@@ -13,10 +13,10 @@ const LARGEST: u64 = 1 << 30;
 const BESIDES: u64 = 1 << 20;
 const LARGEST_NAMES: u64 = 16 << 20;
 
-/// Where the index of an object is in its store: `.NAME.gpufeed-index`.
+/// The place of an object's index in its store: `.NAME.gpufeed-index`, beside the object.
 pub(super) struct Beside<'a> {
     object: &'a RemoteObject,
-    /// Nothing where the address has a signature, which is for one object.
+    /// `None` if the address has a signature: that is valid for one object alone.
     address: Option<String>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Beside<'a> {
         let Some(address) = &self.address else { return Ok(None) };
         let found = self.object.remote().get_small(address, most(binding.length));
         let found = match found {
-            // Some stores answer so for what is not there, if one may not list them.
+            // A store that may not be listed answers so for an object that does not exist.
             Err(error) if is_forbidden(&error) => None,
             Err(error) if is_too_large(&error) => {
                 tracing::warn!(%error, "the index beside an object is not read; the object is read for another one");
@@ -83,8 +83,8 @@ pub(super) fn class_names(remote: &Remote, object: &str) -> Result<Vec<String>> 
     Ok(Vec::new())
 }
 
-/// Returns the most bytes that the index of an object of `length` bytes may have. It has 32 bytes for each sample, of which tar
-/// shards have 1 KiB and more; only tiny images that rows of a Parquet file share take less.
+/// Returns the most bytes that the index of an object of `length` bytes may have. An index has 32 bytes for each sample. A
+/// sample of a tar shard takes 1 KiB or more; only tiny images in Parquet files take less.
 fn most(length: u64) -> u64 {
     length.saturating_add(BESIDES).min(LARGEST)
 }

@@ -19,11 +19,11 @@ pub(in crate::dataset) struct Checks {
 /// The fault of a label.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataset) enum Fault {
-    /// There is none.
+    /// The sample has no label.
     Unlabelled,
-    /// There is none, because the text beside the sample is a caption, while those of the first file are not.
+    /// The sample has no label: the text beside it is a caption, but those of the first file are labels.
     Caption,
-    /// There is none: the text beside the sample is a number, but the texts of the first file are captions.
+    /// The sample has no label: the text beside it is a number, but the texts of the first file are captions.
     Number,
     /// The class has no name, though this many have.
     Class(u32, usize),
@@ -34,9 +34,9 @@ pub(in crate::dataset) enum Fault {
 #[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "tar shards name a sample by its key and offset"))]
 pub(in crate::dataset) struct Faulty<'a> {
     pub(in crate::dataset) file: &'a Path,
-    /// Its number in the file.
+    /// The sample's number in the file.
     pub(in crate::dataset) number: usize,
-    /// Its key there.
+    /// The sample's key in the file.
     pub(in crate::dataset) key: String,
     /// Offset of its image.
     pub(in crate::dataset) offset: u64,
@@ -85,7 +85,7 @@ impl<F: ShardFormat> Shards<F> {
             return Ok(*self.texts.get_or_init(|| facts.captions == 0));
         }
         if self.texts.get().is_none() {
-            // It may have been decided although the first file is refused for another reason.
+            // The first file may decide it although it is refused for another reason.
             let opened = self.opened(0);
             if self.texts.get().is_none() {
                 opened?;

@@ -1,9 +1,9 @@
-//! The names of classes in the files of a set: all files that have any have the same.
+//! The names of classes in the files of a set: all files with names have the same.
 //!
-//! Files are opened in any order and by many threads. What is compared does not depend on it: without `counts` all files
-//! are open before any is compared, and each that has names is compared with the first one that has any; with `counts` each
-//! file that has names is compared with the first file of the set, if that has any. Where the first file cannot be opened, the others are
-//! compared once it can.
+//! Files are opened in any order and by many threads, but the files that are compared do not depend on that. Without
+//! `counts` all files are opened first, and each file with names is compared with the first one that has some. With
+//! `counts` each file with names is compared with the first file of the set, if that has some; if the first file cannot
+//! be opened, the others are compared once it can.
 
 use crate::advice::{self, Advice, Reason};
 use std::path::Path;
@@ -25,7 +25,7 @@ impl<F: ShardFormat> Shards<F> {
         let Some((first, of_first)) = named.next() else { return Ok(()) };
         let Some((other, _)) = named.find(|(_, names)| *names != of_first) else { return Ok(()) };
         let (a, b) = (self.names_of(first), self.names_of(other));
-        Err(self.unlike((first, &a), (other, &b)))
+        Err(self.unlike(first, &a, other, &b))
     }
 
     /// Compares the names of a file that is opened late with those of the first file.
@@ -37,7 +37,7 @@ impl<F: ShardFormat> Shards<F> {
             return Ok(());
         }
         if self.first_names.get().is_none() {
-            // An error is that of its own samples, and its names may be known all the same.
+            // An error of the first file concerns its own samples; its names may be known all the same.
             let _ = self.opened(0);
         }
         *self.files[number].uncompared.lock() = Some(found.classes.clone());
@@ -55,7 +55,7 @@ impl<F: ShardFormat> Shards<F> {
         let mut uncompared = self.files[number].uncompared.lock();
         let (Some(names), Some(first)) = (&*uncompared, self.first_names.get()) else { return Ok(()) };
         if !first.is_empty() && first != names {
-            return Err(self.unlike((0, first), (number, names)));
+            return Err(self.unlike(0, first, number, names));
         }
         *uncompared = None;
         Ok(())
@@ -68,9 +68,9 @@ impl<F: ShardFormat> Shards<F> {
     }
 
     /// The error for two files that have other names.
-    fn unlike(&self, (first, a): (usize, &[String]), (other, b): (usize, &[String])) -> Error {
+    fn unlike(&self, first: usize, names: &[String], other: usize, of_other: &[String]) -> Error {
         let name = |number: usize| self.files[number].name();
-        unlike((name(first), a), (name(other), b), vec![F::CLASSES])
+        unlike(name(first), names, name(other), of_other, vec![F::CLASSES])
     }
 
     /// Compares the names of the set with those of its test split.
@@ -84,13 +84,14 @@ impl<F: ShardFormat> Shards<F> {
         }
         let file = |set: &Self| set.file(set.own_classes.lock().0).unwrap_or(Path::new("")).to_owned();
         let advice = vec![F::CLASSES, advice::ONE_SPLIT];
-        Err(unlike((&file(self), names), (&file(other), of_other), advice))
+        Err(unlike(&file(self), names, &file(other), of_other, advice))
     }
 }
 
 /// The error for two files that have other names; `advice` is what a user can set besides the same names.
-fn unlike((first, a): (&Path, &[String]), (other, b): (&Path, &[String]), advice: Vec<Advice>) -> Error {
-    let at = a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()));
+fn unlike(first: &Path, names: &[String], other: &Path, of_other: &[String], advice: Vec<Advice>) -> Error {
+    let differs = names.iter().zip(of_other).position(|(a, b)| a != b);
+    let at = differs.unwrap_or(names.len().min(of_other.len()));
     let called = |names: &[String]| match names.get(at) {
         Some(name) => format!("called {:?}", shortened(name)),
         None => "without a name".to_owned(),
@@ -98,11 +99,11 @@ fn unlike((first, a): (&Path, &[String]), (other, b): (&Path, &[String]), advice
     let text = format!(
         "its {} names of classes are not the {} of {}: class {at} is {} here and {} there, so that labels would mean different \
          things; give all files the same names",
-        b.len(),
-        a.len(),
+        of_other.len(),
+        names.len(),
         Shown(first.display()),
-        called(b),
-        called(a),
+        called(of_other),
+        called(names),
     );
     Error::data_file(other, "names of classes", Reason { text, advice })
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::Files;
+use super::FileList;
 use crate::credentials::without_credentials;
 use crate::error::{Error, Result};
 use crate::storage::local::regular_file;
@@ -18,7 +18,7 @@ const LARGEST: u64 = 256 << 20;
 /// Most samples of a file: their headers alone are 256 GiB of a tar. Memory has a place for each 512 samples of a set.
 const MOST: usize = 1 << 28;
 
-/// How many samples each file has, by its name.
+/// The number of samples of each file, by its name.
 #[derive(Debug)]
 pub(super) struct SampleCounts {
     json: PathBuf,
@@ -30,7 +30,7 @@ impl SampleCounts {
     ///
     /// # Errors
     /// A JSON that is not there, or has another form than [`parse`] reads.
-    pub(super) fn read(json: &Location, files: &Files, options: &RemoteOptions) -> Result<SampleCounts> {
+    pub(super) fn read(json: &Location, files: &FileList, options: &RemoteOptions) -> Result<SampleCounts> {
         let bytes = match json {
             Location::Path(path) => regular_file::read(path).map_err(|source| Error::io(path, source))?,
             Location::Address(address) => fetch(address, files, options)?,
@@ -42,8 +42,8 @@ impl SampleCounts {
         }
     }
 
-    /// Returns the number of samples of a file: that of its whole name, or else of as many of its last folders and its
-    /// name as the JSON has.
+    /// Returns the number of samples of a file. The JSON may have the whole name, or its end from some folder on: the
+    /// longest one counts.
     ///
     /// # Errors
     /// A file that the JSON does not have.
@@ -78,7 +78,7 @@ impl SampleCounts {
     }
 }
 
-fn fetch(address: &Address, files: &Files, options: &RemoteOptions) -> Result<Vec<u8>> {
+fn fetch(address: &Address, files: &FileList, options: &RemoteOptions) -> Result<Vec<u8>> {
     check(address)?;
     let remote = files.remote().map_or_else(|| Remote::new(options), |remote| Ok(remote.clone()))?;
     let found = remote.get_small(address.with_credentials(), LARGEST)?;

@@ -10,10 +10,10 @@ use crate::dataset::Label;
 /// whose index is larger than the memory for it, so it is small; each costs 40 bytes of memory while the set is open.
 pub(super) const SEGMENT: usize = 512;
 
-/// An [`Entry`]'s `targets` if its label is a class.
+/// A [`SampleEntry`]'s `targets` if its label is a class.
 pub(super) const CLASS: u32 = u32::MAX;
 pub(super) const UNLABELLED: u32 = u32::MAX - 1;
-/// As `CLASS`, but the number comes from a text that may be a caption: the set decides whether these are labels.
+/// The label is a number in a text that may be a caption: the whole set decides whether such numbers are classes.
 pub(super) const TEXT: u32 = u32::MAX - 2;
 
 /// The label of a sample, as a scan finds it.
@@ -36,7 +36,7 @@ impl From<&Label> for Labelled {
 /// Where a sample is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub(in crate::dataset) struct Entry {
+pub(in crate::dataset) struct SampleEntry {
     /// Offset of its image in the file, or in the page if it has one.
     pub(in crate::dataset) offset: u64,
     /// The image's length in bytes.
@@ -61,9 +61,9 @@ pub(in crate::dataset) struct Page {
     pub(in crate::dataset) offset: u64,
     /// Hash of the compressed bytes.
     pub(in crate::dataset) hash: u64,
-    /// How many bytes these are.
+    /// The number of compressed bytes.
     pub(in crate::dataset) compressed: u32,
-    /// How many bytes they become.
+    /// The number of bytes that they unpack to.
     pub(in crate::dataset) length: u32,
     /// The format's number for the compression.
     pub(in crate::dataset) codec: u32,
@@ -73,19 +73,19 @@ pub(in crate::dataset) struct Page {
 /// Up to [`SEGMENT`] samples that follow each other.
 #[derive(Debug)]
 pub(in crate::dataset) struct Segment {
-    pub(super) entries: Box<[Entry]>,
+    pub(super) entries: Box<[SampleEntry]>,
     pub(super) targets: Box<[f32]>,
     pub(super) pages: Box<[Page]>,
 }
 
 impl Segment {
     /// Returns the sample's page; `None` for an image that lies in the file as it is.
-    pub(in crate::dataset) fn page(&self, entry: &Entry) -> Option<&Page> {
+    pub(in crate::dataset) fn page(&self, entry: &SampleEntry) -> Option<&Page> {
         self.pages.get((entry.page as usize).checked_sub(1)?)
     }
 
     /// Returns the sample's label; `texts` says whether numbers in texts are labels.
-    pub(super) fn label(&self, entry: &Entry, texts: bool) -> Label {
+    pub(super) fn label(&self, entry: &SampleEntry, texts: bool) -> Label {
         match entry.targets {
             CLASS => Label::Class(entry.label),
             TEXT if texts => Label::Class(entry.label),
@@ -104,7 +104,7 @@ impl Segment {
 
     /// Returns true if every entry points into the data, and the data has nothing else: forged files can have right
     /// checksums. Lists must be one after the other, since shared lists would make a small file cost a copy a sample.
-    pub(super) fn is_consistent(&self, keys: &str, mut fits: impl FnMut(&Entry, Option<&Page>) -> bool) -> bool {
+    pub(super) fn is_consistent(&self, keys: &str, mut fits: impl FnMut(&SampleEntry, Option<&Page>) -> bool) -> bool {
         let (mut key_begin, mut targets) = (0, 0);
         let each = self.entries.iter().all(|entry| {
             let key = keys.get(key_begin as usize..entry.key_end as usize).is_some();

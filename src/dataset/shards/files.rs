@@ -10,33 +10,33 @@ use crate::storage::{Address, Location, ObjectMeta, Remote, RemoteOptions, check
 
 /// The files of a set, in order, before they are opened. All are on this machine, or all are in stores.
 #[derive(Debug)]
-pub(in crate::dataset) struct Files(pub(in crate::dataset) Vec<UnopenedFile>);
+pub(in crate::dataset) struct FileList(pub(in crate::dataset) Vec<UnopenedFile>);
 
-impl Files {
+impl FileList {
     /// Returns the files that a path or an address names: itself, those of a brace list, or those of a folder that end in
     /// `.ending`, sorted by name.
     ///
     /// # Errors
     /// An address that this build cannot read; a malformed brace list; a folder that cannot be listed, or has no such file.
-    pub(in crate::dataset) fn listed(location: &Location, ending: &str, options: &RemoteOptions) -> Result<Files> {
+    pub(in crate::dataset) fn listed(location: &Location, ending: &str, options: &RemoteOptions) -> Result<FileList> {
         match location {
-            Location::Path(path) => Ok(Files::of_paths(listing::listed(path, ending)?)),
+            Location::Path(path) => Ok(FileList::of_paths(listing::listed(path, ending)?)),
             Location::Address(address) => {
                 check(address)?;
-                Ok(Files(objects(&Remote::new(options)?, address, ending)?))
+                Ok(FileList(objects(&Remote::new(options)?, address, ending)?))
             }
         }
     }
 
-    pub(in crate::dataset) fn of_paths(paths: Vec<PathBuf>) -> Files {
-        Files(paths.into_iter().map(UnopenedFile::Path).collect())
+    pub(in crate::dataset) fn of_paths(paths: Vec<PathBuf>) -> FileList {
+        FileList(paths.into_iter().map(UnopenedFile::Path).collect())
     }
 
     /// Returns these files.
     ///
     /// # Errors
     /// An address that this build cannot read; paths and addresses together.
-    pub(in crate::dataset) fn of(locations: Vec<Location>, options: &RemoteOptions) -> Result<Files> {
+    pub(in crate::dataset) fn of(locations: Vec<Location>, options: &RemoteOptions) -> Result<FileList> {
         let (mut paths, mut addresses) = (Vec::new(), Vec::new());
         for location in locations {
             match location {
@@ -48,13 +48,13 @@ impl Files {
             }
         }
         if addresses.is_empty() {
-            return Ok(Files::of_paths(paths));
+            return Ok(FileList::of_paths(paths));
         }
         if !paths.is_empty() {
             return Err(Error::argument("shards", "some are paths and some addresses; join two sets with concat"));
         }
         let remote = Remote::new(options)?;
-        Ok(Files(addresses.into_iter().map(|address| UnopenedFile::Address(remote.clone(), address)).collect()))
+        Ok(FileList(addresses.into_iter().map(|address| UnopenedFile::Address(remote.clone(), address)).collect()))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -102,7 +102,7 @@ impl Files {
 }
 
 /// Returns the addresses of the objects that an address names: itself, those of a brace list, or those of a folder that
-/// end in `.ending`. They have its credentials, so nothing may show them.
+/// end in `.ending`. The addresses have the credentials of the first one, so nothing may show them.
 ///
 /// # Errors
 /// An address that this build cannot read; a malformed brace list; a store that cannot be listed, or has no such object.

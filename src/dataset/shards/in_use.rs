@@ -10,8 +10,8 @@ use crate::error::Result;
 
 /// A place for each segment of all indexes of a set.
 ///
-/// A segment is taken out when the memory is full and it was not asked for since the last look at it, as in a clock whose
-/// hand goes round the places. A lock is that of one segment: it is held for the copy of a pointer, or while the segment
+/// The memory is that of a clock cache: when it is full, a hand goes round the places, and takes out each segment that was
+/// not asked for since the hand's last visit. A lock is that of one segment: it is held for the copy of a pointer, or while the segment
 /// is read, so that several threads that want it read it once.
 #[derive(Debug)]
 pub(super) struct InUse {

@@ -5,11 +5,11 @@
 //! | header | 176: magic, version, checksum of the rest of the head, the file it belongs to ([`Binding`]), lengths, facts |
 //! | segments | 16 a segment of 512 samples: where it ends, and its checksum |
 //! | classes | the file's own class names as a JSON list, or nothing; an object of these and of what was noticed ([`Described`]) |
-//! | for each segment | 16: lengths; 32 a sample ([`Entry`]); 4 a number of the labels that are lists; 32 a page ([`Page`]); keys |
+//! | for each segment | 16: lengths; 32 a sample ([`SampleEntry`]); 4 a number of the labels that are lists; 32 a page ([`Page`]); keys |
 //!
 //! The first three are the head, which is read when a set is opened; a segment is read when one of its samples is. Numbers
-//! are in the machine's byte order; an index of another byte order has another magic number, and is rebuilt. So is a
-//! damaged one, or one of another file: every check has to succeed before a part of an index is used.
+//! are in the machine's byte order; an index of another byte order has another magic number, and is rebuilt. A
+//! damaged index, or one of another file, is rebuilt, too: every check has to succeed before a part of an index is used.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -21,7 +21,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::binding::Binding;
 use super::described::{Described, hash};
-use super::entry::{CLASS, Entry, Labelled, Page, SEGMENT, Segment, TEXT, UNLABELLED};
+use super::entry::{CLASS, Labelled, Page, SEGMENT, SampleEntry, Segment, TEXT, UNLABELLED};
 use super::noticed::Noticed;
 use super::spool::Spool;
 use crate::dataset::Label;
@@ -40,7 +40,7 @@ const FIRST: usize = 4 << 10;
 
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
-struct Header {
+struct IndexHeader {
     magic: u64,
     version: u64,
     /// The hash of all bytes of the head after this field.
@@ -54,15 +54,15 @@ struct Header {
     facts: LabelFacts,
 }
 
-impl Header {
-    const SIZE: usize = size_of::<Header>();
+impl IndexHeader {
+    const SIZE: usize = size_of::<IndexHeader>();
     /// First byte that the checksum covers.
     const CHECKED: usize = 24;
 
     /// Returns the length of the head.
     fn head(&self) -> Option<u64> {
         let table = self.segments.checked_mul(size_of::<SegmentEnd>() as u64)?;
-        table.checked_add(self.classes)?.checked_add(Header::SIZE as u64)
+        table.checked_add(self.classes)?.checked_add(IndexHeader::SIZE as u64)
     }
 }
 
@@ -81,7 +81,7 @@ pub(super) struct LabelFacts {
     pub(super) largest_text: u64,
     pub(super) texts: u64,
     pub(super) first_text: u64,
-    /// The number of texts that are no numbers, and the first of them. These samples have another label or none.
+    /// The number of texts that are no numbers, and the first of them. Their samples have another label or none.
     pub(super) captions: u64,
     pub(super) first_caption: u64,
 }
@@ -123,7 +123,7 @@ impl LabelFacts {
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct SegmentEnd {
-    /// Where the segment ends, from the end of the head.
+    /// The end of the segment, counted from the end of the head.
     pub(super) end: u64,
     pub(super) checksum: u64,
 }
@@ -147,7 +147,7 @@ pub(super) fn head(
     data: u64,
 ) -> Vec<u8> {
     let (segments, classes_length) = (rows.len() as u64, classes.len() as u64);
-    let mut header = Header {
+    let mut header = IndexHeader {
         magic: MAGIC,
         version: VERSION,
         checksum: 0,
@@ -159,8 +159,8 @@ pub(super) fn head(
         facts: *facts,
     };
     let mut head = [bytemuck::bytes_of(&header), bytemuck::cast_slice(rows), classes].concat();
-    header.checksum = xxh3_64(&head[Header::CHECKED..]);
-    head[..Header::SIZE].copy_from_slice(bytemuck::bytes_of(&header));
+    header.checksum = xxh3_64(&head[IndexHeader::CHECKED..]);
+    head[..IndexHeader::SIZE].copy_from_slice(bytemuck::bytes_of(&header));
     head
 }
 
@@ -175,7 +175,7 @@ impl IndexBytes {
     /// Takes the bytes of an index file that belongs to the file of this binding; `None` if they are damaged, or belong
     /// to another one.
     pub(super) fn parse(mut bytes: Vec<u8>, binding: &Binding) -> Option<IndexBytes> {
-        let header = bytemuck::pod_read_unaligned::<Header>(bytes.get(..Header::SIZE)?);
+        let header = bytemuck::pod_read_unaligned::<IndexHeader>(bytes.get(..IndexHeader::SIZE)?);
         let length = header.head().filter(|head| head.checked_add(header.data) == Some(bytes.len() as u64))?;
         let ours = header.magic == MAGIC && header.version == VERSION && header.binding == *binding;
         let data = bytes.split_off(usize::try_from(length).ok()?);
@@ -198,7 +198,7 @@ impl IndexBytes {
     }
 }
 
-/// Where the segments of an index are.
+/// The place of the segments of an index.
 #[derive(Debug)]
 enum Segments {
     File { path: Box<Path>, begin: u64 },
@@ -211,7 +211,7 @@ enum Segments {
 pub(super) struct Index {
     pub(super) samples: usize,
     pub(super) facts: LabelFacts,
-    /// The file's own class names, and their hash, which stays when the set has taken them.
+    /// The file's own class names, and their hash. The hash stays when the names move to the set.
     pub(super) classes: Vec<String>,
     pub(super) names: Option<u128>,
     pub(super) noticed: Noticed,
@@ -241,7 +241,7 @@ impl Index {
         if !magic.starts_with(begin) && !other_order.starts_with(begin) {
             return Err(io::Error::new(FOREIGN, "not an index of gpufeed's"));
         }
-        let Some(header) = head.get(..Header::SIZE).map(bytemuck::pod_read_unaligned::<Header>) else {
+        let Some(header) = head.get(..IndexHeader::SIZE).map(bytemuck::pod_read_unaligned::<IndexHeader>) else {
             return Ok(None);
         };
         let length = header.head().filter(|head| head.checked_add(header.data) == Some(metadata.len()));
@@ -257,7 +257,7 @@ impl Index {
 
     /// Takes the index that a scan has made, without a file.
     pub(super) fn in_memory(bytes: IndexBytes) -> Option<Index> {
-        let header = bytemuck::pod_read_unaligned::<Header>(bytes.head.get(..Header::SIZE)?);
+        let header = bytemuck::pod_read_unaligned::<IndexHeader>(bytes.head.get(..IndexHeader::SIZE)?);
         Self::of(&header, &bytes.head, Segments::Memory(bytes.data.into()))
     }
 
@@ -266,20 +266,20 @@ impl Index {
     /// # Errors
     /// The system's, if they cannot be written.
     pub(super) fn spooled(bytes: &IndexBytes, spool: &Arc<Spool>) -> io::Result<Option<Index>> {
-        let Some(header) = bytes.head.get(..Header::SIZE).map(bytemuck::pod_read_unaligned::<Header>) else {
+        let Some(header) = bytes.head.get(..IndexHeader::SIZE).map(bytemuck::pod_read_unaligned::<IndexHeader>) else {
             return Ok(None);
         };
         let begin = spool.append(&bytes.data)?;
         Ok(Self::of(&header, &bytes.head, Segments::Spool { spool: Arc::clone(spool), begin }))
     }
 
-    fn of(header: &Header, head: &[u8], segments: Segments) -> Option<Index> {
-        if xxh3_64(head.get(Header::CHECKED..)?) != header.checksum {
+    fn of(header: &IndexHeader, head: &[u8], segments: Segments) -> Option<Index> {
+        if xxh3_64(head.get(IndexHeader::CHECKED..)?) != header.checksum {
             return None;
         }
         let (table, classes) = head
-            .get(Header::SIZE..)?
-            .split_at_checked(head.len().checked_sub(Header::SIZE + usize::try_from(header.classes).ok()?)?)?;
+            .get(IndexHeader::SIZE..)?
+            .split_at_checked(head.len().checked_sub(IndexHeader::SIZE + usize::try_from(header.classes).ok()?)?)?;
         let rows: Vec<SegmentEnd> = pod_collect_to_vec(table);
         let samples = usize::try_from(header.samples).ok()?;
         let (classes, noticed) = Described::parse(classes)?;
@@ -295,7 +295,7 @@ impl Index {
     pub(super) fn segment(
         &self,
         number: usize,
-        fits: impl FnMut(&Entry, Option<&Page>) -> bool,
+        fits: impl FnMut(&SampleEntry, Option<&Page>) -> bool,
     ) -> io::Result<Option<Segment>> {
         Ok(self.parse(number, &self.bytes(number)?, fits).map(|(segment, _)| segment))
     }
@@ -335,7 +335,7 @@ impl Index {
         &self,
         number: usize,
         bytes: &'a [u8],
-        fits: impl FnMut(&Entry, Option<&Page>) -> bool,
+        fits: impl FnMut(&SampleEntry, Option<&Page>) -> bool,
     ) -> Option<(Segment, &'a str)> {
         if xxh3_64(bytes) != self.rows.get(number)?.checksum {
             return None;
@@ -344,7 +344,7 @@ impl Index {
         let mut rest = bytes.get(size_of::<SegmentHead>()..)?;
         let mut part = |length: u64| rest.split_off(..usize::try_from(length).ok()?);
         let samples = (self.samples - number * SEGMENT).min(SEGMENT) as u64;
-        let entries: Vec<Entry> = pod_collect_to_vec(part(samples * size_of::<Entry>() as u64)?);
+        let entries: Vec<SampleEntry> = pod_collect_to_vec(part(samples * size_of::<SampleEntry>() as u64)?);
         let targets: Vec<f32> = pod_collect_to_vec(part(u64::from(head.targets) * 4)?);
         let pages: Vec<Page> = pod_collect_to_vec(part(u64::from(head.pages) * size_of::<Page>() as u64)?);
         let keys = std::str::from_utf8(part(head.keys.into())?).ok()?;

@@ -4,12 +4,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::binding::Binding;
 use super::described::Described;
-use super::entry::{CLASS, Entry, Labelled, Page, SEGMENT, TEXT, UNLABELLED};
+use super::entry::{CLASS, Labelled, Page, SEGMENT, SampleEntry, TEXT, UNLABELLED};
 use super::index::{IndexBytes, LabelFacts, SegmentEnd, SegmentHead, head};
 use super::noticed::Noticed;
 use crate::dataset::Label;
 
-/// Where an image is: in the file, or in a page of it.
+/// The place of an image: in the file, or in a page of the file.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataset) struct StoredImage {
     pub(in crate::dataset) offset: u64,
@@ -28,7 +28,7 @@ pub(in crate::dataset) struct IndexBuilder {
     pub(in crate::dataset) noticed: Noticed,
     rows: Vec<SegmentEnd>,
     data: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<SampleEntry>,
     targets: Vec<f32>,
     pages: Vec<Page>,
     keys: String,
@@ -72,7 +72,7 @@ impl IndexBuilder {
             },
         };
         let StoredImage { offset, length, check, .. } = location;
-        self.entries.push(Entry { offset, length, check, key_end, targets, label, page });
+        self.entries.push(SampleEntry { offset, length, check, key_end, targets, label, page });
         self.samples += 1;
         if self.entries.len() == SEGMENT {
             self.end_segment();

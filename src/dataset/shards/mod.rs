@@ -52,8 +52,8 @@ use crate::storage::file::DataFile;
 pub(super) use checks::{Checks, Fault, Faulty};
 use counts::SampleCounts;
 use entry::SEGMENT;
-pub(super) use entry::{Entry, Labelled, Page, Segment};
-pub(super) use files::Files;
+pub(super) use entry::{Labelled, Page, SampleEntry, Segment};
+pub(super) use files::FileList;
 pub use files::addresses_of;
 use in_use::InUse;
 use index::Index;
@@ -64,9 +64,9 @@ pub(super) use settings::{Settings, setters};
 use spool::Spool;
 pub use stored_at::ShardIndexes;
 
-/// How a format finds its samples.
+/// A format of files with many samples.
 pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
-    /// What an error advises where files have other names of classes: the setting that names them.
+    /// The advice of an error about files with other names of classes: the setting that names the classes.
     const CLASSES: Advice;
 
     /// Returns a hash of the format and of the settings that decide what a scan finds.
@@ -79,10 +79,10 @@ pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
     fn scan(&self, file: &DataFile) -> Result<IndexBuilder>;
 
     /// Returns true if an image can be where an index of a file of `length` bytes says.
-    fn fits(&self, entry: &Entry, page: Option<&Page>, length: u64) -> bool;
+    fn fits(&self, entry: &SampleEntry, page: Option<&Page>, length: u64) -> bool;
 
     /// Returns the bytes of its file that a read of an image takes.
-    fn bytes_read(entry: &Entry, page: Option<&Page>) -> Range<u64>;
+    fn bytes_read(entry: &SampleEntry, page: Option<&Page>) -> Range<u64>;
 
     /// Returns the error for a label with a fault.
     fn refuse(&self, sample: &Faulty<'_>) -> Error;
@@ -94,7 +94,7 @@ pub(super) struct Shards<F> {
     format: F,
     settings: Settings,
     /// The files as they were listed, which are opened when their samples are read if there are `counts`.
-    listed: Files,
+    listed: FileList,
     counts: Option<SampleCounts>,
     checks: Option<Checks>,
     /// True if numbers in texts are labels; `None` until that is decided.
@@ -102,7 +102,7 @@ pub(super) struct Shards<F> {
     /// True once a file that was opened late has been warned of.
     warned: AtomicBool,
     files: Vec<Shard>,
-    /// How many of the files are not open yet.
+    /// The number of files that are not open yet.
     unopened: AtomicUsize,
     /// Index of the first sample of each file, and the number of samples.
     starts: Vec<usize>,
@@ -115,7 +115,7 @@ pub(super) struct Shards<F> {
     first_names: OnceLock<Vec<String>>,
     /// True once a file was opened whose class names could not be compared with those.
     uncompared: AtomicBool,
-    /// Where indexes without a place of their own are, from the first one on.
+    /// The file of indexes that are stored nowhere else; made for the first of them.
     spool: OnceLock<Option<Arc<Spool>>>,
 }
 
@@ -127,7 +127,7 @@ struct Shard {
     /// Replaced where a part of the index turns out to be damaged. The lock is held while the file is opened, so that it
     /// is opened once.
     index: Mutex<Option<Arc<Index>>>,
-    /// The index of a file that was refused, so that no other read of its samples has it made again.
+    /// The index of a file that was refused. It is kept so that other reads of the file's samples do not scan it again.
     refused: OnceLock<Index>,
     /// The names of its classes, where they are still to be compared with those of the first file.
     uncompared: Mutex<Option<Vec<String>>>,
@@ -142,8 +142,8 @@ impl Shard {
 }
 
 /// A sample.
-pub(super) struct FoundSample<'a> {
-    /// The file that has it, and its number.
+pub(super) struct IndexedSample<'a> {
+    /// The file that has the sample, and the number of the sample.
     pub(super) file: &'a DataFile,
     pub(super) number: usize,
     segment: Arc<Segment>,
@@ -151,8 +151,8 @@ pub(super) struct FoundSample<'a> {
     texts: bool,
 }
 
-impl FoundSample<'_> {
-    pub(super) fn entry(&self) -> &Entry {
+impl IndexedSample<'_> {
+    pub(super) fn entry(&self) -> &SampleEntry {
         &self.segment.entries[self.at]
     }
 
@@ -216,7 +216,7 @@ impl<F: ShardFormat> Shards<F> {
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if it is out of range; the errors of a scan, if the index is
     /// damaged.
-    pub(super) fn find(&self, index: usize) -> Result<FoundSample<'_>> {
+    pub(super) fn find(&self, index: usize) -> Result<IndexedSample<'_>> {
         let (number, sample) = self.place(index).ok_or_else(|| super::out_of_range(index, self.len()))?;
         let file = match self.files[number].file.get() {
             Some(file) => file,
@@ -227,19 +227,19 @@ impl<F: ShardFormat> Shards<F> {
         }
         let segment = sample / SEGMENT;
         let segment = self.in_use.get(self.segments[number] + segment, || self.read_segment(number, segment))?;
-        Ok(FoundSample { file, number, segment, at: sample % SEGMENT, texts: self.texts_are_labels() })
+        Ok(IndexedSample { file, number, segment, at: sample % SEGMENT, texts: self.texts_are_labels() })
     }
 
     /// Reads a segment, from an index that is made again if this one is damaged, or its file has gone.
     fn read_segment(&self, file: usize, number: usize) -> Result<Segment> {
         let (data, index) = self.opened(file)?;
         let length = index.length;
-        let fits = |entry: &Entry, page: Option<&Page>| self.format.fits(entry, page, length);
+        let fits = |entry: &SampleEntry, page: Option<&Page>| self.format.fits(entry, page, length);
         if let Ok(Some(segment)) = index.segment(number, fits) {
             return Ok(segment);
         }
         let mut current = self.files[file].index.lock();
-        // Another thread may have made it again.
+        // Another thread may have rebuilt the index already.
         if let Some(current) = &*current
             && !Arc::ptr_eq(current, &index)
             && let Ok(Some(segment)) = current.segment(number, fits)

@@ -1,4 +1,4 @@
-//! What the scans of a set's files noticed: it is stored in the files' indexes, and added up for the set.
+//! Facts that the scans of a set's files noticed. They are stored in the files' indexes, and added up for the set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,22 +11,22 @@ use crate::dataset::Notice;
 
 /// Most kinds of members that are counted each; further ones are counted together.
 const KINDS: usize = 32;
-/// What these are called.
+/// The name of all further kinds together.
 pub(in crate::dataset) const OTHER_KINDS: &str = "members of other kinds";
 /// Most bytes of a name that are kept.
 const NAME: usize = 200;
 
-/// What the scan of a file noticed.
+/// The facts that the scan of a file noticed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(in crate::dataset) struct Noticed {
-    /// What is in the file and not read: how many there are of each kind, and the first one's name.
+    /// Members that are not read: the number of each kind, and the name of the first.
     unread: BTreeMap<String, (u64, String)>,
-    /// How many names of samples have dots, and the first.
+    /// The number of samples whose names have dots, and the first of these names.
     dotted: Option<(u64, String)>,
     /// The first text that could be a label or a caption.
     text: Option<String>,
-    /// Where labels come from: "members in .cls".
+    /// The sources of labels, such as "members in .cls".
     pub(in crate::dataset) labels: BTreeSet<String>,
     /// Columns that are not read.
     pub(in crate::dataset) columns: Vec<String>,

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::counts::SampleCounts;
 use super::entry::SEGMENT;
-use super::files::Files;
+use super::files::FileList;
 use super::in_use::InUse;
 use super::index::Index;
 use super::{Settings, Shard, ShardFormat, Shards, open_files};
@@ -27,7 +27,7 @@ impl<F: ShardFormat> Shards<F> {
     /// # Errors
     /// [`ErrorKind::Argument`] if none is given, or one twice; [`ErrorKind::EmptyDataset`], with `hint`, if they have
     /// no samples; the errors of files that cannot be read, and of the format's scan.
-    pub(in crate::dataset) fn open(format: F, files: Files, settings: Settings, hint: String) -> Result<Shards<F>> {
+    pub(in crate::dataset) fn open(format: F, files: FileList, settings: Settings, hint: String) -> Result<Shards<F>> {
         if let Some(twice) = files.twice() {
             return Err(Error::argument("shards", format!("{twice} is listed twice")));
         }

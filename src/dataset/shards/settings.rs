@@ -11,7 +11,7 @@ const INDEX_MEMORY: usize = 32 << 20;
 #[derive(Clone, Debug)]
 pub(in crate::dataset) struct Settings {
     pub(in crate::dataset) allow_unlabelled: bool,
-    /// Whether numbers in texts are labels; nothing if the texts of the set decide it.
+    /// True if numbers in texts are labels, false if they are captions; `None` if the texts of the set decide it.
     pub(in crate::dataset) text_labels: Option<bool>,
     pub(in crate::dataset) indexes: ShardIndexes,
     /// Bytes of memory for the parts of indexes in use.

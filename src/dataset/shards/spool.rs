@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use crate::storage::local::{read_at, regular_file};
 
 /// Indexes of objects, one after the other, in the system's folder for temporary files. The file has no name, so it goes
-/// with the set, or with the process. It is one file for all indexes of a set, because a process may open only a limited
-/// number of files.
+/// with the set, or with the process. All indexes of a set share one file, because a process may open only a limited number
+/// of files.
 #[derive(Debug)]
 pub(super) struct Spool {
     /// The file, and its length, at which the next index goes.

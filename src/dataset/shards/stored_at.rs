@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Where the indexes of tar shards and Parquet files are stored. With an index, which has the offsets of all samples, a
+/// The place where the indexes of tar shards and Parquet files are stored. With an index, which has the offsets of all samples, a
 /// file need not be scanned again.
 ///
 /// An index belongs to one file, identified by its length, its time and its first and last bytes; that of an object in
 /// a store by its length, its time and its ETag. A stale or damaged index is rebuilt.
 ///
 /// The index of an object is looked for in the folder, or else in the folder `indexes` of `RemoteOptions::cache`, then
-/// beside the object, in `.NAME.gpufeed-index`. One that is read or made is stored in the folder; without a folder it
-/// is in a file without a name, in the system's folder for temporary files. Only `put_indexes` of a builder writes
+/// beside the object, in `.NAME.gpufeed-index`. An index that was read or made is stored in the folder; without a folder,
+/// in a file without a name in the system's folder for temporary files. Only `put_indexes` of a builder writes
 /// beside objects.
 ///
 /// ```

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::binding::Binding;
-use super::entry::{Entry, Page, SEGMENT};
+use super::entry::{Page, SEGMENT, SampleEntry};
 use super::index::{FOREIGN, Index, LabelFacts};
 use super::index_builder::{IndexBuilder, StoredImage};
 use super::spool::Spool;
@@ -31,7 +31,7 @@ fn builder() -> IndexBuilder {
 }
 
 /// As a format's reader would check an entry.
-fn fits(entry: &Entry, page: Option<&Page>) -> bool {
+fn fits(entry: &SampleEntry, page: Option<&Page>) -> bool {
     let within = page.map_or(1 << 20, |page| u64::from(page.length));
     entry.offset.checked_add(entry.length.into()).is_some_and(|end| end <= within)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::scan::TarFormat;
 use super::{TarShards, label};
 use crate::dataset::Notice;
-use crate::dataset::shards::{Files, Settings, Shards, setters};
+use crate::dataset::shards::{FileList, Settings, Shards, setters};
 use crate::error::{Error, Result};
 use crate::storage::Location;
 
@@ -87,7 +87,7 @@ impl TarShardsBuilder {
             let reason = "`gpufeed pack` has not finished it; run it again, and it continues or names the obstacle";
             return Err(Error::io(path, io::Error::new(io::ErrorKind::InvalidData, reason)));
         }
-        let files = Files::listed(&location, "tar", &self.settings.remote)?;
+        let files = FileList::listed(&location, "tar", &self.settings.remote)?;
         let mut shards = self.open_files(files)?;
         if let Location::Path(path) = &location {
             shards.beside = compressed_in(path);
@@ -101,11 +101,11 @@ impl TarShardsBuilder {
     ///
     /// The errors of [`TarShards::open`].
     pub fn open_list(self, shards: impl IntoIterator<Item = impl Into<PathBuf>>) -> Result<TarShards> {
-        let files = Files::of(shards.into_iter().map(|shard| shard.into().into()).collect(), &self.settings.remote)?;
+        let files = FileList::of(shards.into_iter().map(|shard| shard.into().into()).collect(), &self.settings.remote)?;
         self.open_files(files)
     }
 
-    fn open_files(self, files: Files) -> Result<TarShards> {
+    fn open_files(self, files: FileList) -> Result<TarShards> {
         if self.extensions.is_empty() || self.extensions.iter().any(|e| e.is_empty() || label::KINDS.contains(&&**e)) {
             let reason = format!("{:?}, but each must name a format, like jpg, and none a label", self.extensions);
             return Err(Error::argument("extensions", reason));

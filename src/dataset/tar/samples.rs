@@ -33,7 +33,7 @@ pub(super) struct Samples<'a> {
     labelled: bool,
     /// Samples since the first image with dots in its name and nothing beside it: whether that is a sample is not known
     /// before another sample has a label.
-    held: Vec<FoundSample>,
+    held: Vec<NewSample>,
     buffer: Vec<u8>,
     failed: &'a FirstFailure,
 }
@@ -59,7 +59,7 @@ impl FirstFailure {
 }
 
 /// A sample that is not in the index yet.
-struct FoundSample {
+struct NewSample {
     key: String,
     /// Offset of the header of its first member.
     at: u64,
@@ -240,7 +240,7 @@ impl<'a> Samples<'a> {
         }
         let location = StoredImage { offset: image.begin, length, check: header_hash(&header), page: None };
         let key = String::from_utf8_lossy(key).into_owned();
-        let found = FoundSample { key, at, location, label, from, dotted, paired, caption };
+        let found = NewSample { key, at, location, label, from, dotted, paired, caption };
         if found.paired && !self.labelled {
             self.labelled = true;
             for held in std::mem::take(&mut self.held) {
@@ -257,7 +257,7 @@ impl<'a> Samples<'a> {
 
     /// Inserts a sample into the index. Among samples with labels, an image with dots in its name and nothing beside it is
     /// a further image, such as a mask in a folder of its own.
-    fn insert(&mut self, found: FoundSample) -> Result<()> {
+    fn insert(&mut self, found: NewSample) -> Result<()> {
         if let Some(name) = &found.dotted {
             if !found.paired && self.labelled {
                 self.index.noticed.unread(&names::kind(name), name);

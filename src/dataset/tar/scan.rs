@@ -40,12 +40,12 @@ impl ShardFormat for TarFormat {
         scan(file, &self.extensions)
     }
 
-    fn fits(&self, entry: &shards::Entry, page: Option<&Page>, length: u64) -> bool {
+    fn fits(&self, entry: &shards::SampleEntry, page: Option<&Page>, length: u64) -> bool {
         let end = entry.offset.checked_add(u64::from(entry.length));
         page.is_none() && entry.offset >= BLOCK && end.is_some_and(|end| end <= length)
     }
 
-    fn bytes_read(entry: &shards::Entry, _: Option<&Page>) -> Range<u64> {
+    fn bytes_read(entry: &shards::SampleEntry, _: Option<&Page>) -> Range<u64> {
         entry.offset - BLOCK..entry.offset + u64::from(entry.length)
     }
 

@@ -61,7 +61,7 @@ pub struct IndexSummary {
 }
 
 /// The files to index: the view of a data set that this folder needs.
-pub(crate) trait Files: Sync {
+pub(crate) trait FilesToIndex: Sync {
     fn len(&self) -> usize;
     /// Returns the data set's folder, in which the indexes are stored.
     fn folder(&self) -> Option<&Path>;
@@ -77,7 +77,7 @@ impl SeekIndexes {
     /// all samples, and all other records are removed from the file.
     pub(crate) fn go_through(
         &self,
-        files: &dyn Files,
+        files: &dyn FilesToIndex,
         threads: usize,
         keys: Option<Mutex<HashSet<u128>>>,
         progress: impl Fn(usize) -> bool + Sync,
@@ -149,7 +149,7 @@ fn can_be_written(path: &Path) -> io::Result<()> {
 
 /// The state that the threads share.
 struct Work<'a> {
-    files: &'a dyn Files,
+    files: &'a dyn FilesToIndex,
     store: &'a SeekStore,
     /// The keys of all samples' indexes, if they are wanted.
     keys: Option<&'a Mutex<HashSet<u128>>>,

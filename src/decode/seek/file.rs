@@ -12,7 +12,7 @@
 //! entry and a record, about 2 µs. A cut file, or one with damage after the last segment, loses only the records that
 //! are not whole.
 
-use super::record::{CHECKSUM, ENTRY, Entry, LONGEST, checksum, number};
+use super::record::{CHECKSUM, ENTRY, LONGEST, RecordEntry, checksum, number};
 use super::segment::{self, Segment};
 use crate::storage::local::{read_at, regular_file};
 use std::collections::HashMap;
@@ -151,7 +151,7 @@ impl IndexFile {
     /// Reads the record of `key` into `buffer`; returns `false` if there is none, or a damaged one.
     pub(super) fn get(&self, key: u128, buffer: &mut Vec<u8>) -> bool {
         if let Some(&(offset, length)) = self.added.get(&key)
-            && self.record(&Entry { key, offset, length }, buffer)
+            && self.record(&RecordEntry { key, offset, length }, buffer)
         {
             return true;
         }
@@ -161,7 +161,7 @@ impl IndexFile {
             if read_at::read_exact(&self.file, &mut bytes, HEADER as u64 + index * ENTRY as u64).is_err() {
                 return false;
             }
-            let found = Entry::read(&bytes);
+            let found = RecordEntry::read(&bytes);
             if found.is_free() {
                 return false;
             }
@@ -173,7 +173,7 @@ impl IndexFile {
         false
     }
 
-    fn record(&self, entry: &Entry, buffer: &mut Vec<u8>) -> bool {
+    fn record(&self, entry: &RecordEntry, buffer: &mut Vec<u8>) -> bool {
         // A length beyond the file's end is damage, so no memory is allocated for it.
         let end = entry.offset.saturating_add(CHECKSUM as u64 + u64::from(entry.length));
         if entry.length > LONGEST || end > self.stamp.length {
@@ -193,7 +193,7 @@ impl IndexFile {
     pub(super) fn each(&self, mut then: impl FnMut(u128, &[u8]) -> io::Result<()>) -> io::Result<()> {
         let mut buffer = Vec::new();
         for (&key, &(offset, length)) in &self.added {
-            if self.record(&Entry { key, offset, length }, &mut buffer) {
+            if self.record(&RecordEntry { key, offset, length }, &mut buffer) {
                 then(key, &buffer)?;
             }
         }
@@ -202,7 +202,7 @@ impl IndexFile {
         for _ in 0..self.entries {
             let mut bytes = [0; ENTRY];
             table.read_exact(&mut bytes)?;
-            let entry = Entry::read(&bytes);
+            let entry = RecordEntry::read(&bytes);
             if !entry.is_free() && self.record(&entry, &mut buffer) {
                 then(entry.key, &buffer)?;
             }

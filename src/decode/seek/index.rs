@@ -83,8 +83,8 @@ impl SeekIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::DecodePath;
     use crate::decode::seek::{self, SeekIndexes};
+    use crate::decode::{DecodePath, ScaledRegion};
     use crate::geometry::{Rect, Scale};
 
     fn jpeg() -> Vec<u8> {
@@ -106,9 +106,10 @@ mod tests {
         let mut by_record = |record: Vec<u8>| {
             let store = SeekStore::open(&SeekIndexes::Memory, None, 1 << 20).unwrap();
             store.put(SeekStore::key(&bytes), record);
-            let seek = (Some(&store), &mut seek::SeekScratch::default());
-            let wanted = (region, Scale::Full);
-            let (decoded, way) = decode::decode_indexed(&bytes, &probe, wanted, &options, seek, &mut scratch).unwrap();
+            let (wanted, mut found) = (ScaledRegion { region, scale: Scale::Full }, seek::SeekScratch::default());
+            let decoded =
+                decode::decode_indexed(&bytes, &probe, wanted, &options, Some(&store), &mut found, &mut scratch);
+            let (decoded, way) = decoded.unwrap();
             assert!(decoded.pixels == expected);
             way
         };

@@ -23,7 +23,7 @@ mod segment;
 mod store;
 mod write;
 
-pub(crate) use build::Files;
+pub(crate) use build::FilesToIndex;
 pub use build::IndexSummary;
 pub use index::SeekIndex;
 pub(crate) use saver::Saver;

@@ -1,5 +1,5 @@
 //! Processes that save to one file at the same time. A child process runs this test program again; environment
-//! variables tell it its task.
+//! variables give it its task.
 
 use super::{SeekIndexes, SeekStore};
 use std::fs;
@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 const PROCESSES: u64 = 8;
 const TRIALS: u64 = 20;
 const RECORDS: u64 = 125;
-/// The environment variables that tell a child its number and the folder.
+/// The environment variables with the number of a child, and the folder.
 const RANK: &str = "GPUFEED_TEST_RANK";
 const FOLDER: &str = "GPUFEED_TEST_FOLDER";
 /// The timeout of the tests, far more than any of them takes.
 const LONG: Duration = Duration::from_secs(60);
 
-fn told() -> Option<(u64, PathBuf)> {
+fn task() -> Option<(u64, PathBuf)> {
     Some((std::env::var(RANK).ok()?.parse().ok()?, std::env::var_os(FOLDER)?.into()))
 }
 
@@ -48,7 +48,7 @@ fn wait_for(what: impl Fn() -> bool) {
 /// Each of eight processes has its own records for twenty files, and all save at the same moment, twenty times.
 #[test]
 fn all_records_of_all_processes_are_there() {
-    if let Some((rank, folder)) = told() {
+    if let Some((rank, folder)) = task() {
         for trial in 0..TRIALS {
             let store = store(&folder.join(format!("index-{trial}")));
             for number in 0..RECORDS {
@@ -79,7 +79,7 @@ fn all_records_of_all_processes_are_there() {
 /// A data set that is so slow to read that its index is saved before the end.
 #[test]
 fn what_a_killed_process_has_saved_stays() {
-    if let Some((_, folder)) = told() {
+    if let Some((_, folder)) = task() {
         let mut data = crate::InMemory::new();
         for number in 0..200 {
             data.push_encoded(jpeg(number), crate::Label::None).unwrap();

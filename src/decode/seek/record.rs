@@ -11,15 +11,15 @@ pub(super) const LONGEST: u32 = 1 << 28;
 
 /// The key, offset and length of a record: an entry of the table or of a segment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct RecordEntry {
     pub(super) key: u128,
     pub(super) offset: u64,
     pub(super) length: u32,
 }
 
-impl Entry {
-    pub(super) fn read(bytes: &[u8; ENTRY]) -> Entry {
-        Entry {
+impl RecordEntry {
+    pub(super) fn read(bytes: &[u8; ENTRY]) -> RecordEntry {
+        RecordEntry {
             key: u128::from_le_bytes(*bytes.first_chunk().unwrap_or(&[0; 16])),
             offset: number(bytes, 16),
             length: number(bytes, 24) as u32,

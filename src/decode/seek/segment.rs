@@ -8,7 +8,7 @@
 //!
 //! A killed process leaves an incomplete segment, which lacks only the records that were not written.
 
-use super::record::{CHECKSUM, ENTRY, Entry, LONGEST, checksum, number};
+use super::record::{CHECKSUM, ENTRY, LONGEST, RecordEntry, checksum, number};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use xxhash_rust::xxh3::xxh3_64;
@@ -18,7 +18,7 @@ const HEADER: usize = 40;
 
 /// A valid segment.
 pub(super) struct Segment {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<RecordEntry>,
     /// Offset of its end.
     pub(super) end: u64,
 }
@@ -57,7 +57,7 @@ pub(super) fn read(file: &File, at: u64, length: u64) -> Option<Segment> {
         return None;
     }
     let (entries, _) = bytes.as_chunks();
-    Some(Segment { entries: entries.iter().map(Entry::read).collect(), end })
+    Some(Segment { entries: entries.iter().map(RecordEntry::read).collect(), end })
 }
 
 /// Writes a segment to `out`, whose position is offset `at` of the file.
@@ -67,7 +67,7 @@ pub(super) fn write(out: &mut impl Write, at: u64, records: &[(u128, &[u8])]) ->
     let mut offset = at + (HEADER + ENTRY * count) as u64;
     let mut list = Vec::with_capacity(ENTRY * count);
     for &(key, record) in fitting() {
-        list.extend_from_slice(&Entry { key, offset, length: record.len() as u32 }.write());
+        list.extend_from_slice(&RecordEntry { key, offset, length: record.len() as u32 }.write());
         offset += (CHECKSUM + record.len()) as u64;
     }
     out.write_all(&header(count as u64, offset - at, &list))?;

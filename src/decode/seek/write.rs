@@ -1,7 +1,7 @@
 //! Writes a file of seek indexes: adds a segment, or rewrites the whole file.
 
 use super::file::{HEADER, IndexFile, header};
-use super::record::{CHECKSUM, ENTRY, Entry, LONGEST, checksum};
+use super::record::{CHECKSUM, ENTRY, LONGEST, RecordEntry, checksum};
 use super::segment;
 use crate::storage::local::atomic_file;
 use std::fs::{self, File, OpenOptions};
@@ -45,13 +45,13 @@ pub(super) fn rewrite(
     new: &[(u128, &[u8])],
 ) -> io::Result<()> {
     remove_abandoned(atomic_file::folder_of(path));
-    let mut table = Table::new(old.map_or(0, IndexFile::len) + new.len() as u64);
+    let mut table = RecordTable::new(old.map_or(0, IndexFile::len) + new.len() as u64);
     let mut offset = HEADER as u64 + table.bytes();
     atomic_file::replace(path, |out| {
         out.seek(SeekFrom::Start(offset))?;
         let mut add = |key: u128, record: &[u8]| {
             let length = u32::try_from(record.len()).unwrap_or(u32::MAX);
-            if length <= LONGEST && table.put(Entry { key, offset, length }) {
+            if length <= LONGEST && table.put(RecordEntry { key, offset, length }) {
                 out.write_all(&checksum(key, record).to_le_bytes())?;
                 out.write_all(record)?;
                 offset += (CHECKSUM + record.len()) as u64;
@@ -98,16 +98,16 @@ pub(super) fn can_write_in(folder: &Path) -> io::Result<()> {
 }
 
 /// The hash table of a new file, while records are added.
-struct Table {
-    entries: Vec<Entry>,
+struct RecordTable {
+    entries: Vec<RecordEntry>,
     taken: u64,
 }
 
-impl Table {
+impl RecordTable {
     /// Makes a table that is at most three quarters full, so that a free entry is near.
-    fn new(records: u64) -> Table {
+    fn new(records: u64) -> RecordTable {
         let entries = (records * 4 / 3 + 1).next_power_of_two();
-        Table { entries: (0..entries).map(|_| Entry { key: 0, offset: 0, length: 0 }).collect(), taken: 0 }
+        RecordTable { entries: (0..entries).map(|_| RecordEntry { key: 0, offset: 0, length: 0 }).collect(), taken: 0 }
     }
 
     fn bytes(&self) -> u64 {
@@ -116,7 +116,7 @@ impl Table {
 
     /// Inserts an entry. Returns `false` if the key is there already, or the table is as full as it may be: a forged
     /// file can hold more records than its header says, and a search in a full table would never end.
-    fn put(&mut self, entry: Entry) -> bool {
+    fn put(&mut self, entry: RecordEntry) -> bool {
         if 4 * (self.taken + 1) >= 3 * self.entries.len() as u64 {
             return false;
         }

@@ -143,21 +143,23 @@ impl Layout<'_> {
     }
 
     /// The chunks of a plane, in their order.
-    pub(super) fn places(&self) -> impl Iterator<Item = Place> + use<> {
+    pub(super) fn places(&self) -> impl Iterator<Item = ChunkPlace> + use<> {
         let (across, chunk) = (self.chunks_across(), self.chunk);
-        (0..self.chunks_per_plane())
-            .map(move |index| Place { left: (index % across) as u32 * chunk.0, top: (index / across) as u32 * chunk.1 })
+        (0..self.chunks_per_plane()).map(move |index| ChunkPlace {
+            left: (index % across) as u32 * chunk.0,
+            top: (index / across) as u32 * chunk.1,
+        })
     }
 }
 
 /// Where a strip or tile begins.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct ChunkPlace {
     pub(super) left: u32,
     pub(super) top: u32,
 }
 
-impl Place {
+impl ChunkPlace {
     /// The rows that are stored: a tile is whole, the last strip ends with the image.
     pub(super) fn rows(&self, layout: &Layout<'_>) -> usize {
         let rest = layout.size.1 - self.top;

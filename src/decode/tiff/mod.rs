@@ -21,7 +21,7 @@ mod unpack;
 mod ycbcr;
 
 use super::format::ImageFormat;
-use super::header::Header;
+use super::header::ImageHeader;
 use super::memory::{Cost, try_grow};
 use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, truncated};
 use crate::geometry::Rect;
@@ -41,9 +41,9 @@ fn ended(reason: impl Into<String>) -> Error {
 }
 
 /// Reads size and orientation.
-pub(super) fn header(bytes: &[u8]) -> Result<Header> {
+pub(super) fn header(bytes: &[u8]) -> Result<ImageHeader> {
     let layout = tags::read(bytes)?;
-    Ok(Header { size: layout.size, orientation: layout.orientation, cost: cost(&layout) })
+    Ok(ImageHeader { size: layout.size, orientation: layout.orientation, cost: cost(&layout) })
 }
 
 /// How the pixels of a file are stored, for `gpufeed doctor`.

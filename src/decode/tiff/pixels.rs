@@ -15,10 +15,11 @@ pub(super) struct Converter<'a> {
     layout: &'a Layout<'a>,
     plane: usize,
     row: usize,
-    colors: Colors,
+    colors: ColorModel,
 }
 
-enum Colors {
+/// How the numbers of a pixel make its colour.
+enum ColorModel {
     Gray { white_is_zero: bool },
     Palette(Box<[[u8; 3]; 256]>),
     Rgb,
@@ -29,20 +30,20 @@ enum Colors {
 impl<'a> Converter<'a> {
     pub(super) fn new(layout: &'a Layout<'a>) -> Self {
         let colors = match layout.color {
-            Color::Gray { white_is_zero } => Colors::Gray { white_is_zero },
+            Color::Gray { white_is_zero } => ColorModel::Gray { white_is_zero },
             Color::Palette(values) => {
                 // All of red, then green, then blue, in 16 bits each.
                 let color = |index: usize| {
                     let plane = values.len() / 3;
                     [0, 1, 2].map(|n| values.get(n * plane + index).map_or(0, |value| (value >> 8) as u8))
                 };
-                Colors::Palette(Box::new(std::array::from_fn(|index| {
+                ColorModel::Palette(Box::new(std::array::from_fn(|index| {
                     if index < 1 << layout.bits { color(index) } else { [0; 3] }
                 })))
             }
-            Color::Rgb => Colors::Rgb,
-            Color::Cmyk => Colors::Cmyk,
-            Color::YCbCr(ycbcr) => Colors::YCbCr(Box::new(ycbcr.tables())),
+            Color::Rgb => ColorModel::Rgb,
+            Color::Cmyk => ColorModel::Cmyk,
+            Color::YCbCr(ycbcr) => ColorModel::YCbCr(Box::new(ycbcr.tables())),
         };
         // The layout was checked to fit this machine's memory.
         let plane = layout.chunk_bytes() as usize;
@@ -52,7 +53,7 @@ impl<'a> Converter<'a> {
     /// Converts pixels from column `x` on of row `y` of a chunk, as many as `target` has.
     pub(super) fn row(&self, chunk: &[u8], x: usize, y: usize, target: &mut [u8]) {
         let Layout { bits, samples, planes, .. } = *self.layout;
-        if let (Colors::YCbCr(tables), Some((across, down))) = (&self.colors, self.layout.subsampling()) {
+        if let (ColorModel::YCbCr(tables), Some((across, down))) = (&self.colors, self.layout.subsampling()) {
             let (across, down) = (across as usize, down as usize);
             let row = &chunk[y / down * self.layout.bytes_of_rows(down)..];
             for (x, target) in (x..).zip(target.as_chunks_mut::<PIXEL>().0) {
@@ -65,9 +66,9 @@ impl<'a> Converter<'a> {
         if bits == 8 && planes == 1 && self.layout.kind == Kind::Unsigned && !self.layout.premultiplied {
             let source = &chunk[y * self.row + x * samples..(y + 1) * self.row];
             match (&self.colors, samples) {
-                (Colors::Rgb, 3) => return convert_row(source, target, |&rgb: &[u8; 3]| rgb),
-                (Colors::Rgb, 4) => return convert_row(source, target, |&[r, g, b, _]| [r, g, b]),
-                (Colors::Gray { white_is_zero: false }, 1) => return convert_row(source, target, |&[l]| [l; 3]),
+                (ColorModel::Rgb, 3) => return convert_row(source, target, |&rgb: &[u8; 3]| rgb),
+                (ColorModel::Rgb, 4) => return convert_row(source, target, |&[r, g, b, _]| [r, g, b]),
+                (ColorModel::Gray { white_is_zero: false }, 1) => return convert_row(source, target, |&[l]| [l; 3]),
                 _ => {}
             }
         }
@@ -82,14 +83,14 @@ impl<'a> Converter<'a> {
     /// Converts a pixel whose samples are `at` their numbers.
     fn pixel(&self, at: impl Fn(usize) -> u32) -> [u8; 3] {
         match &self.colors {
-            &Colors::Gray { white_is_zero } => {
+            &ColorModel::Gray { white_is_zero } => {
                 let level = self.gray(at(0));
                 let level = if white_is_zero && self.layout.kind == Kind::Unsigned { 255 - level } else { level };
                 let [level] = self.divided([level], || at(1));
                 [level; 3]
             }
-            Colors::Palette(colors) => colors[at(0) as usize & 255],
-            Colors::Rgb if self.layout.kind == Kind::Float => {
+            ColorModel::Palette(colors) => colors[at(0) as usize & 255],
+            ColorModel::Rgb if self.layout.kind == Kind::Float => {
                 let alpha = if self.layout.premultiplied { f32::from_bits(at(3)) } else { 1.0 };
                 [0, 1, 2].map(|number| {
                     let value = f32::from_bits(at(number));
@@ -98,15 +99,15 @@ impl<'a> Converter<'a> {
                     (value.clamp(0.0, 1.0) * 255.0).round() as u8
                 })
             }
-            Colors::Rgb => self.divided([0, 1, 2].map(|number| self.scaled(at(number))), || at(3)),
-            Colors::Cmyk => {
+            ColorModel::Rgb => self.divided([0, 1, 2].map(|number| self.scaled(at(number))), || at(3)),
+            ColorModel::Cmyk => {
                 let [c, m, y, k] = [0, 1, 2, 3].map(|number| self.scaled(at(number)));
                 [c, m, y].map(|ink| {
                     let product = u32::from(ink) * u32::from(255 - k) + 128;
                     (255 - k) - ((product + (product >> 8)) >> 8) as u8 // round(product / 255), never above 255 − k
                 })
             }
-            Colors::YCbCr(tables) => tables.rgb(at(0) as u8, at(1) as u8, at(2) as u8),
+            ColorModel::YCbCr(tables) => tables.rgb(at(0) as u8, at(1) as u8, at(2) as u8),
         }
     }
 

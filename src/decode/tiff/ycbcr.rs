@@ -1,6 +1,6 @@
 //! YCbCr to RGB, in the integers of libtiff, and for uncompressed pixels with whole chroma in those of Pillow.
 
-use super::super::directory::{Entry, Integers};
+use super::super::directory::{DirectoryEntry, Integers};
 
 /// What the tags say of YCbCr.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ impl Default for YCbCr {
 }
 
 impl YCbCr {
-    pub(super) fn set_coefficients(&mut self, entry: &Entry<'_>) {
+    pub(super) fn set_coefficients(&mut self, entry: &DirectoryEntry<'_>) {
         if let (Some(r), Some(g), Some(b)) = (entry.rational(0), entry.rational(1), entry.rational(2))
             && g != 0.0
         {
@@ -37,7 +37,7 @@ impl YCbCr {
         }
     }
 
-    pub(super) fn set_black_and_white(&mut self, entry: &Entry<'_>) {
+    pub(super) fn set_black_and_white(&mut self, entry: &DirectoryEntry<'_>) {
         let values: [Option<f32>; 6] = std::array::from_fn(|n| entry.rational(n));
         if values.iter().all(Option::is_some) {
             self.black_and_white = values.map(Option::unwrap_or_default);

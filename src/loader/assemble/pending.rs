@@ -46,9 +46,8 @@ impl<B> PendingBatch<B> {
     /// The work that is left for the batch once all of its images are there.
     pub(in crate::loader::assemble) fn completion(&self, pipeline: &Pipeline) -> Completion {
         let elements = pipeline.sample_elements() * self.samples.len() as u64;
-        let count = (self.samples.len(), pipeline.outputs);
-        let mix = self.start.mix.as_ref();
-        let mixing = mix.and_then(|params| Mixing::new(params, pipeline.plan(), pipeline.size, count));
+        let mixing = |params| Mixing::new(params, pipeline.plan(), pipeline.size, self.samples.len(), pipeline.outputs);
+        let mixing = self.start.mix.as_ref().and_then(mixing);
         Completion { elements, mixing }
     }
 

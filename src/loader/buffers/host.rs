@@ -15,8 +15,8 @@ const ALIGNMENT: usize = 64;
 /// A multiple of the pages of every system: 4 KiB on x86, 16 on Apple's processors, up to 64 on other 64-bit ARM.
 const PAGES: usize = 64 << 10;
 
-/// Is told of each buffer that a loader makes in host memory for its batches, and of its end, to page-lock it for another
-/// device, for example. Set by [`DataLoaderBuilder::host_buffer_hook`](crate::DataLoaderBuilder::host_buffer_hook).
+/// Learns of each buffer that a loader makes in host memory for its batches, and of the end of each, to page-lock it for
+/// another device, for example. Set by [`DataLoaderBuilder::host_buffer_hook`](crate::DataLoaderBuilder::host_buffer_hook).
 ///
 /// ```
 /// use gpufeed::transforms::CenterCrop;
@@ -79,8 +79,8 @@ impl std::fmt::Debug for HostMemory {
 pub(in crate::loader) struct HostBuffer {
     batch: BytesMut,
     rest: BytesMut,
-    /// The bytes before the first image. They keep the allocation until `drop` has told the hook of its end, also when
-    /// chunks are lost.
+    /// The bytes before the first image. They keep the allocation until `drop` has called the hook, also when chunks are
+    /// lost.
     before: BytesMut,
     bytes: usize,
     memory: HostMemory,

@@ -121,7 +121,7 @@ impl DataLoaderBuilder {
             batch_bytes.saturating_mul(self.settings.queue_depth as u64 + 2) <= self.settings.memory_budget;
         let a_worker = intermediates::least(&split, if batches_fit { most_intermediate } else { u64::MAX })?;
         let a_worker = Workers { count: workers as u64, bytes: a_worker };
-        let (execution, budget) = self.execution(backend, &split, (batch_bytes, a_worker), size)?;
+        let (execution, budget) = self.execution(backend, &split, batch_bytes, a_worker, size)?;
         // Shaders that were compiled before call nothing on the device, so that its loss has not been noticed.
         execution.executor().gpu().map_or(Ok(()), |gpu| gpu.alive("building a loader"))?;
         let len = self.dataset.len();
@@ -223,7 +223,8 @@ impl DataLoaderBuilder {
         &self,
         backend: &Backend,
         split: &CacheSplit,
-        (batch, workers): (u64, Workers),
+        batch: u64,
+        workers: Workers,
         size: (u32, u32),
     ) -> Result<(Execution, Budget)> {
         // One buffer is being filled, `queue_depth` are ready, one is with the caller.
@@ -242,8 +243,8 @@ impl DataLoaderBuilder {
             (Backend::Gpu(gpu), _) => {
                 check_batch(gpu, batch)?;
                 match self.executor(backend) {
-                    Executor::Gpu => self.on_gpu(gpu, split, (batch, workers), size, base),
-                    Executor::Cpu => self.host_to_gpu(gpu, (batch, workers), base),
+                    Executor::Gpu => self.on_gpu(gpu, split, batch, workers, size, base),
+                    Executor::Cpu => self.host_to_gpu(gpu, batch, workers, base),
                 }
             }
         }
@@ -273,7 +274,7 @@ impl DataLoaderBuilder {
         self.recipe.batch_transform.as_ref().map(sizes).transpose()
     }
 
-    fn host_to_gpu(&self, gpu: &Gpu, (batch, workers): (u64, Workers), base: usize) -> Result<(Execution, Budget)> {
+    fn host_to_gpu(&self, gpu: &Gpu, batch: u64, workers: Workers, base: usize) -> Result<(Execution, Budget)> {
         let copies = batch.saturating_mul(COPY_SLOTS as u64 + 2);
         let budget = Budget::new(self.settings.memory_budget, base, copies, batch, workers)?;
         let outputs = BufferRing::new(base, budget);
@@ -288,7 +289,8 @@ impl DataLoaderBuilder {
         &self,
         gpu: &Gpu,
         split: &CacheSplit,
-        (batch, workers): (u64, Workers),
+        batch: u64,
+        workers: Workers,
         size: (u32, u32),
         base: usize,
     ) -> Result<(Execution, Budget)> {

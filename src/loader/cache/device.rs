@@ -1,7 +1,7 @@
 //! Samples in GPU memory.
 
 use super::CachedSample;
-use super::table::Table;
+use super::table::CacheTable;
 use crate::gpu::Gpu;
 use crate::gpu::cache_pages::{Page, PageRange, Pages};
 use crate::plan::route::CachedPixels;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug)]
 pub(in crate::loader) struct DeviceCache {
-    table: Table<DeviceEntry>,
+    table: CacheTable<DeviceEntry>,
     pages: Mutex<Pages>,
 }
 
@@ -44,7 +44,7 @@ impl DeviceEntry {
 impl DeviceCache {
     /// A cache for `len` samples.
     pub(in crate::loader) fn new(gpu: &Gpu, len: usize, budget: u64) -> Arc<Self> {
-        Arc::new(DeviceCache { table: Table::new(len), pages: Mutex::new(Pages::new(gpu, len, budget)) })
+        Arc::new(DeviceCache { table: CacheTable::new(len), pages: Mutex::new(Pages::new(gpu, len, budget)) })
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages> {

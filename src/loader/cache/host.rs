@@ -1,7 +1,7 @@
 //! Samples in host memory.
 
 use super::CachedSample;
-use super::table::Table;
+use super::table::CacheTable;
 use crate::advice::Setting;
 use crate::allocate::{Use, product};
 use crate::error::Result;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 #[derive(Debug)]
 pub(in crate::loader) struct HostCache {
-    table: Table<HostEntry>,
+    table: CacheTable<HostEntry>,
     bytes: AtomicU64,
     budget: u64,
 }
@@ -62,7 +62,7 @@ impl HostEntry {
 impl HostCache {
     /// A cache for `len` samples.
     pub(in crate::loader) fn new(len: usize, budget: u64) -> Self {
-        HostCache { table: Table::new(len), bytes: AtomicU64::new(0), budget }
+        HostCache { table: CacheTable::new(len), bytes: AtomicU64::new(0), budget }
     }
 
     pub(in crate::loader) fn get(&self, index: usize) -> Option<&HostEntry> {

@@ -3,17 +3,18 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+/// What a cache holds of each sample of the data set.
 #[derive(Debug)]
-pub(super) struct Table<T> {
+pub(super) struct CacheTable<T> {
     entries: Box<[OnceLock<Box<T>>]>,
     /// True once a thread has reserved the entry.
     reserved: Box<[AtomicBool]>,
     inserted: AtomicU64,
 }
 
-impl<T> Table<T> {
+impl<T> CacheTable<T> {
     pub(super) fn new(len: usize) -> Self {
-        Table {
+        CacheTable {
             entries: (0..len).map(|_| OnceLock::new()).collect(),
             reserved: (0..len).map(|_| AtomicBool::new(false)).collect(),
             inserted: AtomicU64::new(0),
@@ -56,7 +57,7 @@ mod tests {
 
     #[test]
     fn an_entry_is_reserved_by_one() {
-        let table = Table::new(2);
+        let table = CacheTable::new(2);
         assert!(table.lacks(1) && table.reserve(1) && !table.lacks(1) && !table.reserve(1) && !table.reserve(2));
         table.release(1);
         assert!(table.reserve(1));

@@ -10,14 +10,18 @@ use crate::loader::pipeline::Pipeline;
 use crate::loader::stats::Stage;
 use crate::plan::route::Origin;
 use crate::random::ahead::Ahead;
-use crate::random::lanes::LANES;
+use crate::random::many_keys::KEYS;
 use crate::sampler::Position;
 use crate::transforms::Key;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Cached samples of a batch, and positions that need a worker; each with its batch index.
-type Divided = (Vec<(usize, Finished<InPage>)>, Vec<(usize, Position)>);
+/// The samples of a batch, each with its batch index.
+struct Divided {
+    cached: Vec<(usize, Finished<InPage>)>,
+    /// The positions that need a worker.
+    others: Vec<(usize, Position)>,
+}
 
 impl Feeder<'_, GpuMessage> {
     /// Announces a batch with its cached samples, and makes a job of every other sample; `None` once the run has ended.
@@ -29,9 +33,9 @@ impl Feeder<'_, GpuMessage> {
     ) -> Result<Option<Vec<SlotJob>>> {
         let (batch, epoch) = (start.number, start.epoch);
         let positions = positions.into_iter().enumerate();
-        let (cached, others) = match &self.pipeline.cache {
+        let Divided { cached, others } = match &self.pipeline.cache {
             CacheStore::Device(cache) => self.divide(executor, cache, epoch, positions)?,
-            CacheStore::Off | CacheStore::Host(_) => (Vec::new(), positions.collect()),
+            CacheStore::Off | CacheStore::Host(_) => Divided { cached: Vec::new(), others: positions.collect() },
         };
         if !self.send(GpuMessage::Start(start, cached)) {
             return Ok(None);
@@ -58,7 +62,7 @@ impl Feeder<'_, GpuMessage> {
                 None => others.push((index, position)),
             }
         }
-        let at_once = (LANES / pipeline.outputs).max(1);
+        let at_once = (KEYS / pipeline.outputs).max(1);
         let mut keys = Vec::with_capacity(at_once * pipeline.outputs);
         for some in found.chunks(at_once) {
             keys.clear();
@@ -71,7 +75,7 @@ impl Feeder<'_, GpuMessage> {
                 let views = first..first + pipeline.outputs;
                 // A panic comes from an operator, as in a worker.
                 let sample = catch_unwind(AssertUnwindSafe(|| {
-                    prepare_cached(pipeline, executor, (position.index, entry), &keys, views.clone(), ahead)
+                    prepare_cached(pipeline, executor, position.index, entry, &keys, views.clone(), ahead)
                 }));
                 let sample = sample.map_err(|payload| {
                     let source = Error::panic(Stage::Params.name(), payload.as_ref());
@@ -90,7 +94,7 @@ impl Feeder<'_, GpuMessage> {
         self.clock.spent(Stage::Params, images as u64);
         pipeline.stats.cache_hits(cached.len());
         pipeline.stats.images(images);
-        Ok((cached, others))
+        Ok(Divided { cached, others })
     }
 }
 
@@ -98,14 +102,15 @@ impl Feeder<'_, GpuMessage> {
 fn prepare_cached(
     pipeline: &Pipeline,
     executor: &GpuBuffers,
-    (index, entry): (usize, &DeviceEntry),
+    index: usize,
+    entry: &DeviceEntry,
     keys: &[Key],
     views: Range<usize>,
     ahead: &Ahead,
 ) -> Option<Finished<InPage>> {
     let (plan, sample) = (pipeline.plan(), &entry.sample);
     // On an error a worker takes the sample, and applies the usual replacement policy.
-    let params = views.clone().map(|view| plan.make_params_ahead(sample.size, &keys[view], (ahead, view)));
+    let params = views.clone().map(|view| plan.make_params_ahead(sample.size, &keys[view], ahead.of(view)));
     let params = params.collect::<Result<Vec<_>>>().ok()?;
     let route = pipeline.split.route(&params, Origin::Cache(sample.pixels)).ok()?;
     if route.views.iter().any(|view| view.cpu_fallback) {

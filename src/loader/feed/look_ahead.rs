@@ -1,22 +1,23 @@
-//! Announces to a data set in a store which samples come after the batches that are under way. Costs nothing for a data
+//! Announces to a data set in a store which samples come after the batches that are under way. Does nothing for a data
 //! set that does not ask for it.
 
+use super::BatchRange;
 use crate::dataset::Access;
 use crate::loader::cache::CacheStore;
 use crate::loader::pipeline::Pipeline;
 use crate::sampler::EpochOrder;
 use crate::storage::RemoteRun;
 
-/// The samples that the data set was told of, and that are not announced yet.
+/// The samples that are announced to the data set before the feeder hands them out.
 pub(super) struct LookAhead<'a> {
     pipeline: &'a Pipeline,
     /// The access of the data set, if it wants to know samples ahead.
     access: Option<&'a dyn Access>,
     /// How many it wants to know.
     wanted: usize,
-    /// Samples of the batches that were told and not announced.
-    told: usize,
-    /// The next batch to tell: its epoch's order, and its number there.
+    /// Samples that are announced and not handed out yet.
+    ahead: usize,
+    /// The next batch to announce: its epoch's order, and its number there.
     order: Option<EpochOrder>,
     batch: usize,
     /// The epoch at which the run ends.
@@ -27,20 +28,21 @@ pub(super) struct LookAhead<'a> {
 }
 
 impl<'a> LookAhead<'a> {
-    /// For a run from a batch of an epoch to epoch `end`.
-    pub(super) fn new(pipeline: &'a Pipeline, (epoch, batch): (u64, u64), end: u64) -> Self {
+    /// For a run of these batches.
+    pub(super) fn new(pipeline: &'a Pipeline, BatchRange { epoch, batch, end }: BatchRange) -> Self {
         let access = pipeline.dataset.access();
         let wanted = access.map_or(0, |access| access.prefetch_samples());
         let access = access.filter(|_| wanted > 0);
         let order = (access.is_some() && epoch < end).then(|| pipeline.sampler.epoch(epoch));
         let _runs = access.map_or(Vec::new(), |_| pipeline.remote.begin_run());
-        LookAhead { pipeline, access, wanted, told: 0, order, batch: batch as usize, end, indices: Vec::new(), _runs }
+        LookAhead { pipeline, access, wanted, ahead: 0, order, batch: batch as usize, end, indices: Vec::new(), _runs }
     }
 
-    /// Tells of whole batches until as many samples are told as are wanted; before a batch of `samples` is announced.
-    pub(super) fn announce(&mut self, samples: usize) {
+    /// Announces whole batches until as many samples are announced as are wanted. Called before a batch of `samples` samples
+    /// is handed out.
+    pub(super) fn before(&mut self, samples: usize) {
         let Some(access) = self.access else { return };
-        while self.told < self.wanted.max(samples) {
+        while self.ahead < self.wanted.max(samples) {
             let Some(order) = &self.order else { break };
             if self.batch >= order.batches() {
                 let next = order.epoch() + 1;
@@ -49,7 +51,7 @@ impl<'a> LookAhead<'a> {
                 continue;
             }
             let positions = order.batch(self.batch);
-            self.told += positions.len();
+            self.ahead += positions.len();
             let cache = &self.pipeline.cache;
             let cached = |index: usize| match cache {
                 CacheStore::Device(cache) => cache.get(index).is_some(),
@@ -60,6 +62,6 @@ impl<'a> LookAhead<'a> {
             access.prefetch(&self.indices);
             self.batch += 1;
         }
-        self.told = self.told.saturating_sub(samples);
+        self.ahead = self.ahead.saturating_sub(samples);
     }
 }

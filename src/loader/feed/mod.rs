@@ -23,6 +23,14 @@ use std::time::Instant;
 /// The most bytes of a small sample. A larger one is a job of its own: 64 small ones are a quarter of a megabyte.
 pub(super) const SMALL: u64 = 4 << 10;
 
+/// The batches of a run: from batch `batch` of epoch `epoch` on, to the last one of the epoch before `end`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BatchRange {
+    pub(super) epoch: u64,
+    pub(super) batch: u64,
+    pub(super) end: u64,
+}
+
 /// The feeder thread's view of the run.
 pub(super) struct Feeder<'a, M> {
     pub(super) pipeline: &'a Pipeline,
@@ -41,7 +49,8 @@ pub(super) struct Feeder<'a, M> {
 
 impl<'a, M> Feeder<'a, M> {
     pub(super) fn new(
-        (pipeline, shares): (&'a Pipeline, &'a RunShares),
+        pipeline: &'a Pipeline,
+        shares: &'a RunShares,
         inbox: &'a Sender<M>,
         announced: &'a Sender<()>,
         stop: &'a AtomicBool,
@@ -50,25 +59,25 @@ impl<'a, M> Feeder<'a, M> {
         Feeder { pipeline, shares, inbox, announced, stop, clock, ahead, order: 0 }
     }
 
-    /// Feeds from a batch of an epoch to epoch `end`, or until the run stops. `announce` announces a batch to the batch thread and
-    /// divides it into jobs; it returns `None` once the run has ended.
+    /// Feeds these batches, or until the run stops. `announce` announces a batch to the batch thread and divides it into jobs;
+    /// it returns `None` once the run has ended.
     pub(super) fn run<J>(
         mut self,
-        ((first_epoch, first_batch), end): ((u64, u64), u64),
+        batches: BatchRange,
         jobs_in: &Sender<J>,
         announce: impl Fn(&mut Self, BatchStart, Vec<Position>) -> Result<Option<Vec<J>>>,
     ) -> Result<()> {
         let mut number = 0;
-        let mut look_ahead = LookAhead::new(self.pipeline, (first_epoch, first_batch), end);
-        for epoch in first_epoch..end {
+        let mut look_ahead = LookAhead::new(self.pipeline, batches);
+        for epoch in batches.epoch..batches.end {
             let order = self.pipeline.sampler.epoch(epoch);
-            let first = if epoch == first_epoch { first_batch } else { 0 };
+            let first = if epoch == batches.epoch { batches.batch } else { 0 };
             for index in first as usize..order.batches() {
                 let (batch, mut positions) = (order.batch(index), Vec::new());
                 BATCH.reserve(&mut positions, batch.size_hint().0)?;
                 positions.extend(batch);
                 let valid = positions.iter().filter(|position| !position.padding).count();
-                look_ahead.announce(positions.len());
+                look_ahead.before(positions.len());
                 self.clock.other();
                 if self.clock.blocked(|| self.announced.send(()).is_err()) {
                     return Ok(());

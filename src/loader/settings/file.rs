@@ -47,7 +47,7 @@ fn from_toml(text: &str) -> Read {
 fn from_json(text: &str) -> Read {
     let table: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
         let reason = error.to_string();
-        // The line stands before the reason already.
+        // The error names the line before the reason, so serde's mention of it goes.
         let reason = reason.rsplit_once(" at line ").map_or(&*reason, |(reason, _)| reason);
         Wrong { line: error.line().max(1), reason: reason.to_owned() }
     })?;

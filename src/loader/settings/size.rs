@@ -72,7 +72,7 @@ pub(super) fn text(bytes: u64) -> String {
     unit.map_or_else(|| bytes.to_string(), |(name, power)| format!("{}{name}", bytes >> power))
 }
 
-/// As text with a unit, or as a number where none fits.
+/// Writes bytes as text with a unit, or as a number if no unit fits.
 fn written(bytes: u64) -> Value {
     let text = text(bytes);
     if text.ends_with(|end: char| end.is_ascii_digit()) { bytes.into() } else { text.into() }

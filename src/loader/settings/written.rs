@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 
 /// A value of a setting that has a written form.
-pub(super) trait Written: Sized {
+pub(super) trait WrittenForm: Sized {
     /// The values that work, for errors.
     fn works() -> String;
     fn read(value: &Value) -> Option<Self>;
@@ -20,17 +20,17 @@ pub(super) trait Written: Sized {
 }
 
 /// For `#[serde(with = "written")]`.
-pub(super) fn serialize<T: Written, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn serialize<T: WrittenForm, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
     value.write(to)
 }
 
 /// For `#[serde(with = "written")]`.
-pub(super) fn deserialize<'de, T: Written, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+pub(super) fn deserialize<'de, T: WrittenForm, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     let value = Value::deserialize(from)?;
     T::read(&value).ok_or_else(|| D::Error::custom(format!("{value}; {}", T::works())))
 }
 
-impl<T: Written> Written for Option<T> {
+impl<T: WrittenForm> WrittenForm for Option<T> {
     fn works() -> String {
         T::works()
     }
@@ -56,10 +56,10 @@ fn listed(words: &[&str]) -> String {
     }
 }
 
-/// Enums that are written as words. The form of recipes, after a `|`, is read, too.
+/// Enums that are written as words. The word after a `|` is that of recipes, which is read, too.
 macro_rules! words {
     ($($type:ident { $($variant:ident = $word:literal $(| $other:literal)?),+ })+) => {$(
-        impl Written for $type {
+        impl WrittenForm for $type {
             fn works() -> String {
                 listed(&[$($word),+])
             }
@@ -92,7 +92,7 @@ words! {
 /// Types that serde writes as they are.
 macro_rules! plain {
     ($($type:ident $read:ident $works:literal)+) => {$(
-        impl Written for $type {
+        impl WrittenForm for $type {
             fn works() -> String {
                 $works.to_owned()
             }
@@ -115,7 +115,7 @@ plain! {
 }
 
 /// True for an orientation that is applied.
-impl Written for Orientation {
+impl WrittenForm for Orientation {
     fn works() -> String {
         bool::works()
     }
@@ -129,7 +129,7 @@ impl Written for Orientation {
     }
 }
 
-impl Written for Order {
+impl WrittenForm for Order {
     fn works() -> String {
         r#""full" and ["blocks", 256, 4], samples of a block and blocks of a window, work"#.to_owned()
     }
@@ -155,7 +155,7 @@ impl Written for Order {
     }
 }
 
-impl Written for ShardChoice {
+impl WrittenForm for ShardChoice {
     fn works() -> String {
         r#""auto" and [rank, world] work"#.to_owned()
     }
@@ -178,7 +178,7 @@ impl Written for ShardChoice {
     }
 }
 
-impl Written for OnError {
+impl WrittenForm for OnError {
     fn works() -> String {
         r#""skip", "fail" and the share of samples that may fail, 0 to 1, work"#.to_owned()
     }
@@ -203,7 +203,7 @@ impl Written for OnError {
     }
 }
 
-impl Written for Cache {
+impl WrittenForm for Cache {
     fn works() -> String {
         r#""host:16G", "device:8G" and "off" work"#.to_owned()
     }
@@ -226,7 +226,7 @@ impl Written for Cache {
     }
 }
 
-impl Written for SeekIndexes {
+impl WrittenForm for SeekIndexes {
     fn works() -> String {
         r#""beside", "memory", "off" and a path work"#.to_owned()
     }
@@ -251,7 +251,7 @@ impl Written for SeekIndexes {
 }
 
 /// A folder and its bytes.
-impl Written for (PathBuf, u64) {
+impl WrittenForm for (PathBuf, u64) {
     fn works() -> String {
         r#"["/var/cache/gpufeed", "200G"], a folder and its bound, works"#.to_owned()
     }

@@ -1,10 +1,10 @@
-//! The counters of a loader, always on: a lane for each thread, and their sums.
+//! The counters of a loader, always on: those of each thread, and their sums.
 
 use super::idle::idle;
-use super::lane::{Clock, Delays, Lane};
 use super::latency::Histogram;
 use super::running::Running;
 use super::stage::Stage;
+use super::thread_counters::{Clock, Delays, ThreadCounters};
 use super::{GpuTime, PoolStats, QueueStats, StageStats, Stats};
 use crate::decode::DecodePath;
 use crate::gpu::Compile;
@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 /// The counters of a loader, shared by all its runs.
 #[derive(Debug)]
 pub(in crate::loader) struct Counters {
-    workers: Box<[Lane]>,
-    feed: Lane,
-    batch_thread: Lane,
-    consumer: Lane,
+    workers: Box<[ThreadCounters]>,
+    feed: ThreadCounters,
+    batch_thread: ThreadCounters,
+    consumer: ThreadCounters,
     delays: Delays,
     images: AtomicU64,
     batches: AtomicU64,
@@ -48,10 +48,10 @@ impl Counters {
     /// Counters for runs of `workers` workers.
     pub(in crate::loader) fn new(workers: usize) -> Self {
         Counters {
-            workers: (0..workers).map(|_| Lane::default()).collect(),
-            feed: Lane::default(),
-            batch_thread: Lane::default(),
-            consumer: Lane::default(),
+            workers: (0..workers).map(|_| ThreadCounters::default()).collect(),
+            feed: ThreadCounters::default(),
+            batch_thread: ThreadCounters::default(),
+            consumer: ThreadCounters::default(),
             delays: Delays::default(),
             images: AtomicU64::new(0),
             batches: AtomicU64::new(0),
@@ -79,7 +79,7 @@ impl Counters {
         Clock::new(&self.batch_thread, &self.delays)
     }
 
-    pub(in crate::loader) fn consumer(&self) -> &Lane {
+    pub(in crate::loader) fn consumer(&self) -> &ThreadCounters {
         &self.consumer
     }
 
@@ -138,8 +138,8 @@ impl Counters {
 
     pub(in crate::loader) fn read(&self, capacities: Capacities) -> Stats {
         // The feeder makes the parameters of samples that are in GPU memory.
-        let lanes = || self.workers.iter().chain([&self.feed, &self.batch_thread, &self.consumer]);
-        let stages: Vec<StageStats> = Stage::ALL.map(|stage| stage_stats(stage, lanes())).into();
+        let threads = || self.workers.iter().chain([&self.feed, &self.batch_thread, &self.consumer]);
+        let stages: Vec<StageStats> = Stage::ALL.map(|stage| stage_stats(stage, threads())).into();
         let (running, cpu) = self.running.read();
         let bytes = |stage: Stage| stages[stage as usize].bytes;
         Stats {
@@ -180,16 +180,16 @@ impl Counters {
     }
 }
 
-fn stage_stats<'a>(stage: Stage, lanes: impl Iterator<Item = &'a Lane>) -> StageStats {
+fn stage_stats<'a>(stage: Stage, threads: impl Iterator<Item = &'a ThreadCounters>) -> StageStats {
     let mut sums = [0; 5];
-    for lane in lanes {
-        let counts = &lane.stages[stage as usize];
+    for thread in threads {
+        let counts = &thread.stages[stage as usize];
         let busy = counts.busy.load(Relaxed);
         // Images that were not divided count as similar to divided ones, including the time between images.
         let divided =
-            lane.other.load(Relaxed) + lane.stages.iter().map(|counts| counts.busy.load(Relaxed)).sum::<u64>();
+            thread.other.load(Relaxed) + thread.stages.iter().map(|counts| counts.busy.load(Relaxed)).sum::<u64>();
         let share = busy as f64 / divided.max(1) as f64;
-        let busy = busy + (share * lane.undivided.load(Relaxed) as f64) as u64;
+        let busy = busy + (share * thread.undivided.load(Relaxed) as f64) as u64;
         let others = [&counts.items, &counts.bytes, &counts.sampled_busy, &counts.sampled_cpu].map(|n| n.load(Relaxed));
         sums.iter_mut().zip([busy].into_iter().chain(others)).for_each(|(sum, value)| *sum += value);
     }
@@ -197,26 +197,26 @@ fn stage_stats<'a>(stage: Stage, lanes: impl Iterator<Item = &'a Lane>) -> Stage
     StageStats::new(stage, items, Duration::from_nanos(busy), bytes, (sampled_busy, sampled_cpu))
 }
 
-fn pool(name: &'static str, lanes: &[&Lane]) -> PoolStats {
-    let waits: Vec<_> = lanes.iter().map(|lane| lane.waits()).collect();
-    let busy = |lane: &&Lane| {
-        let stages = lane.stages.iter().map(|counts| counts.busy.load(Relaxed)).sum::<u64>();
-        lane.other.load(Relaxed) + lane.undivided.load(Relaxed) + stages
+fn pool(name: &'static str, threads: &[&ThreadCounters]) -> PoolStats {
+    let waits: Vec<_> = threads.iter().map(|thread| thread.waits()).collect();
+    let busy = |thread: &&ThreadCounters| {
+        let stages = thread.stages.iter().map(|counts| counts.busy.load(Relaxed)).sum::<u64>();
+        thread.other.load(Relaxed) + thread.undivided.load(Relaxed) + stages
     };
     PoolStats {
         name,
-        threads: lanes.len(),
-        busy: Duration::from_nanos(lanes.iter().map(busy).sum()),
+        threads: threads.len(),
+        busy: Duration::from_nanos(threads.iter().map(busy).sum()),
         starved: waits.iter().map(|waits| waits.starved).sum(),
         blocked: waits.iter().map(|waits| waits.blocked).sum(),
     }
 }
 
-fn queue<'a>(name: &'static str, capacity: usize, lanes: impl IntoIterator<Item = &'a Lane>) -> QueueStats {
+fn queue<'a>(name: &'static str, capacity: usize, threads: impl IntoIterator<Item = &'a ThreadCounters>) -> QueueStats {
     let (mut looks, mut found) = (0, 0);
-    for lane in lanes {
-        looks += lane.looks.load(Relaxed);
-        found += lane.found.load(Relaxed);
+    for thread in threads {
+        looks += thread.looks.load(Relaxed);
+        found += thread.found.load(Relaxed);
     }
     QueueStats::new(name, capacity, looks, found)
 }

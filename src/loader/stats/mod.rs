@@ -1,22 +1,22 @@
 //! Statistics: counters that are always on, and the conclusions from them.
 //!
-//! `lane.rs` times a thread's sections, the stages of `stage.rs`, and `counters.rs` adds up the lanes. `latency.rs` is
-//! the latency of batches, `running.rs` the time of runs, `idle.rs` the machine's idle cores; `bottleneck.rs` says what
-//! limits.
+//! `thread_counters.rs` times a thread's sections, the stages of `stage.rs`, and `counters.rs` adds up those of all
+//! threads. `latency.rs` is the latency of batches, `running.rs` the time of runs, `idle.rs` the machine's idle cores;
+//! `bottleneck.rs` says what limits.
 
 mod bottleneck;
 mod counters;
 mod idle;
-mod lane;
 mod latency;
 mod running;
 mod stage;
+mod thread_counters;
 
 pub use bottleneck::{Bottleneck, Change, Resource};
 pub(super) use counters::{Capacities, Counters};
-pub(super) use lane::Clock;
 pub use latency::Latency;
 pub use stage::Stage;
+pub(super) use thread_counters::Clock;
 
 use crate::gpu::Compile;
 use crate::gpu::timing::Times;

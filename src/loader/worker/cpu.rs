@@ -27,7 +27,7 @@ pub(in crate::loader) fn work(
     worker.begin_job(&positions);
     for (i, position) in positions.iter().enumerate() {
         let mut writer = ImageWriter { out: &mut out[i * bytes..(i + 1) * bytes] };
-        samples.push(worker.finish_position((epoch, position), first + i, scratch, &mut failures, &mut writer)?);
+        samples.push(worker.finish_position(epoch, position, first + i, scratch, &mut failures, &mut writer)?);
     }
     worker.send(CpuMessage::Augmented { batch, first, samples, failures, out })
 }

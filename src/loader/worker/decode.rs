@@ -3,7 +3,7 @@
 use super::job::Content;
 use crate::allocate::{AUGMENTING, product};
 use crate::dataset::PixelFormat;
-use crate::decode::DecoderScratch;
+use crate::decode::{DecoderScratch, ScaledRegion};
 use crate::error::Result;
 use crate::geometry::Rect;
 use crate::loader::pipeline::Pipeline;
@@ -23,7 +23,8 @@ pub(in crate::loader) fn pixels<'a>(
     match content {
         Content::Cached(entry) => Ok(entry.pixels()),
         Content::File { bytes, probe, scale } => {
-            let (decoded, path) = pipeline.decoder.decode(bytes, probe, (region, *scale), decoder)?;
+            let (decoded, path) =
+                pipeline.decoder.decode(bytes, probe, ScaledRegion { region, scale: *scale }, decoder)?;
             pipeline.stats.decoded(path);
             Ok(PixelsRef::Bytes { data: decoded.pixels, stride: decoded.stride, size: 4 })
         }

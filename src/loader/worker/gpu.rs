@@ -37,7 +37,7 @@ pub(in crate::loader) fn work(
 ) -> Result<(), Stopped> {
     let SlotJob { order, batch, epoch, index, position } = job;
     let (mut failures, mut writer) = (Vec::new(), SlotWriter { gpu, batch, order: Some(order) });
-    let sample = worker.finish_position((epoch, &position), index, scratch, &mut failures, &mut writer)?;
+    let sample = worker.finish_position(epoch, &position, index, scratch, &mut failures, &mut writer)?;
     worker.send(GpuMessage::Staged { batch, index, sample, failures })
 }
 
@@ -68,7 +68,13 @@ impl SampleWriter<GpuMessage> for SlotWriter<'_> {
         let slot = grant.slot;
         let copied = match decoded {
             Ok(decoded) => worker.pipeline.large_images.within(job.intermediate, between, |between| {
-                self.copy(worker, job, (decoded, grant, bytes), reservation, between)
+                let views = Vec::with_capacity(job.route.views.len());
+                SlotCopy { worker, gpu: self.gpu, grant, bytes, used: 0, views }.sample(
+                    job,
+                    decoded,
+                    reservation,
+                    between,
+                )
             }),
             Err(error) => Err(error.into()),
         };
@@ -76,45 +82,6 @@ impl SampleWriter<GpuMessage> for SlotWriter<'_> {
             worker.send(GpuMessage::GiveBack { slot })?;
         }
         copied
-    }
-}
-
-impl SlotWriter<'_> {
-    /// Runs the prefix on decoded pixels, and copies what the views need of its result into the granted bytes.
-    fn copy(
-        &self,
-        worker: &Worker<'_, GpuMessage>,
-        job: &SampleJob<'_>,
-        (decoded, grant, bytes): (PixelsRef<'_>, Grant, u64),
-        reservation: Option<Reservation<'_>>,
-        between: &mut Intermediates,
-    ) -> Result<InSlot, Unfinished> {
-        let Intermediates { prefix, insertion, fallback, cpu: executor } = between;
-        let (begin, _) = job.route.views_begin();
-        let pixels = worker.run_prefix(&job.route, decoded, prefix, executor)?;
-        worker.clock.bytes(Stage::Copy, bytes);
-        let mut copy = SlotCopy { worker, grant, used: 0, views: Vec::with_capacity(job.route.views.len()) };
-        let reservation = match reservation {
-            Some(Reservation::Device(reservation)) => {
-                copy.once(pixels, begin, &job.route.views)?;
-                Some(reservation)
-            }
-            Some(Reservation::Host(reservation)) => {
-                worker.insert(reservation, &job.route, pixels, insertion, executor);
-                None
-            }
-            None => None,
-        };
-        if reservation.is_none() {
-            for crops in job.route.views.chunks(worker.pipeline.plan().crops()) {
-                let mut copied = None;
-                for view in crops {
-                    let pixels = pixels.region(begin, view.region);
-                    copy.view(view, pixels, self.gpu, &mut copied, (fallback, executor))?;
-                }
-            }
-        }
-        Ok(InSlot { slot: copy.grant.slot, views: copy.views, reservation })
     }
 }
 
@@ -134,14 +101,57 @@ fn slot_bytes(views: &[View], crops: usize, float: bool) -> u64 {
 /// Copies pixels to a granted range, one image after the other.
 struct SlotCopy<'a, 'b> {
     worker: &'a Worker<'b, GpuMessage>,
+    gpu: &'a GpuBuffers,
     grant: Grant,
+    /// Bytes of the granted range.
+    bytes: u64,
     /// Bytes of the range that are written so far.
     used: u64,
     /// The location of each view's pixels, and its program.
     views: Vec<(PixelsAt, Program)>,
 }
 
+/// The region of the last crop that was copied, and where it is in the slot.
+struct CopiedRegion {
+    region: Rect,
+    at: PixelsAt,
+}
+
 impl SlotCopy<'_, '_> {
+    /// Runs the prefix on decoded pixels, and copies what the views need of its result.
+    fn sample(
+        mut self,
+        job: &SampleJob<'_>,
+        decoded: PixelsRef<'_>,
+        reservation: Option<Reservation<'_>>,
+        between: &mut Intermediates,
+    ) -> Result<InSlot, Unfinished> {
+        let Intermediates { prefix, insertion, fallback, cpu: executor } = between;
+        let (begin, _) = job.route.views_begin();
+        let pixels = self.worker.run_prefix(&job.route, decoded, prefix, executor)?;
+        self.worker.clock.bytes(Stage::Copy, self.bytes);
+        let reservation = match reservation {
+            Some(Reservation::Device(reservation)) => {
+                self.once(pixels, begin, &job.route.views)?;
+                Some(reservation)
+            }
+            Some(Reservation::Host(reservation)) => {
+                self.worker.insert(reservation, &job.route, pixels, insertion, executor);
+                None
+            }
+            None => None,
+        };
+        if reservation.is_none() {
+            for crops in job.route.views.chunks(self.worker.pipeline.plan().crops()) {
+                let mut copied = None;
+                for view in crops {
+                    self.view(view, pixels.region(begin, view.region), &mut copied, fallback, executor)?;
+                }
+            }
+        }
+        Ok(InSlot { slot: self.grant.slot, views: self.views, reservation })
+    }
+
     /// Copies the pixels once for all views.
     fn once(&mut self, pixels: PixelsRef<'_>, region: Rect, views: &[View]) -> Result<(), Stopped> {
         let at = self.copy(pixels, (region.width, region.height), views.len())?;
@@ -155,9 +165,9 @@ impl SlotCopy<'_, '_> {
         &mut self,
         view: &View,
         pixels: PixelsRef<'_>,
-        gpu: &GpuBuffers,
-        copied: &mut Option<(Rect, PixelsAt)>,
-        (result, executor): (&mut Vec<f32>, &mut cpu::CpuScratch),
+        copied: &mut Option<CopiedRegion>,
+        result: &mut Vec<f32>,
+        executor: &mut cpu::CpuScratch,
     ) -> Result<(), Unfinished> {
         let pipeline = self.worker.pipeline;
         let (at, program) = if view.cpu_fallback {
@@ -167,13 +177,13 @@ impl SlotCopy<'_, '_> {
             })?;
             let size = view.program.size();
             let finished = PixelsRef::Floats { data: result, stride: 4 * size.0 as usize };
-            (self.copy(finished, size, 1)?, Program::finished(size, gpu.stages()))
+            (self.copy(finished, size, 1)?, Program::finished(size, self.gpu.stages()))
         } else {
             let at = match *copied {
-                Some((region, at)) if region == view.region => at,
+                Some(CopiedRegion { region, at }) if region == view.region => at,
                 _ => self.copy(pixels, (view.region.width, view.region.height), 1)?,
             };
-            *copied = Some((view.region, at));
+            *copied = Some(CopiedRegion { region: view.region, at });
             (at, view.program.clone().relative_to(view.region))
         };
         self.views.push((at, program));

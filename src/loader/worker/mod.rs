@@ -86,19 +86,25 @@ pub(super) struct Worker<'a, M> {
     pub(super) clock: Clock<'a>,
 }
 
-/// Works until there are no more jobs, the run stops, or a channel has closed. `work` runs one job.
-pub(super) fn run<J, M>(
-    (pipeline, number): (&Pipeline, usize),
-    (jobs, inbox): (&Receiver<J>, &Sender<M>),
-    stop: &AtomicBool,
-    scratch: &mut WorkerScratch,
-    work: impl Fn(&Worker<'_, M>, J, &mut WorkerScratch) -> Result<(), Stopped>,
-) {
-    let worker = Worker { pipeline, inbox, clock: pipeline.stats.worker(number) };
-    loop {
-        let Ok(job) = worker.clock.receive(jobs) else { return };
-        if stop.load(Ordering::Relaxed) || work(&worker, job, scratch).is_err() {
-            return;
+impl<'a, M> Worker<'a, M> {
+    /// Worker `number` of the pipeline, whose messages go to `inbox`.
+    pub(super) fn new(pipeline: &'a Pipeline, number: usize, inbox: &'a Sender<M>) -> Self {
+        Worker { pipeline, inbox, clock: pipeline.stats.worker(number) }
+    }
+
+    /// Works until there are no more jobs, the run stops, or a channel has closed. `work` runs one job.
+    pub(super) fn run<J>(
+        self,
+        jobs: &Receiver<J>,
+        stop: &AtomicBool,
+        scratch: &mut WorkerScratch,
+        work: impl Fn(&Self, J, &mut WorkerScratch) -> Result<(), Stopped>,
+    ) {
+        loop {
+            let Ok(job) = self.clock.receive(jobs) else { return };
+            if stop.load(Ordering::Relaxed) || work(&self, job, scratch).is_err() {
+                return;
+            }
         }
     }
 }
@@ -121,10 +127,11 @@ impl<M: From<Error>> Worker<'_, M> {
         self.clock.work(Stage::Read, 0, || access.begin_job(&indices));
     }
 
-    /// Finishes the sample with this position and batch index, or one that replaces it.
+    /// Finishes the sample at a position of the epoch, whose batch index is `index`, or one that replaces it.
     fn finish_position<W: SampleWriter<M>>(
         &self,
-        (epoch, position): (u64, &Position),
+        epoch: u64,
+        position: &Position,
         index: usize,
         scratch: &mut WorkerScratch,
         failures: &mut Vec<Failure>,

@@ -1,6 +1,6 @@
 //! States as they are written, of every version.
 
-use super::{Global, OrderKind, Place, State};
+use super::{EpochPlace, Global, OrderKind, State};
 use crate::sampler::Order;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ const VERSION: u32 = 2;
 /// A state as it is written. A key that is not listed here is refused: a later version would mean something by it.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Written {
+pub(super) struct Saved {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<u32>,
     seed: u64,
@@ -35,12 +35,12 @@ pub(super) struct Written {
     lanes: Option<u64>,
 }
 
-impl From<State> for Written {
-    fn from(State { seed, epoch, place }: State) -> Written {
-        let nothing = Written { seed, epoch, ..Written::default() };
+impl From<State> for Saved {
+    fn from(State { seed, epoch, place }: State) -> Saved {
+        let nothing = Saved { seed, epoch, ..Saved::default() };
         match place {
-            Place::Batch(batch) => Written { batch: Some(batch), ..nothing },
-            Place::Global(Global { position, samples, global_batch, order, lanes }) => Written {
+            EpochPlace::Batch(batch) => Saved { batch: Some(batch), ..nothing },
+            EpochPlace::Global(Global { position, samples, global_batch, order, lanes }) => Saved {
                 version: Some(VERSION),
                 position: Some(position),
                 samples: Some(samples),
@@ -58,11 +58,11 @@ impl From<State> for Written {
     }
 }
 
-impl TryFrom<Written> for State {
+impl TryFrom<Saved> for State {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<State, String> {
-        let Written { version, seed, epoch, batch, position, samples, batch_size, world, global_batch, order, lanes } =
+    fn try_from(written: Saved) -> Result<State, String> {
+        let Saved { version, seed, epoch, batch, position, samples, batch_size, world, global_batch, order, lanes } =
             written;
         let order = order.map(|order| kind(&order, lanes)).transpose()?;
         let place = match (version, position, samples, order) {
@@ -79,10 +79,10 @@ impl TryFrom<Written> for State {
                     (VERSION, None, None, Some(global_batch)) => global_batch,
                     _ => return Err(unknown()),
                 };
-                Place::Global(Global { position, samples, global_batch, order, lanes })
+                EpochPlace::Global(Global { position, samples, global_batch, order, lanes })
             }
             (None, None, None, None) => match (batch, batch_size, world, global_batch, lanes) {
-                (Some(batch), None, None, None, None) => Place::Batch(batch),
+                (Some(batch), None, None, None, None) => EpochPlace::Batch(batch),
                 _ => return Err(unknown()),
             },
             _ => return Err(unknown()),

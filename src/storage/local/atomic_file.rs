@@ -72,8 +72,8 @@ pub(crate) fn create_or_open(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Temporary files are readable by their owner alone. This makes one with the permissions of other new files, by the
-/// umask, without the right of others to write.
+/// Makes temporary files with the permissions of other new files, by the umask, but never writable by others. By default
+/// only their owner could read them.
 fn builder<'a>() -> tempfile::Builder<'a, 'a> {
     #[allow(unused_mut)] // on systems without such permissions
     let mut builder = tempfile::Builder::new();

@@ -12,7 +12,7 @@ pub(super) const LONGEST_KEY: usize = 8 << 10;
 /// An address in two parts: its store, and the key of the object or the folder in that store.
 #[derive(Clone)]
 pub(super) struct ObjectAddress {
-    /// Everything before the key: the address of the store. It may have credentials, so nothing shows it.
+    /// Everything before the key: the address of the store. The address may have credentials, so nothing shows it.
     pub(super) base: Url,
     /// The key, without a slash before or after it.
     pub(super) key: String,

@@ -3,8 +3,8 @@
 //! An object is read in blocks of [`BLOCK`] bytes. Before samples are read, their blocks are announced: then the block is
 //! *expected*, and waits in a queue until a request is free and the budget has room. A block that a worker waits for is
 //! fetched before all others, and exceeds the budget if no block can leave. The first blocks to leave are those whose
-//! announced reads have all been made, and of these the least recently used. So memory holds the budget, and at most one
-//! block more for each worker that waits.
+//! announced reads have all been made, and of these the least recently used. Memory holds at most
+//! the budget, and one block for each worker that waits.
 
 mod known;
 
@@ -28,7 +28,7 @@ const SPARE: usize = 8;
 /// Drops a block from the queue once its announced reads lie this many reads in the past.
 const PASSED: u64 = 4096;
 
-/// The bytes of a block, or why they did not come.
+/// The bytes of a block, or the reason why they did not come.
 pub(super) type Arrival = Result<Arc<Vec<u8>>, (io::ErrorKind, Reason)>;
 
 /// Names a block: the number of its object, and its own number in the object.
@@ -40,9 +40,9 @@ pub(super) struct BlockKey {
 
 /// The answer to a worker that reads a block.
 pub(super) enum Found {
-    /// Its bytes, and true if no other read of it is expected, so that it may leave for others.
+    /// The bytes of the block. True if no other read of the block is expected: its memory may go to another block.
     Ready(Arc<Vec<u8>>, bool),
-    /// It comes through the worker's channel. The worker starts the requests that are due.
+    /// The block comes through the worker's channel later. The worker starts the requests that are due.
     Later,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct BlockTable {
     /// Requests under way, and how many may be for blocks that nobody waits for yet.
     requests: usize,
     most_requests: usize,
-    /// How many reads were announced, and how many were made.
+    /// The number of reads that were announced, and the number that were made.
     expected: u64,
     reads: u64,
     /// The latest announced read that a worker has made, as a number of the count above.
@@ -316,7 +316,7 @@ impl BlockTable {
             };
             match self.ranked.leaving(self.passed).or_else(last) {
                 Some(key) => self.evict(key),
-                // One block is held whatever the budget, else nothing would ever come.
+                // One block is allowed whatever the budget is: without it no read would ever end.
                 None => return urgent || self.held == 0,
             }
         }

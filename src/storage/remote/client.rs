@@ -1,5 +1,5 @@
-//! Makes the HTTP client, by the settings by which the stores' library would make its own. It follows no redirect, as
-//! `redirect.rs` decides which are followed.
+//! Makes the HTTP client, with the settings that the client of the stores' library would have. The client follows no
+//! redirect: `redirect.rs` decides which are followed.
 
 use super::network_error::Unresolved;
 use super::redirect;
@@ -11,12 +11,12 @@ use std::time::{Duration, SystemTime};
 
 const USER_AGENT: &str = concat!("gpufeed/", env!("CARGO_PKG_VERSION"));
 
-/// Which servers a client connects to.
+/// The servers that a client connects to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Those of the user's settings.
+    /// The servers of the user's settings.
     Settings,
-    /// Those that servers redirect to, but none whose name stands for a metadata or link-local address.
+    /// The servers that others redirect to, but none whose name stands for a metadata or link-local address.
     Redirects,
 }
 

@@ -1,4 +1,4 @@
-//! Why a request failed, whether another attempt may succeed, and the words of the error.
+//! The failure of a request: its reason, whether another attempt may succeed, and the words of the error.
 
 use super::address::hide;
 use super::network_error::{NetworkError, Unresolved};
@@ -20,9 +20,9 @@ pub(super) struct RequestFailure {
     pub(super) kind: io::ErrorKind,
     /// The reason, which names variables of the environment, and other settings to change.
     pub(super) reason: Reason,
-    /// How often the request is made again.
+    /// The number of attempts that follow.
     pub(super) again: Retry,
-    /// There is no such object.
+    /// True if there is no such object.
     pub(super) missing: bool,
     /// The status by which a server has refused the request, if it has.
     pub(super) status: Option<u16>,
@@ -51,13 +51,13 @@ impl RequestFailure {
         RequestFailure { kind, reason: reason.into(), again, missing: false, status: None }
     }
 
-    /// The failure where the object has other content than when it was opened.
+    /// The failure for an object whose content has changed since it was opened.
     pub(super) fn replaced(what: &str) -> Self {
         let reason = format!("the object was replaced since the data set was opened ({what}); open the data set again");
         RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, reason)
     }
 
-    /// The failure where nothing came in time.
+    /// The failure of a request to which nothing came in time.
     pub(super) fn timed_out(seconds: f64, what: &str) -> Self {
         let reason = Reason::new(format!("{what} for {seconds} s (GPUFEED_REMOTE_TIMEOUT)"));
         let advice = advice::raise(Setting::RemoteTimeout);
@@ -123,7 +123,7 @@ impl RequestFailure {
         match refusal.status {
             401 | 403 => RequestFailure::refused(refusal.status, words, provider),
             400 if EXPIRED.contains(&words) => RequestFailure::refused(400, words, provider),
-            // S3 answers so where the bytes that it was sent have stalled.
+            // S3 says this if the bytes of an upload stopped coming.
             400 if words == "RequestTimeout" => RequestFailure::new(
                 io::ErrorKind::TimedOut,
                 Retry::Yes,
@@ -134,7 +134,7 @@ impl RequestFailure {
                 RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, "there is no such bucket")
             }
             404 => RequestFailure::missing(),
-            // Servers on the web refuse a method so also for what is not there.
+            // Web servers may refuse a method with this status if the object does not exist.
             405 if provider == Provider::Web => RequestFailure::missing(),
             304 | 412 => RequestFailure::replaced("its ETag differs"),
             416 => RequestFailure::replaced("it ends before this byte, status 416"),
@@ -157,7 +157,7 @@ impl RequestFailure {
         }
     }
 
-    /// The failure of an answer by which Amazon says two things: the bucket is in another region, or (to `HEAD`) the
+    /// The failure of an answer that has two meanings at Amazon: the bucket is in another region, or (for `HEAD`) the
     /// credentials have expired.
     fn misdirected(answer: &str, provider: Provider) -> Self {
         let reason = match provider {
@@ -173,7 +173,7 @@ impl RequestFailure {
         RequestFailure::new(io::ErrorKind::InvalidInput, Retry::Never, reason)
     }
 
-    /// The failure where a request for a range is answered with the whole object.
+    /// The failure of a request for a range whose answer is the whole object.
     pub(super) fn ignores_ranges() -> Self {
         let reason = "the server or a proxy before it ignores byte ranges and sends whole objects; use the store's own address, name it in NO_PROXY, or use a server that supports Range";
         RequestFailure::new(io::ErrorKind::Unsupported, Retry::Never, reason)
@@ -248,7 +248,7 @@ impl RequestFailure {
     }
 }
 
-/// The cause for which an answer did not come or cannot be used.
+/// The reason why an answer did not come or cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     /// The server's certificate is not trusted.

@@ -198,7 +198,7 @@ struct UnderWay {
 }
 
 /// Neighbouring blocks that are fetched together: for each the claim by which the cache on disk gets it, or `None`.
-/// They end before the block that is looked up next.
+/// The last of them comes before the block that is looked up next.
 type Neighbours = Vec<Option<Claim>>;
 
 impl UnderWay {
@@ -283,7 +283,7 @@ impl UnderWay {
     fn arrived(&mut self, bytes: Vec<u8>, claim: Option<Claim>) {
         let bytes = Arc::new(bytes);
         let key = BlockKey { object: self.source.number, block: self.blocks.start };
-        // Counted before anybody gets the block, who may read the counters then.
+        // Counted before a worker gets the block: it may read the counters then.
         count(&self.fetcher.0.requests.counters.blocks);
         self.fetcher.blocks().arrived(key, bytes.clone());
         if let Some(claim) = claim {
@@ -307,7 +307,7 @@ impl Drop for UnderWay {
     fn drop(&mut self) {
         self.fail(gone().kind(), &NetworkError::reason_of(&gone()));
         self.fetcher.blocks().ended();
-        // It is dropped before its end only where the network thread ends, which would drop new requests, too.
+        // A request is dropped before its end only if the network thread ends, which would drop new requests, too.
         if self.ended {
             self.fetcher.start();
         }

@@ -55,7 +55,7 @@ impl Requests {
     /// Lists all objects below a prefix, in the store's order.
     ///
     /// # Errors
-    /// Why the listing failed, or which bound it exceeds.
+    /// The reason why the listing failed, or the bound that it exceeds.
     pub(super) async fn list(&self, store: &Store, prefix: &Path) -> io::Result<Vec<Meta>> {
         let Some(pages) = &store.pages else {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "a web server has no listing"));

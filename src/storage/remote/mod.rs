@@ -106,7 +106,7 @@ struct Connection {
     stores: Mutex<Vec<(url::Url, Arc<Store>)>>,
     /// The number that the next opened object gets.
     objects: AtomicU64,
-    /// How many runs are under way.
+    /// The number of runs under way.
     runs: AtomicU64,
     /// The folder of the cache on disk, and its bound.
     cache: OnceLock<(PathBuf, u64)>,
@@ -202,8 +202,8 @@ impl Remote {
     /// Lists the objects of a folder, also where `gpufeed pack` has not finished.
     ///
     /// # Errors
-    /// As [`list`](Self::list). Where objects may be read and not listed, as in many public buckets, the error says what to
-    /// write instead.
+    /// Those of [`list`](Self::list). In many public buckets objects may be read but not listed: the error says what to write
+    /// instead.
     fn list_all(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
         let Located { store, number, address, key: prefix } = self.locate(folder)?;
         if address.is_web() {
@@ -312,7 +312,7 @@ impl Remote {
     }
 
     /// Sets the folder and the bound of the cache on disk, which processes of a machine may share. A connection that
-    /// has a cache keeps it. Where the folder cannot be used, blocks are fetched each time, and a warning says so.
+    /// has a cache keeps it. If the folder cannot be used, blocks are fetched each time, and a warning says so.
     pub(crate) fn set_cache(&self, folder: &Path, bytes: u64) {
         self.0.cache.get_or_init(|| {
             self.0.fetcher.set_cache(|| cache::BlockCache::open(folder, bytes, BLOCK));

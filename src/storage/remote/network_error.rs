@@ -23,7 +23,7 @@ impl fmt::Display for NetworkError {
     }
 }
 
-/// With the reason as its source, whose advice an [`ErrorKind::Io`] takes over.
+/// The source of a network error is its reason, from which an [`ErrorKind::Io`] takes its advice.
 impl std::error::Error for NetworkError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.0)

@@ -84,12 +84,12 @@ impl RemoteObject {
         self.meta.size
     }
 
-    /// The store's description of it.
+    /// The store's description of the object.
     pub(crate) fn meta(&self) -> &ObjectMeta {
         &self.meta
     }
 
-    /// The connection that it is read through.
+    /// The connection through which the object is read.
     pub(crate) fn remote(&self) -> &Remote {
         &self.remote
     }

@@ -1,4 +1,4 @@
-//! How slowly an answer may come: the longest time without a byte, and the least rate.
+//! The limits of slow answers: the longest time without a byte, and the least rate.
 
 use super::failure::{RequestFailure, Retry};
 use super::settings::Settings;
@@ -15,8 +15,8 @@ pub(super) struct Pace {
     least: u64,
     /// The time over which the rate is averaged.
     window: Duration,
-    /// How long this process has waited for the server since the window began. The time that it takes for the bytes
-    /// itself does not count.
+    /// The time for which this process has waited for the server since the window began. Time at work on the bytes that
+    /// came does not count.
     waited: Duration,
     came: u64,
 }

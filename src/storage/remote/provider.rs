@@ -8,7 +8,7 @@ pub(super) enum Provider {
     Amazon,
     Google,
     Azure,
-    /// A web server: no listing, no variables.
+    /// A web server, which lists nothing and has no variables of the environment.
     Web,
 }
 

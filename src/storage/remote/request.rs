@@ -19,10 +19,10 @@ use std::time::Duration;
 
 /// A request that has brought this many bytes since its last failure has all its retries again.
 const PROGRESS: u64 = 1 << 20;
-/// Retries of a failure that is hardly ever over after a moment.
+/// Retries of a failure that rarely passes within seconds.
 const FEW: u32 = 2;
 
-/// How a connection makes requests.
+/// The settings and counters with which a connection makes requests.
 #[derive(Clone)]
 pub(super) struct Requests {
     pub(super) settings: Settings,
@@ -43,7 +43,7 @@ pub(super) struct OpenedObject {
     pub(super) etag: Option<String>,
     /// Seconds since 1970.
     pub(super) modified: Option<u64>,
-    /// Its blocks in the cache on disk, from the first read with a cache on.
+    /// The object in the cache on disk; set by the first read with a cache.
     pub(super) cached: OnceLock<CachedObject>,
 }
 
@@ -88,7 +88,7 @@ pub(super) fn modified(meta: &Meta) -> Option<u64> {
 pub(super) struct Retries<'a> {
     requests: &'a Requests,
     pub(super) made: u32,
-    /// Those since the request last made progress.
+    /// The retries since the request last made progress.
     recent: u32,
 }
 
@@ -279,7 +279,7 @@ impl Requests {
         if meta.size > limit {
             return Err(too_large());
         }
-        // The server claims the size, so memory is taken for the bytes that come.
+        // The size is the server's claim: memory is taken only for bytes that have come.
         let mut bytes = Vec::new();
         self.body(answer.into_stream(), store, |part| {
             if (bytes.len() + part.len()) as u64 > limit {

@@ -54,7 +54,7 @@ impl Runtime {
         self.spawn(future).recv().unwrap_or_else(|_| Err(ended()))
     }
 
-    /// Starts a future. Its result comes through the channel.
+    /// Starts a future, and returns the channel that gets its result.
     pub(super) fn spawn<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Receiver<T> {
         let (result, receiver) = bounded(1);
         self.handle.spawn(async move {
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_process_that_was_forked_gets_an_error_instead_of_waiting() {
-        // As the child of a fork sees it: the process that began the thread is another one.
+        // A forked child sees this: another process began the thread.
         let mut forked = Runtime::start().unwrap();
         forked.process += 1;
         let error = forked.run(async { Ok(7) }).unwrap_err().to_string();

@@ -31,7 +31,7 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// The server's words: its code, or the beginning of what it says, or what the status stands for.
+    /// The server's words: its code, else the beginning of its text, else the meaning of the status.
     pub(super) fn words(&self) -> String {
         let status = reqwest::StatusCode::from_u16(self.status).ok();
         match self.body.trim() {

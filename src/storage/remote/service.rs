@@ -1,9 +1,9 @@
 //! Every request passes through here: it is counted, gets the credentials that its address had, follows redirects as
-//! far as `redirect.rs` allows, and takes no more memory and time than an answer of its kind may. What fails is noted
-//! here by its status and kind (`seen.rs`), as the stores' library passes on texts alone.
+//! far as `redirect.rs` allows, and takes no more memory and time than an answer of its kind may. Failures are noted
+//! here by their status and kind (`seen.rs`), because the stores' library passes on texts alone.
 //!
-//! The stores' library reads every body but an object's into memory of the length that the server claims. So those
-//! bodies are read here as they come, up to a bound, and the library gets bytes of a known length.
+//! The stores' library reads every body but an object's into memory of the length that the server claims. To
+//! avoid that, those bodies are read here as they come, up to a bound, and the library gets bytes of a known length.
 
 use super::client::{Reach, allows_http, client};
 use super::counters::{Counters, count};
@@ -131,8 +131,8 @@ impl HttpService for Bounded {
             if reads {
                 return self.whole(answer, Pace::new(&self.connector.settings)).await;
             }
-            // While a store makes an object of its parts, it sends a space now and then. So this answer has a time
-            // limit and no least rate.
+            // While a store makes an object of its parts, it sends a space now and then. Therefore this
+            // answer has a time limit and no least rate.
             let late = |_| failed(RequestFailure::timed_out(limit.as_secs_f64(), "no end of the answer came"));
             timeout(limit, self.whole(answer, Pace::of_any_rate(limit))).await.map_err(late)?
         })

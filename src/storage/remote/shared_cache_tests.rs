@@ -1,5 +1,5 @@
 //! The cache on disk between a server and several processes, of which some are killed. A child process runs this test
-//! program again; environment variables tell it the server and the folder.
+//! program again; environment variables name the server and the folder.
 
 use super::*;
 use gpufeed_testing::dice::Dice;

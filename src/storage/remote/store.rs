@@ -43,7 +43,7 @@ pub(super) struct Store {
     /// Lists objects page by page; web servers have no listing.
     pub(super) pages: Option<Box<dyn PaginatedListStore>>,
     pub(super) provider: Provider,
-    /// What no shown text may contain.
+    /// Texts that no error or log may show.
     pub(super) secrets: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ impl Store {
         self.ask(request).await.map_err(|failure| self.of_a_write(failure))
     }
 
-    /// Why the bytes of an answer did not come.
+    /// The reason why the bytes of an answer did not come.
     pub(super) fn failure_in_body(&self, error: &StoreError) -> RequestFailure {
         RequestFailure::of(error, Seen::default(), self.provider, &self.secrets)
     }

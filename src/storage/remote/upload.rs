@@ -93,13 +93,13 @@ impl Remote {
             self.0.runtime.run(async move { upload.complete(parts, length).await })
         });
         if sent.is_err() {
-            // Else the store would keep the parts for ever. An error of this request says less than the first one.
+            // Without this request the store would keep the parts for ever. Its own error says less than the first one.
             let _ = self.run(address, async move { upload.abort().await });
         }
         sent.map_err(|source| Error::io(address, source))
     }
 
-    /// Returns what the store calls each part, and the bytes of all.
+    /// Returns the store's name of each part, and the number of all bytes.
     fn send_parts(&self, upload: &Arc<Upload>, file: &mut File, part_bytes: u64) -> io::Result<(Vec<PartId>, u64)> {
         let (mut parts, mut total, mut failed) = (Vec::new(), 0, None);
         let mut under_way = VecDeque::new();
@@ -180,7 +180,7 @@ impl Upload {
                 Ok(_) => return Ok(()),
                 Err(failure) => failure,
             };
-            // Where the store has completed the upload and its answer was lost, it says that there is no such upload.
+            // A store that has completed the upload, and whose answer was lost, says that there is no such upload.
             if retries.made > 0
                 && failure.kind == io::ErrorKind::NotFound
                 && self.requests.head(&self.store, &self.key, false).await.is_ok_and(|meta| meta.size == length)

@@ -21,6 +21,7 @@ use crate::render::html;
 use crate::{DONE, Outcome};
 use measure::first_batch;
 use output::summary;
+use run::Finished;
 use setup::Setup;
 use std::ffi::OsString;
 
@@ -35,7 +36,7 @@ pub(crate) fn run(arguments: &BenchArguments, given: &[OsString]) -> Outcome {
         return Ok(DONE);
     }
     let outputs = arguments.outputs()?;
-    let (report, traced) = run::run(arguments, given, settings, (&workers, main), outputs.trace.as_ref())?;
+    let Finished { report, traced } = run::run(arguments, given, settings, &workers, main, outputs.trace.as_ref())?;
     let json = serde_json::to_string_pretty(&report)? + "\n";
     let card = serde_json::to_string_pretty(&report.card())? + "\n";
     // Tries all outputs, because one may fail while the next succeeds. JSON comes first: the others can be made from

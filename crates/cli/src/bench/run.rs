@@ -50,11 +50,15 @@ impl Drop for Progress {
     }
 }
 
-/// The report, and the result of writing the trace. A failed trace does not discard the report.
-type Finished = (Report, Result<(), Box<dyn Error>>);
+/// What a call of `bench` has measured and written.
+pub(super) struct Finished {
+    pub(super) report: Report,
+    /// The result of writing the trace. A failed trace does not discard the report.
+    pub(super) traced: Result<(), Box<dyn Error>>,
+}
 
-/// A run: its settings, and the report as far as it is measured.
-struct Run<'a> {
+/// The measurements of one call of `bench`: the settings, and the report so far.
+struct Measurements<'a> {
     arguments: &'a BenchArguments,
     setup: &'a Setup,
     /// The main run's number of workers.
@@ -69,7 +73,8 @@ pub(super) fn run(
     arguments: &BenchArguments,
     given: &[OsString],
     settings: LoaderSettings,
-    (workers, main): (&[usize], usize),
+    workers: &[usize],
+    main: usize,
     trace: Option<&Output>,
 ) -> Result<Finished, Box<dyn Error>> {
     let parts = 5 + if arguments.quick { 0 } else { 4 } + u64::from(trace.is_some());
@@ -77,8 +82,8 @@ pub(super) fn run(
     progress.next("samples");
     let setup = &Setup::new(arguments, settings)?;
     let report = describe(arguments, setup, main)?;
-    let samples = read_samples(arguments, setup, (workers, main))?;
-    let mut run = Run { arguments, setup, workers: main, samples, progress, report };
+    let samples = read_samples(arguments, setup, workers, main)?;
+    let mut run = Measurements { arguments, setup, workers: main, samples, progress, report };
 
     run.progress.next("time to the first batch, in new processes");
     run.report.time_to_first_batch = first_batch::measure(given)?;
@@ -98,22 +103,23 @@ pub(super) fn run(
         run.progress.next("the trace");
         trace::write(setup, main, output)
     });
-    Ok((run.report, traced))
+    Ok(Finished { report: run.report, traced })
 }
 
 /// Reads samples into memory, and refuses arguments that do not fit with them.
 fn read_samples(
     arguments: &BenchArguments,
     setup: &Setup,
-    workers: (&[usize], usize),
+    workers: &[usize],
+    main: usize,
 ) -> Result<Samples, Box<dyn Error>> {
     let loader = setup.builder(1).batch_size(1).build(&setup.backend)?;
     let samples = Samples::read(&*setup.data.dataset, loader.plan(), setup.settings.decode_options())?;
-    memory_estimate::check((arguments, setup), &loader, &samples, workers)?;
+    memory_estimate::check(arguments, setup, &loader, &samples, workers, main)?;
     Ok(samples)
 }
 
-impl Run<'_> {
+impl Measurements<'_> {
     /// The main run of the pipeline.
     fn pipeline(&mut self, loader: &DataLoader) -> Result<Measured, Box<dyn Error>> {
         self.progress.next("the pipeline");
@@ -152,9 +158,9 @@ impl Run<'_> {
     /// Slows each stage, and compares the effect with the statistics' verdict.
     fn slowed_stages(&mut self, loader: &DataLoader, measured: &Measured) -> Result<(), Box<dyn Error>> {
         self.progress.next("each stage a little slower");
-        let seen = (&measured.interval, measured.images_per_second.median);
+        let (seen, rate) = (&measured.interval, measured.images_per_second.median);
         let seconds = SLOWED_STAGES * self.arguments.seconds;
-        let slowed = slowed_stages::measure(loader, self.setup.step, seen, self.workers, seconds)?;
+        let slowed = slowed_stages::measure(loader, self.setup.step, seen, rate, self.workers, seconds)?;
         let report = &mut self.report;
         bottleneck::judge(&slowed, &mut report.bottleneck, &mut report.notes);
         report.notes.push(match self.setup.gpu() {
@@ -167,7 +173,7 @@ impl Run<'_> {
 
     /// The measurements that `--quick` leaves out: memory, isolated stages, kernels, upload.
     fn parts(&mut self, loader: &DataLoader) -> Result<(), Box<dyn Error>> {
-        let Run { setup, workers, samples, progress, report, .. } = self;
+        let Measurements { setup, workers, samples, progress, report, .. } = self;
         let (seconds, notes) = (self.arguments.seconds, &mut report.notes);
         progress.next("memory");
         report.memory = memory::measure(setup, loader, MEMORY * seconds, notes)?;
@@ -203,7 +209,7 @@ fn describe(arguments: &BenchArguments, setup: &Setup, workers: usize) -> Result
     let mut notes: Vec<String> = setup.data.note.iter().cloned().collect();
     if crate::dataset::is_remote(&*setup.data.dataset) {
         notes.push(format!(
-            "order: {}, as the data come from afar (the guide's chapter on the order of samples)",
+            "order: {}, as the data are remote (the guide's chapter on the order of samples)",
             setup.order()
         ));
     }

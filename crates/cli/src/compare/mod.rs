@@ -13,7 +13,7 @@ use crate::{DONE, FINDINGS, Outcome};
 use console::{Alignment, Style, pad_str, style};
 use gpufeed::internals::Shown;
 use noise::Verdict;
-use rows::{Row, Rows};
+use rows::{ComparedNumber, Rows};
 use serde::Serialize;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ struct Comparison<'a> {
     unlike: Vec<conditions::Difference>,
     /// True if the difference of some row is larger than the noise.
     differs: bool,
-    rows: &'a [Row],
+    rows: &'a [ComparedNumber],
     only_in_a: &'a [String],
     only_in_b: &'a [String],
 }
@@ -141,7 +141,7 @@ fn print(
     Ok(())
 }
 
-fn cells(row: &Row) -> [String; 5] {
+fn cells(row: &ComparedNumber) -> [String; 5] {
     let range = row.range.map(|(low, high)| format!("{} to {}", units::ratio(low), units::ratio(high)));
     [
         Shown(&row.name).to_string(),
@@ -152,7 +152,7 @@ fn cells(row: &Row) -> [String; 5] {
     ]
 }
 
-fn verdict_text(row: &Row) -> String {
+fn verdict_text(row: &ComparedNumber) -> String {
     match row.verdict {
         Verdict::Larger { .. } if row.better() => "better".to_owned(),
         Verdict::Larger { .. } => "worse".to_owned(),
@@ -162,7 +162,7 @@ fn verdict_text(row: &Row) -> String {
     }
 }
 
-fn style_of(row: &Row) -> Style {
+fn style_of(row: &ComparedNumber) -> Style {
     match row.verdict {
         Verdict::Larger { .. } if row.better() => Style::new().green().bold(),
         Verdict::Larger { .. } => Style::new().red().bold(),
@@ -171,7 +171,7 @@ fn style_of(row: &Row) -> Style {
 }
 
 fn conclusion(rows: &Rows) -> String {
-    let all: Vec<&Row> = rows.rows.iter().filter(|row| row.verdict.counts()).collect();
+    let all: Vec<&ComparedNumber> = rows.rows.iter().filter(|row| row.verdict.counts()).collect();
     let judged = rows.rows.iter().filter(|row| matches!(row.verdict, Verdict::Larger { .. } | Verdict::Noise)).count();
     let list = |better: bool| -> Vec<&str> {
         all.iter().filter(|row| row.better() == better).map(|row| row.name.as_str()).collect()

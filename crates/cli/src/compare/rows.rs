@@ -35,7 +35,7 @@ impl Unit {
 
 /// A number that both reports have.
 #[derive(Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct ComparedNumber {
     pub(crate) name: String,
     pub(crate) unit: Unit,
     /// A's number, the median if there are runs.
@@ -49,7 +49,7 @@ pub(crate) struct Row {
     pub(crate) verdict: Verdict,
 }
 
-impl Row {
+impl ComparedNumber {
     /// Returns true if B is better.
     pub(crate) fn better(&self) -> bool {
         (self.ratio > 1.0) == self.unit.more_is_better()
@@ -57,7 +57,7 @@ impl Row {
 }
 
 pub(crate) struct Rows {
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<ComparedNumber>,
     pub(crate) only_in_a: Vec<String>,
     pub(crate) only_in_b: Vec<String>,
 }
@@ -81,7 +81,7 @@ pub(crate) fn compare(a: &Report, b: &Report) -> Rows {
     Rows { rows: pairs.map(|(a, b)| row(a, b)).collect(), only_in_a: missing(&a, &b), only_in_b: missing(&b, &a) }
 }
 
-fn row(a: &Measured, b: &Measured) -> Row {
+fn row(a: &Measured, b: &Measured) -> ComparedNumber {
     let ratio = b.value / a.value;
     let spread = a.runs.len() > 1 && b.runs.len() > 1;
     let range = spread.then(|| {
@@ -89,7 +89,7 @@ fn row(a: &Measured, b: &Measured) -> Row {
         (low_b / high_a, high_b / low_a)
     });
     let verdict = judge(a.runs, b.runs, ratio, a.strictness);
-    Row { name: a.name.clone(), unit: a.unit, a: a.value, b: b.value, ratio, range, verdict }
+    ComparedNumber { name: a.name.clone(), unit: a.unit, a: a.value, b: b.value, ratio, range, verdict }
 }
 
 /// Returns all numbers that a report has. Those that an older report lacks were read as 0 and are left out.

@@ -170,17 +170,17 @@ pub(super) fn inspect_all(listing: &Listing, max_pixels: u64) -> Result<Vec<File
     let what = if listing.data.is_some() { "samples" } else { "files" };
     let bar = progress(listing.entries.len(), what);
     let in_order = listing.data.as_deref().map(|data| InOrder::new(data, 0..data.len()));
-    let tell = |entry: &Entry| {
+    let announce = |entry: &Entry| {
         if let (Some(in_order), Some(sample)) = (&in_order, entry.sample) {
             in_order.before(sample);
         }
     };
-    // A bridge gives the threads entries in their order, for which a data set from afar reads ahead.
+    // A bridge gives the threads entries in their order, for which a remote data set reads ahead.
     let mut reports: Vec<(usize, FileReport)> = listing
         .entries
         .iter()
         .enumerate()
-        .inspect(|(_, entry)| tell(entry))
+        .inspect(|(_, entry)| announce(entry))
         .par_bridge()
         .map_init(Worker::default, |worker, (number, entry)| (number, inspector.inspect(entry, worker)))
         .inspect(|_| bar.inc(1))

@@ -20,7 +20,7 @@ use crate::dataset::NamedDataset;
 
 /// A folder or link with a finding.
 #[derive(Debug, Serialize)]
-pub(super) struct Place {
+pub(super) struct FolderOrLink {
     pub(super) path: String,
     pub(super) kind: Finding,
     pub(super) reason: String,
@@ -29,7 +29,7 @@ pub(super) struct Place {
 /// The entries to inspect, and findings about folders and links.
 pub(super) struct Listing {
     pub(super) entries: Vec<Entry>,
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<FolderOrLink>,
     /// Class folders in `ImageFolder`'s order, or in the listing's order if `ImageFolder` refuses the folder.
     pub(super) classes: Vec<String>,
     /// The reason for which `ImageFolder::open` refuses the folder.
@@ -139,11 +139,11 @@ fn list_files(root: &Path, most: u64) -> Result<Listing, Box<dyn std::error::Err
                     let ancestor = error.loop_ancestor().map_or_else(String::new, |to| below(root, to));
                     let to = if ancestor.is_empty() { "the folder itself" } else { &ancestor };
                     let reason = format!("leads back to {to}, in which it lies");
-                    places.push(Place { path: below(root, path), kind: Finding::LinkLoop, reason });
+                    places.push(FolderOrLink { path: below(root, path), kind: Finding::LinkLoop, reason });
                 }
                 Some(path) if path.is_dir() => {
                     let reason = system_reason(&error);
-                    places.push(Place { path: below(root, path), kind: Finding::UnreadableFolder, reason });
+                    places.push(FolderOrLink { path: below(root, path), kind: Finding::UnreadableFolder, reason });
                 }
                 Some(path) => entries.push(Entry::new(root, path.to_owned(), Some(system_reason(&error)))),
                 None => return Err(error.into()),

@@ -85,7 +85,8 @@ fn inspect_data(folder: &Path, arguments: &DoctorArguments) -> Outcome {
     let seconds = start.elapsed().as_secs_f64();
     let name = gpufeed::storage::Location::from(folder).to_string();
     let format = format!("{format:?}").to_lowercase();
-    let summary = summary::Summary::new((name, format), (listing, reports), duplicates, arguments.max_pixels, seconds);
+    let most = arguments.max_pixels;
+    let summary = summary::Summary::new(name, format, listing, reports, duplicates, most, seconds);
     let write =
         |out: &mut Out| if arguments.json { json(out, &summary) } else { print::folder(out, &summary, arguments.list) };
     crate::to_stdout(write)?;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::duplicates::Duplicate;
 use super::file_report::FileReport;
 use super::finding::{Finding, Verdict};
-use super::listing::{Listing, Place};
+use super::listing::{FolderOrLink, Listing};
 
 /// The result for a data set: the JSON object.
 #[derive(Debug, Serialize)]
@@ -37,7 +37,7 @@ pub(super) struct Summary {
     pub(super) histograms: Vec<Histogram>,
     pub(super) duplicates: Vec<Duplicate>,
     /// Folders and links with a finding.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<FolderOrLink>,
     pub(super) files: Vec<FileReport>,
 }
 
@@ -83,8 +83,10 @@ pub(super) struct Bar {
 
 impl Summary {
     pub(super) fn new(
-        (folder, format): (String, String),
-        (mut listing, files): (Listing, Vec<FileReport>),
+        folder: String,
+        format: String,
+        mut listing: Listing,
+        files: Vec<FileReport>,
         duplicates: Vec<Duplicate>,
         max_pixels: u64,
         seconds: f64,
@@ -99,7 +101,7 @@ impl Summary {
         let counts = || classes.iter().map(|class| class.samples).filter(|&samples| samples > 0);
         let imbalance = counts().max().zip(counts().min()).map(|(most, least)| most as f64 / least as f64);
         let mut places = listing.places;
-        places.extend(classes.iter().filter(|class| is_folder && class.samples == 0).map(|class| Place {
+        places.extend(classes.iter().filter(|class| is_folder && class.samples == 0).map(|class| FolderOrLink {
             path: class.name.clone(),
             kind: Finding::EmptyClass,
             reason: "no file with an image's name".to_owned(),
@@ -144,7 +146,7 @@ fn accepted(is_folder: bool, refused: Option<String>, files: &[FileReport]) -> A
 }
 
 /// Counts each problem and each note of files, folders and links.
-fn count(files: &[FileReport], places: &[Place], accepted: bool) -> (Vec<Count>, Vec<Count>) {
+fn count(files: &[FileReport], places: &[FolderOrLink], accepted: bool) -> (Vec<Count>, Vec<Count>) {
     let mut counts: BTreeMap<Finding, usize> = BTreeMap::new();
     let of_files = files.iter().flat_map(|file| file.findings.iter().chain(&file.notes).copied());
     let of_folder = (!accepted).then_some(Finding::NotAnImageFolder);

@@ -17,8 +17,8 @@ use std::sync::Arc;
 /// The longest side of an original on the sheet.
 const ORIGINAL: u32 = 320;
 
-/// A sample with its draws.
-pub(super) struct Row {
+/// A sample, and what was drawn of it.
+pub(super) struct Drawn {
     pub(super) id: u64,
     /// The file's path below the folder, or the data set's name of the sample.
     pub(super) name: String,
@@ -80,10 +80,10 @@ impl Rows {
 
     /// Makes the row of one sample in each of `epochs`. A failed sample becomes a row with its error; errors of the
     /// device are returned.
-    pub(super) fn row(&self, index: usize, epochs: Range<u64>) -> Result<Row> {
+    pub(super) fn row(&self, index: usize, epochs: Range<u64>) -> Result<Drawn> {
         self.single.select(index);
         let data = &self.source.data;
-        let mut row = Row {
+        let mut row = Drawn {
             id: data.id(index),
             name: self.source.own_name(index).unwrap_or_else(|| data.name(index)),
             class: None,
@@ -104,7 +104,7 @@ impl Rows {
         Ok(row)
     }
 
-    fn original(&self, index: usize, row: &mut Row) -> Result<()> {
+    fn original(&self, index: usize, row: &mut Drawn) -> Result<()> {
         let mut file = Vec::new();
         let sample = self.source.data.read(index, &mut file)?;
         if let Label::Class(class) = sample.label {
@@ -138,7 +138,7 @@ impl Rows {
         Ok(())
     }
 
-    fn draw(&self, epochs: Range<u64>, row: &mut Row) -> Result<()> {
+    fn draw(&self, epochs: Range<u64>, row: &mut Drawn) -> Result<()> {
         for batch in self.loader.epochs(epochs)? {
             let batch = batch?;
             let bytes = if self.keep_bytes { batch.to_host()? } else { Vec::new() };

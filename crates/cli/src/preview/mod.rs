@@ -16,7 +16,7 @@ use crate::output::{self, Output};
 use crate::{DONE, Outcome};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
-use draws::{Row, Rows};
+use draws::{Drawn, Rows};
 use gpufeed::internals::Shown;
 use gpufeed::{Backend, Dataset, LoaderSettings};
 use image::ImageFormat;
@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
         epoch..epoch.checked_add(draws).ok_or_else(|| format!("--epoch: {epoch}; up to {} works", u64::MAX - draws))?;
     let backend = backend(arguments)?;
     let rows = Rows::new(Arc::new(source), &recipe, settings, &backend)?.keep_bytes(arguments.raw.is_some());
-    let rows: Vec<Row> = indices.iter().map(|index| rows.row(*index, epochs.clone())).collect::<Result<_, _>>()?;
+    let rows: Vec<Drawn> = indices.iter().map(|index| rows.row(*index, epochs.clone())).collect::<Result<_, _>>()?;
     let failed = rows.iter().filter_map(|row| row.error.as_ref().map(|error| format!("{}: {error}", row.name)));
     let failed: Vec<String> = failed.collect();
     if let (true, Some(error)) = (failed.len() == rows.len(), failed.first()) {

@@ -1,10 +1,11 @@
 //! The contact sheet: a row per sample, with the original on the left, the draws next to it, in lines of `--columns`, and
 //! text under each picture.
 
-use super::draws::{Draw, Row};
+use super::draws::{Draw, Drawn};
 use super::picture_size::{ENLARGED, GAP, resize};
 use super::text::{self, LINE, letter};
 use gpufeed::Recipe;
+use gpufeed::decode::Rect;
 use gpufeed::transforms::Op;
 use image::imageops;
 use image::{Rgb, RgbImage};
@@ -22,13 +23,10 @@ const INK: Rgb<u8> = Rgb([30, 30, 30]);
 const PALE: Rgb<u8> = Rgb([115, 115, 115]);
 const ALARM: Rgb<u8> = Rgb([180, 30, 30]);
 
-/// The left edge, top edge, width and height of a picture on the sheet, in pixels.
-type Place = (u32, u32, u32, u32);
-
 pub(super) struct Sheet {
     pub(super) image: RgbImage,
-    /// The places of each row's draws.
-    places: Vec<Vec<Place>>,
+    /// The places of each row's draws, in pixels of the sheet.
+    places: Vec<Vec<Rect>>,
     seed: u64,
     backend: String,
 }
@@ -52,7 +50,7 @@ impl Sheet {
         recipe: &Recipe,
         seed: u64,
         backend: &str,
-        rows: &[Row],
+        rows: &[Drawn],
         most: Option<usize>,
     ) -> Sheet {
         let first = rows.iter().flat_map(|row| &row.draws).next();
@@ -97,7 +95,8 @@ impl Sheet {
                     imageops::replace(&mut image, &picture, i64::from(left), i64::from(line_top));
                     below += picture.height() + UNDER;
                     if i > 0 {
-                        of_row.push((left, line_top, picture.width(), picture.height()));
+                        let (width, height) = picture.dimensions();
+                        of_row.push(Rect { left, top: line_top, width, height });
                     }
                 }
                 for (line, color) in cell_of.lines {
@@ -112,18 +111,17 @@ impl Sheet {
     }
 
     /// Returns the sheet's content as JSON.
-    pub(super) fn json(&self, out: Option<&Path>, recipe: &Recipe, rows: &[Row]) -> Result<Value, Box<dyn Error>> {
+    pub(super) fn json(&self, out: Option<&Path>, recipe: &Recipe, rows: &[Drawn]) -> Result<Value, Box<dyn Error>> {
         let mut samples = Vec::with_capacity(rows.len());
         for (row, places) in rows.iter().zip(&self.places) {
-            let draw = |(draw, place): (&Draw, &Place)| {
+            let draw = |(draw, place): (&Draw, &Rect)| {
                 let Draw { epoch, view, params, .. } = draw;
-                let place =
-                    out.map(|_| json!({ "left": place.0, "top": place.1, "width": place.2, "height": place.3 }));
+                let place = out.map(|_| place);
                 let words: Vec<String> = params.ops.iter().map(|op| op.op.to_string()).collect();
                 json!({ "epoch": epoch, "view": view, "ops": params.ops, "words": words, "place": place })
             };
             let draws: Vec<Value> = row.draws.iter().zip(places).map(draw).collect();
-            let Row { id, name, class, size, error, .. } = row;
+            let Drawn { id, name, class, size, error, .. } = row;
             let (width, height) = size.unzip();
             samples.push(json!({
                 "id": id, "name": name, "class": class, "width": width, "height": height, "draws": draws, "error": error
@@ -137,7 +135,14 @@ impl Sheet {
 }
 
 /// Returns the lines of text above the rows.
-fn head(name: &str, recipe: &Recipe, seed: u64, backend: &str, rows: &[Row], letters: usize) -> Vec<(String, Rgb<u8>)> {
+fn head(
+    name: &str,
+    recipe: &Recipe,
+    seed: u64,
+    backend: &str,
+    rows: &[Drawn],
+    letters: usize,
+) -> Vec<(String, Rgb<u8>)> {
     let title = match recipe.description.as_str() {
         "" => name.to_owned(),
         description => format!("{name}: {description}"),
@@ -165,7 +170,7 @@ fn head(name: &str, recipe: &Recipe, seed: u64, backend: &str, rows: &[Row], let
 }
 
 /// Makes the cells of a row: the original and the draws.
-fn cells(row: &Row, (width, height): (u32, u32), cell: u32, columns: u32) -> Vec<Cell> {
+fn cells(row: &Drawn, (width, height): (u32, u32), cell: u32, columns: u32) -> Vec<Cell> {
     let lines = |text: &str, width: u32, color| {
         text::wrap(text, (width / letter()) as usize).into_iter().map(move |line| (line, color))
     };

@@ -110,7 +110,7 @@ fn pipeline(report: &Report) -> Table {
                 "batch latency",
                 if latency.max > 0.0 { format!("{percentiles} (p50 / p90 / p99 / max)") } else { String::new() },
             ),
-            ("from afar", report.remote.as_ref().map(remote).unwrap_or_default()),
+            ("remote", report.remote.as_ref().map(remote).unwrap_or_default()),
             ("files skipped", if measured { units::count(report.files_skipped) } else { String::new() }),
         ],
     )

@@ -36,7 +36,7 @@ fn fails(server: &StoreServer, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn each_split_is_packed_from_afar() {
+fn each_split_of_a_remote_set_is_packed() {
     let (server, out) = (served(), tempfile::tempdir().unwrap());
     let hub = server.s3("bucket/hub");
     let one = server.web("bucket/hub/data/test-00000-of-00001.parquet");
@@ -58,7 +58,7 @@ fn each_split_is_packed_from_afar() {
 }
 
 #[test]
-fn parts_from_afar_make_what_one_run_makes() {
+fn parts_of_a_remote_set_make_what_one_run_makes() {
     let (server, out) = (served(), tempfile::tempdir().unwrap());
     for (split, source) in [("train", server.s3(LIST)), ("test", server.s3("bucket/hub"))] {
         let out = out.path().join(split);
@@ -116,7 +116,7 @@ fn files_that_were_replaced_are_another_source() {
 }
 
 #[test]
-fn doctor_preview_explain_bench_and_index_read_rows_from_afar() {
+fn doctor_preview_explain_bench_and_index_read_remote_rows() {
     let (server, out) = (served(), tempfile::tempdir().unwrap());
     let at = |name: &str| out.path().join(name).to_str().unwrap().to_owned();
     for source in [server.s3("bucket/hub"), server.web(LIST)] {

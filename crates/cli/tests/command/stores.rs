@@ -54,13 +54,14 @@ fn bench_reads_blocks_of_a_remote_set_and_names_the_order() {
         let report = json(&server, &[&["bench", "--data", &address, "--json", "-"], &short[..], more].concat());
         assert_eq!(report["data"]["samples"], SAMPLES, "{address}");
         let notes = report["notes"].as_array().unwrap();
-        let order =
-            notes.iter().filter(|note| note.as_str().unwrap().starts_with("order: blocks:256:4, as the data come"));
+        let order = notes
+            .iter()
+            .filter(|note| note.as_str().unwrap().starts_with("order: blocks:256:4, as the data are remote"));
         assert_eq!(order.count(), 1, "{address}: {notes:?}");
         assert!(report["images_per_second"]["median"].as_f64().unwrap() > 0.0, "{address}");
     }
     let shown = text(&server, &[&["bench", "--data", &server.s3("bucket/set"), "--quick"], &short[..]].concat());
-    assert!(shown.contains("order: blocks:256:4") && shown.contains("From afar"), "{shown}");
+    assert!(shown.contains("order: blocks:256:4") && shown.contains("Remote\n"), "{shown}");
 }
 
 #[test]

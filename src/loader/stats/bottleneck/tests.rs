@@ -92,7 +92,7 @@ fn each_resource_in_turn() {
 }
 
 #[test]
-fn waits_for_bytes_from_afar_are_the_networks() {
+fn waits_for_remote_bytes_are_the_networks() {
     let model = Model { wait: 0.01, ..FREE };
     let mut stats = model.stats();
     let images = stats.images;

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use super::locks::{self, Held};
 use super::{Lookup, Object, data, table};
 
-/// The right to fetch a block. It ends when this is dropped or the process ends; then the next process that looks the
-/// block up fetches it.
+/// The right to fetch a block, until it is dropped or the process ends. Then the next process that looks the block up
+/// fetches it.
 #[derive(Debug)]
 pub(crate) struct Claim {
     pub(super) object: Arc<Object>,
@@ -21,9 +21,8 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Hands the block to the writer's thread. Does not wait: a block is left out where
-    /// [`QUEUED`](super::writer::QUEUED) bytes wait to be written already, as blocks come faster than the disk takes
-    /// them.
+    /// Hands the block to the writer's thread. Does not wait: if [`QUEUED`](super::writer::QUEUED) bytes wait to be written
+    /// already, because blocks come faster than the disk takes them, the block is not cached.
     pub(crate) fn insert(self, bytes: Bytes) {
         let queue = self.object.queue.clone();
         queue.push(self, bytes);

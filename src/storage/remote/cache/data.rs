@@ -15,7 +15,7 @@ use crate::storage::local::read_at;
 
 /// Bytes of a leaf. A read takes up to two leaves more than it needs, which is little beside a photograph.
 pub(super) const LEAF: u64 = 16 << 10;
-/// Bytes that are hashed and then written while a core's cache has them. In one write of 8 MiB a block took twice the
+/// Bytes that are hashed and written at once, while they are in a core's cache. A block of 8 MiB in one piece took twice the
 /// CPU time (`benches/LOG.md`, data from a web server).
 const PART: usize = 16 * LEAF as usize;
 /// The least time between two writes of an object's time of last use.
@@ -23,10 +23,10 @@ const TOUCH: Duration = Duration::from_millis(100);
 
 /// Result of reading a block.
 pub(super) enum OnDisk {
-    /// It is whole, and was read.
+    /// The block is whole, and was read.
     Whole,
     Absent,
-    /// The table has this hash of it, and the bytes have another.
+    /// The table has this hash of the block, and the bytes have another.
     Damaged(u64),
     /// Another process makes room.
     Evicting,
@@ -41,12 +41,12 @@ fn path_of(object: &Object) -> PathBuf {
     object.folder.join("data")
 }
 
-/// Where the hashes of a block's leaves lie. `size` is what the object's bytes take, in whole leaves.
+/// Returns the offset of the hashes of a block's leaves. They come after the object's bytes, which take whole leaves.
 fn hashes_at(object: &Object, block: u64) -> u64 {
     object.size.next_multiple_of(LEAF) + block * object.block.div_ceil(LEAF) * 8
 }
 
-/// Returns the hash of a block in the table. Its number is a part of it, so that no block stands for another.
+/// Returns the hash of a block in the table. The block's number is hashed too, so that no block passes for another.
 fn root(block: u64, hashes: &[u8]) -> u64 {
     match xxh3_64_with_seed(hashes, block) {
         table::ABSENT => 1,
@@ -83,7 +83,7 @@ pub(super) fn read(object: &Object, block: u64, hash: u64, start: u64, buffer: &
 /// The leaves of a block on the disk, with their hashes.
 struct Leaves<'a> {
     file: &'a File,
-    /// Where the block begins in the file.
+    /// The first byte of the block in the file.
     begin: u64,
     /// Bytes of the block.
     length: u64,
@@ -112,7 +112,7 @@ impl Leaves<'_> {
     }
 }
 
-/// Sets an object's time of last use to now. Where that is not allowed, it stays the time of the last write.
+/// Sets an object's time of last use to now. A system that does not allow that keeps the time of the last write.
 fn touch(file: &File) {
     let now = SystemTime::now();
     let recent = |used: SystemTime| now.duration_since(used).is_ok_and(|time| time < TOUCH);

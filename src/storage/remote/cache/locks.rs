@@ -24,21 +24,21 @@ pub(super) struct Locks(PathBuf);
 pub(super) struct Held(File);
 
 impl Drop for Held {
-    /// Unlocks, as closing the file does not where the child of a fork has it open.
+    /// Unlocks explicitly: closing the file frees no lock while the child of a fork has the file open.
     fn drop(&mut self) {
         let _ = self.0.unlock();
     }
 }
 
-/// Whether a thread may read an object.
+/// The answer to a thread that wants to read an object.
 #[derive(Debug)]
 pub(super) enum Read {
-    /// It may, and the object is not evicted while this lives.
+    /// The thread may read, and the object is not evicted while this lock lives.
     Held { _lock: Held },
-    /// It may, without a lock: the file system has none, or the folder cannot be written to. The hashes tell whether
-    /// the bytes are right.
+    /// The thread may read without a lock: the file system has none, or the folder cannot be written to. The hashes show
+    /// whether the bytes are right.
     Unlocked,
-    /// It may not: another process evicts objects of this stripe.
+    /// The thread may not read: another process evicts objects of this stripe.
     Evicting,
 }
 

@@ -13,8 +13,8 @@
 //! here.
 //!
 //! A block is whole or absent, because its entry in the table is written, and renamed into place, after its bytes are
-//! on the disk. Nothing that a lock protects is needed for that: every byte is compared with its hash whenever it is
-//! read. Without locks, or in a folder that somebody deletes, blocks are fetched twice, and no wrong byte is read.
+//! on the disk. The locks are not needed for that: every byte is compared with its hash whenever it is read. Without locks,
+//! or in a folder that somebody deletes, blocks are fetched twice, and no wrong byte is read.
 //!
 //! [`CachedObject::look_up`] never waits for another process; the writer's thread does (`writer.rs`), which holds no
 //! memory but that of its queue.
@@ -54,7 +54,7 @@ use writer::Writer;
 pub(crate) const LARGEST: u64 = 4 << 40;
 /// The longest wait for a block that another process fetches: longer than a request takes.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// How long nothing is written after a failed write.
+/// The pause after a failed write, in which nothing is written.
 const PAUSE: Duration = Duration::from_secs(30);
 /// The pause after a block for which there was no room.
 const PAUSE_WITHOUT_ROOM: Duration = Duration::from_secs(2);
@@ -198,7 +198,7 @@ impl Shared {
 
     /// Says why nothing can be written, and tries no more for a while.
     fn failed(&self, error: &std::io::Error) {
-        // Where the folder was deleted at that moment, it is there for the next block.
+        // If the folder was deleted at that moment, it is made again for the next block.
         if error.kind() == std::io::ErrorKind::NotFound && std::fs::create_dir_all(&self.folder).is_ok() {
             return;
         }
@@ -217,8 +217,8 @@ struct Object {
     key: u128,
     size: u64,
     block: u64,
-    /// The table as this process last read it: a block's hash, or [`table::ABSENT`]. Where it is out of date, a read
-    /// takes longer, and finds the same bytes.
+    /// The table as this process last read it: a block's hash, or [`table::ABSENT`]. A read by an old
+    /// table takes longer, and finds the same bytes.
     known: Box<[AtomicU64]>,
     shared: Arc<Shared>,
     queue: writer::Queue,
@@ -227,7 +227,7 @@ struct Object {
 /// The next step for a block.
 #[derive(Debug)]
 pub(crate) enum Lookup {
-    /// These are its bytes.
+    /// The block's bytes.
     Hit(Vec<u8>),
     /// The caller fetches it, and [inserts](Claim::insert) it. Dropping the claim lets others fetch it.
     Fetch(Claim),
@@ -252,7 +252,7 @@ impl CachedObject {
     /// Files are read: not for the thread of asynchronous code.
     pub(crate) fn look_up(&self, block: u64, waited: Duration) -> Lookup {
         let mut bytes = Vec::new();
-        // The second time, another process has inserted it between the first look and the claim.
+        // A second look finds a block that another process inserted between the first look and the claim.
         for _ in 0..2 {
             let found = self.0.read_whole(block, |hash| {
                 bytes = vec![0; self.0.length(block) as usize];
@@ -277,7 +277,7 @@ impl CachedObject {
     }
 
     /// Fills `buffer` from the bytes of a block at `start`. Returns false if the block is not there whole: `buffer` may
-    /// then have any bytes. Only what has to be read for their hashes is read: leaves of 16 KiB.
+    /// then have any bytes. Reads whole leaves of 16 KiB, whose hashes are compared.
     pub(crate) fn read(&self, block: u64, start: u64, buffer: &mut [u8]) -> bool {
         let found = self.0.read_whole(block, |hash| data::read(&self.0, block, hash, start, buffer));
         let whole = matches!(found, OnDisk::Whole);
@@ -334,7 +334,7 @@ impl Object {
             }
             failed = Some(hash);
         }
-        // It was evicted, or replaced, since the table was read; or it is damaged.
+        // Since the table was read, the block was evicted or replaced; or it is damaged.
         self.refresh();
         let hash = known.load(Relaxed);
         if hash == table::ABSENT {

@@ -1,5 +1,5 @@
 //! Several processes that share a cache, and processes that are killed. A child process runs this test program again;
-//! environment variables tell it its task.
+//! environment variables give it its task.
 
 use super::tests::{SMALL, content, get, identity};
 use super::*;
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 
-/// The environment variable that tells a child its folder.
+/// The environment variable with the folder of a child.
 const FOLDER: &str = "GPUFEED_TEST_FOLDER";
 const BLOCKS: u64 = 300;
 /// More than the objects of any of these tests take, so that nothing is evicted: a block that was whole stays whole.
@@ -19,7 +19,7 @@ const BOUND: u64 = 16 << 30;
 /// The timeout of the tests, far more than any of them takes.
 const LONG: Duration = Duration::from_secs(120);
 
-fn told() -> Option<PathBuf> {
+fn folder_of_child() -> Option<PathBuf> {
     std::env::var_os(FOLDER).map(PathBuf::from)
 }
 
@@ -88,7 +88,7 @@ fn whole(folder: &Path, objects: u64) -> HashSet<u64> {
 #[test]
 fn a_killed_process_leaves_blocks_that_are_whole_or_absent() {
     const OBJECTS: u64 = 200;
-    if let Some(folder) = told() {
+    if let Some(folder) = folder_of_child() {
         for object in 0..OBJECTS {
             read_all(&folder, object, Duration::from_micros(300));
         }
@@ -121,7 +121,7 @@ fn a_killed_process_leaves_blocks_that_are_whole_or_absent() {
 
 #[test]
 fn two_processes_fetch_each_block_once() {
-    if let Some(folder) = told() {
+    if let Some(folder) = folder_of_child() {
         fs::write(folder.join(format!("ready-{}", std::process::id())), "").unwrap();
         let ready = || {
             fs::read_dir(&folder)
@@ -147,7 +147,7 @@ fn two_processes_fetch_each_block_once() {
 
 #[test]
 fn the_claim_of_a_killed_process_goes_to_the_next() {
-    if let Some(folder) = told() {
+    if let Some(folder) = folder_of_child() {
         let cache = BlockCache::open(&folder.join("cache"), BOUND, SMALL);
         let object = cache.object(&identity("0", BLOCKS * SMALL));
         let claim = object.look_up(0, Duration::ZERO);
@@ -168,7 +168,7 @@ fn the_claim_of_a_killed_process_goes_to_the_next() {
 
 #[test]
 fn a_folder_deleted_under_two_processes_changes_no_byte() {
-    if let Some(folder) = told() {
+    if let Some(folder) = folder_of_child() {
         for _ in 0..6 {
             read_all(&folder, 0, Duration::ZERO);
         }

@@ -1,7 +1,7 @@
 //! The bound of the cache: how many bytes its folder has, and which objects are evicted to make room.
 //!
-//! A file holds the sum of the bytes that all processes have reserved. Where the sum would exceed the bound, the files
-//! of the folder are counted instead: killed processes may have reserved bytes that they never wrote.
+//! A file holds the sum of the bytes that all processes have reserved. Before the sum exceeds the bound, the files
+//! of the folder are counted: killed processes may have reserved bytes that they never wrote.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -68,7 +68,7 @@ impl Room {
             let file = OpenOptions::new().read(true).write(true).open(&self.sum)?;
             read(&file).map_or(Ok(()), |sum| write(&file, sum.saturating_sub(bytes)))
         };
-        // Where that fails, the sum is too high until the folder is counted.
+        // If that fails, the sum is too high until the folder is counted.
         let _ = give_back();
     }
 

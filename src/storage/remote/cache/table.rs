@@ -1,7 +1,7 @@
 //! The table of an object: which of its blocks are whole, and the hash of each.
 //!
 //! 64 bytes of header (magic number, version, key, number of blocks, hash of the rest), then 8 bytes a block. All
-//! numbers are little-endian. A table that is damaged, or another object's, is as good as none.
+//! numbers are little-endian. A table that is damaged, or belongs to another object, counts as absent.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

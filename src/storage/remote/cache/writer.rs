@@ -51,7 +51,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread. Where the system can start none, nothing is inserted, and a warning says so.
+    /// Starts the thread. If the system can start no thread, nothing is inserted, and a warning says so.
     pub(super) fn start(shared: Arc<Shared>) -> Writer {
         let (sender, receiver) = unbounded();
         let queue = Queue { sender, bytes: Arc::default() };
@@ -139,7 +139,7 @@ fn insert(shared: &Shared, claim: &Claim, bytes: &[u8]) -> io::Result<bool> {
 fn put(shared: &Shared, claim: &Claim, bytes: &[u8]) -> io::Result<()> {
     let (object, block) = (&*claim.object, claim.block as usize);
     let _used = shared.locks.write(object.key)?;
-    // It may have been evicted, or deleted, since it was claimed.
+    // The object may have been evicted or deleted since the block was claimed.
     std::fs::create_dir_all(&object.folder)?;
     let hash = data::write(object, claim.block, bytes)?;
     let _alone = shared.locks.table(object.key)?;

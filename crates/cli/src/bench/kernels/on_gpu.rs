@@ -8,7 +8,7 @@ use super::timer::{Adapter, Kernel};
 use super::turns::{Work, take_turns};
 use crate::bench::setup::samples::Samples;
 use crate::results::{Kernels, Rate, median};
-use gpufeed::internals::{Dispatch, Rig, Work as PassWork, work};
+use gpufeed::internals::{RecordedDispatch, Rig, Work as PassWork, work};
 use gpufeed::wgpu;
 use gpufeed::{Gpu, Plan};
 use std::error::Error;
@@ -22,20 +22,22 @@ fn batch(gpu: &Gpu) -> u64 {
 /// Measures the fixed plans and the recipe.
 pub(crate) fn measure(
     gpu: &Gpu,
-    (recipe, samples): (&Plan, &Samples),
+    recipe: &Plan,
+    samples: &Samples,
     time: Duration,
     notes: &mut Vec<String>,
 ) -> Result<Kernels, Box<dyn Error>> {
     let adapter = open_again(gpu)?;
     let bench = Bench::new(&adapter)?;
-    let (mut cases, mut kernels) = bench.fixed()?;
+    let mut measured = bench.fixed()?;
     let images = (batch(gpu) as usize).min(samples.params.len());
     let recipe_works = work(recipe, &samples.params[..images])?;
-    let fixed = cases.len();
+    let fixed = measured.cases.len();
     match Rig::new(&adapter.gpu, recipe, &samples.params[..images]) {
-        Ok(rig) => bench.recipe((&rig, images as u64), (recipe, &recipe_works), &mut cases, &mut kernels)?,
+        Ok(rig) => bench.recipe(&rig, images as u64, recipe, &recipe_works, &mut measured)?,
         Err(error) => notes.push(format!("kernels: the recipe's own passes were not measured: {error}")),
     }
+    let CaseKernels { cases, kernels } = measured;
     let by_timestamps = has_good_timestamps(&adapter, &kernels, notes)?;
     let mut works: Vec<Work<'_>> = Vec::new();
     for kernels in &kernels {
@@ -53,7 +55,7 @@ pub(crate) fn measure(
     let rows = rows(cases, &seconds, &roofs);
     let of_recipe: &[Rate] = &rows[fixed..];
     let seconds = (!of_recipe.is_empty()).then(|| of_recipe.iter().map(|row| row.seconds).sum());
-    let roofline = Some(roofs.report((&recipe_works, images as u64), seconds));
+    let roofline = Some(roofs.report(&recipe_works, images as u64, seconds));
     Ok(Kernels { clock: clock.to_owned(), rows, roofline })
 }
 
@@ -94,15 +96,19 @@ struct Bench<'a> {
     statistics: wgpu::Buffer,
 }
 
-/// Cases, and the kernels of each.
-type Rows = (Vec<Case>, Vec<Vec<Kernel>>);
+/// What is measured.
+struct CaseKernels {
+    cases: Vec<Case>,
+    /// The kernels of each case.
+    kernels: Vec<Vec<Kernel>>,
+}
 
 impl<'a> Bench<'a> {
     fn new(adapter: &'a Adapter) -> gpufeed::Result<Bench<'a>> {
         Ok(Bench { adapter, statistics: adapter.storage(1 << 20) })
     }
 
-    fn kernel(&self, dispatch: &Dispatch, read: &wgpu::Buffer, write: &wgpu::Buffer) -> Kernel {
+    fn kernel(&self, dispatch: &RecordedDispatch, read: &wgpu::Buffer, write: &wgpu::Buffer) -> Kernel {
         self.adapter.kernel(dispatch, [read, &self.statistics, write])
     }
 
@@ -113,7 +119,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Makes the cases of the fixed plans.
-    fn fixed(&self) -> Result<Rows, Box<dyn Error>> {
+    fn fixed(&self) -> Result<CaseKernels, Box<dyn Error>> {
         let (gpu, adapter) = (&self.adapter.gpu, self.adapter);
         let images = batch(gpu);
         let Plans { train, half, contrast } = Plans::compile()?;
@@ -157,16 +163,17 @@ impl<'a> Bench<'a> {
             vec![self.kernel(mean, &source, &output)],
             vec![self.kernel(finish, &source, &output)],
         ];
-        Ok((cases, kernels))
+        Ok(CaseKernels { cases, kernels })
     }
 
     /// Adds a case for each pass of the recipe, with regions of the run's own data.
     fn recipe(
         &self,
-        (rig, images): (&Rig, u64),
-        (recipe, works): (&Plan, &[PassWork]),
-        cases: &mut Vec<Case>,
-        kernels: &mut Vec<Vec<Kernel>>,
+        rig: &Rig,
+        images: u64,
+        recipe: &Plan,
+        works: &[PassWork],
+        measured: &mut CaseKernels,
     ) -> Result<(), Box<dyn Error>> {
         let (slot, elements) = (rig.slot_bytes(), rig.elements());
         let source = self.source(slot);
@@ -179,8 +186,8 @@ impl<'a> Bench<'a> {
                 _ => (slot + 4 * elements, &source, &output),
             };
             let name = format!("the recipe: {number}, {}", dispatch.name.to_lowercase());
-            cases.push(Case { name, images, bytes, works: vec![work.clone()] });
-            kernels.push(vec![self.kernel(dispatch, read, write)]);
+            measured.cases.push(Case { name, images, bytes, works: vec![work.clone()] });
+            measured.kernels.push(vec![self.kernel(dispatch, read, write)]);
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Kernels to compare the product's with, by the two roofs: a plain copy, and arithmetic alone. `benches/kernels.rs` uses
 //! them, too.
 
-use gpufeed::internals::Dispatch;
+use gpufeed::internals::RecordedDispatch;
 use gpufeed::transforms::{RandomHorizontalFlip, RandomResizedCrop, Transform};
 
 /// The usual size of ImageNet's photographs.
@@ -13,7 +13,7 @@ pub fn crop() -> [Transform; 2] {
 }
 
 /// Returns a kernel that copies every word of a buffer to another, four words at a time.
-pub fn copy_kernel(bytes: u64) -> Dispatch {
+pub fn copy_kernel(bytes: u64) -> RecordedDispatch {
     let groups = bytes.div_ceil(16 * 256);
     let across = groups.min(32_768);
     let wgsl = "
@@ -28,7 +28,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 }
 ";
     let groups = [across as u32, groups.div_ceil(across) as u32, 1];
-    Dispatch { name: "copy", wgsl: wgsl.to_owned(), params: vec![0; 16], groups }
+    RecordedDispatch { name: "copy", wgsl: wgsl.to_owned(), params: vec![0; 16], groups }
 }
 
 /// Operations of an invocation of [`arithmetic_kernel`].
@@ -37,7 +37,7 @@ pub const OPERATIONS: u64 = 512 * 4 * 4 * 2;
 /// Returns a kernel of `groups` workgroups of 256 that multiplies and adds in registers: four vectors of four, which do
 /// not wait for each other. Their numbers differ and 16 bytes of each invocation are written, so that a compiler leaves
 /// nothing out.
-pub fn arithmetic_kernel(groups: u32) -> Dispatch {
+pub fn arithmetic_kernel(groups: u32) -> RecordedDispatch {
     let wgsl = "
 @group(0) @binding(3) var<storage, read_write> sums: array<vec4<f32>>;
 @compute @workgroup_size(256)
@@ -55,5 +55,5 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     sums[id.x] = a + b + c + d;
 }
 ";
-    Dispatch { name: "arithmetic", wgsl: wgsl.to_owned(), params: vec![0; 16], groups: [groups, 1, 1] }
+    RecordedDispatch { name: "arithmetic", wgsl: wgsl.to_owned(), params: vec![0; 16], groups: [groups, 1, 1] }
 }

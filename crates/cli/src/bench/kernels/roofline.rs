@@ -50,7 +50,7 @@ impl Roofs {
     }
 
     /// The report's part: these roofs, and the recipe's passes for `images` images as predicted and as measured.
-    pub(crate) fn report(&self, (works, images): (&[Work], u64), measured_seconds: Option<f64>) -> Roofline {
+    pub(crate) fn report(&self, works: &[Work], images: u64, measured_seconds: Option<f64>) -> Roofline {
         let rate = |seconds: f64| images as f64 / seconds;
         let predicted = self.predict(works);
         Roofline {
@@ -85,7 +85,7 @@ mod tests {
         assert!((arithmetic.seconds - 1.0).abs() < 1e-9 && arithmetic.limit() == "arithmetic");
         let both = roofs.predict(&[one(7_000_000_000, 1.0), one(1, 50e9)]);
         assert!((both.seconds - 3.0).abs() < 1e-9 && both.limit() == "arithmetic");
-        let report = roofs.report((&[one(7_000_000_000, 1.0)], 100), Some(2.0));
+        let report = roofs.report(&[one(7_000_000_000, 1.0)], 100, Some(2.0));
         assert_eq!(report.measured_images_per_second, Some(50.0));
         assert!((report.predicted_images_per_second - 100.0).abs() < 1e-6);
     }

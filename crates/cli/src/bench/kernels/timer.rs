@@ -1,7 +1,7 @@
 //! Times dispatches on one adapter: by timestamps at both ends of a pass if the device has them, or by the wall clock.
 //! `benches/kernels.rs` uses it, too.
 
-use gpufeed::internals::Dispatch;
+use gpufeed::internals::RecordedDispatch;
 use gpufeed::wgpu::{self, BufferUsages as Usage};
 use gpufeed::{ErrorKind, Gpu, Result};
 use std::num::NonZero;
@@ -91,7 +91,7 @@ impl Adapter {
 
     /// Builds a kernel of `dispatch`. `buffers` are, in order, the buffer to read, the one for statistics, and the one
     /// to write.
-    pub fn kernel(&self, dispatch: &Dispatch, buffers: [&wgpu::Buffer; 3]) -> Kernel {
+    pub fn kernel(&self, dispatch: &RecordedDispatch, buffers: [&wgpu::Buffer; 3]) -> Kernel {
         let module = self.gpu.device().create_shader_module(shader(dispatch));
         self.kernel_of(&module, dispatch, buffers)
     }
@@ -100,7 +100,7 @@ impl Adapter {
     pub fn kernel_of(
         &self,
         module: &wgpu::ShaderModule,
-        dispatch: &Dispatch,
+        dispatch: &RecordedDispatch,
         [read, statistics, write]: [&wgpu::Buffer; 3],
     ) -> Kernel {
         let device = self.gpu.device();
@@ -246,7 +246,7 @@ impl Adapter {
 }
 
 /// Returns a dispatch's shader for wgpu.
-pub fn shader(dispatch: &Dispatch) -> wgpu::ShaderModuleDescriptor<'_> {
+pub fn shader(dispatch: &RecordedDispatch) -> wgpu::ShaderModuleDescriptor<'_> {
     wgpu::ShaderModuleDescriptor {
         label: Some(dispatch.name),
         source: wgpu::ShaderSource::Wgsl(dispatch.wgsl.as_str().into()),

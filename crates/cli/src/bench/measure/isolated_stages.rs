@@ -71,7 +71,7 @@ fn augment_rate(plan: &Plan, samples: &Samples, threads: usize, time: Duration) 
     })
 }
 
-/// Reads files in a pseudo-random order, as a shuffled epoch does; neighbours after each other from afar.
+/// Reads files in a pseudo-random order, as a shuffled epoch does; those of a remote data set in their order.
 fn read_rate(dataset: &dyn Dataset, threads: usize, time: Duration) -> Result<f64, Box<dyn Error>> {
     rate(
         threads,

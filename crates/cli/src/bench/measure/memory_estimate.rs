@@ -62,12 +62,14 @@ impl Estimate<'_> {
 /// Refuses numbers of workers, a batch or a cache that do not fit. `main` is the main run's number of `workers`;
 /// `loader` has batches of one sample.
 pub(crate) fn check(
-    (arguments, setup): (&BenchArguments, &Setup),
+    arguments: &BenchArguments,
+    setup: &Setup,
     loader: &DataLoader,
     samples: &Samples,
-    (workers, main): (&[usize], usize),
+    workers: &[usize],
+    main: usize,
 ) -> Result<(), Box<dyn Error>> {
-    let Some(estimate) = estimate((arguments, setup), loader, samples)? else { return Ok(()) };
+    let Some(estimate) = estimate(arguments, setup, loader, samples)? else { return Ok(()) };
     let most = workers.iter().copied().max().unwrap_or(1);
     let sweep = estimate.loaders(workers) + estimate.isolated(most, core_speed::IMAGES_AT_ONCE);
     let stages = match arguments.quick {
@@ -84,7 +86,8 @@ pub(crate) fn check(
 
 /// Estimates by the largest sample; `None` without samples.
 fn estimate<'a>(
-    (arguments, setup): (&BenchArguments, &Setup),
+    arguments: &BenchArguments,
+    setup: &Setup,
     loader: &DataLoader,
     samples: &'a Samples,
 ) -> Result<Option<Estimate<'a>>, Box<dyn Error>> {

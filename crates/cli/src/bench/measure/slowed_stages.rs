@@ -62,7 +62,8 @@ fn turn(
 pub(crate) fn measure(
     loader: &DataLoader,
     step: Duration,
-    (seen, rate): (&Interval, f64),
+    seen: &Interval,
+    rate: f64,
     workers: usize,
     seconds: f64,
 ) -> Result<Vec<Slowed>, Box<dyn Error>> {

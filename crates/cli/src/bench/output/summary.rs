@@ -89,7 +89,7 @@ fn pool(pool: &Pool) -> (String, String) {
     row(format!("{} × {}", pool.name, pool.threads), shares.join(", "))
 }
 
-/// Describes what came from afar.
+/// Describes what came from stores and web servers.
 fn remote(remote: &Remote) -> [(String, String); 5] {
     let blocks = format!(
         "{}, {} of them left before all their samples were read",
@@ -180,7 +180,7 @@ pub(crate) fn print(report: &Report) -> Result<(), String> {
     print_head(report)?;
     section("The pipeline", pipeline(report))?;
     section("Stages", report.stages.iter().map(stage))?;
-    section("From afar", report.remote.iter().flat_map(remote))?;
+    section("Remote", report.remote.iter().flat_map(remote))?;
     section("Threads", report.pools.iter().map(pool))?;
     section("Each stage alone", report.alone.iter().map(isolated))?;
     section("Elasticity: -1 where the pipeline feels a delay in full", report.perturbations.iter().map(slowed))?;

@@ -19,7 +19,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The order of data sets from afar, whose neighbours come together. Two windows of images of 110 KB fit into the memory
+/// The order of remote data sets, whose neighbours come together. Two windows of images of 110 KB fit into the memory
 /// that a loader reads ahead into by default, so that each block is fetched once an epoch.
 const REMOTE_ORDER: Order = Order::Blocks { samples: 256, window: 4 };
 

@@ -13,7 +13,7 @@ const SAMPLES: usize = 256;
 const BYTES: usize = 128 << 20;
 
 /// A file in memory, and the region of it that the recipe reads.
-pub(crate) struct File {
+pub(crate) struct EncodedSample {
     pub(crate) bytes: Vec<u8>,
     pub(crate) probe: Probe,
     pub(crate) region: Rect,
@@ -25,7 +25,7 @@ pub(crate) struct Samples {
     /// The options with which the loaders decode.
     pub(crate) options: DecodeOptions,
     /// The samples' files; empty if the data set holds pixels.
-    pub(crate) files: Vec<File>,
+    pub(crate) files: Vec<EncodedSample>,
     /// The parameters of every sample.
     pub(crate) params: Vec<Params>,
     /// Bytes of the largest file or array of pixels.
@@ -40,8 +40,8 @@ pub(crate) struct Samples {
     pub(crate) pixel: usize,
 }
 
-/// Returns the index of the `number`-th sample that a measurement reads, in a pseudo-random order for each `salt`. From
-/// afar neighbours are read one after the other: each sample of a random order would cost a block of many.
+/// Returns the index of the `number`-th sample that a measurement reads, in a pseudo-random order for each `salt`.
+/// A remote data set is read in its own order: each sample of a random order would fetch a block of its own.
 pub(crate) fn nth(dataset: &dyn Dataset, number: u64, salt: u64) -> usize {
     let number = if crate::dataset::is_remote(dataset) { number } else { hash(number, salt) };
     number as usize % dataset.len()
@@ -58,7 +58,7 @@ impl Samples {
         let mut scratch = decode::Scratch::default();
         for number in 0..SAMPLES.min(dataset.len()) {
             let index = nth(dataset, number as u64, 1);
-            match samples.add(dataset, plan, (index, &mut buffer), &mut scratch) {
+            match samples.add(dataset, plan, index, &mut buffer, &mut scratch) {
                 Ok(more) => bytes += more,
                 Err(error) => last = Some(format!("{}: {}", dataset.name(index), error_text::describe(&error))),
             }
@@ -89,7 +89,8 @@ impl Samples {
         &mut self,
         dataset: &dyn Dataset,
         plan: &Plan,
-        (index, buffer): (usize, &mut Vec<u8>),
+        index: usize,
+        buffer: &mut Vec<u8>,
         scratch: &mut decode::Scratch,
     ) -> gpufeed::Result<usize> {
         let key = Key { sample: index as u64, ..Key::default() };
@@ -109,7 +110,7 @@ impl Samples {
                 self.params.push(params);
                 self.largest = self.largest.max(bytes.len() as u64);
                 self.sizes.push(bytes.len() as u64 + 4 * u64::from(region.width) * u64::from(region.height));
-                self.files.push(File { bytes: bytes.to_vec(), probe, region });
+                self.files.push(EncodedSample { bytes: bytes.to_vec(), probe, region });
                 Ok(bytes.len())
             }
         }

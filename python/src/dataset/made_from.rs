@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
-/// How a data set was made. It has no `Debug`, because an address may have credentials.
-pub(crate) enum Source {
-    /// By `gpufeed.open`; `test` is true for the test split.
+/// The origin of a data set. This type has no `Debug`, because an address may have credentials.
+pub(crate) enum MadeFrom {
+    /// A path or an address, by `gpufeed.open`; `test` is true for the test split.
     Opened { opening: Opening, test: bool },
     /// From an object in Python, which is the data set's own.
     Wrapped,
@@ -17,12 +17,12 @@ pub(crate) enum Source {
     Adapted { of: Py<Dataset>, by: Adaptor },
 }
 
-impl Source {
+impl MadeFrom {
     /// Shows the collector the data set of which another was made.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self {
-            Source::Adapted { of, .. } => visit.call(of),
-            Source::Opened { .. } | Source::Wrapped => Ok(()),
+            MadeFrom::Adapted { of, .. } => visit.call(of),
+            MadeFrom::Opened { .. } | MadeFrom::Wrapped => Ok(()),
         }
     }
 }
@@ -50,7 +50,7 @@ pub(crate) enum Adaptor {
 }
 
 impl Adaptor {
-    /// The data set that was made so of `of`, by the method of that name.
+    /// Makes the data set again of `of`, by the method with the name of this change.
     pub(crate) fn again<'py>(&self, py: Python<'py>, of: &Py<Dataset>) -> Again<'py> {
         let method = |name| py.get_type::<Dataset>().getattr(name);
         match self {

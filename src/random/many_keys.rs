@@ -1,37 +1,38 @@
 //! Computes the first integers of one stream under many keys: the random numbers of one operator for the images of a
 //! batch, in vectors across the images.
 //!
-//! `rand_chacha` makes four blocks at a time of *one* key, although most operators need a few integers. Here each lane
-//! is a key, and gets one block: 17 ns a key instead of 105 (`benches/LOG.md`). D. J. Bernstein, "ChaCha, a variant of
+//! `rand_chacha` makes four blocks at a time of *one* key, although most operators need a few integers. Here each
+//! key gets one block: 17 ns a key instead of 105 (`benches/LOG.md`). D. J. Bernstein, "ChaCha, a variant of
 //! Salsa20" (2008), with 8 rounds, a counter and a stream of 64 bits each, as in `rand_chacha`: a test compares both.
 
 use multiversion::multiversion;
 
-/// Keys at once. With 8 the compiler unrolls the loops over lanes before it vectorises, and a block takes 1.7 times as
+/// Keys at once. With 8 the compiler unrolls the loops over keys before it vectorises, and a block takes 1.7 times as
 /// long.
-pub(crate) const LANES: usize = 16;
+pub(crate) const KEYS: usize = 16;
 
 /// The first integers of a stream.
 pub(crate) type Block = [u64; 8];
 
-type Lanes = [u32; LANES];
+/// One word of the state, for each key.
+type Words = [u32; KEYS];
 
 /// Returns the first integers of stream `stream` under each key.
 #[multiversion(targets("x86_64+avx2"))]
-pub(crate) fn first_blocks(keys: &[[u8; 32]; LANES], stream: u64) -> [Block; LANES] {
-    let mut start = [[0; LANES]; 16];
+pub(crate) fn first_blocks(keys: &[[u8; 32]; KEYS], stream: u64) -> [Block; KEYS] {
+    let mut start = [[0; KEYS]; 16];
     // The ASCII text "expand 32-byte k".
     for (word, constant) in start.iter_mut().zip([0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574]) {
-        *word = [constant; LANES];
+        *word = [constant; KEYS];
     }
-    for (lane, key) in keys.iter().enumerate() {
+    for (number, key) in keys.iter().enumerate() {
         for (word, bytes) in start[4..12].iter_mut().zip(key.as_chunks::<4>().0) {
-            word[lane] = u32::from_le_bytes(*bytes);
+            word[number] = u32::from_le_bytes(*bytes);
         }
     }
     // Words 12 and 13 are the block counter, which is 0 here.
-    start[14] = [stream as u32; LANES];
-    start[15] = [(stream >> 32) as u32; LANES];
+    start[14] = [stream as u32; KEYS];
+    start[15] = [(stream >> 32) as u32; KEYS];
     let mut state = start;
     for _ in 0..4 {
         for column in 0..4 {
@@ -42,11 +43,11 @@ pub(crate) fn first_blocks(keys: &[[u8; 32]; LANES], stream: u64) -> [Block; LAN
             quarter(&mut state, [word(0), word(1), word(2), word(3)]);
         }
     }
-    let mut blocks = [Block::default(); LANES];
-    for (number, (words, starts)) in state.as_chunks::<2>().0.iter().zip(start.as_chunks::<2>().0).enumerate() {
-        for (lane, block) in blocks.iter_mut().enumerate() {
-            let [low, high] = [0, 1].map(|half| words[half][lane].wrapping_add(starts[half][lane]));
-            block[number] = u64::from(low) | u64::from(high) << 32;
+    let mut blocks = [Block::default(); KEYS];
+    for (integer, (words, starts)) in state.as_chunks::<2>().0.iter().zip(start.as_chunks::<2>().0).enumerate() {
+        for (key, block) in blocks.iter_mut().enumerate() {
+            let [low, high] = [0, 1].map(|half| words[half][key].wrapping_add(starts[half][key]));
+            block[integer] = u64::from(low) | u64::from(high) << 32;
         }
     }
     blocks
@@ -55,9 +56,9 @@ pub(crate) fn first_blocks(keys: &[[u8; 32]; LANES], stream: u64) -> [Block; LAN
 // `i` indexes four words at once.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
-fn quarter(state: &mut [Lanes; 16], [a, b, c, d]: [usize; 4]) {
-    for lane in 0..LANES {
-        let (mut x, mut y, mut z, mut w) = (state[a][lane], state[b][lane], state[c][lane], state[d][lane]);
+fn quarter(state: &mut [Words; 16], [a, b, c, d]: [usize; 4]) {
+    for key in 0..KEYS {
+        let (mut x, mut y, mut z, mut w) = (state[a][key], state[b][key], state[c][key], state[d][key]);
         x = x.wrapping_add(y);
         w = (w ^ x).rotate_left(16);
         z = z.wrapping_add(w);
@@ -66,7 +67,7 @@ fn quarter(state: &mut [Lanes; 16], [a, b, c, d]: [usize; 4]) {
         w = (w ^ x).rotate_left(8);
         z = z.wrapping_add(w);
         y = (y ^ z).rotate_left(7);
-        (state[a][lane], state[b][lane], state[c][lane], state[d][lane]) = (x, y, z, w);
+        (state[a][key], state[b][key], state[c][key], state[d][key]) = (x, y, z, w);
     }
 }
 
@@ -77,10 +78,10 @@ mod tests {
     use rand_chacha::rand_core::{Rng, SeedableRng};
 
     #[test]
-    fn every_lane_is_the_generators_first_block() {
+    fn every_keys_block_is_the_generators_first_block() {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         for stream in [0, 1, 0x1_0203_0405, u64::MAX] {
-            let keys: [[u8; 32]; LANES] = std::array::from_fn(|_| {
+            let keys: [[u8; 32]; KEYS] = std::array::from_fn(|_| {
                 let mut key = [0; 32];
                 random.fill_bytes(&mut key);
                 key

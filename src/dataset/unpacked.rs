@@ -13,7 +13,7 @@ use crate::storage::local::regular_file;
 const MOST_PER_BYTE: u64 = 1032;
 
 /// A file's unpacked bytes, and the position of the next one.
-pub(super) struct Source<'a> {
+pub(super) struct Unpacked<'a> {
     path: PathBuf,
     /// The member's name, if the source is a member of an archive.
     member: Option<String>,
@@ -30,9 +30,9 @@ enum Length {
     AtMost(u64),
 }
 
-impl<'a> Source<'a> {
+impl<'a> Unpacked<'a> {
     /// Opens `path`; unpacks it if it begins like a gzip file.
-    pub(super) fn open(path: &Path) -> Result<Source<'static>> {
+    pub(super) fn open(path: &Path) -> Result<Unpacked<'static>> {
         let io = |source| Error::io(path, source);
         let (mut file, metadata) = regular_file::open(path).map_err(io)?;
         let length = metadata.len();
@@ -46,13 +46,13 @@ impl<'a> Source<'a> {
             }
             _ => (Box::new(file), Length::Exactly(length)),
         };
-        Ok(Source { path: path.to_owned(), member: None, reader, offset: 0, length })
+        Ok(Unpacked { path: path.to_owned(), member: None, reader, offset: 0, length })
     }
 
     /// Reads a member of the archive at `path`, which takes `packed` bytes of the archive.
     pub(super) fn member(path: &Path, name: &str, reader: impl Read + 'a, packed: u64) -> Self {
         let length = Length::AtMost(packed.saturating_mul(MOST_PER_BYTE));
-        Source { path: path.to_owned(), member: Some(name.to_owned()), reader: Box::new(reader), offset: 0, length }
+        Unpacked { path: path.to_owned(), member: Some(name.to_owned()), reader: Box::new(reader), offset: 0, length }
     }
 
     /// Returns the number of bytes read so far.
@@ -182,11 +182,11 @@ pub(super) mod tests {
         let path = folder.path().join("data");
         for (packed, content) in [(false, b"abcdef".to_vec()), (true, gzip(b"abcdef"))] {
             fs::write(&path, &content).unwrap();
-            let mut source = Source::open(&path).unwrap();
+            let mut source = Unpacked::open(&path).unwrap();
             assert_eq!(source.take("the head").unwrap(), *b"ab");
             assert_eq!(source.rest(4, "the rest").unwrap(), b"cdef");
             for (count, reason) in [(3, "should end here"), (5, "the file ends after 4"), (1 << 40, "1099511627776")] {
-                let mut source = Source::open(&path).unwrap();
+                let mut source = Unpacked::open(&path).unwrap();
                 source.take::<2>("the head").unwrap();
                 let error = source.rest(count, "the rest").unwrap_err();
                 assert!(matches!(error.kind(), ErrorKind::DataFile { path: p, .. } if *p == path), "{error}");
@@ -195,11 +195,11 @@ pub(super) mod tests {
                 assert!(text.contains(expected), "{text}");
                 assert!(text.contains("byte 2") || text.contains("byte 5 (unpacked)"), "{text}");
             }
-            assert_eq!(Source::open(&path).unwrap().all(6, "all").unwrap(), b"abcdef");
-            assert!(Source::open(&path).unwrap().all(5, "all").is_err());
+            assert_eq!(Unpacked::open(&path).unwrap().all(6, "all").unwrap(), b"abcdef");
+            assert!(Unpacked::open(&path).unwrap().all(5, "all").is_err());
         }
         assert!(matches!(
-            Source::open(folder.path().join("none").as_path()).err().unwrap().kind(),
+            Unpacked::open(folder.path().join("none").as_path()).err().unwrap().kind(),
             ErrorKind::Io { .. }
         ));
     }
@@ -211,7 +211,7 @@ pub(super) mod tests {
         let whole = gzip(&[7; 300]);
         let read = |bytes: &[u8]| {
             fs::write(&path, bytes).unwrap();
-            Source::open(&path).unwrap().rest(300, "the data")
+            Unpacked::open(&path).unwrap().rest(300, "the data")
         };
         assert_eq!(read(&whole).unwrap(), [7; 300]);
         for end in 0..whole.len() {

@@ -1,6 +1,6 @@
 //! The counters of one thread, and the clock that fills them.
 //!
-//! Every thread writes to its own lane, on cache lines of its own, and reads the clock once where one section ends and
+//! Every thread writes to counters of its own, on cache lines of their own, and reads the clock once where one section ends and
 //! the next begins: 46 ns a section on the machine of `benches/LOG.md`. That would be noticeable for very small images,
 //! so one in eight of them is divided into stages; the other seven are timed as a whole.
 
@@ -23,7 +23,7 @@ pub(super) const SHORT: Duration = Duration::from_micros(50);
 /// The counters of a thread; concurrent runs share them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(in crate::loader) struct Lane {
+pub(in crate::loader) struct ThreadCounters {
     pub(super) stages: [Counts; STAGES],
     /// Time at work on images that were not divided into stages.
     pub(super) undivided: AtomicU64,
@@ -83,7 +83,7 @@ fn nanoseconds(time: Duration) -> u64 {
     time.as_nanos() as u64
 }
 
-impl Lane {
+impl ThreadCounters {
     pub(in crate::loader) fn busy(&self, stage: Stage, items: u64, time: Duration) {
         let counts = &self.stages[stage as usize];
         counts.items.fetch_add(items, Relaxed);
@@ -147,7 +147,7 @@ impl Delays {
 /// Divides a thread's time into sections without a gap.
 #[derive(Debug)]
 pub(in crate::loader) struct Clock<'a> {
-    lane: &'a Lane,
+    counters: &'a ThreadCounters,
     delays: &'a Delays,
     last: Cell<Instant>,
     stage: Cell<Stage>,
@@ -161,9 +161,9 @@ pub(in crate::loader) struct Clock<'a> {
 }
 
 impl<'a> Clock<'a> {
-    pub(super) fn new(lane: &'a Lane, delays: &'a Delays) -> Self {
+    pub(super) fn new(counters: &'a ThreadCounters, delays: &'a Delays) -> Self {
         Clock {
-            lane,
+            counters,
             delays,
             last: Cell::new(Instant::now()),
             stage: Cell::new(Stage::Read),
@@ -201,7 +201,7 @@ impl<'a> Clock<'a> {
 
     /// Counts the time since the last section as work on undivided images.
     fn undivided(&self) {
-        self.lane.undivided.fetch_add(nanoseconds(self.lap()), Relaxed);
+        self.counters.undivided.fetch_add(nanoseconds(self.lap()), Relaxed);
     }
 
     /// Ends an undivided section before a wait.
@@ -226,15 +226,15 @@ impl<'a> Clock<'a> {
             result
         };
         if !self.divided.get() {
-            self.lane.stages[stage as usize].items.fetch_add(images as u64, Relaxed);
+            self.counters.stages[stage as usize].items.fetch_add(images as u64, Relaxed);
             return result;
         }
         let time = self.lap();
         self.image.set(self.image.get() + time);
-        self.lane.busy(stage, images as u64, time);
+        self.counters.busy(stage, images as u64, time);
         if let Some(before) = self.cpu.get() {
             let now = ThreadTime::try_now().ok();
-            let counts = &self.lane.stages[stage as usize];
+            let counts = &self.counters.stages[stage as usize];
             if let Some(now) = now {
                 counts.sampled_busy.fetch_add(nanoseconds(time), Relaxed);
                 counts.sampled_cpu.fetch_add(nanoseconds(now.duration_since(before)), Relaxed);
@@ -247,30 +247,30 @@ impl<'a> Clock<'a> {
     /// Counts the time since the last section as work of `stage` on `items` images.
     pub(in crate::loader) fn spent(&self, stage: Stage, items: u64) {
         self.delays.pass(stage, items);
-        self.lane.busy(stage, items, self.lap());
+        self.counters.busy(stage, items, self.lap());
     }
 
     /// Counts the time since the last section as work of `stage`, except `gpu`, the time in which this thread computed
     /// the GPU's work.
     pub(in crate::loader) fn spent_with_gpu(&self, stage: Stage, items: u64, gpu: Duration) {
         self.delays.pass(stage, items);
-        self.lane.busy(stage, items, self.lap().saturating_sub(gpu));
-        self.lane.change(|waits| waits.add(Wait::Gpu, gpu));
+        self.counters.busy(stage, items, self.lap().saturating_sub(gpu));
+        self.counters.change(|waits| waits.add(Wait::Gpu, gpu));
     }
 
     /// Counts the time since the last section as work outside any stage.
     pub(in crate::loader) fn other(&self) {
-        self.lane.other.fetch_add(nanoseconds(self.lap()), Relaxed);
+        self.counters.other.fetch_add(nanoseconds(self.lap()), Relaxed);
     }
 
     /// Counts bytes that a stage has moved.
     pub(in crate::loader) fn bytes(&self, stage: Stage, bytes: u64) {
-        self.lane.bytes(stage, bytes);
+        self.counters.bytes(stage, bytes);
     }
 
     /// Counts a look at the queue that this thread receives from, which had `found` entries.
     pub(in crate::loader) fn look(&self, found: usize) {
-        self.lane.look(found);
+        self.counters.look(found);
     }
 
     /// Receives from a queue. Only a wait is timed: an entry that is there at once belongs to the section that follows.
@@ -311,10 +311,10 @@ impl<'a> Clock<'a> {
 
     fn wait<T>(&self, kind: Wait, wait: impl FnOnce() -> T) -> T {
         let under_way = (kind, self.last.get());
-        self.lane.change(|waits| waits.under_way.push(under_way));
+        self.counters.change(|waits| waits.under_way.push(under_way));
         let result = wait();
-        self.lane.change(|waits| {
-            // Concurrent runs share the lane: any one of several equal waits may be removed.
+        self.counters.change(|waits| {
+            // Concurrent runs share the counters: any one of several equal waits may be removed.
             if let Some(place) = waits.under_way.iter().position(|other| *other == under_way) {
                 waits.under_way.swap_remove(place);
             }
