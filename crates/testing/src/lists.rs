@@ -10,6 +10,7 @@ use gpufeed::transforms::{
 
 pub use super::dice::Dice;
 use super::one_channel::for_channels;
+use super::operators::{FIRST, OPERATORS};
 
 impl Dice {
     pub fn chance(&mut self, percent: u32) -> bool {
@@ -52,7 +53,7 @@ pub fn list(dice: &mut Dice, normalize: bool) -> Vec<Transform> {
 
 fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
     loop {
-        return match dice.between(0, 25) {
+        return match dice.between(0, 25 + later_rows()) {
             0 | 1 => resize(dice).into(),
             2 => random_resized_crop(dice).into(),
             3 => pad(dice).into(),
@@ -80,9 +81,21 @@ fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
             23 => RandomZoomOut::new(0.7).side_range(1.0, dice.pick(&[1.3, 2.0])).fill(dice.fill()).into(),
             24 => RandomPhotometricDistort::new(0.6).brightness(0.5, 1.3).hue(-0.2, 0.2).into(),
             25 => GaussianNoise::new(dice.pick(&[0.05, 0.3])).mean(0.1).clip(dice.chance(70)).into(),
+            number @ 26.. => later(dice, number - 26),
             _ => continue,
         };
     }
+}
+
+/// Number of the operators that random lists have of their rows.
+pub(crate) fn later_rows() -> u32 {
+    (OPERATORS.len() - FIRST) as u32
+}
+
+/// An example of one of these operators.
+pub(crate) fn later(dice: &mut Dice, number: u32) -> Transform {
+    let mut examples = OPERATORS[FIRST + number as usize].transforms();
+    examples.swap_remove(dice.below(examples.len()))
 }
 
 fn resize(dice: &mut Dice) -> Resize {
