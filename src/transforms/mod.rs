@@ -9,7 +9,8 @@
 //! `fill` is in \[0, 1\] too.
 
 // An operator has the file of its name. The others:
-//   op.rs, op/            what operators emit: check.rs its numbers, color_steps.rs its steps, words.rs its words
+//   op.rs, op/            what operators emit: effect.rs its effect, check.rs its numbers, color_steps.rs its steps,
+//                         words.rs its words
 //   effect.rs             what the planner must know of an op
 //   params.rs             the parameters of an image, and the context in which operators make them
 //   arguments.rs          the values of arguments; crop_size.rs, per_channel.rs
