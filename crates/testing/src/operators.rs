@@ -121,9 +121,9 @@ pub const OPERATORS: &[Operator] = &[
         "",
         "alpha = [30.0, 20.5], sigma = [3.0, 2.5], interpolation = 'Nearest', fill = [0.1, 0.2, 0.3]",
     ], &[
-        ("sigma = -5.0", "sigma", "works"),
-        ("alpha = nan", "alpha", "works"),
-        ("alpha = [1, 2, 3]", "alpha", "works"),
+        ("sigma = -5.0", "sigma", "more than 0 to 100,000 work, or 0 for both axes"),
+        ("alpha = nan", "alpha", "-1,000,000 to 1,000,000 work"),
+        ("alpha = [1, 2, 3]", "alpha", "a number or [x, y], each -1,000,000 to 1,000,000, works"),
     ]),
     row("FiveCrop", &["five_crop"], &["size = 18", "size = [18, 19]"], &[
         ("size = 0", "size", "1 to 4194304 work"),
