@@ -13,8 +13,11 @@ function erase({ top, left, width, height, value }, channels) {
   return [['erase', rectangle, repeated(value.Color, channels).map(bitsOf)]];
 }
 
-/** The step of an op's name, `permute_channels` of `PermuteChannels`, with the op's numbers; one number stands in all three registers. */
-function plain(name, numbers, uint8) {
+/**
+ * The step of an op's name, `permute_channels` of `PermuteChannels`, with the op's numbers; one number stands in all three registers.
+ * `rest` is for 8-bit numbers alone.
+ */
+function plain(name, { rest: _, ...numbers }, uint8) {
   const step = name.replace(/(?!^)[A-Z]/g, '_$&').toLowerCase();
   const values = Object.values(numbers).flat();
   return [[uint8 ? `${step}_u8` : step, values.length === 1 && !uint8 ? [...values, ...values, ...values] : values]];

@@ -140,14 +140,8 @@ static COLOR_OPS: LazyLock<BTreeMap<String, toml::Value>> = LazyLock::new(|| {
 /// One of them with other numbers.
 fn color_op(dice: &mut Dice) -> Op {
     let mut op = COLOR_OPS.values().nth(dice.below(COLOR_OPS.len())).unwrap().clone();
-    for number in op
-        .as_table_mut()
-        .into_iter()
-        .flat_map(|op| op.iter_mut())
-        .flat_map(|(_, numbers)| numbers.as_table_mut().unwrap().iter_mut())
-    {
-        *number.1 = float(dice).into();
-    }
+    let numbers = op.as_table_mut().into_iter().flatten().filter_map(|(_, numbers)| numbers.as_table_mut()).flatten();
+    numbers.for_each(|(_, number)| *number = float(dice).into());
     op.try_into().unwrap()
 }
 
