@@ -53,7 +53,7 @@ pub fn list(dice: &mut Dice, normalize: bool) -> Vec<Transform> {
 
 fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
     loop {
-        return match dice.between(0, 25 + later_rows()) {
+        return match dice.between(0, 25) {
             0 | 1 => resize(dice).into(),
             2 => random_resized_crop(dice).into(),
             3 => pad(dice).into(),
@@ -74,28 +74,27 @@ fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
             15 => RandomInvert::new(0.6).into(),
             16 => RandomSolarize::new(dice.pick(&[0.31, 0.48, 0.76])).p(0.7).into(),
             17 => RandomPosterize::new(dice.between(0, 4)).p(0.7).into(),
-            18 => RandomChannelPermutation::new().into(),
+            18 => permutation_or_later(dice),
             19 | 20 => random_erasing(dice).into(),
             21 => AdjustGamma::new(dice.pick(&[0.6, 1.0, 2.2])).gain(dice.pick(&[1.0, 1.3])).into(),
             22 => random_size(dice),
             23 => RandomZoomOut::new(0.7).side_range(1.0, dice.pick(&[1.3, 2.0])).fill(dice.fill()).into(),
             24 => RandomPhotometricDistort::new(0.6).brightness(0.5, 1.3).hue(-0.2, 0.2).into(),
             25 => GaussianNoise::new(dice.pick(&[0.05, 0.3])).mean(0.1).clip(dice.chance(70)).into(),
-            number @ 26.. => later(dice, number - 26),
             _ => continue,
         };
     }
 }
 
-/// Number of the operators that random lists have of their rows.
-pub(crate) fn later_rows() -> u32 {
-    (OPERATORS.len() - FIRST) as u32
-}
-
-/// An example of one of these operators.
-pub(crate) fn later(dice: &mut Dice, number: u32) -> Transform {
-    let mut examples = OPERATORS[FIRST + number as usize].transforms();
-    examples.swap_remove(dice.below(examples.len()))
+/// A permutation of channels, or an example of a later row of the table. It takes no number of `dice`, so a row that is
+/// added changes nothing else in any list.
+pub(crate) fn permutation_or_later(dice: &Dice) -> Transform {
+    let mut own = Dice(!dice.0);
+    let examples = match own.below(1 + OPERATORS.len() - FIRST) {
+        0 => vec![RandomChannelPermutation::new().into()],
+        row => OPERATORS[FIRST + row - 1].transforms(),
+    };
+    examples[own.below(examples.len())].clone()
 }
 
 fn resize(dice: &mut Dice) -> Resize {
