@@ -109,6 +109,7 @@ fuzz() {
     package=$(package "$name")
     words=$package/$name.dict
     if [ "$name" = decode ]; then words=crates/jpeg/fuzz/jpeg.dict; fi
+    if [ "$name" = recipe ]; then words=$package/corpus/$name.dict; fi
     mkdir -p "$package/artifacts/$name"
     if [ -f "$words" ]; then dictionary=("-dict=$words"); fi
     "$target/$triple/release/$name" "$package/corpus/$name" -max_total_time="$seconds" "${dictionary[@]}" \

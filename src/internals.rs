@@ -72,7 +72,7 @@ pub mod given {
 
     /// Adds noise made of `normals` to whole numbers.
     pub fn gaussian_noise_u8(bytes: &mut [u8], normals: &[f32], mean: f64, sigma: f64) {
-        use crate::color::gaussian_noise_u8::noisy_u8;
+        use crate::color::gaussian_noise::noisy_u8;
         let [mean, sigma] = [mean, sigma].map(|share| (255.0 * share) as f32);
         let noisy = |byte: u8, normal: f32| noisy_u8(f32::from(byte), normal, mean, sigma) as u8;
         bytes.iter_mut().zip(normals).for_each(|(byte, &normal)| *byte = noisy(*byte, normal));

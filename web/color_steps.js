@@ -13,19 +13,22 @@ function erase({ top, left, width, height, value }, channels) {
   return [['erase', rectangle, repeated(value.Color, channels).map(bitsOf)]];
 }
 
-/** Name, up to four floats, and three integers where they are not those of most steps. */
+/**
+ * The step of an op's name, `permute_channels` of `PermuteChannels`, with the op's numbers; one number stands in all three registers.
+ * `rest` is for 8-bit numbers alone.
+ */
+function plain(name, { rest: _, ...numbers }, uint8) {
+  const step = name.replace(/(?!^)[A-Z]/g, '_$&').toLowerCase();
+  const values = Object.values(numbers).flat();
+  return [[uint8 ? `${step}_u8` : step, values.length === 1 && !uint8 ? [...values, ...values, ...values] : values]];
+}
+
+/** Ops with other steps or other numbers: name, up to four floats, and three integers where they are not those of most steps. */
 const STEPS = {
-  Brightness: ({ factor }) => [['brightness', [factor, factor, factor]]],
-  Contrast: ({ factor }) => [['contrast', [factor, factor, factor]]],
-  Saturation: ({ factor }) => [['saturation', [factor, factor, factor]]],
-  Hue: ({ factor }) => [['hue', [factor, factor, factor]]],
   Grayscale: () => [['grayscale', []]],
-  Invert: () => [['invert', []]],
-  Solarize: ({ threshold }) => [['solarize', [threshold, threshold, threshold]]],
   // torchvision clamps only if it multiplies.
   AdjustGamma: ({ gamma, gain }) => [['adjust_gamma', [gamma, gain, gain === 1 ? 3.4028234663852886e38 : 1]]],
   Posterize: ({ bits }) => [['posterize', [2 ** bits, 2 ** bits - 1, 1 / 2 ** bits]]],
-  PermuteChannels: ({ permutation }) => [['permute_channels', permutation]],
   Erase: erase,
   Normalize: ({ mean, std }, channels) => [['subtract', repeated(mean, channels)], ['divide', repeated(std, channels)]],
 };
@@ -34,13 +37,9 @@ const STEPS = {
 const ratios = ({ factor, rest }) => [factor, rest ?? 1 - shortest(factor)];
 
 const UINT8_STEPS = {
-  Brightness: ({ factor }) => [['brightness_u8', [factor]]],
   Contrast: (numbers) => [['contrast_u8', ratios(numbers)]],
   Saturation: (numbers) => [['saturation_u8', ratios(numbers)]],
-  Hue: ({ factor }) => [['hue_u8', [factor]]],
   Grayscale: () => [['grayscale_u8', []]],
-  Invert: () => [['invert_u8', []]],
-  Solarize: ({ threshold }) => [['solarize_u8', [threshold]]],
   Posterize: ({ bits }) => [['posterize_u8', [2 ** (8 - bits), 2 ** (bits - 8)]]],
 };
 
@@ -49,10 +48,10 @@ const OF_COLORS = ['Saturation', 'Hue', 'Grayscale', 'PermuteChannels'];
 
 /** The steps of an op in the form of the shader's struct `Step`. `slot` is the op's slot in the plan. */
 export function colorSteps([name, numbers], channels, { statistic, uint8 }, opcodes) {
-  const make = (uint8 ? UINT8_STEPS : STEPS)[name];
-  if (!make) throw new Error(`This page does not have the operation ${name}${uint8 ? ' on 8-bit numbers' : ''}.`);
   if (channels === 1 && OF_COLORS.includes(name)) return [];
-  return make(numbers, channels).map(([step, value, integers]) => {
+  const made = (uint8 ? UINT8_STEPS : STEPS)[name]?.(numbers, channels) ?? plain(name, numbers, uint8);
+  return made.map(([step, value, integers]) => {
+    if (!(step in opcodes)) throw new Error(`This page does not have the operation ${name}${uint8 ? ' on 8-bit numbers' : ''}.`);
     const [first, second, third] = integers ?? [name === 'Contrast' ? statistic : 0, 0, Number(channels === 1)];
     return { opcode: opcodes[step], integer_0: first, integer_1: second, integer_2: third, value: [...value, 0, 0, 0, 0].slice(0, 4) };
   });

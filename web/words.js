@@ -19,13 +19,8 @@ const WORDS = {
   Resize: ({ width, height }) => `resize ${width}x${height}`,
   HorizontalFlip: () => 'flip left-right',
   VerticalFlip: () => 'flip top-bottom',
-  Brightness: ({ factor }) => `brightness ${factor.toFixed(2)}`,
-  Contrast: ({ factor }) => `contrast ${factor.toFixed(2)}`,
-  Saturation: ({ factor }) => `saturation ${factor.toFixed(2)}`,
   Hue: ({ factor }) => `hue ${factor < 0 ? '' : '+'}${factor.toFixed(3)}`,
   Grayscale: () => 'gray',
-  Invert: () => 'invert',
-  Solarize: ({ threshold }) => `solarize ${threshold.toFixed(2)}`,
   AdjustGamma: ({ gamma }) => `gamma ${gamma.toFixed(2)}`,
   Posterize: ({ bits }) => `posterize ${bits} bits`,
   PermuteChannels: ({ permutation }) => `channels ${permutation.map((channel) => 'RGB'[channel]).join('')}`,
@@ -35,11 +30,14 @@ const WORDS = {
   Normalize: () => 'normalize',
 };
 
+/** The name and the numbers, where an op has no other words. */
+const plain = (name, numbers) => [name.toLowerCase(), ...Object.values(numbers).map((number) => number.toFixed(2))].join(' ');
+
 /** The words of each op. */
 export function inWords(ops) {
   return ops.map(({ op }) => {
     const [name, numbers] = named(op);
-    return WORDS[name](numbers);
+    return WORDS[name]?.(numbers) ?? plain(name, numbers);
   });
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -125,41 +126,32 @@ def _affine(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
 
 _FUNCTIONS: dict[str, Callable[[torch.Tensor, dict[str, Any]], torch.Tensor]] = {
     "Affine": _affine,
-    "AdjustGamma": lambda image, given: F.adjust_gamma(image, given["gamma"], given["gain"]),
-    "Autocontrast": lambda image, _: F.autocontrast(image),
     "Brightness": lambda image, given: F.adjust_brightness(image, given["factor"]),
     "Contrast": lambda image, given: F.adjust_contrast(image, given["factor"]),
-    "Crop": lambda image, given: F.crop(image, given["top"], given["left"], given["height"], given["width"]),
     "Elastic": lambda image, given: F.elastic(image, displacement(given, image.shape), **_warp(given)),
-    "Equalize": lambda image, _: F.equalize(image),
     "Erase": _erase,
-    "GaussianBlur": lambda image, given: F.gaussian_blur(image, given["kernel_size"], given["sigma"]),
     "GaussianNoise": _noise,
     "Grayscale": lambda image, given: F.rgb_to_grayscale(image, given["channels"]),
-    "HorizontalFlip": lambda image, _: F.horizontal_flip(image),
     "Hue": lambda image, given: F.adjust_hue(image, given["factor"]),
-    "Invert": lambda image, _: F.invert(image),
-    "Jpeg": lambda image, given: F.jpeg(image, given["quality"]),
     "Mixture": _mixture,
-    "Normalize": lambda image, given: F.normalize(image, given["mean"], given["std"]),
     "Pad": _pad,
-    "PermuteChannels": lambda image, given: F.permute_channels(image, given["permutation"]),
     "Perspective": lambda image, given: F.perspective(image, given["startpoints"], given["endpoints"], **_warp(given)),
     "Policy": _policy,
-    "Posterize": lambda image, given: F.posterize(image, given["bits"]),
     "Resize": _resize,
     "Rotate": lambda image, given: F.rotate(image, given["angle"], expand=given["expand"], center=given["center"], **_warp(given)),
     "Saturation": lambda image, given: F.adjust_saturation(image, given["factor"]),
     "Sharpness": lambda image, given: F.adjust_sharpness(image, given["factor"]),
-    "Solarize": lambda image, given: F.solarize(image, given["threshold"]),
-    "VerticalFlip": lambda image, _: F.vertical_flip(image),
 }
 
 
 def apply(op: Any, image: torch.Tensor) -> torch.Tensor:
     """One operation of a batch's parameters on an image of [channels, height, width]."""
     ((name, given),) = op.items() if isinstance(op, dict) else [(op, {})]
-    return _FUNCTIONS[name](image, given)
+    if name in _FUNCTIONS:
+        return _FUNCTIONS[name](image, given)
+    # `AdjustGamma` has the name and the arguments of torchvision's `adjust_gamma`.
+    function: Callable[..., torch.Tensor] = getattr(F, re.sub("(?!^)([A-Z])", r"_\1", name).lower())
+    return function(image, **given)
 
 
 def through_torchvision(params: dict[str, Any], image: torch.Tensor, float_from: int | None) -> torch.Tensor:

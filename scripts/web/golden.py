@@ -6,6 +6,7 @@ tests/golden/README.md describes both sets: cases.json computes on floats, trans
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -106,21 +107,15 @@ def effect_of(op: object) -> tuple[str, object]:
     return name, None
 
 
-COLOR_STEPS = {
-    "Brightness": "brightness", "Contrast": "contrast", "Saturation": "saturation", "Hue": "hue", "Invert": "invert",
-    "Solarize": "solarize", "Posterize": "posterize", "AdjustGamma": "adjust_gamma", "PermuteChannels": "permute_channels",
-    "Erase": "erase",
-}  # fmt: skip
-
-
 def fits(op: object, effect: object, color_steps: dict[str, int]) -> bool:
     """As `belongs` in src/plan/program.rs."""
     name, arguments = effect_of(op)
-    if name in COLOR_STEPS:
-        return effect == {"Color": color_steps[COLOR_STEPS[name]]}
     if name == "Grayscale":
         channels = op["Grayscale"]["channels"]
         return effect == {"Channels": channels} or (channels == 3 and effect == {"Color": color_steps["grayscale"]})
+    step = re.sub("(?!^)([A-Z])", r"_\1", name).lower()
+    if step in color_steps:
+        return effect == {"Color": color_steps[step]}
     if name == "GaussianBlur":
         # The shader has room for the weights of the slot's kernel.
         return kind(effect) == "Gather" and sum(op[name]["kernel_size"]) <= sum(effect["Gather"]["Blur"])

@@ -1,6 +1,7 @@
 //! Computes powers in plain arithmetic, because a system library's `powf` gives different bits on different platforms,
 //! and a call handles only one pixel at a time. `shaders/color/adjust_gamma.wgsl` has the formulas.
 
+use super::levels::truncate;
 use super::{Row, Step, select};
 use multiversion::multiversion;
 
@@ -39,6 +40,12 @@ pub(super) fn adjust_gamma(step: &Step, _: Row, planes: &mut [f32]) {
         let is_zero = (*value < LEAST) & (gamma > 0.0);
         *value = (gain * select(is_zero, 0.0, power)).max(0.0).min(most);
     });
+}
+
+/// Computes the power in floats, and truncates the result to 8 bits, as torchvision does.
+pub(super) fn adjust_gamma_u8(step: &Step, row: Row, planes: &mut [f32]) {
+    adjust_gamma(step, row, planes);
+    truncate(planes);
 }
 
 #[cfg(test)]

@@ -1,3 +1,4 @@
+use super::levels::truncate;
 use super::{Row, Step, clamp, select, split};
 use multiversion::multiversion;
 
@@ -44,4 +45,10 @@ pub(super) fn hue(step: &Step, _: Row, planes: &mut [f32]) {
         green[i] = pick(t, high, high, q, p, p);
         blue[i] = pick(p, p, t, high, high, q);
     }
+}
+
+/// Turns the hue in floats, and truncates the result to 8 bits, as torchvision does.
+pub(super) fn hue_u8(step: &Step, row: Row, planes: &mut [f32]) {
+    hue(step, row, planes);
+    truncate(planes);
 }

@@ -1,6 +1,8 @@
 //! Numbers of 8 bits in planes of floats: k stands as k · (1/255), the float that `ToDtype` makes of it. A step of
 //! `Semantics::Uint8` reads k by rounding, computes as torchvision does on `uint8`, and writes the new k in this form.
 
+use multiversion::multiversion;
+
 /// From this number on floats have no fraction.
 pub(super) const INTEGERS: f32 = 8_388_608.0;
 
@@ -34,6 +36,12 @@ pub(crate) fn floor_bits(number: f32) -> u32 {
 #[inline(always)]
 pub(super) fn level_of_float(value: f32) -> f32 {
     floor(super::clamp(value) * (256.0 - 0.001))
+}
+
+/// Makes numbers of 8 bits of the floats in planes.
+#[multiversion(targets("x86_64+avx2"))]
+pub(super) fn truncate(planes: &mut [f32]) {
+    planes.iter_mut().for_each(|x| *x = value(level_of_float(*x)));
 }
 
 /// torchvision's gray of three numbers, rounded down: `(2989 R + 5870 G + 1140 B) / 10000`.

@@ -1,39 +1,30 @@
-//! The colour steps: a table with one row for each step. Each step has a file of native code with the name of its
-//! shader in `shaders/color/`.
+//! The colour steps: a table with one row for each step. The file of a step's name has its native code, and
+//! `shaders/color/` its shader.
 //!
 //! Transforms name a step by its opcode. `plan/` reads in the table how a step is fused, cached and written into a
 //! shader, and `cpu/` how it runs. This folder knows neither of them, nor images: a step changes rows of pixels.
 //!
-//! Steps with `_u8` work on 8-bit numbers, and `levels.rs` has the arithmetic of these. `luma.rs` is gray, `noise.rs`
-//! has the normal numbers of all noise, and `rectangle.rs` the part of a row that lies in a step's rectangle.
+//! Steps with `_u8` work on 8-bit numbers; their native code is in the file of the step on floats, and `levels.rs` has
+//! the arithmetic of these numbers. `luma.rs` is gray, `noise.rs` has the normal numbers of all noise, and
+//! `rectangle.rs` the part of a row that lies in a step's rectangle.
 
 mod adjust_gamma;
-mod adjust_gamma_u8;
 mod brightness;
-mod brightness_u8;
 mod contrast;
-mod contrast_u8;
 mod divide;
 mod erase;
 pub(crate) mod gaussian_noise;
-pub(crate) mod gaussian_noise_u8;
 mod grayscale;
-mod grayscale_u8;
 mod hue;
-mod hue_u8;
 mod invert;
-mod invert_u8;
 pub(crate) mod levels;
 mod luma;
 mod noise;
 mod permute_channels;
 mod posterize;
-mod posterize_u8;
 mod rectangle;
 mod saturation;
-mod saturation_u8;
 mod solarize;
-mod solarize_u8;
 mod subtract;
 
 use bytemuck::{Pod, Zeroable};
@@ -45,7 +36,7 @@ pub(crate) use noise::philox;
 pub struct ColorStep {
     /// The number of the step in programs and shaders.
     pub opcode: u32,
-    /// The name of its WGSL function and of its two files.
+    /// The name of its two functions and of its shader's file.
     pub name: &'static str,
     /// The text of its file in `shaders/color/`.
     pub wgsl: &'static str,
@@ -108,7 +99,7 @@ pub(crate) type NativeFn = fn(&Step, Row, &mut [f32]);
 macro_rules! color_steps {
     (
         {$($OPCODE:ident = $opcode:literal, $step:ident: [$($fact:ident),*];)+}
-        {$($UINT8:ident = $uint8_opcode:literal, $uint8:ident: [$($uint8_fact:ident),*];)+}
+        {$($UINT8:ident = $uint8_opcode:literal, $twin:ident::$uint8:ident: [$($uint8_fact:ident),*];)+}
     ) => {
         /// The opcodes of the steps.
         pub(crate) mod opcode {
@@ -120,7 +111,7 @@ macro_rules! color_steps {
 
         /// Every step on floats, in the order of the opcodes.
         pub static STEPS: &[ColorStep] = &[$(ColorStep {
-            opcode: $opcode,
+            opcode: opcode::$OPCODE,
             name: stringify!($step),
             wgsl: include_str!(concat!("../../shaders/color/", stringify!($step), ".wgsl")),
             native: $step::$step,
@@ -129,10 +120,10 @@ macro_rules! color_steps {
 
         /// Every step on 8-bit numbers, in the order of the opcodes.
         pub static UINT8_STEPS: &[ColorStep] = &[$(ColorStep {
-            opcode: $uint8_opcode,
+            opcode: opcode::$UINT8,
             name: stringify!($uint8),
             wgsl: include_str!(concat!("../../shaders/color/", stringify!($uint8), ".wgsl")),
-            native: $uint8::$uint8,
+            native: $twin::$uint8,
             facts: Facts { $($uint8_fact: true,)* ..Facts::NONE },
         }),+];
     };
@@ -158,18 +149,18 @@ color_steps! {
     ADJUST_GAMMA = 14,      adjust_gamma:      [per_channel, slow];
     GAUSSIAN_NOISE = 15,    gaussian_noise:    [placed, leaves_range, slow];
 }
-// Steps on 8-bit numbers (`levels.rs`): named as the step on floats, with `_u8`.
+// Steps on 8-bit numbers: named as the step on floats, in whose file they are, with `_u8`.
 {
-    BRIGHTNESS_U8 = 501,    brightness_u8:     [per_channel, keeps_levels];
-    CONTRAST_U8 = 502,      contrast_u8:       [per_channel, keeps_levels, needs_mean];
-    SATURATION_U8 = 503,    saturation_u8:     [keeps_levels];
-    HUE_U8 = 504,           hue_u8:            [keeps_levels, slow];
-    GRAYSCALE_U8 = 505,     grayscale_u8:      [keeps_levels];
-    INVERT_U8 = 506,        invert_u8:         [per_channel, keeps_levels];
-    SOLARIZE_U8 = 507,      solarize_u8:       [per_channel, keeps_levels];
-    POSTERIZE_U8 = 508,     posterize_u8:      [per_channel, keeps_levels];
-    ADJUST_GAMMA_U8 = 509,  adjust_gamma_u8:   [per_channel, keeps_levels, slow];
-    GAUSSIAN_NOISE_U8 = 510, gaussian_noise_u8: [placed, keeps_levels, slow];
+    BRIGHTNESS_U8 = 501,      brightness::brightness_u8:            [per_channel, keeps_levels];
+    CONTRAST_U8 = 502,        contrast::contrast_u8:                [per_channel, keeps_levels, needs_mean];
+    SATURATION_U8 = 503,      saturation::saturation_u8:            [keeps_levels];
+    HUE_U8 = 504,             hue::hue_u8:                          [keeps_levels, slow];
+    GRAYSCALE_U8 = 505,       grayscale::grayscale_u8:              [keeps_levels];
+    INVERT_U8 = 506,          invert::invert_u8:                    [per_channel, keeps_levels];
+    SOLARIZE_U8 = 507,        solarize::solarize_u8:                [per_channel, keeps_levels];
+    POSTERIZE_U8 = 508,       posterize::posterize_u8:              [per_channel, keeps_levels];
+    ADJUST_GAMMA_U8 = 509,    adjust_gamma::adjust_gamma_u8:        [per_channel, keeps_levels, slow];
+    GAUSSIAN_NOISE_U8 = 510,  gaussian_noise::gaussian_noise_u8:    [placed, keeps_levels, slow];
 }
 }
 
@@ -177,7 +168,7 @@ color_steps! {
 const FIRST_UINT8: u32 = 501;
 
 impl Facts {
-    const NONE: Facts = Facts {
+    pub(crate) const NONE: Facts = Facts {
         per_channel: false,
         placed: false,
         needs_mean: false,

@@ -1,3 +1,4 @@
+use super::levels::{floor, level, value};
 use super::{Row, Step};
 use multiversion::multiversion;
 
@@ -12,4 +13,11 @@ pub(super) fn posterize(step: &Step, _: Row, planes: &mut [f32]) {
         let nearest = (level + INTEGERS) - INTEGERS;
         *value = if nearest > level { nearest - 1.0 } else { nearest } * share;
     });
+}
+
+/// Keeps the upper bits of k. The step's numbers: 2^(8 - bits) and its reciprocal, both exact.
+#[multiversion(targets("x86_64+avx2"))]
+pub(super) fn posterize_u8(step: &Step, _: Row, planes: &mut [f32]) {
+    let [size, share, ..] = step.value;
+    planes.iter_mut().for_each(|x| *x = value(floor(level(*x) * share) * size));
 }

@@ -1,3 +1,4 @@
+use super::levels::{level, value};
 use super::{Row, Step};
 use multiversion::multiversion;
 
@@ -9,5 +10,16 @@ pub(super) fn solarize(step: &Step, _: Row, planes: &mut [f32]) {
     planes.iter_mut().for_each(|value| {
         let (above, sign) = if *value >= threshold { (1.0, -1.0) } else { (0.0, 1.0) };
         *value = above + sign * *value;
+    });
+}
+
+/// `255 - k` where k, as a float, is at least the threshold; computed without a choice, as in `solarize.rs`.
+#[multiversion(targets("x86_64+avx2"))]
+pub(super) fn solarize_u8(step: &Step, _: Row, planes: &mut [f32]) {
+    let threshold = step.value[0];
+    planes.iter_mut().for_each(|x| {
+        let k = level(*x);
+        let (above, sign) = if k >= threshold { (255.0, -1.0) } else { (0.0, 1.0) };
+        *x = value(above + sign * k);
     });
 }

@@ -27,10 +27,11 @@ impl Crops {
                 && !transform.is_fixed()
             {
                 let reason = format!(
-                    "{} (transform {}) comes after {several}: only transforms that draw nothing work there \
-                     (AdjustGamma, CenterCrop, Grayscale, Normalize, Pad, Resize, ToDtype); put it before {several}",
+                    "{} (transform {}) comes after {several}: only transforms that draw nothing work there ({}); put it \
+                     before {several}",
                     transform.name(),
-                    number + 1
+                    number + 1,
+                    Transform::fixed_names().join(", ")
                 );
                 return Err(Error::argument("transforms", reason));
             }

@@ -164,13 +164,13 @@ fn computes_uint8(kernel: Option<&KernelFacts>, opcodes: &[u32]) -> bool {
 /// True if a shader with these opcodes holds the function of a step on floats: of a step of its own, or one that such a
 /// step calls.
 fn is_needed(step: &ColorStep, opcodes: &[u32]) -> bool {
-    let callers: &[u32] = match step.opcode {
-        opcode::HUE => &[opcode::HUE_U8],
-        opcode::ADJUST_GAMMA => &[opcode::ADJUST_GAMMA_U8],
-        opcode::NOISE => &[opcode::GAUSSIAN_NOISE, opcode::GAUSSIAN_NOISE_U8],
-        _ => &[],
+    let call = format!("({}(value", step.name);
+    let calls = |opcode: &u32| match step.opcode {
+        // They call what makes its normal numbers.
+        opcode::NOISE => matches!(*opcode, opcode::GAUSSIAN_NOISE | opcode::GAUSSIAN_NOISE_U8),
+        _ => ColorStep::of(*opcode).is_some_and(|caller| caller.wgsl.contains(&call)),
     };
-    opcodes.contains(&step.opcode) || callers.iter().any(|caller| opcodes.contains(caller))
+    opcodes.contains(&step.opcode) || opcodes.iter().any(calls)
 }
 
 /// The files of the function `sample`.

@@ -1,10 +1,14 @@
-//! The values that each key of a `[[transform]]` table accepts, for errors about values of a wrong type. The operators
-//! check values of the right type.
+//! The values that each key of a `[[transform]]` table accepts, for errors about values of a wrong type. Keys of one
+//! operator alone are beside it (`Operator::KEYS`). The operators check values of the right type.
 
+use crate::transforms::Transform;
 use crate::transforms::arguments::MAX_SIDE;
 
 /// Describes the values that work for `key` of the operator `transform`.
 pub(super) fn works(transform: &str, key: &str) -> Option<String> {
+    if let Some(works) = Transform::own_key(transform, key) {
+        return Some(works.to_owned());
+    }
     let text = match (transform, key) {
         ("Resize", "size") => format!("a short side in pixels or [height, width], each 1 to {MAX_SIDE}, works"),
         (_, "size") => format!("a side in pixels or [height, width], each 1 to {MAX_SIDE}, works"),
@@ -13,8 +17,6 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
         (_, "min_size") => format!("pixels or a list of them, each 1 to {MAX_SIDE}, works"),
         ("RandomShortestSize", "max_size") => format!("1 to {MAX_SIDE} pixels work"),
         (_, "target_size") => format!("[width, height], each 1 to {MAX_SIDE}, works"),
-        (_, "scale_range") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
-        (_, "side_range") => "[least, greatest] with 1 <= least <= greatest works".to_owned(),
         (_, "max_size") => "a whole number of pixels greater than size works".to_owned(),
         (_, "padding") => format!(
             "pixels, [left and right, top and bottom] or [left, top, right, bottom], each 0 to {MAX_SIDE}, works"
@@ -32,39 +34,17 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
         (_, "degrees" | "shear" | "shear_y") => {
             "a number >= 0 or [least, greatest] with least <= greatest works".to_owned()
         }
-        (_, "severity") => "1 to 10 work".to_owned(),
-        (_, "mixture_width") => "1 to 64 work".to_owned(),
-        (_, "chain_depth") => "1 to 64 work, and -1 for 1 to 3 at random".to_owned(),
-        ("ElasticTransform", "alpha") => "a number or [x, y], each -1,000,000 to 1,000,000, works".to_owned(),
         (_, "alpha") => "a finite number > 0 works".to_owned(),
-        (_, "num_ops") => "0 to 16 work".to_owned(),
-        (_, "magnitude") => "0 to one less than num_magnitude_bins work".to_owned(),
         (_, "num_magnitude_bins") => "2 to 65536 work".to_owned(),
-        (_, "policy") => "ImageNet, Cifar10 and Svhn work".to_owned(),
         (_, "center") => "[x, y] in pixels works".to_owned(),
-        (_, "translate") => "two shares in [0, 1] work".to_owned(),
-        (_, "distortion_scale") => "0 to 1 work".to_owned(),
         (_, "kernel_size") => "an odd number of pixels, or two, [columns, rows], work".to_owned(),
-        ("ElasticTransform", "sigma") => {
-            "a number or [x, y], each more than 0 and up to 100,000, works, or 0 for both axes".to_owned()
-        }
-        ("GaussianNoise", "mean") => "-1,000,000 to 1,000,000 work".to_owned(),
-        ("GaussianNoise", "sigma") => "0 to 1,000,000 work".to_owned(),
         (_, "sigma") => "a number > 0 or [least, greatest] with 0 < least <= greatest works".to_owned(),
-        (_, "quality") => "1 to 100 or [least, greatest] with 1 <= least <= greatest <= 100 works".to_owned(),
-        (_, "sharpness_factor") => "a finite number >= 0 works".to_owned(),
-        ("ToDtype", "dtype") => "F32 works".to_owned(),
-        ("ToDtype", "scale") => "true works: floats are in [0, 1]".to_owned(),
-        ("RandomAffine", "scale") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
         (_, "interpolation") => "Nearest, NearestExact, Bilinear and Bicubic work".to_owned(),
         (_, "padding_mode") => "Constant, Edge, Reflect and Symmetric work".to_owned(),
         (_, "all_ops" | "antialias" | "clip" | "pad_if_needed" | "expand" | "vertical_flip") => {
             "true and false work".to_owned()
         }
-        ("RandomChoice", "p") => "a weight >= 0 for each transform works".to_owned(),
-        ("RandomOrder", "transforms") => "1 to 16 tables [[transform.transforms]] work".to_owned(),
         (_, "p") => "0 to 1 work".to_owned(),
-        ("RandomErasing", "scale") => "[least, greatest] with 0 <= least <= greatest <= 1 works".to_owned(),
         (_, "scale") => "[least, greatest] with 0 <= least <= greatest works".to_owned(),
         (_, "ratio") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
         ("RandomPhotometricDistort", "brightness" | "contrast" | "saturation") => {
@@ -75,14 +55,7 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
             "a number >= 0 or [least, greatest] with 0 <= least <= greatest works".to_owned()
         }
         (_, "hue") => "a number in [0, 0.5] or [least, greatest] in [-0.5, 0.5] works".to_owned(),
-        (_, "threshold") => "0 to 1 work".to_owned(),
-        (_, "gamma") => "a finite number >= 0 works".to_owned(),
-        (_, "gain") => "a finite number works".to_owned(),
-        (_, "bits") => "0 to 8 work".to_owned(),
-        (_, "num_output_channels") => "1 and 3 work".to_owned(),
         (_, "mean" | "fill") => "three finite numbers work".to_owned(),
-        (_, "std") => "three finite numbers other than 0 work".to_owned(),
-        (_, "value") => "a finite number, three of them, or \"random\" works".to_owned(),
         (_, "transforms") => "1 to 255 tables [[transform.transforms]] work".to_owned(),
         _ => return None,
     };
@@ -104,66 +77,17 @@ pub(super) fn works_for_batches(key: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::{works, works_for_batches};
-    use crate::transforms::{
-        AdjustGamma, AugMix, AutoAugment, BatchTransform, CenterCrop, ColorJitter, CutMix, ElasticTransform, FiveCrop,
-        GaussianBlur, GaussianNoise, Grayscale, JPEG, MixUp, Normalize, Pad, RandAugment, RandomAdjustSharpness,
-        RandomAffine, RandomApply, RandomAutocontrast, RandomChannelPermutation, RandomChoice, RandomCrop,
-        RandomEqualize, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomOrder,
-        RandomPerspective, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop, RandomRotation,
-        RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, ToDtype,
-        Transform, TrivialAugmentWide,
-    };
+    use crate::transforms::{BatchTransform, CutMix, MixUp};
+    use gpufeed_testing::operators::OPERATORS;
 
     #[test]
     fn every_key_of_every_operator_says_what_works() {
-        let all: [Transform; 42] = [
-            AdjustGamma::new(2.2).into(),
-            CenterCrop::new(1).into(),
-            ColorJitter::default().into(),
-            ElasticTransform::default().into(),
-            FiveCrop::new(1).into(),
-            Grayscale::default().into(),
-            JPEG::new(50).into(),
-            Normalize::IMAGENET.into(),
-            Pad::new(1).into(),
-            RandomApply::new(0.5, [CenterCrop::new(1)]).into(),
-            RandomChannelPermutation::new().into(),
-            RandomCrop::new(1).padding(1).into(),
-            RandomErasing::default().into(),
-            RandomGrayscale::default().into(),
-            RandomHorizontalFlip::default().into(),
-            RandomInvert::default().into(),
-            RandomPhotometricDistort::default().into(),
-            RandomPosterize::new(1).into(),
-            RandomResize::new(1, 2).into(),
-            RandomResizedCrop::new(1).into(),
-            RandomShortestSize::new([1]).max_size(1).into(),
-            RandomSolarize::new(0.5).into(),
-            RandomVerticalFlip::default().into(),
-            RandomZoomOut::default().into(),
-            Resize::new(1).max_size(2).into(),
-            GaussianBlur::new(3).into(),
-            GaussianNoise::default().into(),
-            RandomAdjustSharpness::new(2.0).into(),
-            RandomAffine::new(1.0).translate(0.1, 0.1).scale(0.5, 1.5).shear(1.0).shear_y(1.0).center(1.0, 1.0).into(),
-            RandomAutocontrast::default().into(),
-            RandomEqualize::default().into(),
-            RandomPerspective::default().into(),
-            RandomRotation::new(1.0).center(1.0, 1.0).into(),
-            ToDtype::new().into(),
-            AugMix::default().into(),
-            AutoAugment::default().into(),
-            RandomChoice::new([CenterCrop::new(1)]).p([1.0]).into(),
-            RandomOrder::new([CenterCrop::new(1)]).into(),
-            RandAugment::default().into(),
-            TrivialAugmentWide::default().into(),
-            ScaleJitter::new((1, 1)).into(),
-            TenCrop::new(1).into(),
-        ];
-        for transform in all {
-            let toml::Value::Table(table) = toml::Value::try_from(&transform).unwrap() else { panic!("{transform:?}") };
-            for key in table.keys().filter(|key| *key != "type") {
-                assert!(works(transform.name(), key).is_some(), "{}.{key}", transform.name());
+        for operator in OPERATORS {
+            for text in operator.recipes() {
+                let recipe: toml::Table = text.parse().unwrap();
+                for key in recipe["transform"][0].as_table().unwrap().keys().filter(|key| *key != "type") {
+                    assert!(works(operator.name, key).is_some(), "{}.{key}", operator.name);
+                }
             }
         }
     }

@@ -48,6 +48,7 @@ impl AdjustGamma {
 impl Operator for AdjustGamma {
     const NAME: &'static str = "AdjustGamma";
     const FIXED: bool = true;
+    const KEYS: &[(&str, &str)] = &[("gamma", "a finite number >= 0 works"), ("gain", "a finite number works")];
 
     fn validate(&self) -> Result<()> {
         if !(0.0..=f32::MAX).contains(&self.gamma) {

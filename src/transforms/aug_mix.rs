@@ -125,6 +125,11 @@ const BINS: u32 = 10;
 
 impl Operator for AugMix {
     const NAME: &'static str = "AugMix";
+    const KEYS: &[(&str, &str)] = &[
+        ("severity", "1 to 10 work"),
+        ("mixture_width", "1 to 64 work"),
+        ("chain_depth", "1 to 64 work, and -1 for 1 to 3 at random"),
+    ];
 
     fn validate(&self) -> Result<()> {
         if !(1..=BINS).contains(&self.severity) {

@@ -78,6 +78,7 @@ const BINS: u32 = 10;
 
 impl Operator for AutoAugment {
     const NAME: &'static str = "AutoAugment";
+    const KEYS: &[(&str, &str)] = &[("policy", "ImageNet, Cifar10 and Svhn work")];
 
     fn validate(&self) -> Result<()> {
         check_warp(self.interpolation, self.fill)

@@ -85,6 +85,10 @@ impl ElasticTransform {
 
 impl Operator for ElasticTransform {
     const NAME: &'static str = "ElasticTransform";
+    const KEYS: &[(&str, &str)] = &[
+        ("alpha", "a number or [x, y], each -1,000,000 to 1,000,000, works"),
+        ("sigma", "a number or [x, y], each more than 0 and up to 100,000, works, or 0 for both axes"),
+    ];
 
     fn validate(&self) -> Result<()> {
         check_elastic(self.alpha, self.sigma).map_err(|(key, reason)| Error::argument(key, reason))?;

@@ -55,6 +55,7 @@ impl GaussianNoise {
 
 impl Operator for GaussianNoise {
     const NAME: &'static str = "GaussianNoise";
+    const KEYS: &[(&str, &str)] = &[("mean", "-1,000,000 to 1,000,000 work"), ("sigma", "0 to 1,000,000 work")];
 
     fn validate(&self) -> Result<()> {
         if !(-1e6..=1e6).contains(&self.mean) {

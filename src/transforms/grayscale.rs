@@ -36,6 +36,7 @@ impl Default for Grayscale {
 impl Operator for Grayscale {
     const NAME: &'static str = "Grayscale";
     const FIXED: bool = true;
+    const KEYS: &[(&str, &str)] = &[("num_output_channels", "1 and 3 work")];
 
     fn validate(&self) -> Result<()> {
         match self.num_output_channels {

@@ -85,6 +85,8 @@ impl JPEG {
 
 impl Operator for JPEG {
     const NAME: &'static str = "JPEG";
+    const KEYS: &[(&str, &str)] =
+        &[("quality", "1 to 100 or [least, greatest] with 1 <= least <= greatest <= 100 works")];
 
     fn validate(&self) -> Result<()> {
         let Quality { least, greatest } = self.quality;

@@ -9,7 +9,8 @@
 //! colours, such as `fill` and `threshold`. With [`Semantics::Uint8`](crate::Semantics::Uint8) they are 0 to 255.
 
 // An operator has the file of its name. The others:
-//   op.rs, op/            what operators emit: check.rs its numbers, color_steps.rs its steps, words.rs its words
+//   op.rs, op/            what operators emit: effect.rs its effect, check.rs its numbers, color_steps.rs its steps,
+//                         words.rs its words
 //   effect.rs             what the planner must know of an op
 //   params.rs             the parameters of an image, and the context in which operators make them
 //   arguments.rs          the values of arguments; crop_size.rs, per_channel.rs
@@ -139,6 +140,9 @@ pub(crate) trait Operator {
     const FIXED: bool = false;
     /// The number of images that it makes of one.
     const CROPS: u32 = 1;
+    /// What works for keys that no other operator has, or where it accepts other values than others, for errors about
+    /// values of a wrong type.
+    const KEYS: &[(&str, &str)] = &[];
     /// Checks the arguments; errors name the argument and the values that work.
     fn validate(&self) -> Result<()>;
     /// Checks the arguments whose range is another one where the operator gets 8-bit numbers.
@@ -230,6 +234,18 @@ macro_rules! transforms {
             /// Returns true if it has the same effect on every image of a size, in every epoch.
             pub(crate) fn is_fixed(&self) -> bool {
                 match self { $(Transform::$name(_) => <$name as Operator>::FIXED),+ }
+            }
+
+            /// The names of the operators of which that is true.
+            pub(crate) fn fixed_names() -> Vec<&'static str> {
+                let all = [$(<$name as Operator>::FIXED.then_some(<$name as Operator>::NAME)),+];
+                all.into_iter().flatten().collect()
+            }
+
+            /// The values that work for a key that the operator `name` alone has.
+            pub(crate) fn own_key(name: &str, key: &str) -> Option<&'static str> {
+                let keys = match name { $(<$name as Operator>::NAME => <$name as Operator>::KEYS,)+ _ => &[] };
+                keys.iter().find(|(own, _)| *own == key).map(|(_, works)| *works)
             }
 
             /// Returns the number of images that it makes of one.

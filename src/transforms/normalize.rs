@@ -35,6 +35,7 @@ impl Normalize {
 impl Operator for Normalize {
     const NAME: &'static str = "Normalize";
     const FIXED: bool = true;
+    const KEYS: &[(&str, &str)] = &[("std", "three finite numbers other than 0 work")];
 
     fn validate(&self) -> Result<()> {
         if self.std.iter().any(|s| *s == 0.0 || !s.is_finite()) {

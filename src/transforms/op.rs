@@ -1,13 +1,15 @@
-//! The concrete operations that transforms emit, with all their numbers, their effect on a plan and on an image's size.
-//! The files of `op/` check the numbers, make colour steps of them, and put them into words.
+//! The concrete operations that transforms emit, with all their numbers, the step of those that are one colour step, and
+//! the size after them. The files of `op/` have their effect on a plan, check the numbers, make colour steps of them, and
+//! put them into words.
 
 mod check;
 mod color_steps;
+mod effect;
 mod words;
 
 use super::arguments::{Erased, Interpolation, PaddingMode, PolicyOp};
-use super::effect::{Effect, GatherClass};
-use crate::color::opcode;
+use crate::color::{ColorStep, opcode};
+use color_steps::one_minus;
 pub(crate) use color_steps::{fill_u8, repeated};
 use serde::{Deserialize, Serialize};
 
@@ -264,37 +266,56 @@ pub enum Op {
     },
 }
 
+/// An op that is one colour step, whatever the image.
+struct ColorOp {
+    opcode: u32,
+    /// The first numbers of the step; the others are the same in all steps.
+    numbers: [f32; 3],
+    /// Says what works, where the op's numbers are finite and still do not.
+    wrong: Option<&'static str>,
+}
+
 impl Op {
-    /// Returns its effect, as far as the planner must know it.
-    pub(crate) fn effect(&self) -> Effect {
-        match *self {
-            Op::Crop { .. } => Effect::Crop,
-            Op::Pad { mode, fill, .. } => Effect::Pad { mode, fill },
-            Op::Resize { interpolation, antialias, .. } => Effect::Resize { interpolation, antialias },
-            Op::HorizontalFlip | Op::VerticalFlip => Effect::Flip,
-            Op::Brightness { .. } => Effect::Color(opcode::BRIGHTNESS),
-            Op::Contrast { .. } => Effect::Color(opcode::CONTRAST),
-            Op::Saturation { .. } => Effect::Color(opcode::SATURATION),
-            Op::Hue { .. } => Effect::Color(opcode::HUE),
-            Op::Invert => Effect::Color(opcode::INVERT),
-            Op::Solarize { .. } => Effect::Color(opcode::SOLARIZE),
-            Op::AdjustGamma { .. } => Effect::Color(opcode::ADJUST_GAMMA),
-            Op::Posterize { .. } => Effect::Color(opcode::POSTERIZE),
-            Op::PermuteChannels { .. } => Effect::Color(opcode::PERMUTE_CHANNELS),
-            Op::Custom { .. } => Effect::Custom,
-            Op::GaussianNoise { .. } => Effect::Color(opcode::GAUSSIAN_NOISE),
-            Op::Erase { value: Erased::Color(_), .. } => Effect::Color(opcode::ERASE),
-            Op::Erase { value: Erased::Noise { .. }, .. } => Effect::Color(opcode::NOISE),
-            Op::Grayscale { channels } => Effect::Channels(channels),
-            Op::Affine { .. } | Op::Rotate { .. } | Op::Perspective { .. } => Effect::Gather(GatherClass::Warp),
-            Op::GaussianBlur { kernel_size, .. } => Effect::Gather(GatherClass::Blur(kernel_size)),
-            Op::Sharpness { .. } => Effect::Gather(GatherClass::Sharpen),
-            Op::Autocontrast | Op::Equalize => Effect::Gather(GatherClass::Tables),
-            Op::Elastic { .. } | Op::Jpeg { .. } => Effect::Gather(GatherClass::Native),
-            Op::Policy { .. } => Effect::Policy,
-            Op::Mixture { .. } => Effect::Mixture,
-            Op::Normalize { .. } => Effect::Normalize,
-        }
+    /// Returns the step of an op that is one colour step, on floats or on 8-bit numbers; `None` for other ops.
+    fn color(&self, uint8: bool) -> Option<ColorOp> {
+        let number = |factor: f32| if uint8 { [factor, 0.0, 0.0] } else { [factor; 3] };
+        let blend = |factor: f32| if uint8 { [factor, one_minus(factor), 0.0] } else { [factor; 3] };
+        let mut wrong = None;
+        let (opcode, numbers) = match *self {
+            Op::Brightness { factor } => (opcode::BRIGHTNESS, number(factor)),
+            Op::Contrast { factor } => (opcode::CONTRAST, blend(factor)),
+            Op::Saturation { factor } => (opcode::SATURATION, blend(factor)),
+            Op::Hue { factor } => (opcode::HUE, number(factor)),
+            Op::Grayscale { .. } => (opcode::GRAYSCALE, [0.0; 3]),
+            Op::Invert => (opcode::INVERT, [0.0; 3]),
+            Op::Solarize { threshold } => (opcode::SOLARIZE, number(threshold)),
+            Op::AdjustGamma { gamma, gain } => {
+                wrong = (gamma < 0.0).then_some("a gamma >= 0 works");
+                // torchvision clamps only if it multiplies.
+                (opcode::ADJUST_GAMMA, [gamma, gain, if gain == 1.0 { f32::MAX } else { 1.0 }])
+            }
+            Op::Posterize { bits } => {
+                wrong = (bits > 8).then_some("0 to 8 bits work");
+                let levels = (1u32 << bits.min(8)) as f32;
+                let size = 256.0 / levels;
+                let numbers = if uint8 { [size, 1.0 / size, 0.0] } else { [levels, levels - 1.0, 1.0 / levels] };
+                (opcode::POSTERIZE, numbers)
+            }
+            Op::PermuteChannels { permutation } => {
+                wrong =
+                    (!(0..3).all(|c| permutation.contains(&c))).then_some("the permutation needs each of 0, 1 and 2");
+                (opcode::PERMUTE_CHANNELS, permutation.map(|c| c as f32))
+            }
+            Op::Crop { .. } | Op::Pad { .. } | Op::Resize { .. } | Op::HorizontalFlip | Op::VerticalFlip => {
+                return None;
+            }
+            Op::Custom { .. } | Op::GaussianNoise { .. } | Op::Erase { .. } | Op::Normalize { .. } => return None,
+            Op::Affine { .. } | Op::Rotate { .. } | Op::Perspective { .. } | Op::Elastic { .. } => return None,
+            Op::GaussianBlur { .. } | Op::Sharpness { .. } | Op::Jpeg { .. } => return None,
+            Op::Autocontrast | Op::Equalize | Op::Policy { .. } | Op::Mixture { .. } => return None,
+        };
+        let opcode = if uint8 { ColorStep::on_uint8(opcode) } else { opcode };
+        Some(ColorOp { opcode, numbers, wrong })
     }
 
     /// Returns (width, height) after this op.

@@ -74,6 +74,8 @@ impl RandAugment {
 
 impl Operator for RandAugment {
     const NAME: &'static str = "RandAugment";
+    const KEYS: &[(&str, &str)] =
+        &[("num_ops", "0 to 16 work"), ("magnitude", "0 to one less than num_magnitude_bins work")];
 
     fn validate(&self) -> Result<()> {
         if self.num_ops > 16 {

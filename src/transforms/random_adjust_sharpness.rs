@@ -36,6 +36,7 @@ impl RandomAdjustSharpness {
 
 impl Operator for RandomAdjustSharpness {
     const NAME: &'static str = "RandomAdjustSharpness";
+    const KEYS: &[(&str, &str)] = &[("sharpness_factor", "a finite number >= 0 works")];
 
     fn validate(&self) -> Result<()> {
         check_probability(self.p)?;

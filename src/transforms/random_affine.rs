@@ -94,6 +94,8 @@ impl RandomAffine {
 
 impl Operator for RandomAffine {
     const NAME: &'static str = "RandomAffine";
+    const KEYS: &[(&str, &str)] =
+        &[("scale", "[least, greatest] with 0 < least <= greatest works"), ("translate", "two shares in [0, 1] work")];
 
     fn validate(&self) -> Result<()> {
         self.degrees.validate("degrees")?;

@@ -51,6 +51,7 @@ impl RandomChoice {
 
 impl Operator for RandomChoice {
     const NAME: &'static str = "RandomChoice";
+    const KEYS: &[(&str, &str)] = &[("p", "a weight >= 0 for each transform works")];
 
     fn validate(&self) -> Result<()> {
         super::check_list(&self.transforms)?;

@@ -126,6 +126,10 @@ impl Default for RandomErasing {
 
 impl Operator for RandomErasing {
     const NAME: &'static str = "RandomErasing";
+    const KEYS: &[(&str, &str)] = &[
+        ("scale", "[least, greatest] with 0 <= least <= greatest <= 1 works"),
+        ("value", "a finite number, three of them, or \"random\" works"),
+    ];
 
     fn validate(&self) -> Result<()> {
         check_probability(self.p)?;

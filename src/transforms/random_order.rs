@@ -31,6 +31,7 @@ impl RandomOrder {
 
 impl Operator for RandomOrder {
     const NAME: &'static str = "RandomOrder";
+    const KEYS: &[(&str, &str)] = &[("transforms", "1 to 16 tables [[transform.transforms]] work")];
 
     fn validate(&self) -> Result<()> {
         super::check_list(&self.transforms)?;

@@ -58,6 +58,7 @@ impl RandomPerspective {
 
 impl Operator for RandomPerspective {
     const NAME: &'static str = "RandomPerspective";
+    const KEYS: &[(&str, &str)] = &[("distortion_scale", "0 to 1 work")];
 
     fn validate(&self) -> Result<()> {
         check_probability(self.p)?;

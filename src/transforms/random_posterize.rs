@@ -47,6 +47,7 @@ impl RandomPosterize {
 
 impl Operator for RandomPosterize {
     const NAME: &'static str = "RandomPosterize";
+    const KEYS: &[(&str, &str)] = &[("bits", "0 to 8 work")];
 
     fn validate(&self) -> Result<()> {
         check_probability(self.p)?;

@@ -40,6 +40,7 @@ impl RandomSolarize {
 
 impl Operator for RandomSolarize {
     const NAME: &'static str = "RandomSolarize";
+    const KEYS: &[(&str, &str)] = &[("threshold", "0 to 1 work")];
 
     fn validate(&self) -> Result<()> {
         check_probability(self.p)?;

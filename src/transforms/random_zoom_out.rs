@@ -62,6 +62,7 @@ impl RandomZoomOut {
 
 impl Operator for RandomZoomOut {
     const NAME: &'static str = "RandomZoomOut";
+    const KEYS: &[(&str, &str)] = &[("side_range", "[least, greatest] with 1 <= least <= greatest works")];
 
     fn validate(&self) -> Result<()> {
         check_fill(self.fill)?;

@@ -76,6 +76,7 @@ impl ScaleJitter {
 
 impl Operator for ScaleJitter {
     const NAME: &'static str = "ScaleJitter";
+    const KEYS: &[(&str, &str)] = &[("scale_range", "[least, greatest] with 0 < least <= greatest works")];
 
     fn validate(&self) -> Result<()> {
         check_side("target_size", self.target_size.0)?;

@@ -60,6 +60,7 @@ impl ToDtype {
 impl Operator for ToDtype {
     const NAME: &'static str = "ToDtype";
     const FIXED: bool = true;
+    const KEYS: &[(&str, &str)] = &[("dtype", "F32 works"), ("scale", "true works: floats are in [0, 1]")];
 
     fn validate(&self) -> Result<()> {
         if self.scale { Ok(()) } else { Err(Error::argument("scale", "false; true works: floats are in [0, 1]")) }

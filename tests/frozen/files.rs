@@ -15,7 +15,7 @@ fn recipes_are_read_as_they_were() {
     let mut recipes: Vec<(String, Recipe)> =
         recipe::NAMES.iter().map(|name| (format!("files/recipes/{name}.toml"), recipe::named(name).unwrap())).collect();
     recipes.push(("files/recipes/every-operator.toml".to_owned(), operators::recipe()));
-    let added = operators::added().into_iter().chain(policies::added());
+    let added = operators::added().into_iter().chain(policies::added()).chain(operators::later());
     recipes.extend(added.map(|(name, list)| (format!("files/recipes/{name}.toml"), Recipe::from(list))));
     recipes.push(("files/recipes/mixing.toml".to_owned(), operators::mixing()));
     recipes.push(("files/recipes/uint8.toml".to_owned(), policies::uint8()));

@@ -1,16 +1,16 @@
 //! Every operator with every argument, and every op with every number, as files can hold them.
 //!
-//! An operator that is added gets a list of its own in `added`, and its ops in `added_params`: its files and lines are
-//! new, so no frozen one changes.
+//! An operator that is added has the list of its row in `crates/testing/src/operators.rs`: its file and lines are new,
+//! so no frozen one changes.
 
 use gpufeed::transforms::{
-    AdjustGamma, BatchTransform, CenterCrop, ColorJitter, CutMix, ElasticTransform, Erased, ErasingValue, FiveCrop,
-    GaussianNoise, Grayscale, Identity, Interpolation, JPEG, Mix, MixUp, Mixed, Normalize, Op, Pad, PaddingMode,
-    Params, ParamsOp, Partner, RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale,
-    RandomHorizontalFlip, RandomInvert, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
-    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, TenCrop, Transform,
+    BatchTransform, CenterCrop, ColorJitter, CutMix, Erased, ErasingValue, FiveCrop, Grayscale, Identity,
+    Interpolation, Mix, MixUp, Mixed, Normalize, Op, Pad, PaddingMode, Params, ParamsOp, Partner, RandomApply,
+    RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert,
+    RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, TenCrop, Transform,
 };
 use gpufeed::{DType, Layout, Output, Recipe};
+use gpufeed_testing::operators::{FIRST, OPERATORS, examples};
 
 /// The operators of the first frozen version, each argument away from its default.
 pub(crate) fn recipe() -> Recipe {
@@ -54,74 +54,41 @@ fn transforms() -> Vec<Transform> {
 
 /// The operators that were added later: names of files and lines, and lists with each argument away from its default
 /// and with each default.
-pub(crate) fn added() -> Vec<(&'static str, Vec<Transform>)> {
-    let nearest = Interpolation::NearestExact;
-    vec![
-        ("adjust-gamma", vec![AdjustGamma::new(2.2).into(), AdjustGamma::new(0.45).gain(1.25).into()]),
-        (
-            "random-resize",
-            vec![
-                RandomResize::new(120, 240).into(),
-                RandomResize::new(90, 110).interpolation(nearest).antialias(false).into(),
-            ],
-        ),
-        (
-            "random-shortest-size",
-            vec![
-                RandomShortestSize::new([180, 240, 320]).into(),
-                RandomShortestSize::new([100, 150]).max_size(160).interpolation(nearest).antialias(false).into(),
-            ],
-        ),
-        (
-            "scale-jitter",
-            vec![
-                ScaleJitter::new((300, 200)).into(),
-                ScaleJitter::new((80, 90)).scale_range(0.5, 1.5).interpolation(nearest).antialias(false).into(),
-            ],
-        ),
-        (
-            "random-zoom-out",
-            vec![
-                RandomZoomOut::default().into(),
-                RandomZoomOut::new(0.75).side_range(1.25, 1.5).fill([0.1, 0.2, 0.3]).into(),
-            ],
-        ),
-        (
-            "random-photometric-distort",
-            vec![
-                RandomPhotometricDistort::default().into(),
-                RandomPhotometricDistort::new(0.9)
-                    .brightness(0.8, 1.3)
-                    .contrast(0.6, 1.4)
-                    .saturation(0.7, 1.6)
-                    .hue(-0.1, 0.2)
-                    .into(),
-            ],
-        ),
-        (
-            "five-crop",
-            vec![RandomResizedCrop::new(90).into(), FiveCrop::new((70, 80)).into(), Normalize::IMAGENET.into()],
-        ),
-        (
-            "gaussian-noise",
-            vec![GaussianNoise::default().into(), GaussianNoise::new(0.25).mean(-0.5).clip(false).into()],
-        ),
-        (
-            "elastic-transform",
-            vec![
-                ElasticTransform::default().into(),
-                ElasticTransform::new(40.0, 4.0)
-                    .alpha(30.0, 20.5)
-                    .sigma(3.0, 2.5)
-                    .interpolation(Interpolation::Nearest)
-                    .fill([0.1, 0.2, 0.3])
-                    .into(),
-            ],
-        ),
-        ("jpeg", vec![JPEG::new(50).into(), JPEG::new((25, 75)).into()]),
-        ("ten-crop", vec![TenCrop::new(200).into()]),
-        ("ten-crop-vertical", vec![TenCrop::new((200, 190)).vertical_flip(true).into()]),
+pub(crate) fn added() -> Vec<(String, Vec<Transform>)> {
+    let five_crop: Vec<Transform> =
+        vec![RandomResizedCrop::new(90).into(), FiveCrop::new((70, 80)).into(), Normalize::IMAGENET.into()];
+    let mut added: Vec<_> = [
+        "AdjustGamma",
+        "RandomResize",
+        "RandomShortestSize",
+        "ScaleJitter",
+        "RandomZoomOut",
+        "RandomPhotometricDistort",
     ]
+    .map(of_table)
+    .into();
+    added.push(("five-crop".to_owned(), five_crop));
+    added.extend(["GaussianNoise", "ElasticTransform", "JPEG"].map(of_table));
+    added.push(("ten-crop".to_owned(), vec![TenCrop::new(200).into()]));
+    added.push(("ten-crop-vertical".to_owned(), vec![TenCrop::new((200, 190)).vertical_flip(true).into()]));
+    added
+}
+
+/// The operators whose rows were added to the table after its first ones.
+pub(crate) fn later() -> impl Iterator<Item = (String, Vec<Transform>)> {
+    OPERATORS[FIRST..].iter().map(|operator| of_table(operator.name))
+}
+
+/// The examples of an operator, `RandomResize`, and their name, `random-resize`.
+pub(crate) fn of_table(name: &str) -> (String, Vec<Transform>) {
+    let mut kebab = String::new();
+    for (before, letter) in std::iter::once('A').chain(name.chars()).zip(name.chars()) {
+        if letter.is_uppercase() && before.is_lowercase() {
+            kebab.push('-');
+        }
+        kebab.extend(letter.to_lowercase());
+    }
+    (kebab, examples(name))
 }
 
 /// Every batch transform, with each argument away from its default and with each default.

@@ -31,16 +31,16 @@ fn params(semantics: Semantics, transforms: &[Transform], (width, height): (u32,
 fn parameters_are_drawn_as_they_were() {
     let built_in = |name: &&'static str| {
         let recipe = recipe::named(name).unwrap();
-        (*name, recipe.semantics.unwrap_or_default(), recipe.transforms)
+        ((*name).to_owned(), recipe.semantics.unwrap_or_default(), recipe.transforms)
     };
     let mut lists: Vec<_> = recipe::NAMES.iter().map(built_in).collect();
     // Its images have one channel where its `Normalize` has three different numbers, which a plan refuses.
-    lists.push(("every operator", Semantics::Float, for_channels(3, operators::recipe().transforms)));
+    lists.push(("every operator".to_owned(), Semantics::Float, for_channels(3, operators::recipe().transforms)));
     // JPEG has no arithmetic on floats.
     let semantics = |list: &[Transform]| {
         if list.iter().any(|transform| transform.name() == "JPEG") { Semantics::Uint8 } else { Semantics::Float }
     };
-    let added = operators::added().into_iter().chain(policies::added());
+    let added = operators::added().into_iter().chain(policies::added()).chain(operators::later());
     lists.extend(added.map(|(name, list)| (name, semantics(&list), list)));
     let mut lines = Vec::new();
     for (name, semantics, transforms) in &lists {

@@ -1,95 +1,30 @@
 //! The operators and ops of augmentation policies, warps and neighbourhoods, as files can hold them: with each argument
 //! away from its default and with each default.
 
-use crate::operators::numbered;
+use crate::operators::{numbered, of_table};
 use gpufeed::transforms::{
-    AutoAugment, AutoAugmentPolicy, Fill, GaussianBlur, Interpolation, Op, Params, PolicyOp, RandAugment,
-    RandomAdjustSharpness, RandomAffine, RandomAutocontrast, RandomChoice, RandomEqualize, RandomErasing, RandomInvert,
-    RandomOrder, RandomPerspective, RandomResizedCrop, RandomRotation, RandomSolarize, ToDtype, Transform,
-    TrivialAugmentWide,
+    Interpolation, Op, Params, PolicyOp, RandomAffine, RandomErasing, RandomResizedCrop, RandomSolarize, ToDtype,
+    Transform,
 };
 use gpufeed::{Recipe, Semantics};
 
 /// The operators of augmentation policies and their kin, as `operators::added` has others.
-pub(crate) fn added() -> Vec<(&'static str, Vec<Transform>)> {
-    let bilinear = Interpolation::Bilinear;
-    let three = || -> [Transform; 3] {
-        [RandomEqualize::new(0.3).into(), RandAugment::default().into(), RandomInvert::new(1.0).into()]
-    };
-    vec![
-        (
-            "random-rotation",
-            vec![
-                RandomRotation::new(30.0).into(),
-                RandomRotation::new((-5.0, 90.0))
-                    .interpolation(bilinear)
-                    .expand(true)
-                    .center(7.5, 9.0)
-                    .fill(0.25)
-                    .into(),
-            ],
-        ),
-        (
-            "random-affine",
-            vec![
-                RandomAffine::new(15.0).into(),
-                RandomAffine::new((1.0, 2.0))
-                    .translate(0.1, 0.2)
-                    .scale(0.8, 1.25)
-                    .shear(10.0)
-                    .shear_y((-3.0, 4.0))
-                    .interpolation(bilinear)
-                    .fill([0.1, 0.2, 0.3])
-                    .center(1.0, 2.5)
-                    .into(),
-            ],
-        ),
-        (
-            "random-perspective",
-            vec![
-                RandomPerspective::default().into(),
-                RandomPerspective::new(0.75).p(0.25).interpolation(Interpolation::Nearest).fill(Fill::None).into(),
-            ],
-        ),
-        ("gaussian-blur", vec![GaussianBlur::new(23).into(), GaussianBlur::new(5).sigma(0.5, 1.5).into()]),
-        (
-            "random-adjust-sharpness",
-            vec![RandomAdjustSharpness::new(2.0).into(), RandomAdjustSharpness::new(0.5).p(0.25).into()],
-        ),
-        ("random-autocontrast", vec![RandomAutocontrast::default().into(), RandomAutocontrast::new(0.25).into()]),
-        ("random-equalize", vec![RandomEqualize::default().into(), RandomEqualize::new(0.25).into()]),
-        (
-            "rand-augment",
-            vec![
-                RandAugment::default().into(),
-                RandAugment { num_magnitude_bins: 20, ..RandAugment::new(3, 12) }
-                    .interpolation(bilinear)
-                    .fill([0.1, 0.2, 0.3])
-                    .into(),
-            ],
-        ),
-        (
-            "trivial-augment-wide",
-            vec![
-                TrivialAugmentWide::new().into(),
-                TrivialAugmentWide::new().num_magnitude_bins(11).interpolation(bilinear).fill(0.5).into(),
-            ],
-        ),
-        (
-            "auto-augment",
-            vec![
-                AutoAugment::default().into(),
-                AutoAugment::new(AutoAugmentPolicy::Cifar10).interpolation(bilinear).fill(0.5).into(),
-                AutoAugment::new(AutoAugmentPolicy::Svhn).into(),
-            ],
-        ),
-        (
-            "random-choice",
-            vec![RandomChoice::new(three()).into(), RandomChoice::new(three()).p([0.5, 0.0, 2.0]).into()],
-        ),
-        ("random-order", vec![RandomOrder::new(three()).into()]),
-        ("to-dtype", vec![ToDtype::new().into()]),
-    ]
+pub(crate) fn added() -> Vec<(String, Vec<Transform>)> {
+    let names = [
+        "RandomRotation",
+        "RandomAffine",
+        "RandomPerspective",
+        "GaussianBlur",
+        "RandomAdjustSharpness",
+        "RandomAutocontrast",
+        "RandomEqualize",
+        "RandAugment",
+        "TrivialAugmentWide",
+        "AutoAugment",
+        "RandomChoice",
+        "RandomOrder",
+    ];
+    names.map(of_table).into_iter().chain([("to-dtype".to_owned(), vec![ToDtype::new().into()])]).collect()
 }
 
 /// A recipe in 8-bit numbers.

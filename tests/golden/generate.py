@@ -19,6 +19,7 @@ Pad argument forms, ColorJitter argument forms, Resize(size=None, max_size)).
 import itertools
 import json
 import os
+import re
 import sys
 
 import numpy as np
@@ -154,35 +155,15 @@ def apply(img, ops):
         n, height, width = img.shape
         if kind == "Crop":
             assert 0 <= a["top"] and a["top"] + a["height"] <= height and 0 <= a["left"] and a["left"] + a["width"] <= width
-            img = F.crop(img, a["top"], a["left"], a["height"], a["width"])
+            img = F.crop(img, **a)
         elif kind == "Pad":
             ltrb = [a["left"], a["top"], a["right"], a["bottom"]]
             fill = a["fill"][:n] if a["mode"] == "Constant" else None
             img = F.pad(img, ltrb, fill=fill, padding_mode=PAD_MODES[a["mode"]])
         elif kind == "Resize":
             img = resize_image(img, a["height"], a["width"], MODES[a["interpolation"]], a["antialias"])
-        elif kind == "HorizontalFlip":
-            img = F.horizontal_flip(img)
-        elif kind == "VerticalFlip":
-            img = F.vertical_flip(img)
-        elif kind == "Brightness":
-            img = F.adjust_brightness(img, a["factor"])
-        elif kind == "Contrast":
-            img = F.adjust_contrast(img, a["factor"])
-        elif kind == "Saturation":
-            img = F.adjust_saturation(img, a["factor"])
-        elif kind == "Hue":
-            img = F.adjust_hue(img, a["factor"])
         elif kind == "Grayscale":
             img = F.rgb_to_grayscale(img, num_output_channels=a["channels"])
-        elif kind == "Invert":
-            img = F.invert(img)
-        elif kind == "Solarize":
-            img = F.solarize(img, a["threshold"])
-        elif kind == "AdjustGamma":
-            img = F.adjust_gamma(img, a["gamma"], a["gain"])
-        elif kind == "Posterize":
-            img = F.posterize(img, a["bits"])
         elif kind == "PermuteChannels":
             img = F.permute_channels(img, a["permutation"]) if n == 3 else F.permute_channels(img, [0])
         elif kind == "Erase":
@@ -190,8 +171,10 @@ def apply(img, ops):
             img = F.erase(img, a["top"], a["left"], a["height"], a["width"], v)
         elif kind == "Normalize":
             img = F.normalize(img, a["mean"][:n], a["std"][:n])
-        else:
-            raise ValueError(kind)
+        elif kind in ("Brightness", "Contrast", "Saturation", "Hue"):
+            img = getattr(F, f"adjust_{kind.lower()}")(img, a["factor"])
+        else:  # AdjustGamma has the name and the arguments of F.adjust_gamma
+            img = getattr(F, re.sub("(?!^)([A-Z])", r"_\1", kind).lower())(img, **a)
     return img
 
 

@@ -7,6 +7,7 @@ use gpufeed::internals::given;
 use gpufeed::transforms::{Erased, Interpolation, Op, PaddingMode, PolicyOp};
 use gpufeed::{Backend, DType, Layout, Output, Plan, Semantics};
 use gpufeed_testing::adapters::{Place, places};
+use gpufeed_testing::named;
 use gpufeed_testing::pipeline::is_full;
 use gpufeed_testing::reference;
 use gpufeed_testing::vectors::{self, Case, Values};
@@ -79,8 +80,6 @@ fn policy(a: &Value) -> Op {
 fn geometry(name: &str, a: &Value) -> Option<Vec<Op>> {
     let (interpolation, fill) = (interpolation(a), fill(a));
     let op = match name {
-        "horizontal_flip" => Op::HorizontalFlip,
-        "vertical_flip" => Op::VerticalFlip,
         "crop" => crop(a),
         "pad" => {
             let [left, top, right, bottom] = std::array::from_fn(|i| a["padding"][i].as_u64().unwrap() as u32);
@@ -116,7 +115,6 @@ fn geometry(name: &str, a: &Value) -> Option<Vec<Op>> {
             let default = kernel_size.map(|size| f64::from(size) * 0.15 + 0.35);
             Op::GaussianBlur { kernel_size, sigma: pair(&a["sigma"]).unwrap_or(default) }
         }
-        "jpeg" => Op::Jpeg { quality: u32_of(a, "quality") },
         "policy" => policy(a),
         "mix" => {
             let numbers = |key: &str| a[key].as_array().unwrap().iter().map(|number| number.as_f64().unwrap() as f32);
@@ -130,26 +128,15 @@ fn geometry(name: &str, a: &Value) -> Option<Vec<Op>> {
     Some(vec![op])
 }
 
-/// The ops of a function that changes colours; `None` for other functions.
+/// The ops of a function that changes colours, or whose op has its name and arguments; `None` for other functions.
 fn color(name: &str, a: &Value) -> Option<Vec<Op>> {
-    let numbers = |key: &str| std::array::from_fn(|c| a[key][c].as_f64().unwrap() as f32);
     Some(vec![match name {
         "adjust_brightness" => Op::Brightness { factor: f32_of(a, "brightness_factor") },
         "adjust_contrast" => Op::Contrast { factor: f32_of(a, "contrast_factor") },
         "adjust_saturation" => Op::Saturation { factor: f32_of(a, "saturation_factor") },
         "adjust_hue" => Op::Hue { factor: f32_of(a, "hue_factor") },
-        "adjust_gamma" => Op::AdjustGamma { gamma: f32_of(a, "gamma"), gain: f32_of(a, "gain") },
         "adjust_sharpness" => Op::Sharpness { factor: a["sharpness_factor"].as_f64()? },
-        "posterize" => Op::Posterize { bits: u32_of(a, "bits") },
-        "solarize" => Op::Solarize { threshold: f32_of(a, "threshold") },
-        "invert" => Op::Invert,
-        "autocontrast" => Op::Autocontrast,
-        "equalize" => Op::Equalize,
         "rgb_to_grayscale" => Op::Grayscale { channels: u32_of(a, "num_output_channels") },
-        "permute_channels" => {
-            Op::PermuteChannels { permutation: std::array::from_fn(|c| a["permutation"][c].as_u64().unwrap() as u32) }
-        }
-        "normalize" => Op::Normalize { mean: numbers("mean"), std: numbers("std") },
         "erase" => {
             let value = |c: usize| a["v"].get(c).or(a["v"].get(0)).unwrap_or(&a["v"]).as_f64().unwrap() as f32;
             let [top, left, height, width] = ["i", "j", "h", "w"].map(|key| u32_of(a, key));
@@ -157,7 +144,7 @@ fn color(name: &str, a: &Value) -> Option<Vec<Op>> {
         }
         // By default eight-bit numbers end before the first Normalize, or else at the output.
         "to_float" => return Some(Vec::new()),
-        _ => return None,
+        _ => named::op(name, a)?,
     }])
 }
 

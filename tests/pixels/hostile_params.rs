@@ -8,10 +8,15 @@ use gpufeed::transforms::{Erased, Interpolation, Key, Op, PaddingMode, Params, P
 use gpufeed::{Backend, ErrorKind, Output, PixelFormat, Pixels, Plan, Processor, Semantics};
 use gpufeed_testing::adapters::places;
 use gpufeed_testing::lists::Dice;
+use gpufeed_testing::named;
 use gpufeed_testing::one_channel::for_channels;
+use gpufeed_testing::operators::OPERATORS;
 use gpufeed_testing::pipeline::is_full;
+use gpufeed_testing::reference::{self, Picture, pointwise};
 use gpufeed_testing::sequences::sequence;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
 
 fn pick<T: Copy>(dice: &mut Dice, of: &[T]) -> T {
     of[dice.below(of.len())]
@@ -61,14 +66,8 @@ fn op(dice: &mut Dice) -> Op {
         2 => Op::Resize { height: side(dice), width: side(dice), interpolation, antialias: dice.chance(50) },
         3 => Op::HorizontalFlip,
         4 => Op::VerticalFlip,
-        5 => Op::Brightness { factor: single(dice) },
-        6 => Op::Contrast { factor: single(dice) },
-        7 => Op::Saturation { factor: single(dice) },
-        8 => Op::Hue { factor: single(dice) },
+        5..=8 | 10..=12 => color_op(dice),
         9 => Op::Grayscale { channels: pick(dice, &[1, 3, 3, 3]) },
-        10 => Op::Invert,
-        11 => Op::Solarize { threshold: single(dice) },
-        12 => Op::AdjustGamma { gamma: single(dice), gain: single(dice) },
         13 => Op::Posterize { bits: side(dice) },
         14 => Op::PermuteChannels { permutation: [0; 3].map(|_| dice.between(0, 3)) },
         15 => Op::Erase { top: side(dice), left: side(dice), height: side(dice), width: side(dice), value },
@@ -121,6 +120,29 @@ fn op(dice: &mut Dice) -> Op {
         },
         _ => Op::Normalize { mean: color(dice), std: color(dice) },
     }
+}
+
+/// Every kind of op that changes colours and has no whole numbers.
+static COLOR_OPS: LazyLock<BTreeMap<String, toml::Value>> = LazyLock::new(|| {
+    let lists = OPERATORS.iter().flat_map(|operator| operator.transforms()).filter(|t| t.name() != "JPEG");
+    let drawn = lists.flat_map(|transform| {
+        let plan = Plan::compile(&[transform], &Output::default()).unwrap();
+        (0..20).filter_map(move |sample| plan.make_params(300, 200, &Key { sample, ..Key::default() }).ok())
+    });
+    let pixel = Picture::from_planes((3, 1, 1), &[1, 2, 3], reference::Semantics::Float);
+    let has_whole_numbers =
+        |op: &Op| matches!(op, Op::Grayscale { .. } | Op::Posterize { .. } | Op::PermuteChannels { .. });
+    let ops = drawn.flat_map(|params| params.ops).map(|params| params.op);
+    let ops = ops.filter(|op| !has_whole_numbers(op) && pointwise::apply(&pixel, op).is_some());
+    ops.map(|op| (named::function(&op), toml::Value::try_from(op).unwrap())).collect()
+});
+
+/// One of them with other numbers.
+fn color_op(dice: &mut Dice) -> Op {
+    let mut op = COLOR_OPS.values().nth(dice.below(COLOR_OPS.len())).unwrap().clone();
+    let numbers = op.as_table_mut().into_iter().flatten().filter_map(|(_, numbers)| numbers.as_table_mut()).flatten();
+    numbers.for_each(|(_, number)| *number = float(dice).into());
+    op.try_into().unwrap()
 }
 
 /// A plan of hostile ops, or one of a list whose parameters are changed.

@@ -4,61 +4,14 @@
 #![expect(clippy::print_stdout, reason = "tests print what they measured")]
 
 use super::transforms::COMMITTED;
-use gpufeed::transforms::Transform;
+use gpufeed::transforms::{Op, Transform};
+use gpufeed_testing::named;
+use gpufeed_testing::operators::OPERATORS;
 use gpufeed_testing::reference::Semantics::{self, Float, Uint8};
-use gpufeed_testing::reference::policy::OPERATIONS;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 const SIX: usize = 6;
-
-/// Each transform with torchvision's functions that it calls. Of transforms that only choose among others, or whose
-/// function is the user's, there are none.
-const TRANSFORMS: [(&str, &[&str]); 43] = [
-    ("AdjustGamma", &["adjust_gamma"]),
-    ("AugMix", &["mix"]),
-    ("AutoAugment", &OPERATIONS),
-    ("CenterCrop", &["center_crop"]),
-    ("ColorJitter", &["adjust_brightness", "adjust_contrast", "adjust_saturation", "adjust_hue"]),
-    ("CustomColor", &[]),
-    ("ElasticTransform", &["elastic"]),
-    ("FiveCrop", &["five_crop"]),
-    ("GaussianBlur", &["gaussian_blur"]),
-    ("GaussianNoise", &["gaussian_noise"]),
-    ("Grayscale", &["rgb_to_grayscale"]),
-    ("JPEG", &["jpeg"]),
-    ("Normalize", &["normalize"]),
-    ("Pad", &["pad"]),
-    ("RandAugment", &OPERATIONS),
-    ("RandomAdjustSharpness", &["adjust_sharpness"]),
-    ("RandomAffine", &["affine"]),
-    ("RandomApply", &[]),
-    ("RandomAutocontrast", &["autocontrast"]),
-    ("RandomChannelPermutation", &["permute_channels"]),
-    ("RandomChoice", &[]),
-    ("RandomCrop", &["pad", "crop"]),
-    ("RandomEqualize", &["equalize"]),
-    ("RandomErasing", &["erase"]),
-    ("RandomGrayscale", &["rgb_to_grayscale"]),
-    ("RandomHorizontalFlip", &["horizontal_flip"]),
-    ("RandomInvert", &["invert"]),
-    ("RandomOrder", &[]),
-    ("RandomPerspective", &["perspective"]),
-    ("RandomPhotometricDistort", &["photometric"]),
-    ("RandomPosterize", &["posterize"]),
-    ("RandomResize", &["resize"]),
-    ("RandomResizedCrop", &["resized_crop"]),
-    ("RandomRotation", &["rotate"]),
-    ("RandomShortestSize", &["resize"]),
-    ("RandomSolarize", &["solarize"]),
-    ("RandomVerticalFlip", &["vertical_flip"]),
-    ("RandomZoomOut", &["pad"]),
-    ("Resize", &["resize"]),
-    ("ScaleJitter", &["resize"]),
-    ("TenCrop", &["ten_crop"]),
-    ("ToDtype", &["to_float"]),
-    ("TrivialAugmentWide", &OPERATIONS),
-];
 
 const BATCH_TRANSFORMS: [&str; 2] = ["mixup", "cutmix"];
 
@@ -78,56 +31,32 @@ fn list<'a>(table: &'a Value, key: &str) -> &'a [Value] {
     table[key].as_array().unwrap_or_else(|| panic!("no list {key}"))
 }
 
-/// Returns torchvision's function for an op of `cases.json`.
-fn function(op: &Value) -> &str {
-    let name = op.as_str().or_else(|| op.as_object()?.keys().next().map(String::as_str)).expect("the name of an op");
-    match name {
-        "Crop" => "crop",
-        "Pad" => "pad",
-        "Resize" => "resize",
-        "HorizontalFlip" => "horizontal_flip",
-        "VerticalFlip" => "vertical_flip",
-        "Brightness" => "adjust_brightness",
-        "Contrast" => "adjust_contrast",
-        "Saturation" => "adjust_saturation",
-        "Hue" => "adjust_hue",
-        "Grayscale" => "rgb_to_grayscale",
-        "Invert" => "invert",
-        "Solarize" => "solarize",
-        "AdjustGamma" => "adjust_gamma",
-        "Posterize" => "posterize",
-        "PermuteChannels" => "permute_channels",
-        "Erase" => "erase",
-        "Normalize" => "normalize",
-        other => panic!("cases.json has {other}, of which this test knows no function"),
-    }
-}
-
 /// Returns how many of the committed cases call each function; a case counts once.
 fn counts() -> Counts {
     let mut counts = Counts::new();
-    let mut add = |names: BTreeSet<&str>, semantics| {
-        names.into_iter().for_each(|name| *counts.entry((name.to_owned(), semantics)).or_default() += 1);
+    let mut add = |names: BTreeSet<String>, semantics| {
+        names.into_iter().for_each(|name| *counts.entry((name, semantics)).or_default() += 1);
     };
     let semantics = |case: &Value| if case["dtype"] == "u8" { Uint8 } else { Float };
-    let group = |name: &'static str, of: &str| (name == of).then_some(name);
+    let group = |name: &str, of: &str| (name == of).then(|| name.to_owned());
     for case in COMMITTED.iter() {
-        let functions = case.ops.iter().map(|(name, arguments)| arguments["id"].as_str().unwrap_or(name));
+        let functions = case.ops.iter().map(|(name, arguments)| arguments["id"].as_str().unwrap_or(name).to_owned());
         let groups = GROUPS.into_iter().filter_map(|name| group(name, &case.group));
         add(functions.chain(groups).collect(), case.semantics);
     }
     for case in list(&parse(include_str!("../golden/cases.json")), "cases") {
         let of = case["name"].as_str().and_then(|name| name.split('/').next()).expect("a group");
         let groups = GROUPS.into_iter().filter_map(|name| group(name, of));
-        add(list(case, "ops").iter().map(function).chain(groups).collect(), Float);
+        let op = |op: &Value| named::function(&serde_json::from_value::<Op>(op.clone()).expect("an op"));
+        add(list(case, "ops").iter().map(op).chain(groups).collect(), Float);
     }
     for case in list(&parse(include_str!("../golden/photometric/manifest.json")), "cases") {
-        add(BTreeSet::from(["photometric"]), semantics(case));
+        add(BTreeSet::from(["photometric".to_owned()]), semantics(case));
     }
     let others = parse(include_str!("../golden/operators.json"));
     for table in [&parse(include_str!("../golden/batches.json")), &others["batches"]] {
         for case in list(table, "cases") {
-            add(BTreeSet::from([case["kind"].as_str().expect("a kind")]), semantics(case));
+            add(BTreeSet::from([case["kind"].as_str().expect("a kind").to_owned()]), semantics(case));
         }
     }
     counts
@@ -135,7 +64,7 @@ fn counts() -> Counts {
 
 /// Returns the functions that must have cases.
 fn needed() -> BTreeSet<(String, Semantics)> {
-    let functions = TRANSFORMS.iter().flat_map(|(_, functions)| *functions).chain(&BATCH_TRANSFORMS);
+    let functions = OPERATORS.iter().flat_map(|operator| operator.functions).chain(&BATCH_TRANSFORMS);
     let both = functions.flat_map(|name| [Float, Uint8].map(|semantics| (*name, semantics)));
     let alone = |name: &str| ALONE.iter().find(|(other, _)| *other == name).map(|(_, semantics)| *semantics);
     both.filter(|(name, semantics)| alone(name).is_none_or(|only| only == *semantics))
@@ -173,6 +102,7 @@ fn a_function_with_five_cases_is_noticed() {
 fn the_functions_of_every_transform_are_listed() {
     let error = serde_json::from_str::<Transform>(r#"{"type":"?"}"#).expect_err("no transform is called ?").to_string();
     let known: BTreeSet<&str> = error.split('`').skip(3).step_by(2).collect();
-    let listed: BTreeSet<&str> = TRANSFORMS.iter().map(|(name, _)| *name).collect();
+    // The function of a `CustomColor` is the user's.
+    let listed: BTreeSet<&str> = OPERATORS.iter().map(|operator| operator.name).chain(["CustomColor"]).collect();
     assert_eq!(known, listed, "{error}");
 }

@@ -8,11 +8,11 @@
 
 use gpufeed_testing::compare::Tally;
 use gpufeed_testing::named;
+use gpufeed_testing::operators::OPERATIONS;
 use gpufeed_testing::reference::affine::Rotation;
 use gpufeed_testing::reference::magnitudes::Policy;
 use gpufeed_testing::reference::neighborhood::blur_kernel;
 use gpufeed_testing::reference::perspective::coefficients;
-use gpufeed_testing::reference::policy::OPERATIONS;
 use gpufeed_testing::vectors::{self, Case, Values};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -155,7 +155,12 @@ fn changed(name: &str, arguments: &Value) -> (String, Value) {
         ),
         "autocontrast" => return ("equalize".to_owned(), json!({})),
         "to_float" => return ("invert".to_owned(), json!({})),
-        other => panic!("{other} has no change"),
+        other => {
+            let numbers = arguments.as_object().into_iter().flatten();
+            let first = numbers.map(|(key, _)| key).find(|key| arguments[*key].is_number());
+            let key = first.unwrap_or_else(|| panic!("{other} has no change"));
+            set(key, json!(number(arguments, key) + 0.3));
+        }
     }
     (name.to_owned(), new)
 }

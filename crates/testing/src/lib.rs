@@ -6,6 +6,7 @@
 //! | `adapters.rs`, `device.rs`, `pipeline.rs` | places to run at: adapters, devices with WebGPU's limits, loaders |
 //! | `reference/`, `named.rs`, `compare.rs` | a naive interpreter in f64, also by torchvision's names; tolerances |
 //! | `vectors.rs`, `golden.rs` | torchvision's results; which golden data outside of the repository has to be there |
+//! | `operators.rs` | every operator: torchvision's functions, examples of its arguments, and what it refuses |
 //! | `lists.rs`, `sequences.rs`, `one_channel.rs` | random lists of transforms |
 //! | `images.rs`, `procedural.rs`, `encoded.rs`, `damaged.rs` | images, and files of them, whole and damaged |
 //! | `jpeg_engine.rs`, `jpeg_decode.rs` | what must hold whatever a JPEG's bytes are |
@@ -18,6 +19,7 @@ pub mod counting;
 pub mod dice;
 pub mod golden;
 pub mod jpeg_engine;
+pub mod operators;
 pub mod store_server;
 
 #[cfg(feature = "gpufeed")]

@@ -10,6 +10,7 @@ use gpufeed::transforms::{
 
 pub use super::dice::Dice;
 use super::one_channel::for_channels;
+use super::operators::{FIRST, OPERATORS};
 
 impl Dice {
     pub fn chance(&mut self, percent: u32) -> bool {
@@ -73,7 +74,7 @@ fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
             15 => RandomInvert::new(0.6).into(),
             16 => RandomSolarize::new(dice.pick(&[0.31, 0.48, 0.76])).p(0.7).into(),
             17 => RandomPosterize::new(dice.between(0, 4)).p(0.7).into(),
-            18 => RandomChannelPermutation::new().into(),
+            18 => permutation_or_later(dice),
             19 | 20 => random_erasing(dice).into(),
             21 => AdjustGamma::new(dice.pick(&[0.6, 1.0, 2.2])).gain(dice.pick(&[1.0, 1.3])).into(),
             22 => random_size(dice),
@@ -83,6 +84,17 @@ fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
             _ => continue,
         };
     }
+}
+
+/// A permutation of channels, or an example of a later row of the table. It takes no number of `dice`, so a row that is
+/// added changes nothing else in any list.
+pub(crate) fn permutation_or_later(dice: &Dice) -> Transform {
+    let mut own = Dice(!dice.0);
+    let examples = match own.below(1 + OPERATORS.len() - FIRST) {
+        0 => vec![RandomChannelPermutation::new().into()],
+        row => OPERATORS[FIRST + row - 1].transforms(),
+    };
+    examples[own.below(examples.len())].clone()
 }
 
 fn resize(dice: &mut Dice) -> Resize {

@@ -8,18 +8,17 @@ use crate::reference::moved::{crop, erase, five_crop, horizontal_flip, pad, resi
 use crate::reference::neighborhood::{adjust_sharpness, gaussian_blur, gaussian_noise};
 use crate::reference::perspective::{coefficients, perspective};
 use crate::reference::pointwise::{
-    adjust_brightness, adjust_contrast, adjust_gamma, adjust_hue, adjust_saturation, invert, permute_channels,
-    posterize, rgb_to_grayscale, solarize,
+    self, adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation, rgb_to_grayscale,
 };
 use crate::reference::policy::{mix, operation};
 use crate::reference::sampling::{Fill, Filter, elastic};
 use crate::reference::statistics::{autocontrast, equalize};
 use crate::reference::{Picture, Semantics};
 use crate::vectors::{Case, Values};
-use gpufeed::transforms::{Interpolation, PaddingMode};
+use gpufeed::transforms::{Interpolation, Op, PaddingMode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The arguments of a call.
 struct Arguments<'a>(&'a Value);
@@ -141,26 +140,46 @@ fn warp(picture: &Picture, name: &str, get: &Arguments<'_>, case: &Case) -> Pict
     }
 }
 
+/// The op of torchvision's function `name`, where the op has the function's name and arguments: `adjust_gamma` is
+/// [`Op::AdjustGamma`].
+pub fn op(name: &str, arguments: &Value) -> Option<Op> {
+    let word = |word: &str| word[..1].to_uppercase() + &word[1..];
+    let name: String = name.split('_').map(word).collect();
+    let value = if arguments.as_object()?.is_empty() { json!(name) } else { json!({ name: arguments }) };
+    serde_json::from_value(value).ok()
+}
+
+/// torchvision's function of an op, as [`op`] has the op of a function.
+pub fn function(op: &Op) -> String {
+    let text = serde_json::to_value(op).expect("ops are data");
+    let name =
+        text.as_str().or_else(|| text.as_object()?.keys().next().map(String::as_str)).expect("the name of an op");
+    match name {
+        "Brightness" | "Contrast" | "Saturation" | "Hue" => format!("adjust_{}", name.to_lowercase()),
+        "Grayscale" => "rgb_to_grayscale".to_owned(),
+        _ => {
+            let words =
+                name.chars().map(|c| if c.is_uppercase() { format!("_{}", c.to_lowercase()) } else { c.into() });
+            words.collect::<String>()[1..].to_owned()
+        }
+    }
+}
+
 fn color(picture: &Picture, name: &str, get: &Arguments<'_>) -> Option<Picture> {
     Some(match name {
         "adjust_brightness" => adjust_brightness(picture, get.get("brightness_factor")),
         "adjust_contrast" => adjust_contrast(picture, get.get("contrast_factor")),
         "adjust_saturation" => adjust_saturation(picture, get.get("saturation_factor")),
         "adjust_hue" => adjust_hue(picture, get.get("hue_factor")),
-        "adjust_gamma" => adjust_gamma(picture, get.get("gamma"), get.get("gain")),
         "adjust_sharpness" => adjust_sharpness(picture, get.get("sharpness_factor")),
-        "posterize" => posterize(picture, get.get("bits")),
-        "solarize" => solarize(picture, get.get("threshold")),
         "autocontrast" => autocontrast(picture),
         "equalize" => equalize(picture),
-        "invert" => invert(picture),
         "rgb_to_grayscale" => rgb_to_grayscale(picture, get.get("num_output_channels")),
-        "permute_channels" => permute_channels(picture, &get.get::<Vec<usize>>("permutation")),
         "normalize" => picture.normalize(&get.get::<Vec<f64>>("mean"), &get.get::<Vec<f64>>("std")),
         "to_float" => picture.to_float(),
         "jpeg" => jpeg(picture, get.get("quality")),
         "gaussian_blur" => gaussian_blur(picture, get.get("kernel_size"), get.get("sigma")),
-        _ => return None,
+        _ => return op(name, get.0).and_then(|op| pointwise::apply(picture, &op)),
     })
 }
 

@@ -1,16 +1,16 @@
 //! Random lists of all operators but noise of their own: policies, choices, orders and warps among those of
 //! [`crate::lists`], in floats or in 8-bit numbers.
 
-use crate::lists::Dice;
+use crate::lists::{Dice, permutation_or_later};
 use crate::one_channel::for_channels;
 use gpufeed::Semantics;
 use gpufeed::transforms::{
     AdjustGamma, AutoAugment, AutoAugmentPolicy, CenterCrop, ColorJitter, ErasingValue, Fill, GaussianBlur, Grayscale,
     Interpolation, Normalize, Pad, RandAugment, RandomAdjustSharpness, RandomAffine, RandomApply, RandomAutocontrast,
-    RandomChannelPermutation, RandomChoice, RandomCrop, RandomEqualize, RandomErasing, RandomGrayscale,
-    RandomHorizontalFlip, RandomInvert, RandomOrder, RandomPerspective, RandomPhotometricDistort, RandomPosterize,
-    RandomResize, RandomResizedCrop, RandomRotation, RandomShortestSize, RandomSolarize, RandomVerticalFlip,
-    RandomZoomOut, Resize, ScaleJitter, ToDtype, Transform, TrivialAugmentWide,
+    RandomChoice, RandomCrop, RandomEqualize, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert,
+    RandomOrder, RandomPerspective, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop,
+    RandomRotation, RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter,
+    ToDtype, Transform, TrivialAugmentWide,
 };
 
 /// A list, and its first transforms, which get 8-bit numbers; none do in floats.
@@ -200,6 +200,6 @@ fn pointwise(dice: &mut Dice, uint8: bool) -> Transform {
         }
         2 => RandomPosterize::new(dice.between(0, 8)).p(0.7).into(),
         3 => AdjustGamma::new(dice.pick(&[0.6, 1.0, 2.2])).gain(dice.pick(&[1.0, 1.3])).into(),
-        _ => RandomChannelPermutation::new().into(),
+        _ => permutation_or_later(dice),
     }
 }

@@ -1,6 +1,7 @@
 //! Writes the seeds of a fuzz target, small files that its reader accepts: `seeds TARGET GOLDEN CORPUS`, where GOLDEN
-//! is the folder tests/golden and CORPUS is the folder for the seeds. This is a package of its own, because a program
-//! built with the compiler flags for fuzzing would need libFuzzer.
+//! is the folder tests/golden and CORPUS is the folder for the seeds. Beside that of recipes it writes their dictionary,
+//! CORPUS.dict. This is a package of its own, because a program built with the compiler flags for fuzzing would need
+//! libFuzzer.
 
 mod arrays;
 mod jpeg;
@@ -36,6 +37,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         other => return Err(format!("no target {other}").into()),
     };
     std::fs::create_dir_all(corpus)?;
+    if target == "recipe" {
+        std::fs::write(format!("{corpus}.dict"), [include_str!("../../recipe.dict"), &texts::words()].concat())?;
+    }
     for (name, input) in seeds {
         std::fs::write(Path::new(corpus).join(format!("seed-{name}")), input)?;
     }

@@ -1,6 +1,6 @@
 //! Checks the numbers of an op.
 
-use super::Op;
+use super::{ColorOp, Op};
 use crate::transforms::arguments::{Erased, Interpolation, MAX_SIDE, PolicyOp, check_elastic};
 
 /// The most pixels of an image that an op makes: 16 GiB of four floats.
@@ -26,16 +26,6 @@ impl Op {
             Op::Resize { height, width, .. } if !side(width.into()) || !side(height.into()) => impossible_size(),
             Op::Pad { left, top, right, bottom, .. } if !side(sum(w, left, right)) || !side(sum(h, top, bottom)) => {
                 impossible_size()
-            }
-            Op::Brightness { factor } | Op::Contrast { factor } | Op::Saturation { factor } | Op::Hue { factor } => {
-                finite(&[factor])
-            }
-            Op::Solarize { threshold } => finite(&[threshold]),
-            Op::AdjustGamma { gamma, .. } if gamma < 0.0 => Err("a gamma >= 0 works".to_owned()),
-            Op::AdjustGamma { gamma, gain } => finite(&[gamma, gain]),
-            Op::Posterize { bits: 9.. } => Err("0 to 8 bits work".to_owned()),
-            Op::PermuteChannels { permutation } if !(0..3).all(|c| permutation.contains(&c)) => {
-                Err("the permutation needs each of 0, 1 and 2".to_owned())
             }
             Op::Custom { parameters } => finite(&parameters),
             Op::GaussianNoise { mean, .. } if !(-1e6..=1e6).contains(&mean) => {
@@ -88,7 +78,11 @@ impl Op {
             }
             Op::Normalize { mean, std } => finite(&mean).and(finite(&std)),
             Op::Erase { value: Erased::Color(color), .. } => finite(&color),
-            _ => Ok(()),
+            ref other => match other.color(false) {
+                Some(ColorOp { wrong: Some(reason), .. }) => Err(reason.to_owned()),
+                Some(ColorOp { numbers, .. }) => finite(&numbers),
+                None => Ok(()),
+            },
         }
     }
 }

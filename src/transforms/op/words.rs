@@ -16,13 +16,8 @@ impl fmt::Display for Op {
             Op::Resize { height, width, .. } => write!(f, "resize {width}x{height}"),
             Op::HorizontalFlip => f.write_str("flip left-right"),
             Op::VerticalFlip => f.write_str("flip top-bottom"),
-            Op::Brightness { factor } => write!(f, "brightness {factor:.2}"),
-            Op::Contrast { factor } => write!(f, "contrast {factor:.2}"),
-            Op::Saturation { factor } => write!(f, "saturation {factor:.2}"),
             Op::Hue { factor } => write!(f, "hue {factor:+.3}"),
             Op::Grayscale { .. } => f.write_str("gray"),
-            Op::Invert => f.write_str("invert"),
-            Op::Solarize { threshold } => write!(f, "solarize {threshold:.2}"),
             Op::AdjustGamma { gamma, gain: 1.0 } => write!(f, "gamma {gamma:.2}"),
             Op::AdjustGamma { gamma, gain } => write!(f, "gamma {gamma:.2}, gain {gain:.2}"),
             Op::Posterize { bits } => write!(f, "posterize {bits} bits"),
@@ -60,13 +55,10 @@ impl fmt::Display for Op {
                 })
             }
             Op::GaussianBlur { kernel_size: [x, y], sigma: [sigma, _] } => write!(f, "blur {x}x{y}, sigma {sigma:.2}"),
-            Op::Sharpness { factor } => write!(f, "sharpness {factor:.2}"),
             Op::Elastic { alpha: [x, y], sigma: [sigma, _], .. } => {
                 write!(f, "elastic {x:.1},{y:.1}, smooth {sigma:.1}")
             }
             Op::Jpeg { quality } => write!(f, "JPEG {quality}"),
-            Op::Autocontrast => f.write_str("autocontrast"),
-            Op::Equalize => f.write_str("equalize"),
             // A sum with 0 is never -0.
             Op::Policy { id, magnitude, .. } => match (id, magnitude + 0.0) {
                 (PolicyOp::Identity | PolicyOp::AutoContrast | PolicyOp::Equalize | PolicyOp::Invert, _) => {
@@ -86,6 +78,13 @@ impl fmt::Display for Op {
                 })
             }
             Op::Normalize { .. } => f.write_str("normalize"),
+            // The name and the numbers: `Brightness { factor: 1.2 }` is "brightness 1.20".
+            ref other => {
+                let text = format!("{other:.2?}").to_lowercase();
+                let words =
+                    text.split([' ', ',']).filter(|word| !["", "{", "}"].contains(word) && !word.ends_with(':'));
+                f.write_str(&words.collect::<Vec<_>>().join(" "))
+            }
         }
     }
 }
@@ -128,6 +127,10 @@ mod tests {
             (affine([0.0; 2], 1.0, [0.0; 2]), "affine 3.0 deg"),
             (affine([4.0, -1.0], 1.5, [2.0, 0.0]), "affine 3.0 deg, by 4,-1, scale 1.50, shear 2.0,0.0 deg"),
             (Op::Perspective { startpoints, endpoints, interpolation, fill }, "perspective 1,2 -1,0 0,-2 0,0"),
+            (Op::Brightness { factor: 1.234 }, "brightness 1.23"),
+            (Op::Solarize { threshold: 128.0 }, "solarize 128.00"),
+            (Op::Invert, "invert"),
+            (Op::Sharpness { factor: 0.5 }, "sharpness 0.50"),
             (Op::GaussianBlur { kernel_size: [23, 23], sigma: [1.234; 2] }, "blur 23x23, sigma 1.23"),
             (
                 Op::Mixture { m: [0.6, 0.4], weights: vec![0.75, 0.25], chains },

@@ -37,18 +37,6 @@ pub(super) fn grayscale(image: &Image, channels: usize) -> Image {
     Image::build((channels, image.height, image.width), |_, y, x| gray(image, y, x))
 }
 
-pub(super) fn invert(image: &Image) -> Image {
-    Image::build(image.shape(), |c, y, x| 1.0 - image.at(c, y, x))
-}
-
-/// Inverts the values at or above `threshold`; compares in f32, as torch does.
-pub(super) fn solarize(image: &Image, threshold: f32) -> Image {
-    Image::build(image.shape(), |c, y, x| {
-        let value = image.at(c, y, x);
-        if value as f32 >= threshold { 1.0 - value } else { value }
-    })
-}
-
 /// Applies `gamma` and `gain`; a value below 0 counts as 0. Like torchvision, clamps only where it multiplies.
 pub(super) fn adjust_gamma(image: &Image, gamma: f64, gain: f64) -> Image {
     Image::build(image.shape(), |c, y, x| {
@@ -60,13 +48,6 @@ pub(super) fn adjust_gamma(image: &Image, gamma: f64, gain: f64) -> Image {
 pub(super) fn posterize(image: &Image, bits: u32) -> Image {
     let levels = 2f64.powi(bits as i32);
     Image::build(image.shape(), |c, y, x| (image.at(c, y, x) * levels).floor().clamp(0.0, levels - 1.0) / levels)
-}
-
-pub(super) fn permute_channels(image: &Image, permutation: [u32; 3]) -> Image {
-    if image.channels == 1 {
-        return image.clone();
-    }
-    Image::build(image.shape(), |c, y, x| image.at(permutation[c] as usize, y, x))
 }
 
 /// Returns a mask: 1 where a channel lies so close to a step of `op`, or to where `op` is steep, that rounding may

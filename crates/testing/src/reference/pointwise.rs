@@ -1,8 +1,9 @@
 //! Colour operators in both semantics (torchvision's `functional/_color.py`). Floats are computed by `color.rs`; bytes
 //! are computed in f32 as torch does, and then cut to whole numbers.
 
-use super::color;
 use super::picture::{Picture, Semantics, to_byte};
+use super::{Image, color};
+use gpufeed::transforms::Op;
 
 /// The gray level of a pixel of three bytes: 0.2989 R + 0.587 G + 0.114 B, cut to a whole number
 /// (`_rgb_to_grayscale_image`). torch rounds each multiply-add once.
@@ -21,6 +22,33 @@ pub(super) fn blended(value: f64, other: f64, ratio: f64) -> f64 {
 
 fn is_float(picture: &Picture) -> bool {
     picture.semantics == Semantics::Float
+}
+
+/// Applies an op that changes colours; `None` for another op. Factors are those of floats.
+pub fn apply(picture: &Picture, op: &Op) -> Option<Picture> {
+    Some(match *op {
+        Op::Brightness { factor } => adjust_brightness(picture, factor.into()),
+        Op::Contrast { factor } => adjust_contrast(picture, factor.into()),
+        Op::Saturation { factor } => adjust_saturation(picture, factor.into()),
+        Op::Hue { factor } => adjust_hue(picture, factor.into()),
+        Op::Grayscale { channels } => rgb_to_grayscale(picture, channels as usize),
+        Op::Invert => invert(picture),
+        Op::Solarize { threshold } => solarize(picture, threshold.into()),
+        Op::AdjustGamma { gamma, gain } => {
+            in_floats(picture, |image| color::adjust_gamma(image, gamma.into(), gain.into()))
+        }
+        Op::Posterize { bits } => posterize(picture, bits),
+        Op::PermuteChannels { permutation } => permute_channels(picture, permutation.map(|channel| channel as usize)),
+        _ => return None,
+    })
+}
+
+/// Computes in floats: bytes become floats, and bytes again.
+fn in_floats(picture: &Picture, change: impl Fn(&Image) -> Image) -> Picture {
+    if is_float(picture) {
+        return picture.with_image(change(&picture.image));
+    }
+    picture.with_image(change(&picture.map(|byte| byte / 255.0).image)).map(|value| to_byte(value.clamp(0.0, 1.0)))
 }
 
 /// Multiplies by `factor` (`adjust_brightness_image`).
@@ -53,26 +81,12 @@ pub fn adjust_saturation(picture: &Picture, factor: f64) -> Picture {
     picture.truncated(picture.shape(), |c, y, x| blended(picture.at(c, y, x), gray_byte(picture, y, x), factor))
 }
 
-/// Shifts the hue by a fraction of a turn (`adjust_hue_image`). Bytes become floats, and bytes again. One channel
-/// stays.
+/// Shifts the hue by a fraction of a turn (`adjust_hue_image`). One channel stays.
 pub fn adjust_hue(picture: &Picture, factor: f64) -> Picture {
     if picture.shape().0 == 1 {
         return picture.clone();
     }
-    if is_float(picture) {
-        return picture.with_image(color::hue(&picture.image, factor));
-    }
-    let floats = picture.map(|byte| byte / 255.0);
-    picture.with_image(color::hue(&floats.image, factor)).map(|value| to_byte(value.clamp(0.0, 1.0)))
-}
-
-/// gain · x^gamma (`adjust_gamma_image`). Bytes become floats, and bytes again.
-pub fn adjust_gamma(picture: &Picture, gamma: f64, gain: f64) -> Picture {
-    if is_float(picture) {
-        return picture.with_image(color::adjust_gamma(&picture.image, gamma, gain));
-    }
-    let floats = picture.map(|byte| byte / 255.0);
-    picture.with_image(color::adjust_gamma(&floats.image, gamma, gain)).map(to_byte)
+    in_floats(picture, |image| color::hue(image, factor))
 }
 
 /// Keeps the upper `bits` bits (`posterize_image`).
@@ -104,9 +118,9 @@ pub fn rgb_to_grayscale(picture: &Picture, channels: usize) -> Picture {
     picture.build((channels, height, width), |_, y, x| gray_byte(picture, y, x))
 }
 
-/// Takes channel `permutation[c]` for channel `c` (`permute_channels_image`).
-pub fn permute_channels(picture: &Picture, permutation: &[usize]) -> Picture {
-    picture.build(picture.shape(), |c, y, x| picture.at(permutation[c], y, x))
+/// Takes channel `permutation[c]` for channel `c` (`permute_channels_image`). One channel stays.
+fn permute_channels(picture: &Picture, permutation: [usize; 3]) -> Picture {
+    picture.build(picture.shape(), |c, y, x| picture.at(if picture.shape().0 == 1 { 0 } else { permutation[c] }, y, x))
 }
 
 #[cfg(test)]

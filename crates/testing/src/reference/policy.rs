@@ -7,25 +7,6 @@ use super::pointwise::{adjust_brightness, adjust_contrast, adjust_saturation, in
 use super::sampling::{Fill, Filter};
 use super::statistics::{autocontrast, equalize};
 
-/// The names of all operations.
-pub const OPERATIONS: [&str; 15] = [
-    "Identity",
-    "ShearX",
-    "ShearY",
-    "TranslateX",
-    "TranslateY",
-    "Rotate",
-    "Brightness",
-    "Color",
-    "Contrast",
-    "Sharpness",
-    "Posterize",
-    "Solarize",
-    "AutoContrast",
-    "Equalize",
-    "Invert",
-];
-
 /// Applies an operation with its magnitude, which has its sign (`_apply_image_or_video_transform` of
 /// `_AutoAugmentBase`).
 ///

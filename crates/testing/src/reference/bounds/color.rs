@@ -1,12 +1,13 @@
 //! Bounds of the colour ops that are not monotonous, or that cut to whole numbers.
 
 use super::{Bounds, ROUNDING};
-use crate::reference::Picture;
 use crate::reference::color;
 use crate::reference::picture::to_byte;
 use crate::reference::pointwise::{
-    adjust_contrast, adjust_gamma, adjust_hue, adjust_saturation, blended, gray_byte, solarize,
+    adjust_contrast, adjust_hue, adjust_saturation, apply, blended, gray_byte, solarize,
 };
+use crate::reference::{Picture, Semantics};
+use gpufeed::transforms::Op;
 
 /// The error of f32 in a hue or a power of a number up to 1.
 const COLOR: f64 = 2e-6;
@@ -14,7 +15,7 @@ const COLOR: f64 = 2e-6;
 /// The gray level of a pixel.
 fn gray(picture: &Picture, y: usize, x: usize) -> f64 {
     match picture.shape().0 {
-        _ if picture.semantics == crate::reference::Semantics::Uint8 => gray_byte(picture, y, x),
+        _ if picture.semantics == Semantics::Uint8 => gray_byte(picture, y, x),
         1 => picture.at(0, y, x),
         _ => 0.2989 * picture.at(0, y, x) + 0.587 * picture.at(1, y, x) + 0.114 * picture.at(2, y, x),
     }
@@ -105,15 +106,15 @@ impl Bounds {
         self.build(self.middle.shape(), solarize(&self.middle, threshold), bounds).widened(ROUNDING)
     }
 
-    pub(super) fn adjust_gamma(&self, gamma: f64, gain: f64) -> Bounds {
+    /// Bounds of an op that computes bytes in floats, too, and whose result does not fall where a value rises.
+    pub(super) fn in_floats(&self, op: &Op) -> Bounds {
+        let changed = |picture: &Picture| apply(picture, op).expect("an op on colours");
         if self.is_float() {
-            return self.each(|picture| adjust_gamma(picture, gamma, gain)).widened(COLOR);
+            return self.each(changed).widened(COLOR);
         }
-        let middle = adjust_gamma(&self.middle, gamma, gain);
-        let powers = [&self.low, &self.high]
-            .map(|picture| color::adjust_gamma(&picture.map(|byte| byte / 255.0).image, gamma, gain));
-        let [low, high] = powers.map(|image| self.low.with_image(image));
-        self.build(self.middle.shape(), middle, |c, y, x| {
+        let floats = |picture: &Picture| Picture { semantics: Semantics::Float, ..picture.map(|byte| byte / 255.0) };
+        let [low, high] = [&self.low, &self.high].map(|picture| changed(&floats(picture)));
+        self.build(self.middle.shape(), changed(&self.middle), |c, y, x| {
             let ends = [low.at(c, y, x) - COLOR, high.at(c, y, x) + COLOR];
             ends.map(|value| to_byte(value.clamp(0.0, 1.0)))
         })

@@ -14,7 +14,7 @@ use super::erase;
 use super::moved;
 use super::neighborhood::{adjust_sharpness, gaussian_blur};
 use super::picture::{Picture, Semantics};
-use super::pointwise::{adjust_brightness, invert, permute_channels, posterize, rgb_to_grayscale};
+use super::pointwise::{adjust_brightness, apply, invert, posterize, rgb_to_grayscale};
 use super::resample;
 use gpufeed::transforms::{Erased, Interpolation, Op, PaddingMode, PolicyOp};
 
@@ -105,12 +105,8 @@ impl Bounds {
             Op::Erase { top, left, height, width, value } => self.erase([top, left, height, width], value),
             Op::Invert => self.inverted(),
             Op::Solarize { threshold } => self.solarize(threshold.into()),
-            Op::AdjustGamma { gamma, gain } => self.adjust_gamma(gamma.into(), gain.into()),
             Op::Posterize { bits } => self.each(|picture| posterize(picture, bits)),
-            Op::PermuteChannels { permutation } if self.middle.shape().0 == 3 => {
-                self.each(|picture| permute_channels(picture, &permutation.map(|channel| channel as usize)))
-            }
-            Op::PermuteChannels { .. } => self.clone(),
+            Op::PermuteChannels { .. } => self.each(|picture| apply(picture, op).expect("an op on colours")),
             Op::Normalize { mean, std } => self.normalize(mean, std),
             Op::GaussianBlur { kernel_size, sigma } => self.blur(kernel_size, sigma),
             Op::Sharpness { factor } => self.sharpness(factor),
@@ -119,6 +115,7 @@ impl Bounds {
             Op::Policy { id, magnitude, interpolation, fill } => {
                 self.policy(id, magnitude.into(), (interpolation, fill))
             }
+            ref other if apply(&self.middle, other).is_some() => self.in_floats(other),
             ref other => self.warp(other),
         }
     }
