@@ -38,6 +38,7 @@ macro_rules! say {
 
 mod available_memory;
 mod bench;
+mod columns;
 mod compare;
 mod completions;
 mod dataset;

@@ -119,9 +119,6 @@ fn measured(report: &Report) -> Vec<Measured<'_>> {
     for stage in &report.stages {
         all.push(one(&format!("stage {}", stage.name), Seconds, stage.seconds_per_image, &stage.runs, OneOfMany));
     }
-    for alone in &report.alone {
-        all.push(once(&format!("{} alone", alone.stage), ImagesPerSecond, alone.images_per_second));
-    }
     for (what, list) in [("kernel", &report.kernels.rows), ("upload", &report.upload)] {
         for (name, i) in rates(what, list) {
             all.push(one(&name, GigabytesPerSecond, list[i].gb_per_second, &list[i].runs, OneOfMany));
@@ -154,15 +151,9 @@ mod tests {
         let rows = compare(&report, &report);
         assert!(rows.only_in_a.is_empty() && rows.only_in_b.is_empty());
         assert!(rows.rows.iter().all(|row| row.ratio == 1.0 && !row.verdict.counts()));
-        for name in [
-            "images/s",
-            "stage decode",
-            "decode alone",
-            "kernel strip, f32",
-            "upload ring and copy",
-            "sweep, 1 worker",
-            "memory, peak",
-        ] {
+        for name in
+            ["images/s", "stage decode", "kernel strip, f32", "upload ring and copy", "sweep, 1 worker", "memory, peak"]
+        {
             assert!(rows.rows.iter().any(|row| row.name == name), "no {name}");
         }
     }

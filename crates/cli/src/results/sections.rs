@@ -85,14 +85,6 @@ pub(crate) struct Pool {
     pub(crate) blocked: f64,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct IsolatedStage {
-    pub(crate) stage: String,
-    pub(crate) threads: usize,
-    pub(crate) images_per_second: f64,
-}
-
 /// The GPU's time while the pipeline ran.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -134,17 +126,6 @@ pub(crate) struct Perturbation {
     pub(crate) delay: f64,
     /// Relative change of the rate per relative change of the resource's time: -1 at a bottleneck, 0 elsewhere.
     pub(crate) elasticity: f64,
-}
-
-/// The predicted gain of a change, and the measured one.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Prediction {
-    pub(crate) change: String,
-    /// A core's speed after the change relative to before, if the same turns measured it; 1 is unchanged.
-    pub(crate) core_speed: Option<f64>,
-    pub(crate) predicted_gain: f64,
-    pub(crate) measured_gain: f64,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

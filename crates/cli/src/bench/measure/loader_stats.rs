@@ -104,14 +104,6 @@ impl Interval {
         }
     }
 
-    /// Predicts the gain of running `workers` workers, if a core then has `core_speed` of its speed now.
-    ///
-    /// # Errors
-    /// The reason why there is no prediction.
-    pub(crate) fn gain_of(&self, workers: usize, core_speed: f64) -> Result<f64, String> {
-        self.stats.gain_of_workers_at(workers, core_speed).ok_or_else(|| self.stats.bottleneck().to_string())
-    }
-
     /// Returns the seconds per image of a stage; `None` if it had no work.
     pub(crate) fn service(&self, stage: Stage) -> Option<f64> {
         let row = self.stats.stages.iter().find(|row| row.stage == stage && row.items > 0)?;

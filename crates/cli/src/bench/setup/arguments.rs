@@ -71,7 +71,7 @@ pub(crate) struct BenchArguments {
     /// The consumer sleeps so many milliseconds a batch, as a training step would take
     #[arg(long, value_name = "MS", default_value = "0", value_parser = milliseconds)]
     pub(crate) emulate_step: f64,
-    /// Leaves out the kernels, the ways in, the stages alone and the memory
+    /// Leaves out the kernels, the ways in and the memory
     #[arg(long)]
     pub(crate) quick: bool,
     /// Prints the time to the first batch of this process as JSON: what the command starts itself with.

@@ -1,6 +1,6 @@
 //! Everything that is known before the first measurement. `mod.rs` resolves the options (`arguments.rs`) to a backend,
 //! a recipe and data. `data.rs` opens `--data`: a data set, or samples drawn by `procedural.rs` with `texture.rs`.
-//! `samples.rs` reads some samples into memory for isolated measurements, and `hash.rs` has the pseudo-random numbers.
+//! `samples.rs` looks at some samples, and `hash.rs` has the pseudo-random numbers.
 //! Nothing here takes a time.
 
 mod arguments;

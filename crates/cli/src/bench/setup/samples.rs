@@ -1,29 +1,20 @@
-//! A few hundred of the data set's samples in memory, with the recipe's parameters for each: the input of isolated
-//! stages and kernels.
+//! A few hundred of the data set's samples: the recipe's parameters for each, which the kernels get, and what the
+//! samples take in memory.
 
 use super::hash::hash;
 use crate::error_text;
-use gpufeed::decode::{self, DecodeOptions, Orientation, Probe, Rect};
+use gpufeed::decode::{self, DecodeOptions, Orientation};
 use gpufeed::transforms::{Key, Params};
 use gpufeed::{Dataset, Plan, SampleData};
 
-/// The most samples. Caches of processors do not hold that many.
+/// The most samples.
 const SAMPLES: usize = 256;
 /// Reading stops after this many bytes of files.
 const BYTES: usize = 128 << 20;
 
-/// A file in memory, and the region of it that the recipe reads.
-pub(crate) struct File {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) probe: Probe,
-    pub(crate) region: Rect,
-}
-
-/// Samples in memory.
+/// What is known of the samples.
 #[derive(Default)]
 pub(crate) struct Samples {
-    /// The samples' files; empty if the data set holds pixels.
-    pub(crate) files: Vec<File>,
     /// The parameters of every sample.
     pub(crate) params: Vec<Params>,
     /// Bytes of the largest file or array of pixels.
@@ -38,22 +29,9 @@ pub(crate) struct Samples {
     pub(crate) pixel: usize,
 }
 
-/// Returns the pipeline's options for decoding, which ignore the orientation.
-pub(crate) fn options() -> DecodeOptions {
-    let mut options = DecodeOptions::default();
-    options.exif = Orientation::Ignore;
-    options
-}
-
-/// Returns the index of the `number`-th sample that a measurement reads, in a pseudo-random order for each `salt`. From
-/// afar neighbours are read one after the other: each sample of a random order would cost a block of many.
-pub(crate) fn nth(dataset: &dyn Dataset, number: u64, salt: u64) -> usize {
-    let number = if crate::dataset::is_remote(dataset) { number } else { hash(number, salt) };
-    number as usize % dataset.len()
-}
-
 impl Samples {
-    /// Reads samples in a pseudo-random order. Leaves out samples that cannot be read or decoded.
+    /// Reads samples in a pseudo-random order; of remote data the first ones, as each sample of a random order would cost
+    /// a block of many. Leaves out samples that cannot be read or decoded.
     ///
     /// # Errors
     /// If no sample can be used.
@@ -62,7 +40,8 @@ impl Samples {
         let (mut buffer, mut bytes, mut last) = (Vec::new(), 0, None);
         let mut scratch = decode::Scratch::default();
         for number in 0..SAMPLES.min(dataset.len()) {
-            let index = nth(dataset, number as u64, 1);
+            let number = if crate::dataset::is_remote(dataset) { number as u64 } else { hash(number as u64, 1) };
+            let index = number as usize % dataset.len();
             match samples.add(dataset, plan, (index, &mut buffer), &mut scratch) {
                 Ok(more) => bytes += more,
                 Err(error) => last = Some(format!("{}: {}", dataset.name(index), error_text::describe(&error))),
@@ -107,14 +86,15 @@ impl Samples {
                 Ok(0)
             }
             SampleData::Encoded(bytes) => {
-                let probe = decode::probe(bytes, &options())?;
+                let mut options = DecodeOptions::default();
+                options.exif = Orientation::Ignore;
+                let probe = decode::probe(bytes, &options)?;
                 let params = plan.make_params(probe.width, probe.height, &key)?;
                 let region = plan.source_region(&params)?;
-                decode::decode(bytes, &probe, region, &options(), scratch)?;
+                decode::decode(bytes, &probe, region, &options, scratch)?;
                 self.params.push(params);
                 self.largest = self.largest.max(bytes.len() as u64);
                 self.sizes.push(bytes.len() as u64 + 4 * u64::from(region.width) * u64::from(region.height));
-                self.files.push(File { bytes: bytes.to_vec(), probe, region });
                 Ok(bytes.len())
             }
         }
