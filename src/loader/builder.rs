@@ -1,5 +1,21 @@
 //! The settings of a loader. `build` reports every mistake, with the setting to change.
 
+/// Writes the methods that set a field and do nothing else.
+macro_rules! setters {
+    ($(
+        $(#[$documentation:meta])*
+        pub fn $name:ident($($argument:ident: $type:ty),+) sets $($field:ident).+ = $value:expr;
+    )+) => {
+        impl DataLoaderBuilder {$(
+            $(#[$documentation])*
+            pub fn $name(mut self, $($argument: $type),+) -> Self {
+                self.$($field).+ = $value;
+                self
+            }
+        )+}
+    };
+}
+
 mod build;
 mod cache;
 mod decoding;
@@ -118,6 +134,14 @@ impl DataLoaderBuilder {
         self
     }
 
+    /// Layout and type of the batches; NCHW in f32 by default.
+    pub fn output(mut self, layout: Layout, dtype: DType) -> Self {
+        (self.settings.layout, self.settings.dtype) = (Some(layout), Some(dtype));
+        self
+    }
+}
+
+setters! {
     /// Mixes the images of each batch, once all of them are there; off by default. A later call replaces it.
     ///
     /// Every image of a batch is mixed with its [`Partner`](crate::transforms::Partner) in the same view, padding
@@ -149,10 +173,7 @@ impl DataLoaderBuilder {
     /// assert_eq!(batch.soft_labels(4)?[4..8], [1.0 - lambda as f32, lambda as f32, 0.0, 0.0]);
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
-    pub fn batch_transform(mut self, transform: impl Into<BatchTransform>) -> Self {
-        self.recipe.batch_transform = Some(transform.into());
-        self
-    }
+    pub fn batch_transform(transform: impl Into<BatchTransform>) sets recipe.batch_transform = Some(transform.into());
 
     /// Images that a batch has of each sample, for contrastive learning: 1 to 64; 1 by default.
     ///
@@ -175,59 +196,32 @@ impl DataLoaderBuilder {
     /// assert_eq!(batch.classes().unwrap(), [0, 0, 1, 1, 2, 2, 3, 3]);
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
-    pub fn views(mut self, views: usize) -> Self {
-        self.settings.views = Some(views);
-        self
-    }
-
-    /// Layout and type of the batches; NCHW in f32 by default.
-    pub fn output(mut self, layout: Layout, dtype: DType) -> Self {
-        (self.settings.layout, self.settings.dtype) = (Some(layout), Some(dtype));
-        self
-    }
+    pub fn views(views: usize) sets settings.views = Some(views);
 
     /// The arithmetic of the operators: floats by default; [`Semantics::Uint8`] computes as torchvision does on 8-bit
     /// images.
-    pub fn semantics(mut self, semantics: Semantics) -> Self {
-        self.settings.semantics = Some(semantics);
-        self
-    }
+    pub fn semantics(semantics: Semantics) sets settings.semantics = Some(semantics);
 
     /// Samples in a batch; 1 by default, as in PyTorch.
-    pub fn batch_size(mut self, batch_size: usize) -> Self {
-        self.settings.batch_size = batch_size;
-        self
-    }
+    pub fn batch_size(batch_size: usize) sets settings.batch_size = batch_size;
 
     /// Threads that read and decode: 1 to 4096. By default the cores on which this process may run, divided by the
     /// processes that share them: as many as a launcher (torchrun, Open MPI, MPICH, Slurm's `srun`) has started on this
     /// machine, by the variables that it sets, unless it has bound each to cores of its own.
-    pub fn workers(mut self, workers: usize) -> Self {
-        self.settings.workers = Some(workers);
-        self
-    }
+    pub fn workers(workers: usize) sets settings.workers = Some(workers);
 
     /// The most batches that wait for the caller: 1 to 4096; 2 by default.
-    pub fn queue_depth(mut self, queue_depth: usize) -> Self {
-        self.settings.queue_depth = queue_depth;
-        self
-    }
+    pub fn queue_depth(queue_depth: usize) sets settings.queue_depth = queue_depth;
 
     /// Bytes of a staging slot (GPU only): at least 16 MiB; 32 MiB by default. Batches do not depend on it.
-    pub fn slot_bytes(mut self, slot_bytes: u64) -> Self {
-        self.settings.slot_bytes = slot_bytes;
-        self
-    }
+    pub fn slot_bytes(slot_bytes: u64) sets settings.slot_bytes = slot_bytes;
 
     /// Bytes for output buffers, slots, workspace, and what the workers take between the stages of the plan, if that
     /// is more than 64 MiB each, together; 4 GiB by default.
     ///
     /// It bounds each image as well: one that takes more between the stages is refused
     /// ([`ErrorKind::IntermediateTooLarge`](crate::ErrorKind::IntermediateTooLarge)), by `build` if every image would.
-    pub fn memory_budget(mut self, memory_budget: u64) -> Self {
-        self.settings.memory_budget = memory_budget;
-        self
-    }
+    pub fn memory_budget(memory_budget: u64) sets settings.memory_budget = memory_budget;
 
     /// Bytes of a data set from afar that are in memory or on their way before a worker asks for them: 256 MiB by
     /// default, outside the memory budget. Data sets that are read from this machine have none. Two loaders of one data
@@ -236,10 +230,7 @@ impl DataLoaderBuilder {
     /// It holds blocks of 8 MiB. With fewer bytes than the blocks of which samples are expected at a time, blocks are
     /// fetched more than once: [`Stats::remote`](crate::Stats::remote) counts them. While workers wait for blocks that
     /// nobody expected, it is exceeded by at most a block for each of them.
-    pub fn read_ahead(mut self, bytes: u64) -> Self {
-        self.settings.read_ahead = Some(bytes);
-        self
-    }
+    pub fn read_ahead(bytes: u64) sets settings.read_ahead = Some(bytes);
 
     /// Keeps what a data set from afar fetches in a folder on this machine, up to so many bytes and a block more for
     /// each process; off by default. Later epochs and runs fetch nothing of what is there.
@@ -249,39 +240,26 @@ impl DataLoaderBuilder {
     /// Objects that were used least recently make room, never one that is in use. A folder that cannot be written, a
     /// full disk and a bound below a block are no errors: the data set streams, and a warning says so once. A data set
     /// keeps the first folder that it was given.
-    pub fn remote_cache(mut self, folder: impl Into<PathBuf>, bytes: u64) -> Self {
-        self.settings.remote_cache = Some((folder.into(), bytes));
-        self
-    }
+    pub fn remote_cache(folder: impl Into<PathBuf>, bytes: u64) sets settings.remote_cache = Some((folder.into(), bytes));
 
     /// Begins and ends each output buffer in host memory at a page's border, so that each can be page-locked by itself:
     /// at multiples of 64 KiB, which the pages of every system divide. Off by default: multiples of 64 bytes. The budget
     /// does not count the bytes between buffers.
-    pub fn page_aligned(mut self, page_aligned: bool) -> Self {
-        self.host_memory.page_aligned = page_aligned;
-        self
-    }
+    pub fn page_aligned(page_aligned: bool) sets host_memory.page_aligned = page_aligned;
 
     /// Tells `hook` of each output buffer in host memory that is made and freed; only with
     /// [`Backend::Cpu`](crate::Backend::Cpu), as no other batch lies there. None by default.
-    pub fn host_buffer_hook(mut self, hook: Arc<dyn HostBufferHook>) -> Self {
-        self.host_memory.hook = Some(hook);
-        self
-    }
+    pub fn host_buffer_hook(hook: Arc<dyn HostBufferHook>) sets host_memory.hook = Some(hook);
 
     /// The treatment of samples that fail; they are replaced by default.
-    pub fn on_error(mut self, on_error: OnError) -> Self {
-        self.settings.on_error = on_error;
-        self
-    }
+    pub fn on_error(on_error: OnError) sets settings.on_error = on_error;
 
     /// The executor that augments on a GPU backend. [`Execute::Gpu`] with [`Backend::Cpu`](crate::Backend::Cpu) is an
     /// error.
-    pub fn execute(mut self, execute: Execute) -> Self {
-        self.settings.execute = execute;
-        self
-    }
+    pub fn execute(execute: Execute) sets settings.execute = execute;
+}
 
+impl DataLoaderBuilder {
     /// The form of the batches: the settings', else the recipe's.
     fn form(&self) -> Output {
         let Output { layout, dtype } = self.recipe.output.unwrap_or_default();

@@ -10,16 +10,6 @@ pub(crate) fn bytes(bytes: f64) -> String {
     scaled(bytes, &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")])
 }
 
-/// Formats a change of bytes with its sign: `+1.02 MB`.
-pub(crate) fn change_of_bytes(change: i64) -> String {
-    let sign = match change {
-        0 => "",
-        1.. => "+",
-        _ => "−",
-    };
-    format!("{sign}{}", bytes(change.unsigned_abs() as f64))
-}
-
 /// Formats a rate of bytes: `11.3 GB/s`.
 pub(crate) fn gigabytes(gb_per_second: f64) -> String {
     format!("{} GB/s", number(gb_per_second))
@@ -179,7 +169,6 @@ mod tests {
             ["1.27 ms", "410 ns", "1 s", "2 s", "0 ns"].map(str::to_owned)
         );
         assert_eq!([551_968.0, 99e6, 25_769_803_776.0].map(bytes), ["552 kB", "99 MB", "25.8 GB"].map(str::to_owned));
-        assert_eq!([change_of_bytes(-4096), change_of_bytes(0)], ["−4.10 kB", "0 B"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::DataLoaderBuilder;
 use crate::loader::Cache;
 
-impl DataLoaderBuilder {
+setters! {
     /// Stores decoded samples between epochs, in RAM or on the GPU; off by default.
     ///
     /// The cache stores the result of the list's prefix, the transforms before the first random one, which every epoch
@@ -40,10 +40,7 @@ impl DataLoaderBuilder {
     ///     .build(&Backend::auto()?)?;
     /// # Ok(()) }
     /// ```
-    pub fn cache(mut self, cache: Cache) -> Self {
-        self.settings.cache = cache;
-        self
-    }
+    pub fn cache(cache: Cache) sets settings.cache = cache;
 
     /// Makes a [`cache`](Self::cache) round the result of a prefix with a [`Resize`](crate::transforms::Resize) to
     /// bytes: 3 instead of 16 bytes a pixel in RAM, 4 on the GPU. Off by default: only results that bytes hold exactly
@@ -73,8 +70,5 @@ impl DataLoaderBuilder {
     /// assert_eq!(loader.cached(), (1, 3 * 32 * 32));
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
-    pub fn cache_in_bytes(mut self, cache_in_bytes: bool) -> Self {
-        self.settings.cache_in_bytes = cache_in_bytes;
-        self
-    }
+    pub fn cache_in_bytes(cache_in_bytes: bool) sets settings.cache_in_bytes = cache_in_bytes;
 }

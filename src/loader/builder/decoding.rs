@@ -3,33 +3,21 @@
 use super::DataLoaderBuilder;
 use crate::decode::{Orientation, SeekIndexes, Truncated};
 
-impl DataLoaderBuilder {
+setters! {
     /// The treatment of EXIF orientation; it is applied by default (torchvision ignores it).
-    pub fn exif(mut self, exif: Orientation) -> Self {
-        self.settings.exif = exif;
-        self
-    }
+    pub fn exif(exif: Orientation) sets settings.exif = exif;
 
     /// The treatment of truncated image files; they fail by default.
-    pub fn truncated(mut self, truncated: Truncated) -> Self {
-        self.settings.truncated = truncated;
-        self
-    }
+    pub fn truncated(truncated: Truncated) sets settings.truncated = truncated;
 
     /// The most pixels that an image may declare; 2^28 by default.
-    pub fn max_pixels(mut self, max_pixels: u64) -> Self {
-        self.settings.max_pixels = max_pixels;
-        self
-    }
+    pub fn max_pixels(max_pixels: u64) sets settings.max_pixels = max_pixels;
 
     /// The most bytes of memory that decoding one image may take, for its pixels and all that its decoder holds; 3 GiB
     /// by default ([`DecodeOptions::max_decode_bytes`](crate::decode::DecodeOptions::max_decode_bytes) has the details). An
     /// image that would take more fails. Each of the [`workers`](Self::workers) may take as much;
     /// [`memory_budget`](Self::memory_budget) does not count it.
-    pub fn max_decode_bytes(mut self, max_decode_bytes: u64) -> Self {
-        self.settings.max_decode_bytes = max_decode_bytes;
-        self
-    }
+    pub fn max_decode_bytes(max_decode_bytes: u64) sets settings.max_decode_bytes = max_decode_bytes;
 
     /// Decodes JPEGs at a half, a quarter or an eighth of their size if a resize reduces them by at least as much; off
     /// by default.
@@ -44,22 +32,13 @@ impl DataLoaderBuilder {
     /// has only crops and flips before a resize with antialiasing, such as `Resize` and `RandomResizedCrop`, that
     /// reduces both sides by 2 or more; with several views of a sample, in all of them.
     /// [`Params::scale`](crate::transforms::Params::scale) has the scale of each image.
-    pub fn scaled_decode(mut self, scaled_decode: bool) -> Self {
-        self.settings.scaled_decode = scaled_decode;
-        self
-    }
+    pub fn scaled_decode(scaled_decode: bool) sets settings.scaled_decode = scaled_decode;
 
     /// The storage of seek indexes of JPEGs, with which every epoch after the first decodes little more than its crops;
     /// a file in the data set's folder by default.
-    pub fn seek_indexes(mut self, seek_indexes: SeekIndexes) -> Self {
-        self.settings.seek_indexes = seek_indexes;
-        self
-    }
+    pub fn seek_indexes(seek_indexes: SeekIndexes) sets settings.seek_indexes = seek_indexes;
 
     /// Bytes of memory for seek indexes that are not in a file; 256 MiB by default, enough for 130,000 photographs as
     /// in ImageNet. When it is full, the file is written early; without a file further images get no index.
-    pub fn seek_memory(mut self, seek_memory: u64) -> Self {
-        self.settings.seek_memory = seek_memory;
-        self
-    }
+    pub fn seek_memory(seek_memory: u64) sets settings.seek_memory = seek_memory;
 }

@@ -6,13 +6,10 @@ use crate::error::{Error, Result};
 use crate::loader::settings::ShardChoice;
 use crate::sampler::{LastBatch, Order, Sampler};
 
-impl DataLoaderBuilder {
+setters! {
     /// Gives each epoch its own random order; off by default. Data that are [remote](crate::dataset::Access::is_remote)
     /// need an [`order`](Self::order) beside it.
-    pub fn shuffle(mut self, shuffle: bool) -> Self {
-        self.settings.shuffle = shuffle;
-        self
-    }
+    pub fn shuffle(shuffle: bool) sets settings.shuffle = shuffle;
 
     /// The kind of the epochs' order; [`Order::Full`] by default. It does not shuffle by itself: without
     /// [`shuffle`](Self::shuffle), both kinds keep the order of the data set.
@@ -37,31 +34,24 @@ impl DataLoaderBuilder {
     /// assert!(loader.explain().contains("order: blocks of 5 samples, shuffled in windows of 2, 8 lanes"));
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
-    pub fn order(mut self, order: Order) -> Self {
-        self.settings.order = Some(order);
-        self
-    }
+    pub fn order(order: Order) sets settings.order = Some(order);
 
     /// The lanes of [`Order::Blocks`], which the number of processes has to divide; as many as there are processes by
     /// default. [`Sampler::lanes`](crate::Sampler::lanes) has the details.
-    pub fn lanes(mut self, lanes: usize) -> Self {
-        self.settings.lanes = Some(lanes);
-        self
-    }
+    pub fn lanes(lanes: usize) sets settings.lanes = Some(lanes);
 
     /// The seed of every random number; 0 by default.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.settings.seed = seed;
-        self
-    }
+    pub fn seed(seed: u64) sets settings.seed = seed;
 
     /// This process's share of each epoch: `rank` of `world` processes. By default all of it, whatever launcher has
     /// started the process.
-    pub fn shard(mut self, rank: usize, world: usize) -> Self {
-        self.settings.shard = Some(ShardChoice::ByHand { rank, world });
-        self
-    }
+    pub fn shard(rank: usize, world: usize) sets settings.shard = Some(ShardChoice::ByHand { rank, world });
 
+    /// The treatment of an epoch's last, incomplete batch; by default it stays incomplete.
+    pub fn last_batch(last_batch: LastBatch) sets settings.last_batch = last_batch;
+}
+
+impl DataLoaderBuilder {
     /// Takes this process's share from the variables of torchrun, Open MPI, MPICH or Slurm, as [`Shard::auto`](crate::Shard::auto) finds it
     /// when the loader is built. [`DataLoader::shard`](crate::DataLoader::shard) and
     /// [`DataLoader::explain`](crate::DataLoader::explain) say by which. Off by default.
@@ -83,12 +73,6 @@ impl DataLoaderBuilder {
     /// ```
     pub fn shard_auto(self) -> Self {
         DataLoaderBuilder { shard_auto: true, ..self }
-    }
-
-    /// The treatment of an epoch's last, incomplete batch; by default it stays incomplete.
-    pub fn last_batch(mut self, last_batch: LastBatch) -> Self {
-        self.settings.last_batch = last_batch;
-        self
     }
 
     /// Gives the sampler its order.

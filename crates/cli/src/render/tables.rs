@@ -257,9 +257,7 @@ fn memory(report: &Report) -> Table {
         vec![
             ("while running steadily", units::bytes(memory.steady_bytes as f64)),
             ("peak", units::bytes(memory.peak_bytes as f64)),
-            ("first steady epoch to last", units::change_of_bytes(memory.drift_bytes)),
             ("declared by the pipeline", units::bytes(memory.declared_bytes as f64)),
-            ("GPU buffers made later", units::count(memory.gpu_buffers_made)),
         ],
     )
 }

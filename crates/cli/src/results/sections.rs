@@ -189,10 +189,6 @@ pub(crate) struct Memory {
     /// Resident memory of the process while the pipeline ran steadily.
     pub(crate) steady_bytes: u64,
     pub(crate) peak_bytes: u64,
-    /// Change from the first steady epoch to the last.
-    pub(crate) drift_bytes: i64,
     /// The bytes that `memory_budget` accounts for.
     pub(crate) declared_bytes: u64,
-    /// GPU buffers created after the first epoch; 0 if memory is steady.
-    pub(crate) gpu_buffers_made: u64,
 }

@@ -177,7 +177,6 @@ fn a_full_run_on_a_folder() {
     let [steady, peak, declared] =
         ["steady", "peak", "declared"].map(|name| number(&report, &format!("/memory/{name}_bytes")));
     assert!(0.0 < steady && steady <= peak && declared > 0.0, "{:#}", report["memory"]);
-    number(&report, "/memory/drift_bytes");
 
     let events: Value = serde_json::from_slice(&std::fs::read(&trace).expect("written")).expect("the trace is JSON");
     let names: Vec<&str> =
@@ -226,7 +225,6 @@ fn the_shaders_on_an_adapter() {
     for way in ["memcpy", "ring and copy", "write_buffer"] {
         assert!(names("/upload").contains(&way.to_owned()), "{way} is missing in {:?}", names("/upload"));
     }
-    assert_eq!(number(&report, "/memory/gpu_buffers_made"), 0.0, "memory is steady after the first epoch");
     assert!(names("/stages").iter().any(|stage| stage == "submit"));
 }
 
