@@ -16,14 +16,10 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct RandomApply {
     /// Probability in \[0, 1\]; 0.5 by default.
-    #[serde(default = "half")]
+    #[serde(default = "super::half")]
     pub p: f64,
     /// The list; none of its operators may change the number of channels or make several crops.
     pub transforms: Vec<Transform>,
-}
-
-fn half() -> f64 {
-    0.5
 }
 
 impl RandomApply {

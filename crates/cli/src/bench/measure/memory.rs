@@ -20,7 +20,8 @@ pub(crate) fn measure(
     let mut system = System::new();
     let mut consumer = Consumer::start(loader, setup.step)?;
     if !consumer.warm_up(time)? {
-        let reason = "an epoch takes longer than its part of --seconds, so the memory was read from within the first one on";
+        let reason =
+            "an epoch takes longer than its part of --seconds, so the memory was read from within the first one on";
         notes.push(format!("memory: {reason}"));
     }
     let (start, mut samples) = (Instant::now(), Vec::new());
