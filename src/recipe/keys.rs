@@ -9,84 +9,90 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
         ("Resize", "size") => format!("a short side in pixels or [height, width], each 1 to {MAX_SIDE}, works"),
         (_, "size") => format!("a side in pixels or [height, width], each 1 to {MAX_SIDE}, works"),
         ("RandomResize", "min_size") => format!("1 to {MAX_SIDE} pixels work"),
-        ("RandomResize", "max_size") => "a whole number of pixels greater than min_size works".to_owned(),
         (_, "min_size") => format!("pixels or a list of them, each 1 to {MAX_SIDE}, works"),
         ("RandomShortestSize", "max_size") => format!("1 to {MAX_SIDE} pixels work"),
         (_, "target_size") => format!("[width, height], each 1 to {MAX_SIDE}, works"),
-        (_, "scale_range") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
-        (_, "side_range") => "[least, greatest] with 1 <= least <= greatest works".to_owned(),
-        (_, "max_size") => "a whole number of pixels greater than size works".to_owned(),
         (_, "padding") => format!(
             "pixels, [left and right, top and bottom] or [left, top, right, bottom], each 0 to {MAX_SIDE}, works"
         ),
-        (
-            "AugMix" | "AutoAugment" | "ElasticTransform" | "RandAugment" | "RandomAffine" | "RandomPerspective"
-            | "RandomRotation" | "TrivialAugmentWide",
-            "interpolation",
-        ) => "Nearest and Bilinear work".to_owned(),
-        (
-            "AugMix" | "AutoAugment" | "ElasticTransform" | "RandAugment" | "RandomAffine" | "RandomPerspective"
-            | "RandomRotation" | "TrivialAugmentWide",
-            "fill",
-        ) => "a number, three of them, or \"None\" works".to_owned(),
-        (_, "degrees" | "shear" | "shear_y") => {
-            "a number >= 0 or [least, greatest] with least <= greatest works".to_owned()
-        }
-        (_, "severity") => "1 to 10 work".to_owned(),
-        (_, "mixture_width") => "1 to 64 work".to_owned(),
-        (_, "chain_depth") => "1 to 64 work, and -1 for 1 to 3 at random".to_owned(),
-        ("ElasticTransform", "alpha") => "a number or [x, y], each -1,000,000 to 1,000,000, works".to_owned(),
-        (_, "alpha") => "a finite number > 0 works".to_owned(),
-        (_, "num_ops") => "0 to 16 work".to_owned(),
-        (_, "magnitude") => "0 to one less than num_magnitude_bins work".to_owned(),
-        (_, "num_magnitude_bins") => "2 to 65536 work".to_owned(),
-        (_, "policy") => "ImageNet, Cifar10 and Svhn work".to_owned(),
-        (_, "center") => "[x, y] in pixels works".to_owned(),
-        (_, "translate") => "two shares in [0, 1] work".to_owned(),
-        (_, "distortion_scale") => "0 to 1 work".to_owned(),
-        (_, "kernel_size") => "an odd number of pixels, or two, [columns, rows], work".to_owned(),
-        ("ElasticTransform", "sigma") => {
-            "a number or [x, y], each more than 0 and up to 100,000, works, or 0 for both axes".to_owned()
-        }
-        ("GaussianNoise", "mean") => "-1,000,000 to 1,000,000 work".to_owned(),
-        ("GaussianNoise", "sigma") => "0 to 1,000,000 work".to_owned(),
-        (_, "sigma") => "a number > 0 or [least, greatest] with 0 < least <= greatest works".to_owned(),
-        (_, "quality") => "1 to 100 or [least, greatest] with 1 <= least <= greatest <= 100 works".to_owned(),
-        (_, "sharpness_factor") => "a finite number >= 0 works".to_owned(),
-        ("ToDtype", "dtype") => "F32 works".to_owned(),
-        ("ToDtype", "scale") => "true works: floats are in [0, 1]".to_owned(),
-        ("RandomAffine", "scale") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
-        (_, "interpolation") => "Nearest, NearestExact, Bilinear and Bicubic work".to_owned(),
-        (_, "padding_mode") => "Constant, Edge, Reflect and Symmetric work".to_owned(),
-        (_, "all_ops" | "antialias" | "clip" | "pad_if_needed" | "expand" | "vertical_flip") => {
-            "true and false work".to_owned()
-        }
-        ("RandomChoice", "p") => "a weight >= 0 for each transform works".to_owned(),
-        ("RandomOrder", "transforms") => "1 to 16 tables [[transform.transforms]] work".to_owned(),
-        (_, "p") => "0 to 1 work".to_owned(),
-        ("RandomErasing", "scale") => "[least, greatest] with 0 <= least <= greatest <= 1 works".to_owned(),
-        (_, "scale") => "[least, greatest] with 0 <= least <= greatest works".to_owned(),
-        (_, "ratio") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
-        ("RandomPhotometricDistort", "brightness" | "contrast" | "saturation") => {
-            "[least, greatest] with 0 <= least <= greatest works".to_owned()
-        }
-        ("RandomPhotometricDistort", "hue") => "[least, greatest] in [-0.5, 0.5] works".to_owned(),
-        (_, "brightness" | "contrast" | "saturation") => {
-            "a number >= 0 or [least, greatest] with 0 <= least <= greatest works".to_owned()
-        }
-        (_, "hue") => "a number in [0, 0.5] or [least, greatest] in [-0.5, 0.5] works".to_owned(),
-        (_, "threshold") => "0 to 1 work".to_owned(),
-        (_, "gamma") => "a finite number >= 0 works".to_owned(),
-        (_, "gain") => "a finite number works".to_owned(),
-        (_, "bits") => "0 to 8 work".to_owned(),
-        (_, "num_output_channels") => "1 and 3 work".to_owned(),
-        (_, "mean" | "fill") => "three finite numbers work".to_owned(),
-        (_, "std") => "three finite numbers other than 0 work".to_owned(),
-        (_, "value") => "a finite number, three of them, or \"random\" works".to_owned(),
-        (_, "transforms") => "1 to 255 tables [[transform.transforms]] work".to_owned(),
-        _ => return None,
+        _ => return words(transform, key).map(str::to_owned),
     };
     Some(text)
+}
+
+/// Describes the values of keys that have no limit of pixels.
+fn words(transform: &str, key: &str) -> Option<&'static str> {
+    let warps = matches!(
+        transform,
+        "AugMix"
+            | "AutoAugment"
+            | "ElasticTransform"
+            | "RandAugment"
+            | "RandomAffine"
+            | "RandomPerspective"
+            | "RandomRotation"
+            | "TrivialAugmentWide"
+    );
+    Some(match (transform, key) {
+        ("RandomResize", "max_size") => "a whole number of pixels greater than min_size works",
+        (_, "scale_range") => "[least, greatest] with 0 < least <= greatest works",
+        (_, "side_range") => "[least, greatest] with 1 <= least <= greatest works",
+        (_, "max_size") => "a whole number of pixels greater than size works",
+        (_, "interpolation") if warps => "Nearest and Bilinear work",
+        (_, "fill") if warps => "a number, three of them, or \"None\" works",
+        (_, "degrees" | "shear" | "shear_y") => "a number >= 0 or [least, greatest] with least <= greatest works",
+        (_, "severity") => "1 to 10 work",
+        (_, "mixture_width") => "1 to 64 work",
+        (_, "chain_depth") => "1 to 64 work, and -1 for 1 to 3 at random",
+        ("ElasticTransform", "alpha") => "a number or [x, y], each -1,000,000 to 1,000,000, works",
+        (_, "alpha") => "a finite number > 0 works",
+        (_, "num_ops") => "0 to 16 work",
+        (_, "magnitude") => "0 to one less than num_magnitude_bins work",
+        (_, "num_magnitude_bins") => "2 to 65536 work",
+        (_, "policy") => "ImageNet, Cifar10 and Svhn work",
+        (_, "center") => "[x, y] in pixels works",
+        (_, "translate") => "two shares in [0, 1] work",
+        (_, "distortion_scale") => "0 to 1 work",
+        (_, "kernel_size") => "an odd number of pixels, or two, [columns, rows], work",
+        ("ElasticTransform", "sigma") => {
+            "a number or [x, y], each more than 0 and up to 100,000, works, or 0 for both axes"
+        }
+        ("GaussianNoise", "mean") => "-1,000,000 to 1,000,000 work",
+        ("GaussianNoise", "sigma") => "0 to 1,000,000 work",
+        (_, "sigma") => "a number > 0 or [least, greatest] with 0 < least <= greatest works",
+        (_, "quality") => "1 to 100 or [least, greatest] with 1 <= least <= greatest <= 100 works",
+        (_, "sharpness_factor") => "a finite number >= 0 works",
+        ("ToDtype", "dtype") => "F32 works",
+        ("ToDtype", "scale") => "true works: floats are in [0, 1]",
+        ("RandomAffine", "scale") => "[least, greatest] with 0 < least <= greatest works",
+        (_, "interpolation") => "Nearest, NearestExact, Bilinear and Bicubic work",
+        (_, "padding_mode") => "Constant, Edge, Reflect and Symmetric work",
+        (_, "all_ops" | "antialias" | "clip" | "pad_if_needed" | "expand" | "vertical_flip") => "true and false work",
+        ("RandomChoice", "p") => "a weight >= 0 for each transform works",
+        ("RandomOrder", "transforms") => "1 to 16 tables [[transform.transforms]] work",
+        (_, "p") => "0 to 1 work",
+        ("RandomErasing", "scale") => "[least, greatest] with 0 <= least <= greatest <= 1 works",
+        (_, "scale") => "[least, greatest] with 0 <= least <= greatest works",
+        (_, "ratio") => "[least, greatest] with 0 < least <= greatest works",
+        ("RandomPhotometricDistort", "brightness" | "contrast" | "saturation") => {
+            "[least, greatest] with 0 <= least <= greatest works"
+        }
+        ("RandomPhotometricDistort", "hue") => "[least, greatest] in [-0.5, 0.5] works",
+        (_, "brightness" | "contrast" | "saturation") => {
+            "a number >= 0 or [least, greatest] with 0 <= least <= greatest works"
+        }
+        (_, "hue") => "a number in [0, 0.5] or [least, greatest] in [-0.5, 0.5] works",
+        (_, "threshold") => "0 to 1 work",
+        (_, "gamma") => "a finite number >= 0 works",
+        (_, "gain") => "a finite number works",
+        (_, "bits") => "0 to 8 work",
+        (_, "num_output_channels") => "1 and 3 work",
+        (_, "mean" | "fill") => "three finite numbers work",
+        (_, "std") => "three finite numbers other than 0 work",
+        (_, "value") => "a finite number, three of them, or \"random\" works",
+        (_, "transforms") => "1 to 255 tables [[transform.transforms]] work",
+        _ => return None,
+    })
 }
 
 /// Describes the values that work for `key` of a transform of batches.

@@ -13,6 +13,7 @@
 //   effect.rs             what the planner must know of an op
 //   params.rs             the parameters of an image, and the context in which operators make them
 //   arguments.rs          the values of arguments; crop_size.rs, per_channel.rs
+//   by_chance.rs          operators that emit one op with a probability
 //   policy.rs             the operations of augmentation policies
 //   snippet.rs            checks the WGSL of a CustomColor
 //   batch/                transforms of whole batches; mix.rs: how two images are mixed
@@ -22,6 +23,7 @@ pub(crate) mod arguments;
 mod aug_mix;
 mod auto_augment;
 mod batch;
+mod by_chance;
 mod center_crop;
 mod color_jitter;
 mod crop_size;

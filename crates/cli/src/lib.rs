@@ -37,6 +37,7 @@ macro_rules! say {
 }
 
 mod available_memory;
+mod backend;
 mod bench;
 mod columns;
 mod compare;

@@ -1,5 +1,6 @@
 //! The options of `gpufeed bench`, their checks, and the outputs that they name.
 
+use crate::backend::BackendChoice;
 use crate::output::{self, Output};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
@@ -92,17 +93,6 @@ impl Outputs {
     pub(crate) fn use_standard(&self) -> bool {
         [&self.json, &self.html, &self.trace, &self.card].into_iter().flatten().any(Output::is_standard)
     }
-}
-
-/// Where batches go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BackendChoice {
-    /// The best GPU, else the CPU.
-    Auto,
-    /// A GPU, a software adapter if there is no other.
-    Gpu,
-    /// Host memory.
-    Cpu,
 }
 
 /// Where seek indexes are kept.
