@@ -109,13 +109,12 @@ def peers(report: dict[str, Any]) -> str:
 
 
 def bench(report: dict[str, Any]) -> str:
-    machine, bottleneck, latency = report["machine"], report["bottleneck"], report["latency"]
+    machine, bottleneck = report["machine"], report["bottleneck"]
     change = f" Next: {bottleneck['change']}, predicted +{percent(bottleneck['predicted_gain'])}." if bottleneck["change"] else ""
     facts = {
         "images/s": spread(report["images_per_second"]),
         "CPU time for an image": scaled(report["cpu_seconds_per_image"], SECONDS),
         "first batch after": scaled(report["time_to_first_batch"], SECONDS),
-        "batch latency, p50 and p99": " and ".join(scaled(latency[name], SECONDS) for name in ("p50", "p99")),
         "memory, steady and peak": " and ".join(scaled(report["memory"][f"{name}_bytes"], BYTES) for name in ("steady", "peak")),
     }
     stages = [

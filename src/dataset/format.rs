@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::Lmdb;
-use super::{Arrays, Cifar, Dataset, Idx, ImageFolder, ImageList, Numpy, TarShards, UNFINISHED};
+use super::{Cifar, Dataset, Idx, ImageFolder, ImageList, Numpy, TarShards, UNFINISHED};
 use crate::error::Result;
 use crate::storage::{Address, Location, Remote, RemoteOptions, check};
 
@@ -123,7 +123,7 @@ pub fn open_with(path: impl AsRef<Path>, options: RemoteOptions) -> Result<Opene
     match format {
         Format::Tar => Ok(Opened { train: Box::new(TarShards::builder().remote(options).open(path)?), test: None }),
         #[cfg(feature = "parquet")]
-        Format::Parquet => Ok(splits(super::Parquet::builder().remote(options).parts(path)?)),
+        Format::Parquet => Ok(parts(super::Parquet::builder().remote(options).parts(path)?)),
         _ => format.open(path),
     }
 }
@@ -269,12 +269,7 @@ impl Format {
 
 #[cfg(feature = "parquet")]
 fn open_parquet(path: &Path) -> Result<Opened> {
-    Ok(splits(super::Parquet::parts(path)?))
-}
-
-#[cfg(feature = "parquet")]
-fn splits((train, test): (super::Parquet, Option<super::Parquet>)) -> Opened {
-    Opened { train: Box::new(train), test: test.map(|test| Box::new(test) as Box<dyn Dataset>) }
+    Ok(parts(super::Parquet::parts(path)?))
 }
 
 #[cfg(not(feature = "parquet"))]
@@ -293,7 +288,7 @@ fn holds_parquet(_: &Path) -> bool {
     false
 }
 
-fn parts((train, test): (Arrays, Option<Arrays>)) -> Opened {
+fn parts<D: Dataset + 'static>((train, test): (D, Option<D>)) -> Opened {
     Opened { train: Box::new(train), test: test.map(|test| Box::new(test) as Box<dyn Dataset>) }
 }
 

@@ -190,8 +190,9 @@ macro_rules! transforms {
                 match self { $(Transform::$name(t) => t.validate()),+ }
             }
 
-            /// Checks the arguments whose range depends on the numbers that the operator gets.
+            /// Checks the arguments whose range depends on the numbers that the operator and those within it get.
             pub(crate) fn validate_range(&self, uint8: bool) -> Result<()> {
+                self.nested().iter().try_for_each(|transform| transform.validate_range(uint8))?;
                 match self { $(Transform::$name(t) => t.validate_range(uint8)),+ }
             }
 

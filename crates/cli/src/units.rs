@@ -55,12 +55,6 @@ pub(crate) fn count(things: u64) -> String {
     grouped(things as f64)
 }
 
-/// Formats a number at an axis, without trailing zeros: `0.5`, `10`.
-pub(crate) fn tick(value: f64) -> String {
-    let text = number(value);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-}
-
 /// Formats a ratio. Near 1 it has a third decimal: `0.974`, `1.77`, `31`.
 pub(crate) fn ratio(value: f64) -> String {
     let decimals = if value.abs() < 1.1 { 3 } else { 2 };
@@ -158,7 +152,7 @@ mod tests {
         ] {
             assert_eq!(number(value), text);
         }
-        assert_eq!([count(16), count(1_164), tick(80.0), tick(0.5), tick(500.0)], ["16", "1,164", "80", "0.5", "500"]);
+        assert_eq!([count(16), count(1_164)], ["16", "1,164"]);
         assert_eq!([ratio(0.9741), ratio(1.769), ratio(12.34)], ["0.974", "1.77", "12.3"]);
     }
 

@@ -52,9 +52,8 @@ struct Comparison<'a> {
     unlike: Vec<conditions::Difference>,
     /// True if the difference of some row is larger than the noise.
     differs: bool,
-    rows: &'a [Row],
-    only_in_a: &'a [String],
-    only_in_b: &'a [String],
+    #[serde(flatten)]
+    rows: &'a Rows,
 }
 
 impl CompareArguments {
@@ -79,9 +78,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Outcome {
             one_file: arguments.is_one_file(),
             unlike,
             differs,
-            rows: &rows.rows,
-            only_in_a: &rows.only_in_a,
-            only_in_b: &rows.only_in_b,
+            rows: &rows,
         };
         let text = serde_json::to_string_pretty(&comparison)?;
         crate::to_stdout(|out| writeln!(out, "{text}"))?;

@@ -1,7 +1,7 @@
 //! Pairs the numbers that two reports have in common.
 
 use super::noise::{self, Strictness, Verdict, judge};
-use crate::results::{Rate, Report};
+use crate::results::Report;
 use crate::units;
 use serde::Serialize;
 
@@ -56,6 +56,7 @@ impl Row {
     }
 }
 
+#[derive(Serialize)]
 pub(crate) struct Rows {
     pub(crate) rows: Vec<Row>,
     pub(crate) only_in_a: Vec<String>,
@@ -100,9 +101,6 @@ fn measured(report: &Report) -> Vec<Measured<'_>> {
     let one =
         |name: &str, unit, value, runs, strictness| Measured { name: name.to_owned(), unit, value, runs, strictness };
     let once = |name: &str, unit, value| one(name, unit, value, [].as_slice(), OneOfMany);
-    let rates = |what: &str, rates: &'_ [Rate]| -> Vec<(String, usize)> {
-        rates.iter().enumerate().map(|(i, rate)| (format!("{what} {}", rate.name), i)).collect()
-    };
 
     let rate = &report.images_per_second;
     let mut all = vec![
@@ -120,8 +118,9 @@ fn measured(report: &Report) -> Vec<Measured<'_>> {
         all.push(one(&format!("stage {}", stage.name), Seconds, stage.seconds_per_image, &stage.runs, OneOfMany));
     }
     for (what, list) in [("kernel", &report.kernels.rows), ("upload", &report.upload)] {
-        for (name, i) in rates(what, list) {
-            all.push(one(&name, GigabytesPerSecond, list[i].gb_per_second, &list[i].runs, OneOfMany));
+        for rate in list {
+            let name = format!("{what} {}", rate.name);
+            all.push(one(&name, GigabytesPerSecond, rate.gb_per_second, &rate.runs, OneOfMany));
         }
     }
     for point in &report.sweep {

@@ -1,6 +1,6 @@
 //! The tables of a report as text cells. Their layout is left to the page.
 
-use crate::results::{Rate, Report, Spread};
+use crate::results::{Kernels, Rate, Report, Spread};
 use crate::units;
 
 /// A table's rows. Without a head, the first cell of each row is its name.
@@ -70,7 +70,7 @@ fn machine(report: &Report) -> Table {
             ("system", machine.os.clone()),
             ("adapter", report.adapter.clone().unwrap_or_else(|| "none".to_owned())),
             ("driver", report.driver.clone().unwrap_or_default()),
-            ("other processes", format!("{} cores busy", units::tick(machine.other_cores_busy))),
+            ("other processes", format!("{} cores busy", units::number(machine.other_cores_busy))),
             ("gpufeed", report.version.clone()),
             ("measured", units::date(report.unix_time)),
         ],
@@ -95,10 +95,8 @@ fn settings(report: &Report) -> Table {
 }
 
 fn pipeline(report: &Report) -> Table {
-    let latency = &report.latency;
     let measured = report.images_per_second.median > 0.0;
     let known = |seconds: f64| if seconds > 0.0 { units::duration(seconds) } else { String::new() };
-    let percentiles = [latency.p50, latency.p90, latency.p99, latency.max].map(units::duration).join(" / ");
     named(
         "The pipeline",
         vec![
@@ -106,10 +104,6 @@ fn pipeline(report: &Report) -> Table {
             ("CPU time for an image", known(report.cpu_seconds_per_image)),
             ("consumer waits", if measured { units::percent(report.data_stall) } else { String::new() }),
             ("first batch after", known(report.time_to_first_batch)),
-            (
-                "batch latency",
-                if latency.max > 0.0 { format!("{percentiles} (p50 / p90 / p99 / max)") } else { String::new() },
-            ),
             ("files skipped", if measured { units::count(report.files_skipped) } else { String::new() }),
         ],
     )
@@ -196,21 +190,13 @@ fn rate(rate: &Rate) -> Vec<String> {
 const RATE: [&str; 8] = ["kernel", "images", "bytes", "time", "rate", "of a copy", "predicted", "by"];
 
 fn kernels(report: &Report) -> Table {
-    let kernels = &report.kernels;
-    let mut head = RATE.to_vec();
-    let (rows, note) = match kernels.rows.is_empty() {
-        // The clock's text is the reason why there are no rows.
-        true if !kernels.clock.is_empty() => (vec![vec!["none".to_owned(), kernels.clock.clone()]], None),
-        true => (Vec::new(), None),
-        false => (
-            kernels.rows.iter().map(rate).collect(),
-            Some(format!("Bytes are those that must move at least. Clock: {}.", kernels.clock)),
-        ),
-    };
-    if kernels.rows.is_empty() {
-        head.clear();
+    let (title, Kernels { clock, rows, .. }) = ("Kernels alone", &report.kernels);
+    if rows.is_empty() {
+        // The clock's text is the reason why there are none.
+        return named(title, vec![("none", clock.clone())]);
     }
-    Table { title: "Kernels alone", head, text: vec![7], rows, note }
+    let note = Some(format!("Bytes are those that must move at least. Clock: {clock}."));
+    Table { title, head: RATE.to_vec(), text: vec![7], rows: rows.iter().map(rate).collect(), note }
 }
 
 fn roofline(report: &Report) -> Table {
@@ -249,17 +235,13 @@ fn sweep(report: &Report) -> Table {
 
 fn memory(report: &Report) -> Table {
     let memory = &report.memory;
-    if memory.steady_bytes == 0 && memory.declared_bytes == 0 {
-        return named("Memory", vec![]);
-    }
-    named(
-        "Memory",
-        vec![
-            ("while running steadily", units::bytes(memory.steady_bytes as f64)),
-            ("peak", units::bytes(memory.peak_bytes as f64)),
-            ("declared by the pipeline", units::bytes(memory.declared_bytes as f64)),
-        ],
-    )
+    let shown = |bytes: u64| unless_zero(bytes, units::bytes(bytes as f64));
+    let facts = vec![
+        ("while running steadily", shown(memory.steady_bytes)),
+        ("peak", shown(memory.peak_bytes)),
+        ("declared by the pipeline", shown(memory.declared_bytes)),
+    ];
+    named("Memory", facts)
 }
 
 fn perturbations(report: &Report) -> Table {

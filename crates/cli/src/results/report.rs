@@ -4,8 +4,7 @@
 //! read as empty, so that `compare` and `report` read older files.
 
 use super::{
-    Bottleneck, Data, GpuTime, Kernels, Latency, Machine, Memory, Perturbation, Pool, Rate, Remote, Spread, Stage,
-    Sweep,
+    Bottleneck, Data, GpuTime, Kernels, Machine, Memory, Perturbation, Pool, Rate, Remote, Spread, Stage, Sweep,
 };
 use gpufeed::internals::{Shown, regular_file};
 use serde::{Deserialize, Serialize};
@@ -61,7 +60,6 @@ pub(crate) struct Report {
     pub(crate) data_stall: f64,
     /// From `build()` to the first batch in a new process, shader compilation included.
     pub(crate) time_to_first_batch: f64,
-    pub(crate) latency: Latency,
     pub(crate) stages: Vec<Stage>,
     pub(crate) pools: Vec<Pool>,
     pub(crate) gpu: GpuTime,

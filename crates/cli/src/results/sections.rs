@@ -34,16 +34,6 @@ impl Data {
     }
 }
 
-/// Time from a batch's announcement to its arrival in the queue of ready batches.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Latency {
-    pub(crate) p50: f64,
-    pub(crate) p90: f64,
-    pub(crate) p99: f64,
-    pub(crate) max: f64,
-}
-
 /// The data that came from object stores and web servers.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -1,6 +1,6 @@
 //! Turns the loader's `Stats` into the report's types. Only this file knows both.
 
-use crate::results::{Bottleneck, GpuTime, Latency, Pool, Remote, Report, Stage as Row};
+use crate::results::{Bottleneck, GpuTime, Pool, Remote, Report, Stage as Row};
 use gpufeed::{DataLoader, Resource, Stage, Stats};
 use std::time::Duration;
 
@@ -23,16 +23,9 @@ impl Interval {
         Interval { stats: loader.stats().since(before) }
     }
 
-    /// Fills the report's latency, stages, pools, GPU time and bottleneck.
+    /// Fills the report's stages, pools, GPU time and bottleneck.
     pub(crate) fn fill(&self, report: &mut Report) {
         let stats = &self.stats;
-        let latency = &stats.latency;
-        report.latency = Latency {
-            p50: latency.p50.as_secs_f64(),
-            p90: latency.p90.as_secs_f64(),
-            p99: latency.p99.as_secs_f64(),
-            max: latency.max.as_secs_f64(),
-        };
         let used = stats.stages.iter().filter(|stage| stage.items > 0);
         report.stages = used
             .map(|stage| {

@@ -80,21 +80,6 @@ pub(crate) struct BenchArguments {
     pub(crate) first_batch: bool,
 }
 
-/// The outputs that options name, in addition to the summary.
-pub(crate) struct Outputs {
-    pub(crate) json: Option<Output>,
-    pub(crate) html: Option<Output>,
-    pub(crate) trace: Option<Output>,
-    pub(crate) card: Option<Output>,
-}
-
-impl Outputs {
-    /// Returns true if one of them is standard output. The summary is then left out.
-    pub(crate) fn use_standard(&self) -> bool {
-        [&self.json, &self.html, &self.trace, &self.card].into_iter().flatten().any(Output::is_standard)
-    }
-}
-
 /// Where seek indexes are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SeekIndex {
@@ -170,16 +155,15 @@ impl BenchArguments {
     }
 
     /// Opens the outputs before the measurement, which takes a minute, so that one that cannot be written is reported
-    /// early.
-    pub(crate) fn outputs(&self) -> Result<Outputs, Box<dyn Error>> {
+    /// early: JSON, the page, the trace and the report card.
+    pub(crate) fn outputs(&self) -> Result<[Option<Output>; 4], Box<dyn Error>> {
         let html = self.html.as_deref().or_else(|| self.open.then_some(Path::new("bench.html")));
-        let [json, html, trace, card] = output::open([
+        output::open([
             ("--json", self.json.as_deref()),
             ("--html", html),
             ("--trace", self.trace.as_deref()),
             ("--report-card", self.report_card.as_deref()),
-        ])?;
-        Ok(Outputs { json, html, trace, card })
+        ])
     }
 
     /// Returns the settings of the loaders, but for their workers and, unless a file has one, their order.
