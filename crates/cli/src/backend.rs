@@ -16,8 +16,8 @@ pub(crate) enum BackendChoice {
 }
 
 impl BackendChoice {
-    /// Opens the adapter with this number or name, if there is one, or else the backend that was chosen. If `shaders` are
-    /// asked for, the CPU is an error.
+    /// Opens the adapter with this number or name, if one is named, or else the backend that was chosen. If `shaders`
+    /// are asked for, the CPU is an error.
     pub(crate) fn open(self, adapter: Option<&str>, shaders: bool) -> Result<Backend, Box<dyn Error>> {
         let backend = match (adapter, self) {
             (Some(name), _) => Backend::gpu(name)?,

@@ -342,8 +342,8 @@ impl Stats {
     /// unexplained.
     ///
     /// The prediction assumes that every core does as much as one does now, and counts only cores that other processes
-    /// leave idle (as far as [`idle`](Self::idle) tells). Virtual cores that share a real one do less: 0.85 to 1 times as
-    /// much on the machine of `benches/LOG.md`.
+    /// leave idle (as far as [`idle`](Self::idle) tells). Virtual cores that share a real one do less: 0.85 to 1 times
+    /// as much on the machine of `benches/LOG.md`.
     pub fn gain_of_workers(&self, workers: usize) -> Option<f64> {
         self.bottleneck().resource?;
         Some(Shares::new(self).rate(workers as f64, 1.0) - 1.0)

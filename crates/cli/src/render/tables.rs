@@ -190,7 +190,8 @@ fn rate(rate: &Rate) -> Vec<String> {
 const RATE: [&str; 8] = ["kernel", "images", "bytes", "time", "rate", "of a copy", "predicted", "by"];
 
 fn kernels(report: &Report) -> Table {
-    let (title, Kernels { clock, rows, .. }) = ("Kernels alone", &report.kernels);
+    let title = "Kernels alone";
+    let Kernels { clock, rows, .. } = &report.kernels;
     if rows.is_empty() {
         // The clock's text is the reason why there are none.
         return named(title, vec![("none", clock.clone())]);

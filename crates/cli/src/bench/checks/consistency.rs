@@ -17,8 +17,8 @@ pub(crate) fn check(report: &mut Report) {
     report.unstable = instability(report);
 }
 
-/// Describes the step of the sweep that refutes a predicted gain of more workers: the step to the number of workers that
-/// the prediction names, or else the step to the run's own number.
+/// Describes the step of the sweep that refutes a predicted gain of more workers: the step to the number of workers
+/// that the prediction names, or else the step to the run's own number.
 fn refutation(report: &Report) -> Option<String> {
     let predicted = report.bottleneck.predicted_gain.filter(|gain| *gain > NOISE)?;
     let change = report.bottleneck.change.as_ref().filter(|change| change.contains("worker"))?;

@@ -21,7 +21,7 @@ pub(crate) fn measure(
     let mut consumer = Consumer::start(loader, setup.step)?;
     if !consumer.warm_up(time)? {
         let reason =
-            "an epoch takes longer than its part of --seconds, so the memory was read from within the first one on";
+            "an epoch takes longer than its part of --seconds, so the memory was read before the first epoch had ended";
         notes.push(format!("memory: {reason}"));
     }
     let (start, mut samples) = (Instant::now(), Vec::new());

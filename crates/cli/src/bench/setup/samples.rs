@@ -30,8 +30,8 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Reads samples in a pseudo-random order; of remote data the first ones, as each sample of a random order would cost
-    /// a block of many. Leaves out samples that cannot be read or decoded.
+    /// Reads samples in a pseudo-random order; of remote data the first ones, as each sample of a random order would
+    /// cost a block of many. Leaves out samples that cannot be read or decoded.
     ///
     /// # Errors
     /// If no sample can be used.
