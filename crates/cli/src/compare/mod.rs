@@ -56,12 +56,6 @@ struct Comparison<'a> {
     rows: &'a Rows,
 }
 
-impl CompareArguments {
-    fn is_one_file(&self) -> bool {
-        is_one_file(&self.a, &self.b)
-    }
-}
-
 pub(crate) fn run(arguments: &CompareArguments) -> Outcome {
     let (a, b) = (Report::read(&arguments.a)?, Report::read(&arguments.b)?);
     let rows = rows::compare(&a, &b);
@@ -75,7 +69,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Outcome {
         let comparison = Comparison {
             a: arguments.a.display().to_string(),
             b: arguments.b.display().to_string(),
-            one_file: arguments.is_one_file(),
+            one_file: is_one_file(&arguments.a, &arguments.b),
             unlike,
             differs,
             rows: &rows,
@@ -99,7 +93,7 @@ fn print(
         let [version, recipe] = [&report.version, &report.recipe].map(Shown);
         say!("{}  {}  gpufeed {version}, {recipe}, {date}", style(letter).bold(), Shown(path.display()));
     }
-    if arguments.is_one_file() {
+    if is_one_file(&arguments.a, &arguments.b) {
         say!("\n{}", style("A and B are one file: it is compared with itself.").yellow().bold());
     }
     if !unlike.is_empty() {
