@@ -109,30 +109,26 @@ def peers(report: dict[str, Any]) -> str:
 
 
 def bench(report: dict[str, Any]) -> str:
-    machine, bottleneck, latency = report["machine"], report["bottleneck"], report["latency"]
+    machine, bottleneck = report["machine"], report["bottleneck"]
     change = f" Next: {bottleneck['change']}, predicted +{percent(bottleneck['predicted_gain'])}." if bottleneck["change"] else ""
     facts = {
         "images/s": spread(report["images_per_second"]),
         "CPU time for an image": scaled(report["cpu_seconds_per_image"], SECONDS),
         "first batch after": scaled(report["time_to_first_batch"], SECONDS),
-        "batch latency, p50 and p99": " and ".join(scaled(latency[name], SECONDS) for name in ("p50", "p99")),
         "memory, steady and peak": " and ".join(scaled(report["memory"][f"{name}_bytes"], BYTES) for name in ("steady", "peak")),
     }
-    alone = {row["stage"]: number(row["images_per_second"]) for row in report["alone"]}
     stages = [
         [
             stage["name"],
             scaled(stage["seconds_per_image"], SECONDS),
             "–" if stage["cpu_seconds_per_image"] is None else scaled(stage["cpu_seconds_per_image"], SECONDS),
             scaled(stage["bytes_per_image"], BYTES),
-            alone.get(stage["name"], "–"),
         ]
         for stage in report["stages"]
     ]
-    predicted = ["–", *(f"+{percent(row['predicted_gain'])}" for row in report["predictions"])]
     sweep = [
-        [str(point["workers"]), spread(point["images_per_second"]), scaled(point["cpu_seconds_per_image"], SECONDS), gain]
-        for point, gain in zip(report["sweep"], predicted, strict=True)
+        [str(point["workers"]), spread(point["images_per_second"]), scaled(point["cpu_seconds_per_image"], SECONDS)]
+        for point in report["sweep"]
     ]
     return "\n\n".join(
         [
@@ -141,8 +137,8 @@ def bench(report: dict[str, Any]) -> str:
             f" {number(machine['other_cores_busy'])} cores busy with other work.",
             f"Limited by {bottleneck['resource']}: {bottleneck['verdict']}.{change}",
             table(["the pipeline", "measured"], [list(fact) for fact in facts.items()]),
-            table(["stage", "time for an image", "on a core", "bytes of an image", "images/s of the stage alone"], stages),
-            table(["workers", "images/s", "CPU time for an image", "gain as predicted"], sweep),
+            table(["stage", "time for an image", "on a core", "bytes of an image"], stages),
+            table(["workers", "images/s", "CPU time for an image"], sweep),
         ]
     )
 

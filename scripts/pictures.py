@@ -155,7 +155,7 @@ def executor(report: Any) -> str:
 
 
 def workers() -> str:
-    """The worker sweep: measured, and what the statistics of the smaller run predict."""
+    """The worker sweep."""
     parts, y = [], 0.0
     for name in ("epyc-2-cores-bench-cpu.json", "epyc-2-cores-bench-llvmpipe.json"):
         report = load(name)
@@ -163,25 +163,19 @@ def workers() -> str:
         scale = 400 / max(point["images_per_second"]["max"] for point in sweep)
         parts.append(text(0, y + 16, executor(report), "title"))
         y += 26
-        for number, point in enumerate(sweep):
+        for point in sweep:
             rate = point["images_per_second"]
             low, high = 90 + rate["min"] * scale, 90 + rate["max"] * scale
-            words = f"{rate['median']:,.0f}"
             parts.append(text(80, y + 17, f"{point['workers']} workers" if point["workers"] > 1 else "1 worker", "", "end"))
             parts.append(rect(90, y, rate["median"] * scale, 24, "own"))
             parts.append(f'<path class="spread" d="M{low:.1f} {y + 12:g}H{high:.1f}M{low:.1f} {y + 8:g}v8M{high:.1f} {y + 8:g}v8"/>')
-            if number:
-                gain = report["predictions"][number - 1]["predicted_gain"]
-                predicted = sweep[number - 1]["images_per_second"]["median"] * (1 + gain)
-                parts.append(f'<path class="spread" stroke-dasharray="4 2" d="M{90 + predicted * scale:.1f} {y - 4:g}v32"/>')
-                words += f", predicted {predicted:,.0f}"
-            parts.append(text(high + 10, y + 17, words))
+            parts.append(text(high + 10, y + 17, f"{rate['median']:,.0f}"))
             y += 34
         y += 10
     machine = report["machine"]
-    parts.append(text(0, y + 8, f"Images a second, median and range; dashed: predicted from the statistics of the smaller run. Recipe {report['recipe']},", "small muted"))
+    parts.append(text(0, y + 8, f"Images a second, median and range. Recipe {report['recipe']},", "small muted"))
     parts.append(text(0, y + 24, f"{machine['cpu']}, {machine['cores']} cores.", "small muted"))
-    return svg(y + 32, "Images a second by the number of workers, measured and predicted", parts)
+    return svg(y + 32, "Images a second by the number of workers", parts)
 
 
 # What is decoded has no shade.

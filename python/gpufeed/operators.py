@@ -66,6 +66,11 @@ def three(values: Any) -> list[float]:
     return found
 
 
+def whole(given: Any) -> int | list[int]:
+    """A whole number, or several."""
+    return given if isinstance(given, int) else [int(number) for number in given]
+
+
 def size(given: Any) -> int | list[int]:
     """``[height, width]``, or one number for a square."""
     if isinstance(given, int):
@@ -117,29 +122,18 @@ def resize(transform: Any) -> Operator:
         raise Refused("size=None is not supported; a short side or (height, width) is")
     sides = [given] if isinstance(given, int) else [int(side) for side in given]
     made: Operator = {"type": "Resize", "size": sides[0] if len(sides) == 1 else sides}
-    made["interpolation"] = interpolation_mode(transform.interpolation)
     if transform.max_size is not None:
         made["max_size"] = int(transform.max_size)
-    return made | antialias(transform)
+    return made | resized(transform)
 
 
-def antialias(transform: Any) -> Operator:
-    # None is False for tensors, as in torchvision.
-    return {"antialias": bool(transform.antialias)}
+def resized(transform: Any) -> Operator:
+    # An antialias of None is False for tensors, as in torchvision.
+    return {"interpolation": interpolation_mode(transform.interpolation), "antialias": bool(transform.antialias)}
 
 
 def cropped(transform: Any) -> Operator:
     return {"type": _named(transform), "size": size(transform.size)}
-
-
-def ten_crop(transform: Any) -> Operator:
-    return cropped(transform) | {"vertical_flip": bool(transform.vertical_flip)}
-
-
-def random_resized_crop(transform: Any) -> Operator:
-    made: Operator = {"type": "RandomResizedCrop", "size": size(transform.size)}
-    made |= {"scale": numbers(transform.scale), "ratio": numbers(transform.ratio)}
-    return made | {"interpolation": interpolation_mode(transform.interpolation)} | antialias(transform)
 
 
 def padding(given: Any, is_v2: bool = False) -> int | list[int]:
@@ -158,12 +152,12 @@ def padding(given: Any, is_v2: bool = False) -> int | list[int]:
 _BORDERS = {"constant": "Constant", "edge": "Edge", "reflect": "Reflect", "symmetric": "Symmetric"}
 
 
+def filled(transform: Any) -> Operator:
+    return {"fill": border_fill(transform)}
+
+
 def border(transform: Any) -> Operator:
-    return {"fill": border_fill(transform), "padding_mode": _BORDERS[str(transform.padding_mode)]}
-
-
-def pad(transform: Any) -> Operator:
-    return {"type": "Pad", "padding": padding(transform.padding)} | border(transform)
+    return filled(transform) | {"padding_mode": _BORDERS[str(transform.padding_mode)]}
 
 
 def random_crop(transform: Any) -> Operator:
@@ -173,26 +167,12 @@ def random_crop(transform: Any) -> Operator:
     return made | {"pad_if_needed": bool(transform.pad_if_needed)} | border(transform)
 
 
-def random_zoom_out(transform: Any) -> Operator:
-    return {
-        "type": "RandomZoomOut",
-        "fill": border_fill(transform),
-        "side_range": numbers(transform.side_range),
-        "p": float(transform.p),
-    }
-
-
 def warped(transform: Any) -> Operator:
     return {"interpolation": interpolation_mode(transform.interpolation, _OF_WARPS), "fill": warp_fill(transform)}
 
 
 def center(transform: Any) -> Operator:
     return {} if transform.center is None else {"center": numbers(transform.center)}
-
-
-def random_rotation(transform: Any) -> Operator:
-    made: Operator = {"type": "RandomRotation", "degrees": numbers(transform.degrees), "expand": bool(transform.expand)}
-    return made | center(transform) | warped(transform)
 
 
 def random_affine(transform: Any) -> Operator:
@@ -209,11 +189,6 @@ def random_affine(transform: Any) -> Operator:
     return made | center(transform) | warped(transform)
 
 
-def random_perspective(transform: Any) -> Operator:
-    made: Operator = {"type": "RandomPerspective", "distortion_scale": float(transform.distortion_scale)}
-    return made | {"p": float(transform.p)} | warped(transform)
-
-
 def elastic_transform(transform: Any) -> Operator:
     two = [numbers(value) for value in (transform.alpha, transform.sigma)]
     alpha, sigma = (value if len(value) == 2 else value * 2 for value in two)
@@ -228,18 +203,10 @@ def color_jitter(transform: Any) -> Operator:
     return made
 
 
-def photometric_distort(transform: Any) -> Operator:
-    ranges = {name: numbers(getattr(transform, name)) for name in ("brightness", "contrast", "saturation", "hue")}
-    return {"type": "RandomPhotometricDistort"} | ranges | {"p": float(transform.p)}
-
-
 def gaussian_blur(transform: Any) -> Operator:
-    given = transform.kernel_size
-    return {
-        "type": "GaussianBlur",
-        "kernel_size": [given, given] if isinstance(given, int) else [int(side) for side in given],
-        "sigma": numbers(transform.sigma),
-    }
+    given = whole(transform.kernel_size)
+    sides = [given, given] if isinstance(given, int) else given
+    return {"type": "GaussianBlur", "kernel_size": sides, "sigma": numbers(transform.sigma)}
 
 
 def random_erasing(transform: Any) -> Operator:
@@ -253,20 +220,8 @@ def random_erasing(transform: Any) -> Operator:
     return made | {"ratio": numbers(transform.ratio), "value": value}
 
 
-def jpeg(transform: Any) -> Operator:
-    given = transform.quality
-    return {"type": "JPEG", "quality": given if isinstance(given, int) else [int(value) for value in given]}
-
-
-def normalize(transform: Any) -> Operator:
-    return {"type": "Normalize", "mean": three(transform.mean), "std": three(transform.std)}
-
-
 def several_sizes(transform: Any) -> Operator:
-    made: Operator = {
-        "type": _named(transform),
-        "interpolation": interpolation_mode(transform.interpolation),
-    } | antialias(transform)
+    made: Operator = {"type": _named(transform)} | resized(transform)
     if _named(transform) == "ScaleJitter":
         sides = [int(side) for side in transform.target_size]
         return made | {"target_size": sides, "scale_range": numbers(transform.scale_range)}
@@ -289,16 +244,26 @@ def policy(transform: Any) -> Operator:
     return made
 
 
-def plain(*names: str) -> Callable[[Any], Operator]:
-    """Makes the function of an operator whose arguments are plain numbers with the same names in torchvision."""
-
-    def number(given: Any) -> Any:
-        return given if isinstance(given, int) else numbers(given)[0]
+def attributes(*others: Callable[[Any], Operator], **by_name: Callable[[Any], Any]) -> Callable[[Any], Operator]:
+    """An operator whose arguments are attributes of the same names, each made by a function; ``others`` make more of them."""
 
     def convert(transform: Any) -> Operator:
-        return {"type": _named(transform)} | {name: number(getattr(transform, name)) for name in names}
+        made = {"type": _named(transform)} | {name: of(getattr(transform, name)) for name, of in by_name.items()}
+        for each in others:
+            made |= each(transform)
+        return made
 
     return convert
+
+
+def number(given: Any) -> Any:
+    """A number, whole if it was given so."""
+    return given if isinstance(given, int) else numbers(given)[0]
+
+
+def plain(*names: str) -> Callable[[Any], Operator]:
+    """An operator whose arguments are numbers of the same names."""
+    return attributes(**dict.fromkeys(names, number))
 
 
 # By the class's name, which v2 and v1 share.
@@ -312,9 +277,9 @@ OPERATORS: dict[str, Callable[[Any], Operator]] = {
     "GaussianBlur": gaussian_blur,
     "GaussianNoise": plain("mean", "sigma", "clip"),
     "Grayscale": plain("num_output_channels"),
-    "JPEG": jpeg,
-    "Normalize": normalize,
-    "Pad": pad,
+    "JPEG": attributes(quality=whole),
+    "Normalize": attributes(mean=three, std=three),
+    "Pad": attributes(border, padding=padding),
     "RandAugment": policy,
     "RandomAdjustSharpness": plain("sharpness_factor", "p"),
     "RandomAffine": random_affine,
@@ -326,18 +291,20 @@ OPERATORS: dict[str, Callable[[Any], Operator]] = {
     "RandomGrayscale": plain("p"),
     "RandomHorizontalFlip": plain("p"),
     "RandomInvert": plain("p"),
-    "RandomPerspective": random_perspective,
-    "RandomPhotometricDistort": photometric_distort,
+    "RandomPerspective": attributes(warped, distortion_scale=float, p=float),
+    "RandomPhotometricDistort": attributes(
+        brightness=numbers, contrast=numbers, saturation=numbers, hue=numbers, p=float
+    ),
     "RandomPosterize": plain("bits", "p"),
     "RandomResize": several_sizes,
-    "RandomResizedCrop": random_resized_crop,
-    "RandomRotation": random_rotation,
+    "RandomResizedCrop": attributes(resized, size=size, scale=numbers, ratio=numbers),
+    "RandomRotation": attributes(center, warped, degrees=numbers, expand=bool),
     "RandomShortestSize": several_sizes,
     "RandomSolarize": plain("threshold", "p"),
     "RandomVerticalFlip": plain("p"),
-    "RandomZoomOut": random_zoom_out,
+    "RandomZoomOut": attributes(filled, side_range=numbers, p=float),
     "Resize": resize,
     "ScaleJitter": several_sizes,
-    "TenCrop": ten_crop,
+    "TenCrop": attributes(size=size, vertical_flip=bool),
     "TrivialAugmentWide": policy,
 }

@@ -119,12 +119,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
 /// The errors of [`open`].
 pub fn open_with(path: impl AsRef<Path>, options: RemoteOptions) -> Result<Opened> {
     let path = path.as_ref();
-    let Location::Address(address) = Location::from(path) else { return Format::detect(path).open(path) };
-    check(&address)?;
-    let format = match Format::of_address(&address) {
-        Some(format) => format,
-        None => Format::of_folder(&address, &options)?,
-    };
+    let format = Format::detect_with(path, &options)?;
     match format {
         Format::Tar => Ok(Opened { train: Box::new(TarShards::builder().remote(options).open(path)?), test: None }),
         #[cfg(feature = "parquet")]

@@ -4,7 +4,7 @@
 
 use super::format::ImageFormat;
 use super::memory::try_grow;
-use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, truncated};
+use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, check_declared, truncated};
 use crate::Result;
 use crate::geometry::Rect;
 
@@ -82,10 +82,7 @@ impl<'a> Bitmap<'a> {
         options: &DecodeOptions,
         scratch: &mut Scratch,
     ) -> Result<Placed> {
-        if self.size != size {
-            let reason = format!("declares another size than the {}x{} of its probe", size.0, size.1);
-            return Err(broken(ImageFormat::Bmp, reason));
-        }
+        check_declared(ImageFormat::Bmp, self.size, size)?;
         let (width, height) = (size.0 as usize, size.1 as usize);
         let fill = options.truncated == Truncated::Fill;
         let cut = || Err(truncated(ImageFormat::Bmp, "the file ends before its pixels do"));

@@ -8,7 +8,7 @@ use weezl::{BitOrder, LzwStatus, decode::Decoder};
 use super::format::ImageFormat;
 use super::header::ImageHeader;
 use super::memory::{Cost, try_grow};
-use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, truncated};
+use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, check_declared, truncated};
 use crate::geometry::Rect;
 use crate::{Error, Result};
 
@@ -140,10 +140,7 @@ pub(super) fn decode(
     scratch: &mut Scratch,
 ) -> Result<Placed> {
     let frame = Frame::read(bytes)?;
-    if frame.size != size {
-        let reason = format!("declares another size than the {}x{} of its probe", size.0, size.1);
-        return Err(broken(ImageFormat::Gif, reason));
-    }
+    check_declared(ImageFormat::Gif, frame.size, size)?;
     let length = frame.width * frame.height;
     try_grow(&mut scratch.raw, length)?;
     // Grown to the whole image, since the next region may be larger.

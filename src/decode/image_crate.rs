@@ -13,7 +13,7 @@ use image::{ColorType, ImageDecoder, ImageReader, Limits};
 use super::format::ImageFormat;
 use super::header::ImageHeader;
 use super::memory::{Cost, METADATA, try_grow};
-use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, metadata, png, truncated, webp};
+use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, check_declared, metadata, png, truncated, webp};
 use crate::geometry::Rect;
 use crate::pixels::convert_row;
 use crate::{Error, Result};
@@ -85,9 +85,7 @@ pub(super) fn decode(
     let bytes = first_frame.as_deref().unwrap_or(bytes);
     let pixels = u64::from(size.0) * u64::from(size.1);
     let decoder = open(bytes, format, pixels.saturating_mul(WIDEST).saturating_add(METADATA as u64))?;
-    if decoder.dimensions() != size {
-        return Err(broken(format, format!("declares another size than the {}x{} of its probe", size.0, size.1)));
-    }
+    check_declared(format, decoder.dimensions(), size)?;
     let color = decoder.color_type();
     let length =
         usize::try_from(decoder.total_bytes()).map_err(|_| broken(format, "does not fit this machine's memory"))?;

@@ -321,6 +321,14 @@ fn guarded<T>(format: ImageFormat, work: impl FnOnce() -> Result<T>) -> Result<T
 }
 
 /// Makes an [`ErrorKind::Decode`].
+/// Refuses a file that declares another size than it had when it was probed.
+fn check_declared(format: ImageFormat, declared: (u32, u32), probed: (u32, u32)) -> Result<()> {
+    if declared == probed {
+        return Ok(());
+    }
+    Err(broken(format, format!("declares another size than the {}x{} of its probe", probed.0, probed.1)))
+}
+
 fn broken(format: ImageFormat, reason: impl Into<String>) -> Error {
     ErrorKind::Decode { format: format.name(), reason: reason.into() }.into()
 }

@@ -7,7 +7,7 @@ use png::{BitDepth, ColorType, Decoder, DecodingError, Limits, Reader, Transform
 
 use super::format::ImageFormat;
 use super::memory::{Cost, METADATA, try_grow};
-use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, truncated};
+use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, check_declared, truncated};
 use crate::geometry::Rect;
 use crate::pixels::convert_row;
 use crate::{Error, Result};
@@ -41,10 +41,7 @@ pub(super) fn decode(
     decoder.set_ignore_iccp_chunk(true);
     let mut reader = decoder.read_info().map_err(|error| refused(&error))?;
     let info = reader.info();
-    if info.size() != size {
-        let reason = format!("declares another size than the {}x{} of its probe", size.0, size.1);
-        return Err(broken(ImageFormat::Png, reason));
-    }
+    check_declared(ImageFormat::Png, info.size(), size)?;
     if info.frame_control.is_some_and(|frame| (frame.width, frame.height) != size) {
         return Err(broken(ImageFormat::Png, "its first frame is not the whole image"));
     }

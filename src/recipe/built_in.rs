@@ -1,13 +1,9 @@
-//! Built-in recipes: each as a TOML file, and its list of transforms as a function.
+//! Built-in recipes: a TOML file each, and a function that returns its list of transforms.
 
 use super::{Recipe, from_toml};
 use crate::error::{Error, Result};
 use crate::spelling::did_you_mean;
-use crate::transforms::{
-    AugMix, CenterCrop, ColorJitter, ErasingValue, GaussianBlur, Grayscale, Interpolation, Normalize, RandAugment,
-    RandomApply, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomResizedCrop,
-    RandomVerticalFlip, Resize, Transform, TrivialAugmentWide,
-};
+use crate::transforms::Transform;
 
 /// Returns the training recipe of torchvision's ImageNet models: RandomResizedCrop(224), flip, Normalize.
 ///
@@ -15,7 +11,7 @@ use crate::transforms::{
 /// assert_eq!(gpufeed::recipe::imagenet_train().len(), 3);
 /// ```
 pub fn imagenet_train() -> Vec<Transform> {
-    vec![RandomResizedCrop::new(224).into(), RandomHorizontalFlip::new(0.5).into(), Normalize::IMAGENET.into()]
+    list("imagenet-train")
 }
 
 /// Returns [`imagenet_train`] with ColorJitter(0.4, 0.4, 0.4, 0.1) and RandomGrayscale(0.2).
@@ -24,13 +20,7 @@ pub fn imagenet_train() -> Vec<Transform> {
 /// assert_eq!(gpufeed::recipe::imagenet_train_jitter().len(), 5);
 /// ```
 pub fn imagenet_train_jitter() -> Vec<Transform> {
-    vec![
-        RandomResizedCrop::new(224).into(),
-        RandomHorizontalFlip::new(0.5).into(),
-        ColorJitter::new(0.4, 0.4, 0.4, 0.1).into(),
-        RandomGrayscale::new(0.2).into(),
-        Normalize::IMAGENET.into(),
-    ]
+    list("imagenet-train-jitter")
 }
 
 /// Returns the evaluation recipe of torchvision's ImageNet models: Resize(256), CenterCrop(224), Normalize.
@@ -39,7 +29,7 @@ pub fn imagenet_train_jitter() -> Vec<Transform> {
 /// assert_eq!(gpufeed::recipe::imagenet_eval().len(), 3);
 /// ```
 pub fn imagenet_eval() -> Vec<Transform> {
-    vec![Resize::new(256).into(), CenterCrop::new(224).into(), Normalize::IMAGENET.into()]
+    list("imagenet-eval")
 }
 
 /// Returns `resize-crop-256`: Resize(384×384), RandomCrop(256), flip, ColorJitter(0.2, 0.2) for one image in five.
@@ -48,12 +38,7 @@ pub fn imagenet_eval() -> Vec<Transform> {
 /// assert_eq!(gpufeed::recipe::resize_crop_256().len(), 4);
 /// ```
 pub fn resize_crop_256() -> Vec<Transform> {
-    vec![
-        Resize::new((384, 384)).into(),
-        RandomCrop::new(256).into(),
-        RandomHorizontalFlip::new(0.5).into(),
-        RandomApply::new(0.2, [ColorJitter::new(0.2, 0.2, 0.0, 0.0)]).into(),
-    ]
+    list("resize-crop-256")
 }
 
 /// Returns `resize-crop-224`: Resize(384×384), RandomCrop(224), flip, ColorJitter(0.2, 0.2).
@@ -62,9 +47,7 @@ pub fn resize_crop_256() -> Vec<Transform> {
 /// assert_eq!(gpufeed::recipe::resize_crop().len(), 4);
 /// ```
 pub fn resize_crop() -> Vec<Transform> {
-    let mut list = vec![Resize::new((384, 384)).into()];
-    list.extend(augment_only());
-    list
+    list("resize-crop-224")
 }
 
 /// Returns Resize(224×224), both flips, ColorJitter(0.3, 0.3, 0.3, 0.1), RandomGrayscale(0.1), Normalize.
@@ -73,14 +56,7 @@ pub fn resize_crop() -> Vec<Transform> {
 /// assert_eq!(gpufeed::recipe::resize_jitter_gray().len(), 6);
 /// ```
 pub fn resize_jitter_gray() -> Vec<Transform> {
-    vec![
-        Resize::new((224, 224)).into(),
-        RandomVerticalFlip::new(0.5).into(),
-        RandomHorizontalFlip::new(0.5).into(),
-        ColorJitter::new(0.3, 0.3, 0.3, 0.1).into(),
-        RandomGrayscale::new(0.1).into(),
-        Normalize::IMAGENET.into(),
-    ]
+    list("resize-jitter-gray")
 }
 
 /// Returns RandomCrop(224), flip, ColorJitter(0.2, 0.2), for images that are already decoded and resized.
@@ -89,11 +65,7 @@ pub fn resize_jitter_gray() -> Vec<Transform> {
 /// assert_eq!(gpufeed::recipe::augment_only().len(), 3);
 /// ```
 pub fn augment_only() -> Vec<Transform> {
-    vec![
-        RandomCrop::new(224).into(),
-        RandomHorizontalFlip::new(0.5).into(),
-        ColorJitter::new(0.2, 0.2, 0.0, 0.0).into(),
-    ]
+    list("augment-only")
 }
 
 /// Returns CenterCrop(512): pads smaller images with black, and crops larger ones, because all images of a batch have
@@ -103,7 +75,7 @@ pub fn augment_only() -> Vec<Transform> {
 /// assert_eq!(gpufeed::recipe::decode_only().len(), 1);
 /// ```
 pub fn decode_only() -> Vec<Transform> {
-    vec![CenterCrop::new(512).into()]
+    list("decode-only")
 }
 
 /// Returns the usual recipe for CIFAR-10: RandomCrop(32, padding 4), flip, Normalize.
@@ -112,11 +84,7 @@ pub fn decode_only() -> Vec<Transform> {
 /// assert_eq!(gpufeed::recipe::cifar_train().len(), 3);
 /// ```
 pub fn cifar_train() -> Vec<Transform> {
-    vec![
-        RandomCrop::new(32).padding(4).into(),
-        RandomHorizontalFlip::new(0.5).into(),
-        Normalize::new([0.4914, 0.4822, 0.4465], [0.2470, 0.2435, 0.2616]).into(),
-    ]
+    list("cifar-train")
 }
 
 /// Returns a recipe for MNIST: RandomCrop(28, padding 2), one channel, Normalize.
@@ -125,11 +93,7 @@ pub fn cifar_train() -> Vec<Transform> {
 /// assert_eq!(gpufeed::recipe::mnist_train().len(), 3);
 /// ```
 pub fn mnist_train() -> Vec<Transform> {
-    vec![
-        RandomCrop::new(28).padding(2).into(),
-        Grayscale::new(1).into(),
-        Normalize::new([0.1307; 3], [0.3081; 3]).into(),
-    ]
+    list("mnist-train")
 }
 
 /// Returns the list of `two-views`: SimCLR's crops and colours, without its blur. The recipe has two views of each
@@ -141,13 +105,7 @@ pub fn mnist_train() -> Vec<Transform> {
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
 pub fn two_views() -> Vec<Transform> {
-    vec![
-        RandomResizedCrop::new(224).into(),
-        RandomHorizontalFlip::new(0.5).into(),
-        RandomApply::new(0.8, [ColorJitter::new(0.8, 0.8, 0.8, 0.2)]).into(),
-        RandomGrayscale::new(0.2).into(),
-        Normalize::IMAGENET.into(),
-    ]
+    list("two-views")
 }
 
 /// Returns the list of `imagenet-randaugment`: [`imagenet_train`] with RandAugment(2, 9), and RandomErasing(0.1) at the
@@ -159,7 +117,7 @@ pub fn two_views() -> Vec<Transform> {
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
 pub fn imagenet_randaugment() -> Vec<Transform> {
-    with_policy(RandAugment::new(2, 9))
+    list("imagenet-randaugment")
 }
 
 /// Returns the list of `imagenet-trivialaugment`: [`imagenet_randaugment`] with TrivialAugmentWide instead.
@@ -168,17 +126,7 @@ pub fn imagenet_randaugment() -> Vec<Transform> {
 /// assert_eq!(gpufeed::recipe::imagenet_trivialaugment().len(), 5);
 /// ```
 pub fn imagenet_trivialaugment() -> Vec<Transform> {
-    with_policy(TrivialAugmentWide::new())
-}
-
-fn with_policy(policy: impl Into<Transform>) -> Vec<Transform> {
-    vec![
-        RandomResizedCrop::new(224).into(),
-        RandomHorizontalFlip::new(0.5).into(),
-        policy.into(),
-        Normalize::IMAGENET.into(),
-        RandomErasing::new(0.1).into(),
-    ]
+    list("imagenet-trivialaugment")
 }
 
 /// Returns the list of `imagenet-augmix`: [`imagenet_train`] with AugMix, for
@@ -188,12 +136,7 @@ fn with_policy(policy: impl Into<Transform>) -> Vec<Transform> {
 /// assert_eq!(gpufeed::recipe::imagenet_augmix().len(), 4);
 /// ```
 pub fn imagenet_augmix() -> Vec<Transform> {
-    vec![
-        RandomResizedCrop::new(224).into(),
-        RandomHorizontalFlip::new(0.5).into(),
-        AugMix::new().into(),
-        Normalize::IMAGENET.into(),
-    ]
+    list("imagenet-augmix")
 }
 
 /// Returns the list of `simclr`: crops, flip, ColorJitter(0.8, 0.8, 0.8, 0.2) for four images of five,
@@ -206,13 +149,7 @@ pub fn imagenet_augmix() -> Vec<Transform> {
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
 pub fn simclr() -> Vec<Transform> {
-    vec![
-        RandomResizedCrop::new(224).into(),
-        RandomHorizontalFlip::new(0.5).into(),
-        RandomApply::new(0.8, [ColorJitter::new(0.8, 0.8, 0.8, 0.2)]).into(),
-        RandomGrayscale::new(0.2).into(),
-        RandomApply::new(0.5, [GaussianBlur::new(23)]).into(),
-    ]
+    list("simclr")
 }
 
 /// Returns the list of `dino-global`: that of DINO's first global view, for [`Semantics::Uint8`](crate::Semantics::Uint8).
@@ -225,14 +162,7 @@ pub fn simclr() -> Vec<Transform> {
 /// assert_eq!(gpufeed::recipe::dino_global().len(), 6);
 /// ```
 pub fn dino_global() -> Vec<Transform> {
-    vec![
-        RandomResizedCrop::new(224).scale(0.4, 1.0).interpolation(Interpolation::Bicubic).into(),
-        RandomHorizontalFlip::new(0.5).into(),
-        RandomApply::new(0.8, [ColorJitter::new(0.4, 0.4, 0.2, 0.1)]).into(),
-        RandomGrayscale::new(0.2).into(),
-        GaussianBlur::new(23).into(),
-        Normalize::IMAGENET.into(),
-    ]
+    list("dino-global")
 }
 
 /// Returns the list of `deit`: bicubic crops, flip, RandAugment(2, 9), Normalize, RandomErasing(0.25) by noise, for
@@ -245,13 +175,7 @@ pub fn dino_global() -> Vec<Transform> {
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
 pub fn deit() -> Vec<Transform> {
-    vec![
-        RandomResizedCrop::new(224).interpolation(Interpolation::Bicubic).into(),
-        RandomHorizontalFlip::new(0.5).into(),
-        RandAugment::new(2, 9).into(),
-        Normalize::IMAGENET.into(),
-        RandomErasing::new(0.25).value(ErasingValue::Random).into(),
-    ]
+    list("deit")
 }
 
 /// The text of each recipe's file.
@@ -285,6 +209,11 @@ pub const NAMES: [&str; 17] = {
     }
     names
 };
+
+/// Returns the list of a built-in recipe.
+fn list(name: &str) -> Vec<Transform> {
+    named(name).expect("a test reads the files of all recipes").transforms
+}
 
 /// Returns a built-in recipe.
 ///

@@ -13,53 +13,59 @@ pub(super) fn works(transform: &str, key: &str) -> Option<String> {
         ("Resize", "size") => format!("a short side in pixels or [height, width], each 1 to {MAX_SIDE}, works"),
         (_, "size") => format!("a side in pixels or [height, width], each 1 to {MAX_SIDE}, works"),
         ("RandomResize", "min_size") => format!("1 to {MAX_SIDE} pixels work"),
-        ("RandomResize", "max_size") => "a whole number of pixels greater than min_size works".to_owned(),
         (_, "min_size") => format!("pixels or a list of them, each 1 to {MAX_SIDE}, works"),
         ("RandomShortestSize", "max_size") => format!("1 to {MAX_SIDE} pixels work"),
         (_, "target_size") => format!("[width, height], each 1 to {MAX_SIDE}, works"),
-        (_, "max_size") => "a whole number of pixels greater than size works".to_owned(),
         (_, "padding") => format!(
             "pixels, [left and right, top and bottom] or [left, top, right, bottom], each 0 to {MAX_SIDE}, works"
         ),
-        (
-            "AugMix" | "AutoAugment" | "ElasticTransform" | "RandAugment" | "RandomAffine" | "RandomPerspective"
-            | "RandomRotation" | "TrivialAugmentWide",
-            "interpolation",
-        ) => "Nearest and Bilinear work".to_owned(),
-        (
-            "AugMix" | "AutoAugment" | "ElasticTransform" | "RandAugment" | "RandomAffine" | "RandomPerspective"
-            | "RandomRotation" | "TrivialAugmentWide",
-            "fill",
-        ) => "a number, three of them, or \"None\" works".to_owned(),
-        (_, "degrees" | "shear" | "shear_y") => {
-            "a number >= 0 or [least, greatest] with least <= greatest works".to_owned()
-        }
-        (_, "alpha") => "a finite number > 0 works".to_owned(),
-        (_, "num_magnitude_bins") => "2 to 65536 work".to_owned(),
-        (_, "center") => "[x, y] in pixels works".to_owned(),
-        (_, "kernel_size") => "an odd number of pixels, or two, [columns, rows], work".to_owned(),
-        (_, "sigma") => "a number > 0 or [least, greatest] with 0 < least <= greatest works".to_owned(),
-        (_, "interpolation") => "Nearest, NearestExact, Bilinear and Bicubic work".to_owned(),
-        (_, "padding_mode") => "Constant, Edge, Reflect and Symmetric work".to_owned(),
-        (_, "all_ops" | "antialias" | "clip" | "pad_if_needed" | "expand" | "vertical_flip") => {
-            "true and false work".to_owned()
-        }
-        (_, "p") => "0 to 1 work".to_owned(),
-        (_, "scale") => "[least, greatest] with 0 <= least <= greatest works".to_owned(),
-        (_, "ratio") => "[least, greatest] with 0 < least <= greatest works".to_owned(),
-        ("RandomPhotometricDistort", "brightness" | "contrast" | "saturation") => {
-            "[least, greatest] with 0 <= least <= greatest works".to_owned()
-        }
-        ("RandomPhotometricDistort", "hue") => "[least, greatest] in [-0.5, 0.5] works".to_owned(),
-        (_, "brightness" | "contrast" | "saturation") => {
-            "a number >= 0 or [least, greatest] with 0 <= least <= greatest works".to_owned()
-        }
-        (_, "hue") => "a number in [0, 0.5] or [least, greatest] in [-0.5, 0.5] works".to_owned(),
-        (_, "mean" | "fill") => "three finite numbers work".to_owned(),
-        (_, "transforms") => "1 to 255 tables [[transform.transforms]] work".to_owned(),
-        _ => return None,
+        _ => return words(transform, key).map(str::to_owned),
     };
     Some(text)
+}
+
+/// Describes the values of keys that have no limit of pixels.
+fn words(transform: &str, key: &str) -> Option<&'static str> {
+    let warps = matches!(
+        transform,
+        "AugMix"
+            | "AutoAugment"
+            | "ElasticTransform"
+            | "RandAugment"
+            | "RandomAffine"
+            | "RandomPerspective"
+            | "RandomRotation"
+            | "TrivialAugmentWide"
+    );
+    Some(match (transform, key) {
+        ("RandomResize", "max_size") => "a whole number of pixels greater than min_size works",
+        (_, "max_size") => "a whole number of pixels greater than size works",
+        (_, "interpolation") if warps => "Nearest and Bilinear work",
+        (_, "fill") if warps => "a number, three of them, or \"None\" works",
+        (_, "degrees" | "shear" | "shear_y") => "a number >= 0 or [least, greatest] with least <= greatest works",
+        (_, "alpha") => "a finite number > 0 works",
+        (_, "num_magnitude_bins") => "2 to 65536 work",
+        (_, "center") => "[x, y] in pixels works",
+        (_, "kernel_size") => "an odd number of pixels, or two, [columns, rows], work",
+        (_, "sigma") => "a number > 0 or [least, greatest] with 0 < least <= greatest works",
+        (_, "interpolation") => "Nearest, NearestExact, Bilinear and Bicubic work",
+        (_, "padding_mode") => "Constant, Edge, Reflect and Symmetric work",
+        (_, "all_ops" | "antialias" | "clip" | "pad_if_needed" | "expand" | "vertical_flip") => "true and false work",
+        (_, "p") => "0 to 1 work",
+        (_, "scale") => "[least, greatest] with 0 <= least <= greatest works",
+        (_, "ratio") => "[least, greatest] with 0 < least <= greatest works",
+        ("RandomPhotometricDistort", "brightness" | "contrast" | "saturation") => {
+            "[least, greatest] with 0 <= least <= greatest works"
+        }
+        ("RandomPhotometricDistort", "hue") => "[least, greatest] in [-0.5, 0.5] works",
+        (_, "brightness" | "contrast" | "saturation") => {
+            "a number >= 0 or [least, greatest] with 0 <= least <= greatest works"
+        }
+        (_, "hue") => "a number in [0, 0.5] or [least, greatest] in [-0.5, 0.5] works",
+        (_, "mean" | "fill") => "three finite numbers work",
+        (_, "transforms") => "1 to 255 tables [[transform.transforms]] work",
+        _ => return None,
+    })
 }
 
 /// Describes the values that work for `key` of a transform of batches.

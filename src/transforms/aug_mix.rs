@@ -19,60 +19,33 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!((mix.mixture_width, mix.chain_depth, mix.alpha, mix.all_ops), (3, -1, 1.0, true));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct AugMix {
     /// The number of magnitudes, from the least on, of which each operation gets a random one; 1 to 10, 3 by default.
-    #[serde(default = "three")]
     pub severity: u32,
     /// The number of chains, 1 to 64; 3 by default.
-    #[serde(default = "three")]
     pub mixture_width: u32,
     /// The operations of each chain, 1 to 64, or -1, the default, for 1 to 3 at random.
-    #[serde(default = "random_depth")]
     pub chain_depth: i32,
     /// The parameter of the Dirichlet distributions, > 0; 1 by default.
-    #[serde(default = "one")]
     pub alpha: f64,
     /// True, the default, if brightness, colour, contrast and sharpness are among the operations.
-    #[serde(default = "yes")]
     pub all_ops: bool,
     /// `Bilinear`, the default, or `Nearest`.
-    #[serde(default = "bilinear")]
     pub interpolation: Interpolation,
     /// The colour that warps leave outside the image: torchvision's `None` by default.
-    #[serde(default = "super::no_fill")]
     pub fill: Fill,
-}
-
-fn three() -> u32 {
-    3
-}
-
-fn random_depth() -> i32 {
-    -1
-}
-
-fn one() -> f64 {
-    1.0
-}
-
-fn yes() -> bool {
-    true
-}
-
-fn bilinear() -> Interpolation {
-    Interpolation::Bilinear
 }
 
 impl Default for AugMix {
     fn default() -> Self {
         AugMix {
-            severity: three(),
-            mixture_width: three(),
-            chain_depth: random_depth(),
-            alpha: one(),
-            all_ops: yes(),
-            interpolation: bilinear(),
+            severity: 3,
+            mixture_width: 3,
+            chain_depth: -1,
+            alpha: 1.0,
+            all_ops: true,
+            interpolation: Interpolation::Bilinear,
             fill: Fill::None,
         }
     }

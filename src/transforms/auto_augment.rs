@@ -37,16 +37,13 @@ pub enum AutoAugmentPolicy {
 /// assert_eq!(AutoAugment::default(), AutoAugment::new(AutoAugmentPolicy::ImageNet));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct AutoAugment {
     /// The policy; ImageNet's by default.
-    #[serde(default)]
     pub policy: AutoAugmentPolicy,
     /// `Nearest`, the default, or `Bilinear`.
-    #[serde(default = "super::nearest")]
     pub interpolation: Interpolation,
     /// The colour that warps leave outside the image: torchvision's `None` by default.
-    #[serde(default = "super::no_fill")]
     pub fill: Fill,
 }
 

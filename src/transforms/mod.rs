@@ -8,12 +8,13 @@
 //! Names, arguments and defaults are torchvision's. Images are floats in \[0, 1\], and so are the numbers that stand for
 //! colours, such as `fill` and `threshold`. With [`Semantics::Uint8`](crate::Semantics::Uint8) they are 0 to 255.
 
-// An operator has the file of its name. The others:
+// An operator has the file of its name, and a row in the list of `transforms!` below. The others:
 //   op.rs, op/            what operators emit: effect.rs its effect, check.rs its numbers, color_steps.rs its steps,
 //                         words.rs its words
 //   effect.rs             what the planner must know of an op
 //   params.rs             the parameters of an image, and the context in which operators make them
 //   arguments.rs          the values of arguments; crop_size.rs, per_channel.rs
+//   by_chance.rs          operators that emit one op with a probability
 //   policy.rs             the operations of augmentation policies
 //   snippet.rs            checks the WGSL of a CustomColor
 //   batch/                transforms of whole batches; mix.rs: how two images are mixed
@@ -23,6 +24,7 @@ pub(crate) mod arguments;
 mod aug_mix;
 mod auto_augment;
 mod batch;
+mod by_chance;
 mod center_crop;
 mod color_jitter;
 mod crop_size;
@@ -73,58 +75,22 @@ mod to_dtype;
 mod trivial_augment_wide;
 
 pub use crate::random::key::Key;
-pub use adjust_gamma::AdjustGamma;
 pub use arguments::{Degrees, Erased, Fill, Interpolation, PaddingMode, PolicyOp};
-pub use aug_mix::AugMix;
-pub use auto_augment::{AutoAugment, AutoAugmentPolicy};
+pub use auto_augment::AutoAugmentPolicy;
 pub use batch::{BatchChoice, BatchParams, BatchTransform, CutMix, Identity, MixUp, Partner};
-pub use center_crop::CenterCrop;
-pub use color_jitter::{ColorJitter, Jitter};
+pub use color_jitter::Jitter;
 pub use crop_size::CropSize;
-pub use custom_color::CustomColor;
 pub(crate) use effect::{Effect, GatherClass};
-pub use elastic_transform::ElasticTransform;
-pub use five_crop::FiveCrop;
-pub use gaussian_blur::GaussianBlur;
-pub use gaussian_noise::GaussianNoise;
-pub use grayscale::Grayscale;
-pub use jpeg::{JPEG, Quality};
+pub use jpeg::Quality;
 pub use mix::Mix;
-pub use normalize::Normalize;
 pub use op::Op;
 pub(crate) use op::{fill_u8, repeated};
-pub use pad::{Pad, Padding};
+pub use pad::Padding;
 pub use params::{Mixed, Params, ParamsOp};
 pub(crate) use policy::resolve as resolve_policy;
-pub use rand_augment::RandAugment;
-pub use random_adjust_sharpness::RandomAdjustSharpness;
-pub use random_affine::RandomAffine;
-pub use random_apply::RandomApply;
-pub use random_autocontrast::RandomAutocontrast;
-pub use random_channel_permutation::RandomChannelPermutation;
-pub use random_choice::RandomChoice;
-pub use random_crop::RandomCrop;
-pub use random_equalize::RandomEqualize;
-pub use random_erasing::{ErasingValue, RandomErasing};
-pub use random_grayscale::RandomGrayscale;
-pub use random_horizontal_flip::RandomHorizontalFlip;
-pub use random_invert::RandomInvert;
-pub use random_order::RandomOrder;
-pub use random_perspective::RandomPerspective;
-pub use random_photometric_distort::RandomPhotometricDistort;
-pub use random_posterize::RandomPosterize;
-pub use random_resize::RandomResize;
-pub use random_resized_crop::RandomResizedCrop;
-pub use random_rotation::RandomRotation;
-pub use random_shortest_size::RandomShortestSize;
-pub use random_solarize::RandomSolarize;
-pub use random_vertical_flip::RandomVerticalFlip;
-pub use random_zoom_out::RandomZoomOut;
-pub use resize::{Resize, ResizeTo};
-pub use scale_jitter::ScaleJitter;
-pub use ten_crop::TenCrop;
-pub use to_dtype::{FloatType, ToDtype};
-pub use trivial_augment_wide::TrivialAugmentWide;
+pub use random_erasing::ErasingValue;
+pub use resize::ResizeTo;
+pub use to_dtype::FloatType;
 
 pub use crate::random::Numbers;
 
@@ -189,7 +155,9 @@ impl Slots {
 pub(crate) const JPEG_NAME: &str = JPEG::NAME;
 
 macro_rules! transforms {
-    ($($name:ident),+ $(,)?) => {
+    ($($module:ident::$name:ident),+ $(,)?) => {
+        $(pub use $module::$name;)+
+
         /// Any operator. `From` is implemented for each, so lists are written `[Resize::new(256).into(), …]`.
         ///
         /// ```
@@ -226,8 +194,9 @@ macro_rules! transforms {
                 match self { $(Transform::$name(t) => t.validate()),+ }
             }
 
-            /// Checks the arguments whose range depends on the numbers that the operator gets.
+            /// Checks the arguments whose range depends on the numbers that the operator and those within it get.
             pub(crate) fn validate_range(&self, uint8: bool) -> Result<()> {
+                self.nested().iter().try_for_each(|transform| transform.validate_range(uint8))?;
                 match self { $(Transform::$name(t) => t.validate_range(uint8)),+ }
             }
 
@@ -266,64 +235,54 @@ macro_rules! transforms {
 }
 
 transforms!(
-    AdjustGamma,
-    AugMix,
-    AutoAugment,
-    CenterCrop,
-    ColorJitter,
-    CustomColor,
-    ElasticTransform,
-    GaussianBlur,
-    GaussianNoise,
-    FiveCrop,
-    Grayscale,
-    JPEG,
-    Normalize,
-    Pad,
-    RandomApply,
-    RandomChannelPermutation,
-    RandomChoice,
-    RandomCrop,
-    RandomErasing,
-    RandomGrayscale,
-    RandomHorizontalFlip,
-    RandomInvert,
-    RandomOrder,
-    RandomPhotometricDistort,
-    RandomPosterize,
-    RandomResize,
-    RandomResizedCrop,
-    RandomShortestSize,
-    RandomSolarize,
-    RandomVerticalFlip,
-    RandAugment,
-    RandomAdjustSharpness,
-    RandomAffine,
-    RandomAutocontrast,
-    RandomEqualize,
-    RandomPerspective,
-    RandomRotation,
-    RandomZoomOut,
-    Resize,
-    ScaleJitter,
-    TenCrop,
-    ToDtype,
-    TrivialAugmentWide,
+    adjust_gamma::AdjustGamma,
+    aug_mix::AugMix,
+    auto_augment::AutoAugment,
+    center_crop::CenterCrop,
+    color_jitter::ColorJitter,
+    custom_color::CustomColor,
+    elastic_transform::ElasticTransform,
+    gaussian_blur::GaussianBlur,
+    gaussian_noise::GaussianNoise,
+    five_crop::FiveCrop,
+    grayscale::Grayscale,
+    jpeg::JPEG,
+    normalize::Normalize,
+    pad::Pad,
+    random_apply::RandomApply,
+    random_channel_permutation::RandomChannelPermutation,
+    random_choice::RandomChoice,
+    random_crop::RandomCrop,
+    random_erasing::RandomErasing,
+    random_grayscale::RandomGrayscale,
+    random_horizontal_flip::RandomHorizontalFlip,
+    random_invert::RandomInvert,
+    random_order::RandomOrder,
+    random_photometric_distort::RandomPhotometricDistort,
+    random_posterize::RandomPosterize,
+    random_resize::RandomResize,
+    random_resized_crop::RandomResizedCrop,
+    random_shortest_size::RandomShortestSize,
+    random_solarize::RandomSolarize,
+    random_vertical_flip::RandomVerticalFlip,
+    rand_augment::RandAugment,
+    random_adjust_sharpness::RandomAdjustSharpness,
+    random_affine::RandomAffine,
+    random_autocontrast::RandomAutocontrast,
+    random_equalize::RandomEqualize,
+    random_perspective::RandomPerspective,
+    random_rotation::RandomRotation,
+    random_zoom_out::RandomZoomOut,
+    resize::Resize,
+    scale_jitter::ScaleJitter,
+    ten_crop::TenCrop,
+    to_dtype::ToDtype,
+    trivial_augment_wide::TrivialAugmentWide,
 );
 
 /// torchvision's default interpolation of most warps, for serde.
 fn nearest() -> Interpolation {
     Interpolation::Nearest
-}
-
-/// torchvision's default fill of policies, for serde.
-fn no_fill() -> Fill {
-    Fill::None
-}
-
-/// torchvision's default number of magnitudes, for serde.
-fn default_bins() -> u32 {
-    31
 }
 
 /// torchvision's default probability, for serde.

@@ -16,36 +16,23 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!((augment.num_ops, augment.magnitude, augment.num_magnitude_bins), (2, 9, 31));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct RandAugment {
     /// Operations on each image, 0 to 16; 2 by default.
-    #[serde(default = "default_num_ops")]
     pub num_ops: u32,
     /// The bin of the magnitude; 9 by default.
-    #[serde(default = "default_magnitude")]
     pub magnitude: u32,
     /// The number of bins; 31 by default.
-    #[serde(default = "super::default_bins")]
     pub num_magnitude_bins: u32,
     /// `Nearest`, the default, or `Bilinear`.
-    #[serde(default = "super::nearest")]
     pub interpolation: Interpolation,
     /// The colour that warps leave outside the image: torchvision's `None` by default.
-    #[serde(default = "super::no_fill")]
     pub fill: Fill,
-}
-
-fn default_num_ops() -> u32 {
-    2
-}
-
-fn default_magnitude() -> u32 {
-    9
 }
 
 impl Default for RandAugment {
     fn default() -> Self {
-        RandAugment::new(default_num_ops(), default_magnitude())
+        RandAugment::new(2, 9)
     }
 }
 
@@ -55,7 +42,7 @@ impl RandAugment {
         RandAugment {
             num_ops,
             magnitude,
-            num_magnitude_bins: super::default_bins(),
+            num_magnitude_bins: 31,
             interpolation: Interpolation::Nearest,
             fill: Fill::None,
         }

@@ -16,14 +16,10 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct RandomApply {
     /// Probability in \[0, 1\]; 0.5 by default.
-    #[serde(default = "half")]
+    #[serde(default = "super::half")]
     pub p: f64,
     /// The list; none of its operators may change the number of channels or make several crops.
     pub transforms: Vec<Transform>,
-}
-
-fn half() -> f64 {
-    0.5
 }
 
 impl RandomApply {
@@ -39,10 +35,6 @@ impl Operator for RandomApply {
     fn validate(&self) -> Result<()> {
         check_probability(self.p)?;
         super::check_list(&self.transforms)
-    }
-
-    fn validate_range(&self, uint8: bool) -> Result<()> {
-        self.transforms.iter().try_for_each(|transform| transform.validate_range(uint8))
     }
 
     fn slots(&self, slots: &mut Slots) {

@@ -67,10 +67,6 @@ impl Operator for RandomChoice {
         Ok(())
     }
 
-    fn validate_range(&self, uint8: bool) -> Result<()> {
-        self.transforms.iter().try_for_each(|transform| transform.validate_range(uint8))
-    }
-
     fn slots(&self, slots: &mut Slots) {
         let (optional, before) = (slots.optional, slots.size);
         slots.optional = true;

@@ -1,4 +1,4 @@
-use super::arguments::check_probability;
+use super::arguments::{check_probability, check_range};
 use super::params::{Context, Numbers};
 use super::{Effect, Operator, Slots};
 use super::{Erased, Op};
@@ -137,10 +137,7 @@ impl Operator for RandomErasing {
         if !(low >= 0.0 && low <= high && high <= 1.0) {
             return Err(Error::argument("scale", format!("({low}, {high}); 0 <= least <= greatest <= 1 works")));
         }
-        let (low, high) = self.ratio;
-        if !(low > 0.0 && low <= high && high.is_finite()) {
-            return Err(Error::argument("ratio", format!("({low}, {high}); 0 < least <= greatest works")));
-        }
+        check_range("ratio", self.ratio, 0.0, false)?;
         let finite = match self.value {
             ErasingValue::Random => true,
             ErasingValue::All(value) => value.is_finite(),

@@ -41,10 +41,6 @@ impl Operator for RandomOrder {
         Ok(())
     }
 
-    fn validate_range(&self, uint8: bool) -> Result<()> {
-        self.transforms.iter().try_for_each(|transform| transform.validate_range(uint8))
-    }
-
     fn slots(&self, slots: &mut Slots) {
         let (optional, before) = (slots.optional, slots.size);
         slots.optional = true;

@@ -1,7 +1,8 @@
+use super::arguments::check_range;
 use super::params::{Context, Numbers};
 use super::{CropSize, Effect, Operator, Slots, resize::on};
 use super::{Interpolation, Op};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
 /// Crops to a rectangle of random area and aspect ratio, and resizes it: torchvision's `RandomResizedCrop`.
@@ -113,15 +114,8 @@ impl Operator for RandomResizedCrop {
 
     fn validate(&self) -> Result<()> {
         self.size.validate()?;
-        let (low, high) = self.scale;
-        if !(low >= 0.0 && low <= high && high.is_finite()) {
-            return Err(Error::argument("scale", format!("({low}, {high}); 0 <= least <= greatest works")));
-        }
-        let (low, high) = self.ratio;
-        if !(low > 0.0 && low <= high && high.is_finite()) {
-            return Err(Error::argument("ratio", format!("({low}, {high}); 0 < least <= greatest works")));
-        }
-        Ok(())
+        check_range("scale", self.scale, 0.0, true)?;
+        check_range("ratio", self.ratio, 0.0, false)
     }
 
     fn slots(&self, slots: &mut Slots) {

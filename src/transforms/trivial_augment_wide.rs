@@ -15,16 +15,13 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(TrivialAugmentWide::default().num_magnitude_bins, 31);
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct TrivialAugmentWide {
     /// The number of magnitudes to choose from; 31 by default.
-    #[serde(default = "super::default_bins")]
     pub num_magnitude_bins: u32,
     /// `Nearest`, the default, or `Bilinear`.
-    #[serde(default = "super::nearest")]
     pub interpolation: Interpolation,
     /// The colour that warps leave outside the image: torchvision's `None` by default.
-    #[serde(default = "super::no_fill")]
     pub fill: Fill,
 }
 
@@ -37,11 +34,7 @@ impl Default for TrivialAugmentWide {
 impl TrivialAugmentWide {
     /// Chooses from 31 magnitudes.
     pub fn new() -> Self {
-        TrivialAugmentWide {
-            num_magnitude_bins: super::default_bins(),
-            interpolation: Interpolation::Nearest,
-            fill: Fill::None,
-        }
+        TrivialAugmentWide { num_magnitude_bins: 31, interpolation: Interpolation::Nearest, fill: Fill::None }
     }
 
     /// Sets the number of magnitudes to choose from.

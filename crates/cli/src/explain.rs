@@ -1,13 +1,12 @@
 //! `gpufeed explain`: what a recipe becomes, before anything runs.
 
+use crate::backend::BackendChoice;
 use crate::bench::procedural;
 use crate::{DONE, Outcome, dataset, to_stdout};
-use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use gpufeed::internals::shaders;
-use gpufeed::{Backend, DataLoader, Dataset, Execute, LoaderSettings};
+use gpufeed::{DataLoader, Dataset, Execute, LoaderSettings};
 use serde_json::json;
-use std::error::Error;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -49,20 +48,13 @@ pub(crate) struct ExplainArguments {
     wgsl: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum BackendChoice {
-    Auto,
-    Gpu,
-    Cpu,
-}
-
 pub(crate) fn run(arguments: &ExplainArguments) -> Outcome {
     let recipe = crate::recipe(&arguments.recipe)?;
     let data: Arc<dyn Dataset> = match &arguments.data {
         Some(path) => dataset::open(path)?.train.data,
         None => procedural::one(&arguments.recipe)?,
     };
-    let backend = backend(arguments)?;
+    let backend = arguments.backend.open(arguments.adapter.as_deref(), arguments.shaders)?;
     let mut settings = LoaderSettings::default();
     settings.batch_size = arguments.batch_size;
     settings.workers = arguments.workers;
@@ -111,19 +103,4 @@ fn json(loader: &DataLoader, passes: &[(String, shaders::Variant)]) -> serde_jso
         "settings": loader.settings(),
         "text": loader.explain(),
     })
-}
-
-fn backend(arguments: &ExplainArguments) -> Result<Backend, Box<dyn Error>> {
-    let backend = match (&arguments.adapter, arguments.backend) {
-        (Some(name), _) => Backend::gpu(name)?,
-        (None, BackendChoice::Gpu) => Backend::gpu("0")?,
-        (None, BackendChoice::Auto) => Backend::auto()?,
-        (None, BackendChoice::Cpu) => Backend::Cpu,
-    };
-    if arguments.shaders && matches!(backend, Backend::Cpu) {
-        return Err(
-            "shaders: there is no GPU here that `auto` would take; name a software adapter with --adapter".into()
-        );
-    }
-    Ok(backend)
 }

@@ -39,7 +39,9 @@ macro_rules! say {
 }
 
 mod available_memory;
+mod backend;
 mod bench;
+mod columns;
 mod compare;
 mod completions;
 mod dataset;

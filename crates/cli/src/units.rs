@@ -10,16 +10,6 @@ pub(crate) fn bytes(bytes: f64) -> String {
     scaled(bytes, &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")])
 }
 
-/// Formats a change of bytes with its sign: `+1.02 MB`.
-pub(crate) fn change_of_bytes(change: i64) -> String {
-    let sign = match change {
-        0 => "",
-        1.. => "+",
-        _ => "−",
-    };
-    format!("{sign}{}", bytes(change.unsigned_abs() as f64))
-}
-
 /// Formats a rate of bytes: `11.3 GB/s`.
 pub(crate) fn gigabytes(gb_per_second: f64) -> String {
     format!("{} GB/s", number(gb_per_second))
@@ -63,12 +53,6 @@ pub(crate) fn number(value: f64) -> String {
 /// Formats a count: `16`, `1,164`.
 pub(crate) fn count(things: u64) -> String {
     grouped(things as f64)
-}
-
-/// Formats a number at an axis, without trailing zeros: `0.5`, `10`.
-pub(crate) fn tick(value: f64) -> String {
-    let text = number(value);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// Formats a ratio. Near 1 it has a third decimal: `0.974`, `1.77`, `31`.
@@ -168,7 +152,7 @@ mod tests {
         ] {
             assert_eq!(number(value), text);
         }
-        assert_eq!([count(16), count(1_164), tick(80.0), tick(0.5), tick(500.0)], ["16", "1,164", "80", "0.5", "500"]);
+        assert_eq!([count(16), count(1_164)], ["16", "1,164"]);
         assert_eq!([ratio(0.9741), ratio(1.769), ratio(12.34)], ["0.974", "1.77", "12.3"]);
     }
 
@@ -179,7 +163,6 @@ mod tests {
             ["1.27 ms", "410 ns", "1 s", "2 s", "0 ns"].map(str::to_owned)
         );
         assert_eq!([551_968.0, 99e6, 25_769_803_776.0].map(bytes), ["552 kB", "99 MB", "25.8 GB"].map(str::to_owned));
-        assert_eq!([change_of_bytes(-4096), change_of_bytes(0)], ["−4.10 kB", "0 B"]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod ycbcr;
 use super::format::ImageFormat;
 use super::header::ImageHeader;
 use super::memory::{Cost, try_grow};
-use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, truncated};
+use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, check_declared, truncated};
 use crate::geometry::Rect;
 use crate::{Error, Result};
 use layout::{Color, Compression, Kind, Layout};
@@ -99,9 +99,7 @@ pub(super) fn decode(
     scratch: &mut Scratch,
 ) -> Result<Placed> {
     let layout = tags::read(bytes)?;
-    if layout.size != size {
-        return Err(refused(format!("declares another size than the {}x{} of its probe", size.0, size.1)));
-    }
+    check_declared(ImageFormat::Tiff, layout.size, size)?;
     cost(&layout).try_transient()?;
     let plane = usize::try_from(layout.chunk_bytes()).map_err(|_| refused("does not fit this machine's memory"))?;
     let length =

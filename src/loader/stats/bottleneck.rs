@@ -342,22 +342,11 @@ impl Stats {
     /// unexplained.
     ///
     /// The prediction assumes that every core does as much as one does now, and counts only cores that other processes
-    /// leave idle (as far as [`idle`](Self::idle) tells). [`gain_of_workers_at`](Self::gain_of_workers_at) predicts for
-    /// slower cores.
+    /// leave idle (as far as [`idle`](Self::idle) tells). Virtual cores that share a real one do less: 0.85 to 1 times
+    /// as much on the machine of `benches/LOG.md`.
     pub fn gain_of_workers(&self, workers: usize) -> Option<f64> {
-        self.gain_of_workers_at(workers, 1.0)
-    }
-
-    /// The predicted gain of another number of workers, if a core then does `core_speed` times as much as now: virtual
-    /// cores share a real one, clocks fall, memory is shared. `gpufeed bench` measures `core_speed`: 0.85 to 1 on the
-    /// machine of `benches/LOG.md`.
-    pub fn gain_of_workers_at(&self, workers: usize, core_speed: f64) -> Option<f64> {
         self.bottleneck().resource?;
-        let shares = Shares::new(self);
-        let of_work = shares.waiting / shares.working.max(1e-9);
-        // Waits for samples do not depend on the speed of a core.
-        let work = of_work + (1.0 - of_work) / core_speed.max(1e-6);
-        Some(Shares { usable: shares.usable * core_speed, ..shares }.rate(workers as f64, work) - 1.0)
+        Some(Shares::new(self).rate(workers as f64, 1.0) - 1.0)
     }
 
     /// An error unless the queues before the limiting resource are full and those after it are empty.

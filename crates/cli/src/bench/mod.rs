@@ -17,7 +17,9 @@ mod setup;
 
 pub(crate) use setup::{BenchArguments, procedural};
 
+use crate::output::Output;
 use crate::render::html;
+use crate::results::Report;
 use crate::{DONE, Outcome};
 use measure::first_batch;
 use output::summary;
@@ -36,19 +38,22 @@ pub(crate) fn run(arguments: &BenchArguments, given: &[OsString]) -> Outcome {
         return Ok(DONE);
     }
     let outputs = arguments.outputs()?;
-    let Finished { report, traced } = run::run(arguments, given, settings, &workers, main, outputs.trace.as_ref())?;
-    let json = serde_json::to_string_pretty(&report)? + "\n";
-    let card = serde_json::to_string_pretty(&report.card())? + "\n";
+    // The summary is left out where one of them is standard output.
+    let summarise = !outputs.iter().flatten().any(Output::is_standard);
+    let [json, page, trace, card] = outputs;
+    let Finished { report, traced } = run::run(arguments, given, settings, &workers, main, trace.as_ref())?;
+    let text = |report: &Report| serde_json::to_string_pretty(report).map(|text| text + "\n");
+    let (json_text, card_text) = (text(&report)?, text(&report.card())?);
     // Tries all outputs, because one may fail while the next succeeds. JSON comes first: the others can be made from
     // it.
     let written = [
-        outputs.json.as_ref().map_or(Ok(()), |output| output.write_all(json)),
-        if outputs.use_standard() { Ok(()) } else { summary::print(&report) },
-        outputs.html.as_ref().map_or(Ok(()), |output| html::write(&report, output)),
-        outputs.card.as_ref().map_or(Ok(()), |output| output.write_all(card)),
+        json.map_or(Ok(()), |output| output.write_all(json_text)),
+        if summarise { summary::print(&report) } else { Ok(()) },
+        page.as_ref().map_or(Ok(()), |output| html::write(&report, output)),
+        card.map_or(Ok(()), |output| output.write_all(card_text)),
     ];
     written.into_iter().collect::<Result<(), String>>()?;
-    if let (true, Some(page)) = (arguments.open, &outputs.html) {
+    if let (true, Some(page)) = (arguments.open, &page) {
         crate::show::open(page);
     }
     traced.map(|()| DONE)

@@ -1,11 +1,10 @@
 //! One run of all measurements, in order, into one report.
 
-use super::checks::{bottleneck, consistency, predictions};
+use super::checks::{bottleneck, consistency};
 use super::kernels::{self, upload};
-use super::measure::core_speed::WorkerTask;
 use super::measure::machine::OtherLoad;
 use super::measure::pipeline::{self, Measured};
-use super::measure::{first_batch, isolated_stages, machine, memory, memory_estimate, slowed_stages, worker_sweep};
+use super::measure::{first_batch, machine, memory, memory_estimate, slowed_stages, worker_sweep};
 use super::output::trace;
 use super::setup::samples::Samples;
 use super::setup::{BenchArguments, Setup, data};
@@ -20,7 +19,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Time of each measurement as a share of `--seconds`. The main run and the sweep take all of `--seconds` each.
 const SLOWED_STAGES: f64 = 1.0;
 const MEMORY: f64 = 0.5;
-const ISOLATED_STAGES: f64 = 0.5;
 const KERNELS: f64 = 0.5;
 const UPLOAD: f64 = 0.25;
 
@@ -77,12 +75,12 @@ pub(super) fn run(
     main: usize,
     trace: Option<&Output>,
 ) -> Result<Finished, Box<dyn Error>> {
-    let parts = 5 + if arguments.quick { 0 } else { 4 } + u64::from(trace.is_some());
+    let parts = 5 + if arguments.quick { 0 } else { 3 } + u64::from(trace.is_some());
     let progress = Progress::new(parts)?;
     progress.next("samples");
     let setup = &Setup::new(arguments, settings)?;
     let report = describe(arguments, setup, main)?;
-    let samples = read_samples(arguments, setup, workers, main)?;
+    let samples = read_samples(arguments, setup, workers)?;
     let mut run = Measurements { arguments, setup, workers: main, samples, progress, report };
 
     run.progress.next("time to the first batch, in new processes");
@@ -92,12 +90,13 @@ pub(super) fn run(
     run.slowed_stages(&loader, &measured)?;
     if arguments.quick {
         let skipped = "not measured: --quick";
-        run.report.notes.push(format!("kernels, upload, alone and memory: {skipped}"));
+        run.report.notes.push(format!("kernels, upload and memory: {skipped}"));
         run.report.kernels = Kernels { clock: skipped.to_owned(), ..Kernels::default() };
     } else {
         run.parts(&loader)?;
     }
-    run.sweep(loader, workers)?;
+    drop(loader);
+    run.sweep(workers)?;
     consistency::check(&mut run.report);
     let traced = trace.map_or(Ok(()), |output| {
         run.progress.next("the trace");
@@ -107,15 +106,10 @@ pub(super) fn run(
 }
 
 /// Reads samples into memory, and refuses arguments that do not fit with them.
-fn read_samples(
-    arguments: &BenchArguments,
-    setup: &Setup,
-    workers: &[usize],
-    main: usize,
-) -> Result<Samples, Box<dyn Error>> {
+fn read_samples(arguments: &BenchArguments, setup: &Setup, workers: &[usize]) -> Result<Samples, Box<dyn Error>> {
     let loader = setup.builder(1).batch_size(1).build(&setup.backend)?;
     let samples = Samples::read(&*setup.data.dataset, loader.plan(), setup.settings.decode_options())?;
-    memory_estimate::check(arguments, setup, &loader, &samples, workers, main)?;
+    memory_estimate::check(arguments, setup, &loader, &samples, workers)?;
     Ok(samples)
 }
 
@@ -171,14 +165,12 @@ impl Measurements<'_> {
         Ok(())
     }
 
-    /// The measurements that `--quick` leaves out: memory, isolated stages, kernels, upload.
+    /// The measurements that `--quick` leaves out: memory, kernels, upload.
     fn parts(&mut self, loader: &DataLoader) -> Result<(), Box<dyn Error>> {
-        let Measurements { setup, workers, samples, progress, report, .. } = self;
+        let Measurements { setup, samples, progress, report, .. } = self;
         let (seconds, notes) = (self.arguments.seconds, &mut report.notes);
         progress.next("memory");
         report.memory = memory::measure(setup, loader, MEMORY * seconds, notes)?;
-        progress.next("each stage alone");
-        report.alone = isolated_stages::measure(setup, loader, samples, *workers, ISOLATED_STAGES * seconds, notes)?;
         progress.next("the kernels");
         report.kernels = kernels::measure(setup, loader.plan(), samples, KERNELS * seconds, notes)?;
         progress.next("the ways in");
@@ -186,20 +178,11 @@ impl Measurements<'_> {
         Ok(())
     }
 
-    /// The sweep over numbers of workers, with predictions and results of each step. Drops the main run's loader first,
-    /// so that its slots and buffers are freed before the sweep's loaders are built.
-    fn sweep(&mut self, loader: DataLoader, workers: &[usize]) -> Result<(), Box<dyn Error>> {
+    /// The sweep over numbers of workers. The main run's loader is gone by then, so that its slots and buffers are free
+    /// for the sweep's loaders.
+    fn sweep(&mut self, workers: &[usize]) -> Result<(), Box<dyn Error>> {
         self.progress.next("numbers of workers");
-        let plan = loader.plan().clone();
-        drop(loader);
-        let task = WorkerTask { plan, samples: &self.samples, augment: !self.setup.shaders() };
-        let steps = worker_sweep::measure(self.setup, &task, workers, self.arguments.seconds)?;
-        let report = &mut self.report;
-        report.predictions = predictions::of(&steps, &mut report.notes);
-        if steps.len() < 2 {
-            report.notes.push("predictions: none, as the sweep has one number of workers (--workers 1,2)".to_owned());
-        }
-        report.sweep = steps.into_iter().map(|step| step.row).collect();
+        self.report.sweep = worker_sweep::measure(self.setup, workers, self.arguments.seconds)?;
         Ok(())
     }
 }

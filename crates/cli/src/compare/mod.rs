@@ -6,11 +6,12 @@ mod conditions;
 mod noise;
 mod rows;
 
+use crate::columns;
 use crate::file_identity::is_one_file;
 use crate::results::Report;
 use crate::units;
 use crate::{DONE, FINDINGS, Outcome};
-use console::{Alignment, Style, pad_str, style};
+use console::{Style, style};
 use gpufeed::internals::Shown;
 use noise::Verdict;
 use rows::{ComparedNumber, Rows};
@@ -51,15 +52,8 @@ struct Comparison<'a> {
     unlike: Vec<conditions::Difference>,
     /// True if the difference of some row is larger than the noise.
     differs: bool,
-    rows: &'a [ComparedNumber],
-    only_in_a: &'a [String],
-    only_in_b: &'a [String],
-}
-
-impl CompareArguments {
-    fn is_one_file(&self) -> bool {
-        is_one_file(&self.a, &self.b)
-    }
+    #[serde(flatten)]
+    rows: &'a Rows,
 }
 
 pub(crate) fn run(arguments: &CompareArguments) -> Outcome {
@@ -75,12 +69,10 @@ pub(crate) fn run(arguments: &CompareArguments) -> Outcome {
         let comparison = Comparison {
             a: arguments.a.display().to_string(),
             b: arguments.b.display().to_string(),
-            one_file: arguments.is_one_file(),
+            one_file: is_one_file(&arguments.a, &arguments.b),
             unlike,
             differs,
-            rows: &rows.rows,
-            only_in_a: &rows.only_in_a,
-            only_in_b: &rows.only_in_b,
+            rows: &rows,
         };
         let text = serde_json::to_string_pretty(&comparison)?;
         crate::to_stdout(|out| writeln!(out, "{text}"))?;
@@ -101,7 +93,7 @@ fn print(
         let [version, recipe] = [&report.version, &report.recipe].map(Shown);
         say!("{}  {}  gpufeed {version}, {recipe}, {date}", style(letter).bold(), Shown(path.display()));
     }
-    if arguments.is_one_file() {
+    if is_one_file(&arguments.a, &arguments.b) {
         say!("\n{}", style("A and B are one file: it is compared with itself.").yellow().bold());
     }
     if !unlike.is_empty() {
@@ -114,23 +106,12 @@ fn print(
         }
     }
 
-    let cells: Vec<[String; 5]> = rows.rows.iter().map(cells).collect();
     let head = ["", "A", "B", "B / A", "range"].map(str::to_owned);
-    let width = |column: usize| {
-        let all = std::iter::once(&head).chain(&cells);
-        all.map(|row| console::measure_text_width(&row[column])).max().unwrap_or(0)
-    };
-    let widths: [usize; 5] = std::array::from_fn(width);
-    let line = |row: &[String; 5]| {
-        let padded = row.iter().zip(widths).enumerate().map(|(column, (text, width))| {
-            let side = if column == 0 { Alignment::Left } else { Alignment::Right };
-            pad_str(text, width, side, None).into_owned()
-        });
-        padded.collect::<Vec<_>>().join("  ")
-    };
-    say!("\n{}", style(line(&head)).dim());
-    for (row, cells) in rows.rows.iter().zip(&cells) {
-        say!("{}  {}", line(cells), style_of(row).apply_to(verdict_text(row)));
+    let cells: Vec<[String; 5]> = std::iter::once(head).chain(rows.rows.iter().map(cells)).collect();
+    let mut lines = columns::lines(&cells, |column| column > 0).into_iter();
+    say!("\n{}", style(lines.next().unwrap_or_default()).dim());
+    for (row, line) in rows.rows.iter().zip(lines) {
+        say!("{line}  {}", style_of(row).apply_to(verdict_text(row)));
     }
     for (letter, names) in [("A", &rows.only_in_a), ("B", &rows.only_in_b)] {
         if !names.is_empty() {

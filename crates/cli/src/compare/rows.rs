@@ -1,7 +1,7 @@
 //! Pairs the numbers that two reports have in common.
 
 use super::noise::{self, Strictness, Verdict, judge};
-use crate::results::{Rate, Report};
+use crate::results::Report;
 use crate::units;
 use serde::Serialize;
 
@@ -56,6 +56,7 @@ impl ComparedNumber {
     }
 }
 
+#[derive(Serialize)]
 pub(crate) struct Rows {
     pub(crate) rows: Vec<ComparedNumber>,
     pub(crate) only_in_a: Vec<String>,
@@ -100,9 +101,6 @@ fn measured(report: &Report) -> Vec<Measured<'_>> {
     let one =
         |name: &str, unit, value, runs, strictness| Measured { name: name.to_owned(), unit, value, runs, strictness };
     let once = |name: &str, unit, value| one(name, unit, value, [].as_slice(), OneOfMany);
-    let rates = |what: &str, rates: &'_ [Rate]| -> Vec<(String, usize)> {
-        rates.iter().enumerate().map(|(i, rate)| (format!("{what} {}", rate.name), i)).collect()
-    };
 
     let rate = &report.images_per_second;
     let mut all = vec![
@@ -119,12 +117,10 @@ fn measured(report: &Report) -> Vec<Measured<'_>> {
     for stage in &report.stages {
         all.push(one(&format!("stage {}", stage.name), Seconds, stage.seconds_per_image, &stage.runs, OneOfMany));
     }
-    for alone in &report.alone {
-        all.push(once(&format!("{} alone", alone.stage), ImagesPerSecond, alone.images_per_second));
-    }
     for (what, list) in [("kernel", &report.kernels.rows), ("upload", &report.upload)] {
-        for (name, i) in rates(what, list) {
-            all.push(one(&name, GigabytesPerSecond, list[i].gb_per_second, &list[i].runs, OneOfMany));
+        for rate in list {
+            let name = format!("{what} {}", rate.name);
+            all.push(one(&name, GigabytesPerSecond, rate.gb_per_second, &rate.runs, OneOfMany));
         }
     }
     for point in &report.sweep {
@@ -154,15 +150,9 @@ mod tests {
         let rows = compare(&report, &report);
         assert!(rows.only_in_a.is_empty() && rows.only_in_b.is_empty());
         assert!(rows.rows.iter().all(|row| row.ratio == 1.0 && !row.verdict.counts()));
-        for name in [
-            "images/s",
-            "stage decode",
-            "decode alone",
-            "kernel strip, f32",
-            "upload ring and copy",
-            "sweep, 1 worker",
-            "memory, peak",
-        ] {
+        for name in
+            ["images/s", "stage decode", "kernel strip, f32", "upload ring and copy", "sweep, 1 worker", "memory, peak"]
+        {
             assert!(rows.rows.iter().any(|row| row.name == name), "no {name}");
         }
     }

@@ -11,14 +11,14 @@ mod sheet;
 mod single_sample;
 mod text;
 
+use crate::backend::BackendChoice;
 use crate::dataset;
 use crate::output::{self, Output};
 use crate::{DONE, Outcome};
-use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use draws::{Drawn, Rows};
 use gpufeed::internals::Shown;
-use gpufeed::{Backend, Dataset, LoaderSettings};
+use gpufeed::{Dataset, LoaderSettings};
 use image::ImageFormat;
 use std::error::Error;
 use std::io;
@@ -80,13 +80,6 @@ pub(crate) struct PreviewArguments {
     raw: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum BackendChoice {
-    Auto,
-    Gpu,
-    Cpu,
-}
-
 /// The most pictures of a sheet. Nobody looks at thousands, and they take gigabytes.
 const MOST_PICTURES: u64 = 2048;
 
@@ -123,7 +116,7 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
     draws::check_memory(&source, &recipe, pictures, arguments.raw.is_some())?;
     let epochs =
         epoch..epoch.checked_add(draws).ok_or_else(|| format!("--epoch: {epoch}; up to {} works", u64::MAX - draws))?;
-    let backend = backend(arguments)?;
+    let backend = arguments.backend.open(arguments.adapter.as_deref(), false)?;
     let rows = Rows::new(Arc::new(source), &recipe, settings, &backend)?.keep_bytes(arguments.raw.is_some());
     let rows: Vec<Drawn> = indices.iter().map(|index| rows.row(*index, epochs.clone())).collect::<Result<_, _>>()?;
     let failed = rows.iter().filter_map(|row| row.error.as_ref().map(|error| format!("{}: {error}", row.name)));
@@ -184,13 +177,4 @@ fn index_of(data: &dyn Dataset, id: u64) -> Result<usize, Box<dyn Error>> {
 fn spread(len: usize, samples: usize) -> Vec<usize> {
     let samples = samples.min(len);
     (0..samples).map(|i| i * len / samples).collect()
-}
-
-fn backend(arguments: &PreviewArguments) -> gpufeed::Result<Backend> {
-    match (&arguments.adapter, arguments.backend) {
-        (Some(name), _) => Backend::gpu(name),
-        (None, BackendChoice::Gpu) => Backend::gpu("0"),
-        (None, BackendChoice::Auto) => Backend::auto(),
-        (None, BackendChoice::Cpu) => Ok(Backend::Cpu),
-    }
 }

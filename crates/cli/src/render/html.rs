@@ -88,7 +88,7 @@ fn tiles(report: &Report) -> Markup {
     let cores = rate.median * report.cpu_seconds_per_image;
     let stall_note = "of the time, for batches".to_owned();
     html! {
-        (tile("Throughput", rate.median, format!("{} images/s", units::number(rate.median)), spread_note(report)))
+        (tile("Throughput", rate.median, format!("{} images/s", units::number(rate.median)), rate.describe_runs()))
         (tile("CPU time for an image", report.cpu_seconds_per_image, units::duration(report.cpu_seconds_per_image),
             format!("{} cores in use, drivers included", units::number(cores))))
         // This share may well be 0: it was measured if the rate was.
@@ -97,14 +97,6 @@ fn tiles(report: &Report) -> Markup {
             "in a new process, shaders compiled".to_owned()))
         (tile("Memory", memory.steady_bytes as f64, units::bytes(memory.steady_bytes as f64),
             format!("steady; peak {}", units::bytes(memory.peak_bytes as f64))))
-    }
-}
-
-fn spread_note(report: &Report) -> String {
-    let rate = &report.images_per_second;
-    match rate.runs.len() {
-        0 | 1 => "one run".to_owned(),
-        runs => format!("{runs} runs, {} to {}", units::number(rate.min), units::number(rate.max)),
     }
 }
 
@@ -154,7 +146,7 @@ fn card(table: &Table) -> Markup {
             h2 { (table.title) }
             table class=(if table.head.is_empty() { "facts" } else { "rows" }) {
                 @if !table.head.is_empty() {
-                    thead { tr { @for (i, name) in table.head.iter().enumerate() { th.n[i > 0 && !table.text.contains(&i)] { (name) } } } }
+                    thead { tr { @for (i, name) in table.head.iter().enumerate() { th.n[table.is_number(i)] { (name) } } } }
                 }
                 tbody {
                     @for row in &table.rows {
@@ -162,7 +154,7 @@ fn card(table: &Table) -> Markup {
                             @for (i, cell) in row.iter().enumerate() {
                                 @if i == 0 && table.head.is_empty() { th scope="row" { (cell) } }
                                 @else {
-                                    td.n[i > 0 && !table.head.is_empty() && !table.text.contains(&i)].miss[tables::is_highlighted(cell)] { (cell) }
+                                    td.n[table.is_number(i)] { (cell) }
                                 }
                             }
                         }
@@ -217,7 +209,6 @@ mod tests {
             "<b>1.66 <small>ms</small></b>",
             "Limited by decode CPU.",
             "+52 %",
-            " miss\">missed</td>",
             "7.38 GB/s",
             "name = &quot;random_resized_crop&quot;",
         ] {

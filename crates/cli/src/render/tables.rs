@@ -1,6 +1,6 @@
 //! The tables of a report as text cells. Their layout is left to the page.
 
-use crate::results::{Prediction, Rate, Remote, Report, Spread};
+use crate::results::{Kernels, Rate, Report, Spread};
 use crate::units;
 
 /// A table's rows. Without a head, the first cell of each row is its name.
@@ -13,36 +13,36 @@ pub(crate) struct Table {
     pub(crate) note: Option<String>,
 }
 
-/// A prediction is met if it differs from the measured gain by at most this share of that gain, or by at most `NOISE`.
-const MET: f64 = 0.15;
-/// A prediction is also met if it differs from the measured gain by at most this much (0.03 is 3 percentage points),
-/// because smaller differences are noise.
-const NOISE: f64 = 0.03;
-
-/// The cell of a missed prediction, which the page highlights.
-const MISS: &str = "missed";
-
-/// Returns true if a cell is to be highlighted.
-pub(crate) fn is_highlighted(cell: &str) -> bool {
-    cell == MISS
+impl Table {
+    /// Returns true for a column of numbers.
+    pub(crate) fn is_number(&self, column: usize) -> bool {
+        column > 0 && !self.head.is_empty() && !self.text.contains(&column)
+    }
 }
 
 /// Returns all tables that have rows, in reading order.
 pub(crate) fn all(report: &Report) -> Vec<Table> {
+    [machine(report), settings(report)]
+        .into_iter()
+        .filter(|table| !table.rows.is_empty())
+        .chain(measured(report))
+        .collect()
+}
+
+/// Returns the tables of what was measured that have rows.
+pub(crate) fn measured(report: &Report) -> Vec<Table> {
     let tables = [
-        machine(report),
-        settings(report),
         pipeline(report),
         stages(report),
-        isolated_stages(report),
+        pools(report),
+        remote(report),
+        gpu(report),
+        perturbations(report),
+        sweep(report),
         kernels(report),
         roofline(report),
         upload(report),
-        sweep(report),
-        gpu(report),
         memory(report),
-        perturbations(report),
-        predictions(report),
     ];
     tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
 }
@@ -70,7 +70,7 @@ fn machine(report: &Report) -> Table {
             ("system", machine.os.clone()),
             ("adapter", report.adapter.clone().unwrap_or_else(|| "none".to_owned())),
             ("driver", report.driver.clone().unwrap_or_default()),
-            ("other processes", format!("{} cores busy", units::tick(machine.other_cores_busy))),
+            ("other processes", format!("{} cores busy", units::number(machine.other_cores_busy))),
             ("gpufeed", report.version.clone()),
             ("measured", units::date(report.unix_time)),
         ],
@@ -95,10 +95,8 @@ fn settings(report: &Report) -> Table {
 }
 
 fn pipeline(report: &Report) -> Table {
-    let latency = &report.latency;
     let measured = report.images_per_second.median > 0.0;
     let known = |seconds: f64| if seconds > 0.0 { units::duration(seconds) } else { String::new() };
-    let percentiles = [latency.p50, latency.p90, latency.p99, latency.max].map(units::duration).join(" / ");
     named(
         "The pipeline",
         vec![
@@ -106,34 +104,14 @@ fn pipeline(report: &Report) -> Table {
             ("CPU time for an image", known(report.cpu_seconds_per_image)),
             ("consumer waits", if measured { units::percent(report.data_stall) } else { String::new() }),
             ("first batch after", known(report.time_to_first_batch)),
-            (
-                "batch latency",
-                if latency.max > 0.0 { format!("{percentiles} (p50 / p90 / p99 / max)") } else { String::new() },
-            ),
-            ("remote", report.remote.as_ref().map(remote).unwrap_or_default()),
             ("files skipped", if measured { units::count(report.files_skipped) } else { String::new() }),
         ],
     )
 }
 
-/// Describes what came from object stores and web servers.
-fn remote(remote: &Remote) -> String {
-    format!(
-        "{} a second, {:.4} requests an image, {} retries; workers waited {}",
-        units::bytes(remote.bytes_per_second),
-        remote.requests_per_image,
-        units::count(remote.retries),
-        units::percent(remote.waited)
-    )
-}
-
 /// Formats a spread: `1,164 (1,105 to 1,177, 5 runs)`.
 fn spread(spread: &Spread) -> String {
-    let median = units::number(spread.median);
-    match spread.runs.len() {
-        0 | 1 => format!("{median} (one run)"),
-        runs => format!("{median} ({} to {}, {runs} runs)", units::number(spread.min), units::number(spread.max)),
-    }
+    format!("{} ({})", units::number(spread.median), spread.describe_runs())
 }
 
 fn or_dash(text: Option<String>) -> String {
@@ -153,6 +131,32 @@ fn stages(report: &Report) -> Table {
     Table { title: "Stages", head, text: vec![], rows: rows.collect(), note: None }
 }
 
+fn pools(report: &Report) -> Table {
+    let rows = report.pools.iter().map(|pool| {
+        let shares = [pool.busy, pool.starved, pool.blocked].map(units::percent);
+        [pool.name.clone(), pool.threads.to_string()].into_iter().chain(shares).collect()
+    });
+    let head = vec!["pool", "threads", "busy", "starved", "blocked"];
+    Table { title: "Threads", head, text: vec![], rows: rows.collect(), note: None }
+}
+
+fn remote(report: &Report) -> Table {
+    let title = "Remote data";
+    let Some(remote) = &report.remote else { return named(title, Vec::new()) };
+    let requests = format!("{:.4}, {} made again", remote.requests_per_image, units::count(remote.retries));
+    let [blocks, unread] = [remote.blocks, remote.evicted_unread].map(units::count);
+    named(
+        title,
+        vec![
+            ("requests an image", requests),
+            ("bytes", format!("{} a second", units::bytes(remote.bytes_per_second))),
+            ("blocks in memory", format!("{blocks}, {unread} of them left before all their samples were read")),
+            ("reads from the cache on disk", units::count(remote.cache_hits)),
+            ("workers waited for bytes", units::percent(remote.waited)),
+        ],
+    )
+}
+
 fn gpu(report: &Report) -> Table {
     let gpu = &report.gpu;
     if gpu.clock.is_empty() || gpu.clock == "none" {
@@ -167,19 +171,6 @@ fn gpu(report: &Report) -> Table {
         gpu.passes.iter().map(|(name, seconds)| (&**name, format!("{} a dispatch", units::duration(*seconds)))),
     );
     named("The GPU while the pipeline ran", facts)
-}
-
-fn isolated_stages(report: &Report) -> Table {
-    let rows = report.alone.iter().map(|isolated| {
-        vec![isolated.stage.clone(), isolated.threads.to_string(), units::number(isolated.images_per_second)]
-    });
-    Table {
-        title: "Each stage alone",
-        head: vec!["stage", "threads", "images/s"],
-        text: vec![],
-        rows: rows.collect(),
-        note: Some("With all the input that it can take, and nothing else running.".to_owned()),
-    }
 }
 
 fn rate(rate: &Rate) -> Vec<String> {
@@ -199,39 +190,34 @@ fn rate(rate: &Rate) -> Vec<String> {
 const RATE: [&str; 8] = ["kernel", "images", "bytes", "time", "rate", "of a copy", "predicted", "by"];
 
 fn kernels(report: &Report) -> Table {
-    let kernels = &report.kernels;
-    let mut head = RATE.to_vec();
-    let (rows, note) = match kernels.rows.is_empty() {
-        // The clock's text is the reason why there are no rows.
-        true if !kernels.clock.is_empty() => (vec![vec!["none".to_owned(), kernels.clock.clone()]], None),
-        true => (Vec::new(), None),
-        false => (
-            kernels.rows.iter().map(rate).collect(),
-            Some(format!("Bytes are those that must move at least. Clock: {}.", kernels.clock)),
-        ),
-    };
-    if kernels.rows.is_empty() {
-        head.clear();
+    let title = "Kernels alone";
+    let Kernels { clock, rows, .. } = &report.kernels;
+    if rows.is_empty() {
+        // The clock's text is the reason why there are none.
+        return named(title, vec![("none", clock.clone())]);
     }
-    Table { title: "Kernels alone", head, text: vec![7], rows, note }
+    let note = Some(format!("Bytes are those that must move at least. Clock: {clock}."));
+    Table { title, head: RATE.to_vec(), text: vec![7], rows: rows.iter().map(rate).collect(), note }
 }
 
 fn roofline(report: &Report) -> Table {
     let Some(roofline) = &report.kernels.roofline else { return named("Roofline", Vec::new()) };
     let rate = |rate: f64| format!("{} images/s", units::number(rate));
     let predicted = format!("{}, limited by {}", rate(roofline.predicted_images_per_second), roofline.limit);
-    named(
+    let measured = roofline.measured_images_per_second.map(|measured| {
+        let share = units::percent(measured / roofline.predicted_images_per_second);
+        format!("{}, {share} of the prediction", rate(measured))
+    });
+    let table = named(
         "Roofline",
         vec![
             ("memory: the copy kernel", units::gigabytes(roofline.gb_per_second)),
             ("arithmetic: the arithmetic kernel", format!("{} GFLOP/s", units::number(roofline.gflop_per_second))),
             ("the recipe's passes, predicted", predicted),
-            (
-                "measured: the recipe's passes",
-                roofline.measured_images_per_second.map_or("not measured".to_owned(), rate),
-            ),
+            ("the recipe's passes, measured", measured.unwrap_or_else(|| "not measured, see the notes".to_owned())),
         ],
-    )
+    );
+    Table { note: Some("docs/guide/roofline.md has the formula.".to_owned()), ..table }
 }
 
 fn upload(report: &Report) -> Table {
@@ -250,19 +236,13 @@ fn sweep(report: &Report) -> Table {
 
 fn memory(report: &Report) -> Table {
     let memory = &report.memory;
-    if memory.steady_bytes == 0 && memory.peak_bytes == 0 {
-        return named("Memory", vec![]);
-    }
-    named(
-        "Memory",
-        vec![
-            ("while running steadily", units::bytes(memory.steady_bytes as f64)),
-            ("peak", units::bytes(memory.peak_bytes as f64)),
-            ("first steady epoch to last", units::change_of_bytes(memory.drift_bytes)),
-            ("declared by the pipeline", units::bytes(memory.declared_bytes as f64)),
-            ("GPU buffers made later", units::count(memory.gpu_buffers_made)),
-        ],
-    )
+    let shown = |bytes: u64| unless_zero(bytes, units::bytes(bytes as f64));
+    let facts = vec![
+        ("while running steadily", shown(memory.steady_bytes)),
+        ("peak", shown(memory.peak_bytes)),
+        ("declared by the pipeline", shown(memory.declared_bytes)),
+    ];
+    named("Memory", facts)
 }
 
 fn perturbations(report: &Report) -> Table {
@@ -282,55 +262,9 @@ fn perturbations(report: &Report) -> Table {
     }
 }
 
-/// Returns true if the measured gain is close to the predicted one.
-fn met(prediction: &Prediction) -> bool {
-    let allowed = (MET * prediction.measured_gain.abs()).max(NOISE);
-    (prediction.predicted_gain - prediction.measured_gain).abs() <= allowed
-}
-
-fn predictions(report: &Report) -> Table {
-    let rows = report.predictions.iter().map(|prediction| {
-        let verdict = if met(prediction) { "met" } else { MISS };
-        vec![
-            prediction.change.clone(),
-            prediction.core_speed.map_or("–".to_owned(), units::percent),
-            units::gain(prediction.predicted_gain),
-            units::gain(prediction.measured_gain),
-            verdict.to_owned(),
-        ]
-    });
-    let missed = report.predictions.iter().filter(|prediction| !met(prediction)).count();
-    Table {
-        title: "Predictions",
-        head: vec!["change", "a core then does", "predicted", "measured", ""],
-        text: vec![4],
-        rows: rows.collect(),
-        note: Some(format!(
-            "{missed} of {} missed: further off than {} of the measured gain, and than {} points.",
-            report.predictions.len(),
-            units::percent(MET),
-            units::tick(NOISE * 100.0)
-        )),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_prediction_is_met_within_fifteen_percent_of_the_gain() {
-        let prediction = |predicted_gain, measured_gain| Prediction {
-            change: "x".into(),
-            core_speed: None,
-            predicted_gain,
-            measured_gain,
-        };
-        assert!(met(&prediction(0.94, 0.83)) && met(&prediction(0.94, 1.10)));
-        assert!(!met(&prediction(0.94, 0.80)) && !met(&prediction(0.94, 1.12)));
-        assert!(met(&prediction(0.0, 0.02)) && !met(&prediction(0.0, 0.04)), "small gains: by points");
-        assert!(!met(&prediction(0.05, -0.05)), "the sign counts");
-    }
 
     #[test]
     fn an_empty_report_has_one_table() {

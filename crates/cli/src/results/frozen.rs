@@ -66,7 +66,7 @@ fn committed_reports_of_schema_1_are_read() {
         let report = Report::read(&results.join(name)).unwrap();
         let stages: Vec<&str> = report.stages.iter().map(|stage| &*stage.name).collect();
         assert_eq!((report.schema, &stages[..3]), (1, &["read", "params", "decode"][..]), "{name}");
-        assert!(report.images_per_second.median > 0.0 && report.latency.p99 > 0.0, "{name}");
+        assert!(report.images_per_second.median > 0.0, "{name}");
         assert!(!report.kernels.rows.is_empty() && !report.sweep.is_empty() && !report.pools.is_empty(), "{name}");
     }
 }
@@ -80,7 +80,6 @@ fn stages_of_older_reports_have_the_names_of_today() {
     let report = Report::read(file.path()).unwrap();
     let names: Vec<&str> = report.stages.iter().map(|stage| &*stage.name).collect();
     assert_eq!(names, ["params", "decode", "augment", "copy", "submit"]);
-    assert_eq!(report.alone.last().unwrap().stage, "submit");
 }
 
 #[test]

@@ -14,7 +14,6 @@ mod spread;
 pub(crate) use report::sample;
 pub(crate) use report::{Report, SCHEMA};
 pub(crate) use sections::{
-    Bottleneck, Data, GpuTime, IsolatedStage, Kernels, Latency, Machine, Memory, Perturbation, Pool, Prediction, Rate,
-    Remote, Roofline, Stage, Sweep,
+    Bottleneck, Data, GpuTime, Kernels, Machine, Memory, Perturbation, Pool, Rate, Remote, Roofline, Stage, Sweep,
 };
 pub(crate) use spread::{Spread, median};

@@ -4,8 +4,7 @@
 //! read as empty, so that `compare` and `report` read older files.
 
 use super::{
-    Bottleneck, Data, GpuTime, IsolatedStage, Kernels, Latency, Machine, Memory, Perturbation, Pool, Prediction, Rate,
-    Remote, Spread, Stage, Sweep,
+    Bottleneck, Data, GpuTime, Kernels, Machine, Memory, Perturbation, Pool, Rate, Remote, Spread, Stage, Sweep,
 };
 use gpufeed::internals::{Shown, regular_file};
 use serde::{Deserialize, Serialize};
@@ -61,18 +60,14 @@ pub(crate) struct Report {
     pub(crate) data_stall: f64,
     /// From `build()` to the first batch in a new process, shader compilation included.
     pub(crate) time_to_first_batch: f64,
-    pub(crate) latency: Latency,
     pub(crate) stages: Vec<Stage>,
     pub(crate) pools: Vec<Pool>,
     pub(crate) gpu: GpuTime,
     /// `None` if all data is on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) remote: Option<Remote>,
-    /// Rates of isolated stages with unlimited input.
-    pub(crate) alone: Vec<IsolatedStage>,
     pub(crate) bottleneck: Bottleneck,
     pub(crate) perturbations: Vec<Perturbation>,
-    pub(crate) predictions: Vec<Prediction>,
     pub(crate) kernels: Kernels,
     pub(crate) upload: Vec<Rate>,
     pub(crate) sweep: Vec<Sweep>,
@@ -119,15 +114,14 @@ impl Report {
     /// Gives stages of reports from before November 2026 today's names, so that `compare` finds the same stage in both
     /// reports.
     fn rename_stages(&mut self) {
-        let names = self.stages.iter_mut().map(|stage| &mut stage.name);
-        for name in names.chain(self.alone.iter_mut().map(|isolated| &mut isolated.stage)) {
-            let today = match &**name {
+        for stage in &mut self.stages {
+            let today = match &*stage.name {
                 "draw" => "params",
                 "put" => "copy",
                 "upload" => "submit",
                 _ => continue,
             };
-            today.clone_into(name);
+            today.clone_into(&mut stage.name);
         }
     }
 }

@@ -34,16 +34,6 @@ impl Data {
     }
 }
 
-/// Time from a batch's announcement to its arrival in the queue of ready batches.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Latency {
-    pub(crate) p50: f64,
-    pub(crate) p90: f64,
-    pub(crate) p99: f64,
-    pub(crate) max: f64,
-}
-
 /// The data that came from object stores and web servers.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -83,14 +73,6 @@ pub(crate) struct Pool {
     pub(crate) busy: f64,
     pub(crate) starved: f64,
     pub(crate) blocked: f64,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct IsolatedStage {
-    pub(crate) stage: String,
-    pub(crate) threads: usize,
-    pub(crate) images_per_second: f64,
 }
 
 /// The GPU's time while the pipeline ran.
@@ -134,17 +116,6 @@ pub(crate) struct Perturbation {
     pub(crate) delay: f64,
     /// Relative change of the rate per relative change of the resource's time: -1 at a bottleneck, 0 elsewhere.
     pub(crate) elasticity: f64,
-}
-
-/// The predicted gain of a change, and the measured one.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Prediction {
-    pub(crate) change: String,
-    /// A core's speed after the change relative to before, if the same turns measured it; 1 is unchanged.
-    pub(crate) core_speed: Option<f64>,
-    pub(crate) predicted_gain: f64,
-    pub(crate) measured_gain: f64,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -208,10 +179,6 @@ pub(crate) struct Memory {
     /// Resident memory of the process while the pipeline ran steadily.
     pub(crate) steady_bytes: u64,
     pub(crate) peak_bytes: u64,
-    /// Change from the first steady epoch to the last.
-    pub(crate) drift_bytes: i64,
     /// The bytes that `memory_budget` accounts for.
     pub(crate) declared_bytes: u64,
-    /// GPU buffers created after the first epoch; 0 if memory is steady.
-    pub(crate) gpu_buffers_made: u64,
 }

@@ -1,5 +1,6 @@
 //! A number measured several times: its median, its extremes, and all runs.
 
+use crate::units;
 use serde::{Deserialize, Serialize};
 
 /// A number measured several times.
@@ -18,6 +19,14 @@ impl Spread {
         let (min, max) =
             runs.iter().fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), &run| (low.min(run), high.max(run)));
         Spread { median: median(&runs), min: if runs.is_empty() { 0.0 } else { min }, max, runs }
+    }
+
+    /// Describes the runs: `1,105 to 1,177, 5 runs`.
+    pub(crate) fn describe_runs(&self) -> String {
+        match self.runs.len() {
+            0 | 1 => "one run".to_owned(),
+            runs => format!("{} to {}, {runs} runs", units::number(self.min), units::number(self.max)),
+        }
     }
 }
 

@@ -71,9 +71,7 @@ fn check(report: &Value) {
     }
     let positive =
         ["/workers", "/batch_size", "/cpu_seconds_per_image", "/time_to_first_batch", "/data/samples", "/unix_time"];
-    for pointer in
-        positive.into_iter().chain(["/machine/cores", "/machine/memory_bytes", "/latency/p50", "/data/bytes"])
-    {
+    for pointer in positive.into_iter().chain(["/machine/cores", "/machine/memory_bytes", "/data/bytes"]) {
         assert!(number(report, pointer) > 0.0, "{pointer}: {}", number(report, pointer));
     }
     let stall = number(report, "/data_stall");
@@ -100,7 +98,7 @@ fn check(report: &Value) {
     for slowed in rows(report, "/perturbations") {
         assert!(number(slowed, "/delay") > 0.0 && number(slowed, "/elasticity").is_finite(), "{slowed}");
     }
-    for pointer in ["/alone", "/upload", "/kernels/rows", "/predictions", "/notes"] {
+    for pointer in ["/upload", "/kernels/rows", "/notes"] {
         rows(report, pointer);
     }
     assert!(report["memory"].is_object() && !text(report, "/kernels/clock").is_empty());
@@ -130,7 +128,7 @@ fn a_quick_run_on_pictures_drawn_in_memory() {
     // The notes name every measurement that was left out.
     let notes = rows(&report, "/notes").iter().map(|note| note.as_str().expect("notes are texts"));
     let notes: String = notes.collect::<Vec<_>>().join("\n");
-    for part in ["--quick", "kernels", "upload", "alone", "memory", "predictions: none"] {
+    for part in ["--quick", "kernels", "upload", "memory"] {
         assert!(notes.contains(part), "{part}: {notes}");
     }
     assert!(text(&report, "/kernels/clock").contains("--quick"));
@@ -162,7 +160,7 @@ fn a_full_run_on_a_folder() {
     ]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let summary = String::from_utf8(output.stdout).expect("UTF-8");
-    for part in ["images/s", "Each stage alone", "Workers", "Memory", "files skipped"] {
+    for part in ["images/s", "Stages", "Threads", "Workers", "Memory", "files skipped"] {
         assert!(summary.contains(part), "{part} is missing in:\n{summary}");
     }
     assert!(!summary.contains('\u{1b}'), "colours are for terminals");
@@ -171,25 +169,13 @@ fn a_full_run_on_a_folder() {
     check(&report);
     assert_eq!(number(&report, "/data/samples"), 24.0);
     assert!(number(&report, "/files_skipped") > 0.0, "one file is no image");
-    let alone: Vec<&str> = rows(&report, "/alone").iter().map(|row| text(row, "/stage")).collect();
-    assert_eq!(alone, ["read", "decode", "augment"]);
-    for row in rows(&report, "/alone") {
-        assert!(number(row, "/images_per_second") > 0.0 && number(row, "/threads") == 2.0, "{row}");
-    }
     assert!(rows(&report, "/kernels/rows").is_empty() && rows(&report, "/upload").is_empty(), "there is no GPU");
     assert!(text(&report, "/kernels/clock").contains("no GPU"));
     let workers: Vec<f64> = rows(&report, "/sweep").iter().map(|step| number(step, "/workers")).collect();
     assert_eq!(workers, [1.0, 2.0]);
-    let notes = report["notes"].to_string();
-    // A pipeline whose bottleneck is unexplained has no prediction; a note says so.
-    assert!(
-        rows(&report, "/predictions").len() == 1 || notes.contains("predictions: none for workers 1 -> 2"),
-        "{notes}"
-    );
     let [steady, peak, declared] =
         ["steady", "peak", "declared"].map(|name| number(&report, &format!("/memory/{name}_bytes")));
     assert!(0.0 < steady && steady <= peak && declared > 0.0, "{:#}", report["memory"]);
-    number(&report, "/memory/drift_bytes");
 
     let events: Value = serde_json::from_slice(&std::fs::read(&trace).expect("written")).expect("the trace is JSON");
     let names: Vec<&str> =
@@ -238,7 +224,6 @@ fn the_shaders_on_an_adapter() {
     for way in ["memcpy", "ring and copy", "write_buffer"] {
         assert!(names("/upload").contains(&way.to_owned()), "{way} is missing in {:?}", names("/upload"));
     }
-    assert_eq!(number(&report, "/memory/gpu_buffers_made"), 0.0, "memory is steady after the first epoch");
     assert!(names("/stages").iter().any(|stage| stage == "submit"));
 }
 

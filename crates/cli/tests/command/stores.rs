@@ -61,7 +61,7 @@ fn bench_reads_blocks_of_a_remote_set_and_names_the_order() {
         assert!(report["images_per_second"]["median"].as_f64().unwrap() > 0.0, "{address}");
     }
     let shown = text(&server, &[&["bench", "--data", &server.s3("bucket/set"), "--quick"], &short[..]].concat());
-    assert!(shown.contains("order: blocks:256:4") && shown.contains("Remote\n"), "{shown}");
+    assert!(shown.contains("order: blocks:256:4") && shown.contains("Remote data"), "{shown}");
 }
 
 #[test]

@@ -148,19 +148,6 @@ fn many_workers_meet_what_limits_next() {
 }
 
 #[test]
-fn slower_cores_slow_what_is_computed_and_not_what_is_waited_for() {
-    let gain = |model: Model, speed| model.stats().gain_of_workers_at(2, speed).unwrap();
-    let near =
-        |found: f64, expected: f64| assert!((found - expected).abs() < 0.03, "{found} where {expected} is right");
-    near(gain(Model { work: 0.01, ..FREE }, 1.0), 1.0);
-    near(gain(Model { work: 0.01, ..FREE }, 0.8), 0.6);
-    near(gain(Model { wait: 0.01, work: 0.0001, ..FREE }, 0.8), 1.0);
-    // Two workers on two cores: a third one gains only what slower cores leave.
-    let full = Model { work: 0.01, workers: 2, ..FREE };
-    near(full.stats().gain_of_workers_at(3, 0.9).unwrap(), -0.1);
-}
-
-#[test]
 fn threads_that_spin_at_their_queues_are_no_work() {
     let mut stats = Model { work: 0.01, gpu: 1e-9, ..FREE }.stats();
     stats.gpu = GpuTime::default();

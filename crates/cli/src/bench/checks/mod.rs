@@ -1,7 +1,6 @@
 //! Compares the report's claims with its measurements; nothing here measures. `bottleneck.rs` compares the resource
-//! that the statistics name with the effect of slowed stages, `predictions.rs` the predicted gains of more workers with
-//! the measured ones, and `consistency.rs` marks contradictions between parts of a finished report.
+//! that the statistics name with the effect of slowed stages, and `consistency.rs` marks contradictions between parts
+//! of a finished report.
 
 pub(crate) mod bottleneck;
 pub(crate) mod consistency;
-pub(crate) mod predictions;

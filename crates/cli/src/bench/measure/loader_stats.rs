@@ -1,6 +1,6 @@
 //! Turns the loader's `Stats` into the report's types. Only this file knows both.
 
-use crate::results::{Bottleneck, GpuTime, Latency, Pool, Remote, Report, Stage as Row};
+use crate::results::{Bottleneck, GpuTime, Pool, Remote, Report, Stage as Row};
 use gpufeed::{DataLoader, Resource, Stage, Stats};
 use std::time::Duration;
 
@@ -23,16 +23,9 @@ impl Interval {
         Interval { stats: loader.stats().since(before) }
     }
 
-    /// Fills the report's latency, stages, pools, GPU time and bottleneck.
+    /// Fills the report's stages, pools, GPU time and bottleneck.
     pub(crate) fn fill(&self, report: &mut Report) {
         let stats = &self.stats;
-        let latency = &stats.latency;
-        report.latency = Latency {
-            p50: latency.p50.as_secs_f64(),
-            p90: latency.p90.as_secs_f64(),
-            p99: latency.p99.as_secs_f64(),
-            max: latency.max.as_secs_f64(),
-        };
         let used = stats.stages.iter().filter(|stage| stage.items > 0);
         report.stages = used
             .map(|stage| {
@@ -102,14 +95,6 @@ impl Interval {
             refuted: None,
             utilisation: found.utilisation.iter().map(|&(resource, share)| (resource_name(resource), share)).collect(),
         }
-    }
-
-    /// Predicts the gain of running `workers` workers, if a core then has `core_speed` of its speed now.
-    ///
-    /// # Errors
-    /// The reason why there is no prediction.
-    pub(crate) fn gain_of(&self, workers: usize, core_speed: f64) -> Result<f64, String> {
-        self.stats.gain_of_workers_at(workers, core_speed).ok_or_else(|| self.stats.bottleneck().to_string())
     }
 
     /// Returns the seconds per image of a stage; `None` if it had no work.

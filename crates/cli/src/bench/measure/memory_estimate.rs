@@ -2,9 +2,8 @@
 //! worker starts.
 //!
 //! In addition to the bytes that a loader declares, each worker grows to the largest sample that it meets. All loaders
-//! of a sweep exist at the same time, and isolated stages have their own threads.
+//! of a sweep exist at the same time.
 
-use super::{core_speed, isolated_stages};
 use crate::available_memory;
 use crate::bench::setup::samples::Samples;
 use crate::bench::setup::{BenchArguments, Setup};
@@ -32,8 +31,6 @@ struct Estimate<'a> {
     seconds: f64,
     /// Bytes of the CPU executor for the largest sample.
     executor: u64,
-    /// Bytes of one output image.
-    output: u64,
     /// Bytes of a loader without its workers.
     loader: u64,
 }
@@ -52,36 +49,24 @@ impl Estimate<'_> {
     fn loaders(&self, workers: &[usize]) -> u64 {
         workers.iter().map(|&workers| self.loader + workers as u64 * self.worker(workers)).sum()
     }
-
-    /// Returns the bytes of the threads of an isolated measurement. Each keeps the outputs of `images` images.
-    fn isolated(&self, threads: usize, images: usize) -> u64 {
-        threads as u64 * (self.worker(threads) + images as u64 * self.output)
-    }
 }
 
-/// Refuses numbers of workers, a batch or a cache that do not fit. `main` is the main run's number of `workers`;
-/// `loader` has batches of one sample.
+/// Refuses numbers of workers, a batch or a cache that do not fit. `loader` has batches of one sample.
 pub(crate) fn check(
     arguments: &BenchArguments,
     setup: &Setup,
     loader: &DataLoader,
     samples: &Samples,
     workers: &[usize],
-    main: usize,
 ) -> Result<(), Box<dyn Error>> {
     let Some(estimate) = estimate(arguments, setup, loader, samples)? else { return Ok(()) };
     let most = workers.iter().copied().max().unwrap_or(1);
-    let sweep = estimate.loaders(workers) + estimate.isolated(most, core_speed::IMAGES_AT_ONCE);
-    let stages = match arguments.quick {
-        true => 0,
-        false => estimate.loaders(&[main]) + estimate.isolated(main, isolated_stages::IMAGES_AT_ONCE),
-    };
     let listed = workers.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
     let [worker, loader] = [estimate.worker(most), estimate.loader].map(|bytes| units::bytes(bytes as f64));
     let what = format!("--workers {listed}, at {worker} a worker and {loader} a loader, takes");
-    let threads = workers.iter().sum::<usize>().max(2 * most) as u64;
+    let threads = workers.iter().sum::<usize>() as u64;
     let lower = "--workers, --batch-size, --cache-mib or the recipe's sizes";
-    Ok(available_memory::check(&what, sweep.max(stages), threads, lower)?)
+    Ok(available_memory::check(&what, estimate.loaders(workers), threads, lower)?)
 }
 
 /// Estimates by the largest sample; `None` without samples.
@@ -110,5 +95,5 @@ fn estimate<'a>(
     };
     // A worker's estimate has what it takes between the stages of the plan.
     let loader = loader.memory() - memory_of_workers(loader) + batches + cached;
-    Ok(Some(Estimate { samples, seconds: arguments.seconds, executor, output, loader }))
+    Ok(Some(Estimate { samples, seconds: arguments.seconds, executor, loader }))
 }

@@ -6,13 +6,10 @@
 //! - `pipeline.rs` runs the whole pipeline and takes its rate; `loader_stats.rs` turns the loader's statistics of such
 //!   a run into the report's types; `machine.rs` describes the machine and watches other processes.
 //! - `slowed_stages.rs` slows each stage down and watches the rate.
-//! - `isolated_stages.rs` runs each stage by itself.
 //! - `memory.rs` watches the process's memory.
-//! - `worker_sweep.rs` compares numbers of workers; `core_speed.rs` measures how fast a core is when others work too.
+//! - `worker_sweep.rs` compares numbers of workers.
 
-pub(crate) mod core_speed;
 pub(crate) mod first_batch;
-pub(crate) mod isolated_stages;
 pub(crate) mod loader_stats;
 pub(crate) mod machine;
 pub(crate) mod memory;

@@ -6,7 +6,7 @@
 use super::loader_stats::Interval;
 use crate::results::{Spread, median};
 use cpu_time::ProcessTime;
-use gpufeed::{Batch, DataLoader, Epochs};
+use gpufeed::{DataLoader, Epochs};
 use std::error::Error;
 use std::time::{Duration, Instant};
 
@@ -54,21 +54,20 @@ impl Consumer {
         Ok(Consumer { batches: loader.epochs(0..u64::MAX)?, step, batches_per_epoch: loader.len(), done: 0 })
     }
 
-    /// Takes a batch and shows it to `see`. Returns its images and the seconds waited for it.
-    fn batch(&mut self, mut see: impl FnMut(&Batch)) -> Result<(u64, f64), Box<dyn Error>> {
+    /// Takes a batch. Returns its images and the seconds waited for it.
+    fn batch(&mut self) -> Result<(u64, f64), Box<dyn Error>> {
         let start = Instant::now();
         let batch = self.batches.next().ok_or("the run ended early: this is a bug of gpufeed")??;
         let waited = start.elapsed().as_secs_f64();
         if !self.step.is_zero() {
             std::thread::sleep(self.step);
         }
-        see(&batch);
         self.done += 1;
         Ok((batch.len() as u64, waited))
     }
 
     pub(crate) fn skip(&mut self, batches: usize) -> Result<(), Box<dyn Error>> {
-        (0..batches).try_for_each(|_| self.batch(|_| ()).map(drop))
+        (0..batches).try_for_each(|_| self.batch().map(drop))
     }
 
     /// Runs one epoch, or the part of it that fits into `most`. Returns true if the epoch was completed.
@@ -82,19 +81,10 @@ impl Consumer {
 
     /// Takes batches until `time` is over, at least one.
     pub(crate) fn window(&mut self, time: Duration) -> Result<Window, Box<dyn Error>> {
-        self.window_with(time, |_| ())
-    }
-
-    /// Like [`window`](Self::window), and shows every batch to `see`.
-    pub(crate) fn window_with(
-        &mut self,
-        time: Duration,
-        mut see: impl FnMut(&Batch),
-    ) -> Result<Window, Box<dyn Error>> {
         let (start, cpu) = (Instant::now(), ProcessTime::now());
         let mut window = Window::default();
         while window.images == 0 || start.elapsed() < time {
-            let (images, waited) = self.batch(&mut see)?;
+            let (images, waited) = self.batch()?;
             window.images += images;
             window.waited += waited;
         }

@@ -1,5 +1,6 @@
 //! The options of `gpufeed bench`, their checks, and the outputs that they name.
 
+use crate::backend::BackendChoice;
 use crate::output::{self, Output};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
@@ -71,38 +72,12 @@ pub(crate) struct BenchArguments {
     /// The consumer sleeps so many milliseconds a batch, as a training step would take
     #[arg(long, value_name = "MS", default_value = "0", value_parser = milliseconds)]
     pub(crate) emulate_step: f64,
-    /// Leaves out the kernels, the ways in, the stages alone and the memory
+    /// Leaves out the kernels, the ways in and the memory
     #[arg(long)]
     pub(crate) quick: bool,
     /// Prints the time to the first batch of this process as JSON: what the command starts itself with.
     #[arg(long, hide = true)]
     pub(crate) first_batch: bool,
-}
-
-/// The outputs that options name, in addition to the summary.
-pub(crate) struct Outputs {
-    pub(crate) json: Option<Output>,
-    pub(crate) html: Option<Output>,
-    pub(crate) trace: Option<Output>,
-    pub(crate) card: Option<Output>,
-}
-
-impl Outputs {
-    /// Returns true if one of them is standard output. The summary is then left out.
-    pub(crate) fn use_standard(&self) -> bool {
-        [&self.json, &self.html, &self.trace, &self.card].into_iter().flatten().any(Output::is_standard)
-    }
-}
-
-/// Where batches go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BackendChoice {
-    /// The best GPU, else the CPU.
-    Auto,
-    /// A GPU, a software adapter if there is no other.
-    Gpu,
-    /// Host memory.
-    Cpu,
 }
 
 /// Where seek indexes are kept.
@@ -180,16 +155,15 @@ impl BenchArguments {
     }
 
     /// Opens the outputs before the measurement, which takes a minute, so that one that cannot be written is reported
-    /// early.
-    pub(crate) fn outputs(&self) -> Result<Outputs, Box<dyn Error>> {
+    /// early: JSON, the page, the trace and the report card.
+    pub(crate) fn outputs(&self) -> Result<[Option<Output>; 4], Box<dyn Error>> {
         let html = self.html.as_deref().or_else(|| self.open.then_some(Path::new("bench.html")));
-        let [json, html, trace, card] = output::open([
+        output::open([
             ("--json", self.json.as_deref()),
             ("--html", html),
             ("--trace", self.trace.as_deref()),
             ("--report-card", self.report_card.as_deref()),
-        ])?;
-        Ok(Outputs { json, html, trace, card })
+        ])
     }
 
     /// Returns the settings of the loaders, but for their workers and, unless a file has one, their order.

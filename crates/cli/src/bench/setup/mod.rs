@@ -1,6 +1,6 @@
 //! Everything that is known before the first measurement. `mod.rs` resolves the options (`arguments.rs`) to a backend,
 //! a recipe and data. `data.rs` opens `--data`: a data set, or samples drawn by `procedural.rs` with `texture.rs`.
-//! `samples.rs` reads some samples into memory for isolated measurements, and `hash.rs` has the pseudo-random numbers.
+//! `samples.rs` looks at some samples, and `hash.rs` has the pseudo-random numbers.
 //! Nothing here takes a time.
 
 mod arguments;
@@ -10,7 +10,6 @@ pub(crate) mod procedural;
 pub(crate) mod samples;
 mod texture;
 
-use arguments::BackendChoice;
 pub(crate) use arguments::BenchArguments;
 use gpufeed::Dataset;
 use gpufeed::recipe::Recipe;
@@ -47,7 +46,7 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub(crate) fn new(arguments: &BenchArguments, mut settings: LoaderSettings) -> Result<Setup, Box<dyn Error>> {
-        let backend = backend(arguments)?;
+        let backend = arguments.backend.open(arguments.adapter.as_deref(), arguments.shaders)?;
         let mut recipe = crate::recipe(&arguments.recipe)?;
         let data = data::open(&arguments.data, &arguments.recipe)?;
         let order = if crate::dataset::is_remote(&*data.dataset) { REMOTE_ORDER } else { Order::Full };
@@ -103,20 +102,4 @@ impl Setup {
             Some(_) => "CPU executor, batches copied up",
         }
     }
-}
-
-fn backend(arguments: &BenchArguments) -> Result<Backend, Box<dyn Error>> {
-    let backend = match (arguments.backend, &arguments.adapter) {
-        (BackendChoice::Cpu, _) => Backend::Cpu,
-        (_, Some(name)) => Backend::gpu(name)?,
-        // The best adapter; a software one if there is no other.
-        (BackendChoice::Gpu, None) => Backend::gpu("0")?,
-        (BackendChoice::Auto, None) => Backend::auto()?,
-    };
-    if arguments.shaders && matches!(backend, Backend::Cpu) {
-        return Err(
-            "shaders: there is no GPU here that `auto` would take; name a software adapter with --adapter".into()
-        );
-    }
-    Ok(backend)
 }

@@ -1,31 +1,20 @@
-//! A few hundred of the data set's samples in memory, with the recipe's parameters for each: the input of isolated
-//! stages and kernels.
+//! A few hundred of the data set's samples: the recipe's parameters for each, which the kernels get, and what the
+//! samples take in memory.
 
 use super::hash::hash;
 use crate::error_text;
-use gpufeed::decode::{self, DecodeOptions, Probe, Rect};
+use gpufeed::decode::{self, DecodeOptions};
 use gpufeed::transforms::{Key, Params};
 use gpufeed::{Dataset, Plan, SampleData};
 
-/// The most samples. Caches of processors do not hold that many.
+/// The most samples.
 const SAMPLES: usize = 256;
 /// Reading stops after this many bytes of files.
 const BYTES: usize = 128 << 20;
 
-/// A file in memory, and the region of it that the recipe reads.
-pub(crate) struct EncodedSample {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) probe: Probe,
-    pub(crate) region: Rect,
-}
-
-/// Samples in memory.
+/// What is known of the samples.
 #[derive(Default)]
 pub(crate) struct Samples {
-    /// The options with which the loaders decode.
-    pub(crate) options: DecodeOptions,
-    /// The samples' files; empty if the data set holds pixels.
-    pub(crate) files: Vec<EncodedSample>,
     /// The parameters of every sample.
     pub(crate) params: Vec<Params>,
     /// Bytes of the largest file or array of pixels.
@@ -40,25 +29,20 @@ pub(crate) struct Samples {
     pub(crate) pixel: usize,
 }
 
-/// Returns the index of the `number`-th sample that a measurement reads, in a pseudo-random order for each `salt`.
-/// A remote data set is read in its own order: each sample of a random order would fetch a block of its own.
-pub(crate) fn nth(dataset: &dyn Dataset, number: u64, salt: u64) -> usize {
-    let number = if crate::dataset::is_remote(dataset) { number } else { hash(number, salt) };
-    number as usize % dataset.len()
-}
-
 impl Samples {
-    /// Reads samples in a pseudo-random order. Leaves out samples that cannot be read or decoded.
+    /// Reads samples in a pseudo-random order; of remote data the first ones, as each sample of a random order would
+    /// cost a block of many. Leaves out samples that cannot be read or decoded.
     ///
     /// # Errors
     /// If no sample can be used.
     pub(crate) fn read(dataset: &dyn Dataset, plan: &Plan, options: DecodeOptions) -> Result<Samples, String> {
-        let mut samples = Samples { options, pixel: 4, ..Samples::default() };
+        let mut samples = Samples { pixel: 4, ..Samples::default() };
         let (mut buffer, mut bytes, mut last) = (Vec::new(), 0, None);
         let mut scratch = decode::Scratch::default();
         for number in 0..SAMPLES.min(dataset.len()) {
-            let index = nth(dataset, number as u64, 1);
-            match samples.add(dataset, plan, index, &mut buffer, &mut scratch) {
+            let number = if crate::dataset::is_remote(dataset) { number as u64 } else { hash(number as u64, 1) };
+            let index = number as usize % dataset.len();
+            match samples.add(dataset, plan, index, &options, &mut buffer, &mut scratch) {
                 Ok(more) => bytes += more,
                 Err(error) => last = Some(format!("{}: {}", dataset.name(index), error_text::describe(&error))),
             }
@@ -90,6 +74,7 @@ impl Samples {
         dataset: &dyn Dataset,
         plan: &Plan,
         index: usize,
+        options: &DecodeOptions,
         buffer: &mut Vec<u8>,
         scratch: &mut decode::Scratch,
     ) -> gpufeed::Result<usize> {
@@ -103,14 +88,13 @@ impl Samples {
                 Ok(0)
             }
             SampleData::Encoded(bytes) => {
-                let probe = decode::probe(bytes, &self.options)?;
+                let probe = decode::probe(bytes, options)?;
                 let params = plan.make_params(probe.width, probe.height, &key)?;
                 let region = plan.source_region(&params)?;
-                decode::decode(bytes, &probe, region, &self.options, scratch)?;
+                decode::decode(bytes, &probe, region, options, scratch)?;
                 self.params.push(params);
                 self.largest = self.largest.max(bytes.len() as u64);
                 self.sizes.push(bytes.len() as u64 + 4 * u64::from(region.width) * u64::from(region.height));
-                self.files.push(EncodedSample { bytes: bytes.to_vec(), probe, region });
                 Ok(bytes.len())
             }
         }
