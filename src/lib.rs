@@ -91,6 +91,7 @@
 pub mod advice;
 mod allocate;
 mod backend;
+mod byte_size;
 mod color;
 mod cores;
 mod cpu;
@@ -107,6 +108,7 @@ pub mod guide;
 pub mod internals;
 mod launcher;
 mod loader;
+pub mod pack;
 mod pixels;
 pub mod plan;
 mod processor;
