@@ -13,15 +13,9 @@ use std::path::Path;
 pub(super) fn open_folder(out: &Path, scratch: Option<&Path>) -> Result<Folder> {
     let location = Location::from(out);
     if scratch.is_some() && !location.is_address() {
-        return Err(of_setting(out, "scratch", "it is for packing into a store, which this is not"));
+        return Err(Error::argument("scratch", format!("it is for packing into a store, which {location} is not")));
     }
     Folder::open(&location, scratch).map_err(permitted)
-}
-
-/// Returns the error of a setting that does not fit to a source or to the folder to pack into.
-pub(super) fn of_setting(path: &Path, setting: &'static str, reason: &str) -> Error {
-    let path = Location::from(path).shown();
-    ErrorKind::Pack { path, setting: Some(setting), reason: reason.to_owned() }.into()
 }
 
 /// Returns the error of a folder, for this reason.
@@ -76,7 +70,7 @@ mod tests {
     #[test]
     fn scratch_is_for_stores_alone() {
         let error = open_folder(Path::new("out"), Some(Path::new("scratch"))).unwrap_err().to_string();
-        assert!(error.contains("out: scratch: it is for packing into a store"), "{error}");
+        assert!(error.contains("scratch: it is for packing into a store, which out is not"), "{error}");
     }
 
     #[test]

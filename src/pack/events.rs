@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::parts::PartNumber;
+use super::number::PartNumber;
 use crate::dataset::Split;
 
 /// What a [`Packer`](super::Packer) says while it is at work.
@@ -67,6 +67,8 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// The step's end of the line to the caller.
 pub(super) struct Watch {
+    /// The threads that prepare samples for the step.
+    pub(super) threads: usize,
     stopped: Arc<AtomicBool>,
     events: Sender<Event>,
 }
@@ -87,19 +89,22 @@ fn stopped() -> Error {
     ErrorKind::Stopped { what: "packing" }.into()
 }
 
-/// Does `work` in a thread, and tells the listener how far it is: each event but those of progress, of these the last ones,
-/// and the last event again and again, so that it can stop the work at any time.
+/// Does `work` in a thread, and tells the listener how far it is: each event, but of those of progress no more than one a
+/// tick, and what it is about again and again while it says nothing, so that the listener can stop it at any time.
 pub(super) fn watched<T: Send + 'static>(
     listener: &mut Listener<'_>,
+    threads: usize,
     work: impl FnOnce(&Watch) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let (events, heard) = unbounded();
     let stop = Arc::new(AtomicBool::new(false));
-    let watch = Watch { stopped: Arc::clone(&stop), events };
+    let watch = Watch { threads, stopped: Arc::clone(&stop), events };
     let caught = move || {
         let done = catch_unwind(AssertUnwindSafe(|| work(&watch)));
         done.unwrap_or_else(|payload| Err(Error::panic("pack", &*payload)))
     };
+    // Also where the listener panics.
+    let _stops = SetOnDrop(&stop);
     let thread = thread::Builder::new().name("gpufeed-pack".to_owned()).spawn(caught);
     let thread = thread.map_err(|source| Error::io("a thread to pack", source))?;
     if let ControlFlow::Break(()) = listen(&heard, listener) {
@@ -115,6 +120,15 @@ pub(super) fn watched<T: Send + 'static>(
     thread.join().unwrap_or_else(|payload| Err(Error::panic("pack", &*payload)))
 }
 
+/// Sets a flag at the end of its scope, however that is left.
+pub(super) struct SetOnDrop<'a>(pub(super) &'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Calls the listener until the step ends, or the listener stops it.
 fn listen(heard: &Receiver<Event>, listener: &mut Listener<'_>) -> ControlFlow<()> {
     let (mut last, mut called) = (Event::Preparing, Instant::now());
@@ -125,16 +139,25 @@ fn listen(heard: &Receiver<Event>, listener: &mut Listener<'_>) -> ControlFlow<(
             Err(RecvTimeoutError::Timeout) => last,
             Err(RecvTimeoutError::Disconnected) => return ControlFlow::Continue(()),
         };
-        last = event;
-        let is_last = |done: usize, all: usize| done == all;
         let at_once = match event {
-            Event::Packed { done, all } | Event::Compared { done, all } => is_last(done, all),
+            Event::Packed { done, all } | Event::Compared { done, all } => done == all,
             Event::Preparing | Event::LeftOut { .. } | Event::Waiting { .. } => true,
         };
+        if !matches!(event, Event::LeftOut { .. }) {
+            last = event;
+        }
         if at_once || called.elapsed() >= TICK {
             listener(event)?;
             called = Instant::now();
         }
+    }
+}
+
+#[cfg(test)]
+impl Watch {
+    /// For a step that nobody listens to.
+    pub(super) fn unheard() -> Watch {
+        Watch { threads: 1, stopped: Arc::default(), events: unbounded().0 }
     }
 }
 
@@ -151,7 +174,7 @@ mod tests {
             calls += 1;
             if calls < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        let error = watched(&mut listener, move |watch| {
+        let error = watched(&mut listener, 1, move |watch| {
             while watch.check().is_ok() {
                 thread::sleep(TICK / 10);
             }
@@ -167,7 +190,7 @@ mod tests {
         let (end, ends) = unbounded::<()>();
         let begin = Instant::now();
         let mut listener: Listener<'_> = Box::new(|_| ControlFlow::Break(()));
-        let error = watched(&mut listener, move |_| Ok(ends.recv().is_ok())).unwrap_err();
+        let error = watched(&mut listener, 1, move |_| Ok(ends.recv().is_ok())).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Stopped { .. }) && begin.elapsed() < Duration::from_secs(5));
         drop(end);
     }
@@ -180,13 +203,15 @@ mod tests {
             ControlFlow::Continue(())
         });
         let left_out = Event::LeftOut { samples: 3, split: Split::Test };
-        let done = watched(&mut listener, move |watch| {
+        let done = watched(&mut listener, 1, move |watch| {
             watch.say(left_out);
+            thread::sleep(4 * TICK);
             (0..=10_000).for_each(|done| watch.say(Event::Packed { done, all: 10_000 }));
             Ok(7)
         });
         drop(listener);
-        assert_eq!((done.unwrap(), heard[0], heard[1]), (7, Event::Preparing, left_out));
+        assert_eq!((done.unwrap(), heard[0]), (7, Event::Preparing));
+        assert_eq!(heard.iter().filter(|event| **event == left_out).count(), 1, "it is said once");
         assert_eq!(heard.last(), Some(&Event::Packed { done: 10_000, all: 10_000 }));
         assert!(heard.len() < 1000, "{}", heard.len());
     }
@@ -194,7 +219,7 @@ mod tests {
     #[test]
     fn a_panic_is_an_error() {
         let mut listener: Listener<'_> = Box::new(|_| ControlFlow::Continue(()));
-        let error = watched::<()>(&mut listener, |_| panic!("a bug")).unwrap_err().to_string();
+        let error = watched::<()>(&mut listener, 1, |_| panic!("a bug")).unwrap_err().to_string();
         assert_eq!(error, "stage pack panicked: a bug");
     }
 }

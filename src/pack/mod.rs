@@ -31,7 +31,7 @@
 //! Several machines pack together by [`Packer::plan`], once, then [`Packer::part`] for each part, and [`Packer::join`].
 
 // settings.rs            PackSettings
-// packer.rs              Packer, whose steps these files do: whole.rs, and parts/ on many machines
+// packer.rs              Packer, whose steps (task.rs) these files do: whole.rs, and parts/ on many machines (number.rs)
 // events.rs              what a caller hears while a step is at work in a thread of its own, and how it stops that
 // packed.rs              the results
 // source.rs              opens what is packed, and fingerprints its files
@@ -50,6 +50,7 @@ mod job;
 mod journal;
 mod lock;
 mod names;
+mod number;
 mod packed;
 mod packer;
 mod parts;
@@ -58,13 +59,17 @@ mod run;
 mod settings;
 mod shards;
 mod source;
+mod task;
 mod verify;
 mod whole;
 mod workers;
 mod write;
 
+#[cfg(test)]
+mod tests;
+
 pub use events::Event;
+pub use number::{MOST_PARTS, PartNumber};
 pub use packed::{Compared, PackPlan, Packed, Unusable};
 pub use packer::Packer;
-pub use parts::{MOST_PARTS, PartNumber};
 pub use settings::{PackFormat, PackSettings};

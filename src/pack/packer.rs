@@ -4,15 +4,16 @@ use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::storage::Folder;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::events::{Event, Listener, Watch, watched};
+use super::number::PartNumber;
 use super::packed::{PackPlan, Packed};
-use super::parts::{self, PartNumber};
-use super::settings::{PackFormat, PackSettings};
+use super::settings::PackSettings;
 use super::source::PackSource;
-use super::{errors, whole};
+use super::task::Task;
+use super::{parts, whole};
 
 /// Packs a data set.
 ///
@@ -36,14 +37,6 @@ use super::{errors, whole};
 pub struct Packer<'a> {
     task: Task,
     listener: Listener<'a>,
-}
-
-/// What a step's thread has of the packer.
-#[derive(Clone)]
-pub(super) struct Task {
-    pub(super) source: PackSource,
-    pub(super) out: PathBuf,
-    pub(super) settings: PackSettings,
 }
 
 impl<'a> Packer<'a> {
@@ -73,9 +66,9 @@ impl<'a> Packer<'a> {
         self
     }
 
-    /// Calls `listener` by the thread that packs, about 20 times a second. Where it breaks, packing stops within a second,
-    /// with an [`ErrorKind::Stopped`](crate::ErrorKind::Stopped), and the same call goes on later. An upload that is under
-    /// way then ends in the background, and has the folder's lock until then.
+    /// Calls `listener` about 20 times a second, on the thread that has called [`pack`](Self::pack) or another step. Where
+    /// it breaks, the step stops within a second, with an [`ErrorKind::Stopped`](crate::ErrorKind::Stopped), and the same
+    /// call goes on later. An upload that is under way then ends in the background, and has the folder's lock until then.
     #[must_use]
     pub fn listen(mut self, listener: impl FnMut(Event) -> ControlFlow<()> + 'a) -> Packer<'a> {
         self.listener = Box::new(listener);
@@ -139,30 +132,12 @@ impl<'a> Packer<'a> {
     ) -> Result<T> {
         let task = self.task;
         task.settings.check()?;
-        watched(&mut self.listener, move |watch| {
+        watched(&mut self.listener, task.settings.threads(), move |watch| {
             let out = task.open_out()?;
             let done = task.prepare(&out).and_then(|()| step(&task, &out, watch));
             out.remove_scratch();
             done
         })
-    }
-}
-
-impl Task {
-    fn open_out(&self) -> Result<Folder> {
-        errors::open_folder(&self.out, self.settings.scratch.as_deref())
-    }
-
-    /// Refuses an LMDB in a store, as its file is written at any place of it, and makes the folder of files on their way.
-    fn prepare(&self, out: &Folder) -> Result<()> {
-        if out.is_in_store() {
-            if self.settings.to == PackFormat::Lmdb {
-                let reason = "an LMDB is written into a folder; pack into shards, or into a folder and copy it";
-                return Err(errors::there(out, reason));
-            }
-            out.create().map_err(errors::permitted)?;
-        }
-        Ok(())
     }
 }
 

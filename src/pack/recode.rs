@@ -68,7 +68,8 @@ impl Recoder {
     /// Makes the file of a sample. A sample that cannot be read is skipped; one that cannot be decoded is copied.
     ///
     /// # Errors
-    /// If the sample has float pixels, or more pixels than a JPEG holds; if a store, or the way to it, has failed.
+    /// If the sample has float pixels, or more pixels than a JPEG holds; if a store, or the way to it, has failed; an error of
+    /// the data set that is to end all.
     pub(super) fn pack(&mut self, data: &dyn Dataset, index: usize, recoding: Recoding) -> Result<Packed> {
         self.picture.rgb.clear();
         let mut file = std::mem::take(&mut self.file);
@@ -90,7 +91,7 @@ impl Recoder {
         let sample = match data.read(index, buffer) {
             Ok(sample) => sample,
             // Another attempt may succeed: the sample is not at fault.
-            Err(error) if is_network_failure(&error) => return Err(error),
+            Err(error) if error.is_fatal() || is_network_failure(&error) => return Err(error),
             Err(error) => {
                 let treatment = Treatment::Unreadable(error.in_words_of(&FactsAlone));
                 return Ok(Packed { file: Vec::new(), label: Label::None, extension: "", treatment, read: 0 });

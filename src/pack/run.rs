@@ -74,7 +74,6 @@ pub(super) struct PackRun<'a> {
     /// Skipped samples, those of earlier runs included.
     pub(super) skipped: Vec<Skipped>,
     out: &'a Folder,
-    threads: usize,
     watch: &'a Watch,
 }
 
@@ -83,9 +82,9 @@ impl<'a> PackRun<'a> {
         (source, range): (&'a OpenedSource, Range<usize>),
         recoding: Recoding,
         out: &'a Folder,
-        (threads, watch): (usize, &'a Watch),
+        watch: &'a Watch,
     ) -> PackRun<'a> {
-        PackRun { source, range, recoding, totals: Totals::default(), skipped: Vec::new(), out, threads, watch }
+        PackRun { source, range, recoding, totals: Totals::default(), skipped: Vec::new(), out, watch }
     }
 
     /// Returns the number of samples that are packed when the run is done.
@@ -120,7 +119,7 @@ impl<'a> PackRun<'a> {
         let announced = InOrder::new(data, first..end);
         let before = |index| announced.before(index);
         let prepare = |recoder: &mut Recoder, index| recoder.pack(data, index, recoding);
-        workers::in_order(self.threads, first..end, watch, before, prepare, |index, sample| {
+        workers::in_order(watch.threads, first..end, watch, before, prepare, |index, sample| {
             self.totals.add(data, index, &sample);
             match &sample.treatment {
                 Treatment::Unreadable(reason) => {

@@ -27,8 +27,8 @@ use std::path::PathBuf;
 pub struct PackSettings {
     /// What is written: `"tar"` shards or an `"lmdb"`. Default: `"tar"`.
     pub to: PackFormat,
-    /// Bytes of a tar shard at the most, one larger sample aside; an LMDB is written to the disk after so many. A pack
-    /// that was stopped goes on behind these. Default: `"1G"`.
+    /// Bytes of a tar shard at the most, one larger sample aside; an LMDB is written to the disk after so many, or 32
+    /// MiB. A pack that was stopped goes on behind these. Default: `"1G"`.
     #[serde(with = "size")]
     pub shard_bytes: u64,
     /// What is packed of a path that comes in two: `"train"` or `"test"`. Default: `"train"`.

@@ -180,8 +180,8 @@ mod tests {
     }
 
     fn write(data: &InMemory, path: &Path) -> Result<Vec<Shard>> {
-        let folder = Folder::open(&path.into(), None)?;
-        let mut writer = ShardWriter::new(&folder, ("s", 4096), &mut Forgets, Vec::new());
+        let (folder, mut forgets) = (Folder::open(&path.into(), None)?, Forgets);
+        let mut writer = ShardWriter::new(&folder, ("s", 4096), &mut forgets, Vec::new());
         for index in 0..data.len() {
             let sample = Recoder::default().pack(data, index, Recoding::default())?;
             let label = label_of(&data.name(index), &sample.label)?;

@@ -1,7 +1,7 @@
 //! Opens what is packed, and fingerprints its files.
 
 use crate::dataset::{Dataset, Format, Label, ObjectStamp, Opened, Split};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::sampler::Sampler;
 use crate::storage::Location;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::errors::of_setting;
 use super::events::{Event, Watch};
 use super::settings::PackSettings;
 
@@ -109,7 +108,8 @@ impl OpenedSource {
         if self.data.access().is_some_and(|access| access.is_remote()) {
             let reason = "the source is in a store, and a block of 8 MiB would be fetched for each image; copy it to \
                           this machine first";
-            return Err(of_setting(&self.shown(), "shuffle", reason));
+            let (path, reason) = (self.shown(), reason.to_owned());
+            return Err(ErrorKind::Pack { path, setting: Some("shuffle"), reason }.into());
         }
         let epoch = Sampler::new(self.data.len(), 1024)?.shuffle(true).seed(seed).epoch(0);
         let order = (0..epoch.batches()).flat_map(|batch| epoch.batch(batch).map(|at| at.index));

@@ -28,7 +28,7 @@ pub(super) fn verify(
     data: &dyn Dataset,
     folder: &Folder,
     (manifest, range): (&Manifest, Range<usize>),
-    (threads, watch): (usize, &Watch),
+    watch: &Watch,
 ) -> Result<(Compared, Vec<(String, String)>)> {
     let (mut compared, mut undecodable) = (Compared::default(), Vec::new());
     // The shards of a store have no hashes here: each of their samples is compared below.
@@ -75,7 +75,7 @@ pub(super) fn verify(
     };
     let one =
         |recoder: &mut Recoder, index: usize| compare(recoder, (data, &*packed), (indexes[index], index), recoding);
-    workers::in_order(threads, 0..count, watch, before, one, |index, of_sample: OfSample| {
+    workers::in_order(watch.threads, 0..count, watch, before, one, |index, of_sample: OfSample| {
         let OfSample { reasons, undecodable: reason, psnr } = of_sample;
         compared.samples += 1;
         if !reasons.is_empty() {

@@ -10,11 +10,11 @@ use super::events::Watch;
 use super::job::Job;
 use super::journal::{self, Found, Manifest};
 use super::lock::Lock;
+use super::number::PartNumber;
 use super::packed::{Packed, unusable};
-use super::packer::Task;
-use super::parts::PartNumber;
 use super::run::Totals;
 use super::source::{OpenedSource, PackSource};
+use super::task::Task;
 use super::{errors, verify, write};
 
 pub(super) fn pack(task: &Task, out: &Folder, watch: &Watch) -> Result<Packed> {
@@ -34,19 +34,18 @@ pub(super) fn pack(task: &Task, out: &Folder, watch: &Watch) -> Result<Packed> {
             // Looks again, because another run may have held the lock until now.
             let packed = match journal::find(out, &job, settings.verify)? {
                 Found::Whole(manifest) => whole(*manifest),
-                Found::Part(found) => write::pack(&opened, out, &job, found, (settings.threads(), watch))?,
+                Found::Part(found) => write::pack(&opened, out, &job, found, watch)?,
             };
             lock.remove();
             packed
         }
     };
     let source = settings.verify.then_some(&opened);
-    report(task, out, (source, None), (&manifest, totals), (watch, start))
+    report(out, (source, None), (&manifest, totals), (watch, start))
 }
 
 /// Compares a pack or a part with its source, if that is given, and returns the result.
 pub(super) fn report(
-    task: &Task,
     out: &Folder,
     (source, part): (Option<&OpenedSource>, Option<PartNumber>),
     (manifest, mut totals): (&Manifest, Totals),
@@ -57,8 +56,7 @@ pub(super) fn report(
     let samples = range.len();
     let mut verified = None;
     if let Some(source) = source {
-        let threads = task.settings.threads();
-        let (compared, undecodable) = verify::verify(&*source.data, out, (manifest, range), (threads, watch))?;
+        let (compared, undecodable) = verify::verify(&*source.data, out, (manifest, range), watch)?;
         // Verifying sees all samples; packing sees only those that were not packed before.
         if !undecodable.is_empty() {
             totals.undecodable = undecodable;

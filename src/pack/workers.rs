@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::events::{TICK, Watch};
+use super::events::{SetOnDrop, TICK, Watch};
 
 /// Samples in memory per thread, so that a slow sample does not stop the other threads.
 const EACH: usize = 8;
@@ -46,7 +46,7 @@ pub(super) fn in_order<State: Default, T: Send>(
     thread::scope(|scope| {
         // Drops what the threads wait for, also where this returns early.
         let (jobs, finished) = (jobs, finished);
-        let _ends = Ends(&ended);
+        let _ends = SetOnDrop(&ended);
         for number in 0..threads.min(numbers.len()) {
             let named = thread::Builder::new().name(format!("gpufeed-pack-{number}"));
             named.spawn_scoped(scope, worker).map_err(|source| Error::io("a thread to pack", source))?;
@@ -74,40 +74,28 @@ pub(super) fn in_order<State: Default, T: Send>(
     })
 }
 
-/// Ends the threads.
-struct Ends<'a>(&'a AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
-    use crate::pack::events::watched;
-    use std::ops::ControlFlow;
     use std::time::Duration;
 
     /// Runs [`in_order`], and returns what was put.
-    fn put(
-        threads: usize,
-        work: impl Fn(&mut usize, usize) -> Result<usize> + Send + Sync + 'static,
-    ) -> (Result<()>, Vec<usize>) {
-        let (sent, got) = unbounded();
-        let done = watched(&mut (Box::new(|_| ControlFlow::Continue(())) as _), move |watch| {
-            in_order(
-                threads,
-                10..510,
-                watch,
-                |_| {},
-                work,
-                |number, result| sent.send((number, result)).map_err(|_| Error::argument("put", "nobody listens")),
-            )
-        });
-        (done, got.into_iter().map(|(number, result)| (number == result).then_some(number).unwrap()).collect())
+    fn put(threads: usize, work: impl Fn(&mut usize, usize) -> Result<usize> + Sync) -> (Result<()>, Vec<usize>) {
+        let mut numbers = Vec::new();
+        let done = in_order(
+            threads,
+            10..510,
+            &Watch::unheard(),
+            |_| {},
+            work,
+            |number, result| {
+                assert_eq!(number, result);
+                numbers.push(number);
+                Ok(())
+            },
+        );
+        (done, numbers)
     }
 
     #[test]

@@ -20,9 +20,9 @@ pub(super) fn pack(
     folder: &Folder,
     job: &Job,
     found: Progress,
-    (threads, watch): (usize, &Watch),
+    watch: &Watch,
 ) -> Result<(Manifest, Totals)> {
-    let mut run = PackRun::new((source, 0..source.data.len()), job.recoding, folder, (threads, watch));
+    let mut run = PackRun::new((source, 0..source.data.len()), job.recoding, folder, watch);
     let (journal, shards) = match job.to {
         PackFormat::Tar => {
             let names = Names::new(source, watch)?;

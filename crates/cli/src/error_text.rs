@@ -226,7 +226,7 @@ mod tests {
             assert!(flags.known.len() > 2, "{:?}", flags.known);
             for text in every_piece().iter().filter_map(|advice| advice.in_words_of(&flags)) {
                 assert!(!is_foreign(&text), "{text}");
-                for flag in text.split([' ', ',']).filter_map(|word| word.strip_prefix("--")) {
+                for flag in text.split([' ', ',', ';', '(']).filter_map(|word| word.strip_prefix("--")) {
                     assert!(
                         flags.known.iter().any(|known| known == flag),
                         "{text}: no --{flag} among {:?}",

@@ -6,10 +6,11 @@ use crate::pack::errors::{permitted, there};
 use crate::pack::events::Watch;
 use crate::pack::journal::Manifest;
 use crate::pack::lock::Lock;
+use crate::pack::number::PartNumber;
 use crate::pack::packed::Packed;
-use crate::pack::packer::Task;
 use crate::pack::run::{Totals, check_skipped};
 use crate::pack::settings::PackSettings;
+use crate::pack::task::Task;
 use crate::pack::whole;
 use crate::pack::write::{check_shards, write_classes};
 use crate::storage::Folder;
@@ -18,7 +19,7 @@ use std::time::Instant;
 
 use super::plan::Plan;
 use super::record::{Done, is_record};
-use super::{PartNumber, joined, no_plan, records_in};
+use super::{joined, no_plan, records_in};
 
 /// The most parts or files that an error names.
 const NAMED: usize = 10;
@@ -54,7 +55,7 @@ pub(in crate::pack) fn join(task: &Task, out: &Folder, watch: &Watch) -> Result<
         }
         _ => None,
     };
-    whole::report(task, out, (opened.as_ref(), None), (&manifest, totals), (watch, start))
+    whole::report(out, (opened.as_ref(), None), (&manifest, totals), (watch, start))
 }
 
 /// Checks the parts and writes the manifest.

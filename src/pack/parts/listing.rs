@@ -101,7 +101,7 @@ pub(super) fn write_files(
     range: Range<usize>,
     (folder, name): (&Folder, &str),
     fingerprint: &mut Fingerprint,
-    (threads, watch): (usize, &Watch),
+    watch: &Watch,
 ) -> Result<String> {
     write(folder, name, |put| {
         let facts = |(): &mut (), index| Ok(source.file(index).map(Facts::of));
@@ -119,7 +119,7 @@ pub(super) fn write_files(
             let key = names.displaced(index).map(str::to_owned);
             put(line(&FileRow { file: file_name(file)?, class, values, facts, key })?)
         };
-        let threads = if range.len() > FEW { threads } else { 1 };
+        let threads = if range.len() > FEW { watch.threads } else { 1 };
         workers::in_order(threads, range, watch, |_| {}, facts, put)
     })
 }

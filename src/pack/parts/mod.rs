@@ -3,7 +3,6 @@
 //! All parts write their shards into the folder to pack into, under names of their own; plan and records lie in a hidden
 //! folder there, which the join removes.
 
-// number.rs   the number of a part
 // plan.rs     makes a plan and reads it; listing.rs has what it lists
 // part.rs     packs one part; listed.rs reads its samples where they are files
 // record.rs   what parts leave behind
@@ -12,12 +11,9 @@
 mod join;
 mod listed;
 mod listing;
-mod number;
 mod part;
 mod plan;
 mod record;
-
-pub use number::{MOST_PARTS, PartNumber};
 
 pub(super) use join::join;
 pub(super) use part::part;

@@ -7,11 +7,12 @@ use crate::pack::events::{Event, TICK, Watch};
 use crate::pack::journal::{Manifest, Progress};
 use crate::pack::lock::Lock;
 use crate::pack::names::Names;
+use crate::pack::number::PartNumber;
 use crate::pack::packed::Packed;
-use crate::pack::packer::Task;
 use crate::pack::run::{PackRun, Totals};
 use crate::pack::settings::PackSettings;
 use crate::pack::source::{Facts, OpenedSource, PackSource};
+use crate::pack::task::Task;
 use crate::pack::write::Shards;
 use crate::pack::{whole, workers};
 use crate::storage::Folder;
@@ -20,7 +21,7 @@ use std::time::Instant;
 
 use super::plan::{Listed, Plan};
 use super::record::{Done, PartJournal, PartOfPlan};
-use super::{PartNumber, joined, listing, no_plan, records_in};
+use super::{joined, listing, no_plan, records_in};
 
 /// Packs the samples of one part, or what is missing of them; `None` if the parts were joined already.
 ///
@@ -101,7 +102,7 @@ impl Part<'_> {
         let manifest = self.manifest(&done);
         let source = opened.as_ref().filter(|_| verify).map(|(source, _)| source);
         let part = Some(self.number());
-        whole::report(self.task, &self.out, (source, part), (&manifest, totals), (self.watch, start))
+        whole::report(&self.out, (source, part), (&manifest, totals), (self.watch, start))
     }
 
     fn record(&self) -> String {
@@ -149,9 +150,8 @@ impl Part<'_> {
         let root = plan.listed.root(source);
         let (listed, planned, names) = listing::read_files(listing, root, (samples, range.clone()), &plan.classes)?;
         let facts = |(): &mut (), index| Ok(listed.path(index).map(Facts::of));
-        let threads = self.task.settings.threads();
         workers::in_order(
-            threads,
+            self.watch.threads,
             range.clone(),
             self.watch,
             |_| {},
@@ -205,14 +205,14 @@ impl Part<'_> {
     }
 
     fn pack(&self, (opened, names): (&OpenedSource, &Names), found: Progress) -> Result<(Done, Totals)> {
-        let Part { plan, of, task, out, watch, .. } = self;
+        let Part { plan, of, out, watch, .. } = self;
         let prefix = plan.prefix(of.part);
         if self.alone {
             out.remove_left(&prefix).map_err(permitted)?;
             self.records.remove_left(&of.stem()).map_err(permitted)?;
         }
         let range = self.number().range(plan.job.samples);
-        let mut run = PackRun::new((opened, range), plan.job.recoding, out, (task.settings.threads(), watch));
+        let mut run = PackRun::new((opened, range), plan.job.recoding, out, watch);
         let shards = Shards { source: opened, names, folder: out, prefix: &prefix, bytes: plan.job.shard_bytes };
         let open = |found: &Progress| PartJournal::open(&self.records, of, found);
         let (_, shards) = shards.write(&mut run, found, open)?;

@@ -8,10 +8,11 @@ use crate::pack::job::{Job, occupied};
 use crate::pack::journal::{self, Found, MANIFEST, Planned, read_json};
 use crate::pack::lock::Lock;
 use crate::pack::names::Names;
+use crate::pack::number::{MOST_PARTS, PartNumber};
 use crate::pack::packed::PackPlan;
-use crate::pack::packer::Task;
 use crate::pack::settings::PackFormat;
 use crate::pack::source::{Fingerprint, OpenedSource, PackSource};
+use crate::pack::task::Task;
 use crate::pack::whole::refuse_inside;
 use crate::pack::write::write_classes;
 use crate::storage::Folder;
@@ -20,7 +21,7 @@ use std::path::Path;
 use std::time::Instant;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{MOST_PARTS, PartNumber, joined, listing, records_in};
+use super::{joined, listing, records_in};
 
 /// The plan's file.
 const PLAN: &str = "plan.json";
@@ -173,7 +174,6 @@ fn known((task, source): (&Task, &OpenedSource), out: &Folder, parts: usize, wat
 
 /// Lists the samples. The plan is written last: a folder without it has none.
 fn make((task, source): (&Task, &OpenedSource), out: &Folder, parts: usize, watch: &Watch) -> Result<Planned> {
-    let threads = task.settings.threads();
     journal::mark_planned(out, parts)?;
     let (folder, names) = (records_in(out), Names::new(source, watch)?);
     folder.remove_all().map_err(permitted)?;
@@ -187,7 +187,7 @@ fn make((task, source): (&Task, &OpenedSource), out: &Folder, parts: usize, watc
         listings.push(match &task.source {
             PackSource::Path(path) if listed != Listed::Whole => {
                 let samples = (source, listed.root(path), &names);
-                listing::write_files(samples, range, (&folder, &name), &mut fingerprint, (threads, watch))?
+                listing::write_files(samples, range, (&folder, &name), &mut fingerprint, watch)?
             }
             _ => listing::write_keys(&names, range, (&folder, &name))?,
         });

@@ -1,9 +1,9 @@
 //! The files of a part: a journal while it is packed, a record when it is done.
 
-use super::PartNumber;
 use crate::error::{Error, Result};
 use crate::pack::errors::permitted;
 use crate::pack::journal::{Planned, Progress, Record, Shard, Skipped, journal_text, line, read_journal};
+use crate::pack::number::PartNumber;
 use crate::storage::Folder;
 use serde::{Deserialize, Serialize};
 
