@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes what is said of the settings elsewhere from the structs that are the settings: the keywords of `gpufeed.DataLoader` and
-`gpufeed.open` with their types, defaults and documentation, what checks each, and the tables of the guide and of python/README.md.
+"""Writes what is said of the settings elsewhere from the structs that are the settings: the keywords of `gpufeed.DataLoader`,
+`gpufeed.open` and `gpufeed.pack` with their types, defaults and documentation, what checks each, and the tables of the guide and of
+python/README.md.
 
     scripts/settings.py [--check]     --check compares with the files instead of writing them
 
-Reads `LoaderSettings` (src/loader/settings.rs), the words of its enums (src/loader/settings/written.rs), and the keywords of paths
-(python/src/opening/keywords.rs). A new setting stands there alone. What only Python has is in the table below, in the same form.
+Reads `LoaderSettings` (src/loader/settings.rs), the words of its enums (src/loader/settings/written.rs), `PackSettings`
+(src/pack/settings.rs), and the keywords of paths (python/src/opening/keywords.rs). A new setting stands there alone. What only Python has is in the tables below, in the same form.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PACK = ROOT / "src" / "pack" / "settings.rs"
 LOADER = ROOT / "src" / "loader" / "settings.rs"
 WRITTEN = ROOT / "src" / "loader" / "settings" / "written.rs"
 OPENING = ROOT / "python" / "src" / "opening" / "keywords.rs"
@@ -57,6 +59,15 @@ PYTHON = [
     Keyword("exit_timeout", "float", "5", "arguments.seconds", "Seconds that closing an iteration, and the interpreter's exit, wait for threads inside an object in Python. A later read ends with an error where one of a closed iteration has not returned for as long, and at least 5 seconds."),
 ]
 
+# The keywords of `pack` that only Python has: the steps of a pack on several machines, and what is told of it.
+PACK_PYTHON = [
+    Keyword("plan", "bool", "False", "arguments.flag", "Lists the samples for `parts` machines, once, and packs nothing; parts take the settings of a plan."),
+    Keyword("parts", "int | None", "None", "partial(arguments.whole, least=1)", "The number of parts of a plan, 1 to 100000.", "none"),
+    Keyword("part", "tuple[int, int] | None", "None", "arguments.part", "Packs one part of a plan: its number, from 0 on, and the number of parts. It may be stopped and repeated, and waits for another process that packs it.", "none"),
+    Keyword("join", "bool", "False", "arguments.flag", "Makes a data set of all parts, or names those that are missing."),
+    Keyword("progress", "bool | Callable[[int, int], object]", "False", "", "A function that is called about 20 times a second with the number of samples that are done and that of all; `True` writes a line to standard error."),
+]
+
 # Where Python's default is another one: the literal, and its words.
 DEFAULTS = {
     "shard": ('"auto"', "`torch.distributed` if it is initialised, else the launcher's variables; None is all of it"),
@@ -75,6 +86,7 @@ TYPES = {
     "Orientation": ("bool", "arguments.flag"),
     "u64 of bytes": ("int | str", "arguments.size"),
     "Size": ("int | str", "arguments.size"),
+    "u8": ("int", "arguments.whole"),
     "u32": ("int", "arguments.whole"),
     "u64": ("int", "arguments.whole"),
     "usize": ("int", "arguments.whole"),
@@ -113,7 +125,7 @@ def keyword(doc: str, attributes: str, name: str, rust: str, enums: dict[str, li
     rust = optional[1] if optional else rust
     if 'with = "size"' in attributes:
         rust += " of bytes"
-    if rust == "Word" or rust in enums and rust not in TYPES:
+    if rust in ("Word", "PackFormat", "Split") or rust in enums and rust not in TYPES:
         words = enums[rust] if rust in enums else re.findall(r'`"(\w+)"`', said)
         quoted = ", ".join(f'"{word}"' for word in words)
         python, check = f"Literal[{quoted}]", f"partial(arguments.word, words=({quoted}))" if words else ""
@@ -132,13 +144,18 @@ def keyword(doc: str, attributes: str, name: str, rust: str, enums: dict[str, li
     return Keyword(name, python, literal, check, said, "" if value else default, value[1] if value else "")
 
 
-def loader_keywords() -> list[Keyword]:
+def struct_keywords(file: Path, name: str) -> list[Keyword]:
+    """Those of a struct of settings."""
     enums = words_of_enums()
-    (struct,) = re.findall(r"^pub struct LoaderSettings \{\n(.*?)^\}", LOADER.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    (struct,) = re.findall(rf"^pub struct {name} \{{\n(.*?)^\}}", file.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     found = [keyword(*field, enums) for field in FIELD.findall(struct)]
     if len(found) != len(re.findall(r"^    pub ", struct, re.MULTILINE)):
-        raise SystemExit(f"{LOADER.relative_to(ROOT)}: a field is none that this script reads")
+        raise SystemExit(f"{file.relative_to(ROOT)}: a field is none that this script reads")
     return found
+
+
+def loader_keywords() -> list[Keyword]:
+    return struct_keywords(LOADER, "LoaderSettings")
 
 
 def path_keywords() -> list[Keyword]:
@@ -178,12 +195,15 @@ def rendered() -> dict[Path, str]:
     paths = path_keywords()
     # The loader's own settings go to the path as well.
     beside = [each for each in paths if each.name not in {own.name for own in loader}]
+    pack = [*struct_keywords(PACK, "PackSettings"), *PACK_PYTHON]
     files = {
-        PACKAGE / "keywords.py": checks(loader, paths),
+        PACKAGE / "keywords.py": checks(loader, paths, pack),
+        PACKAGE / "packing.py": (PACKAGE / "packing.py").read_text(encoding="utf-8"),
         PACKAGE / "loader.py": (PACKAGE / "loader.py").read_text(encoding="utf-8"),
         PACKAGE / "__init__.py": (PACKAGE / "__init__.py").read_text(encoding="utf-8"),
     }
-    for file, keywords in ((PACKAGE / "loader.py", [*PYTHON, *loader, *beside]), (PACKAGE / "__init__.py", paths)):
+    documented = {PACKAGE / "loader.py": [*PYTHON, *loader, *beside], PACKAGE / "__init__.py": paths, PACKAGE / "packing.py": pack}
+    for file, keywords in documented.items():
         indent = "        " if file.name == "loader.py" else "    "
         text = between(files[file], r" *# Keywords by scripts/settings.py\.\n", r" *# End of keywords\.\n", signature(keywords, indent))
         files[file] = between(text, r" *Args:\n", r' *"""\n', arguments(keywords, "        "))
@@ -229,7 +249,7 @@ def arguments(keywords: list[Keyword], indent: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def checks(loader: list[Keyword], paths: list[Keyword]) -> str:
+def checks(loader: list[Keyword], paths: list[Keyword], pack: list[Keyword]) -> str:
     """The module with the checks of keywords."""
 
     def table(name: str, keywords: list[Keyword]) -> str:
@@ -244,7 +264,9 @@ def checks(loader: list[Keyword], paths: list[Keyword]) -> str:
         "from __future__ import annotations\n\nfrom functools import partial\n\nfrom gpufeed import arguments\n\n"
         f"# The fields of ``LoaderSettings``, but for the share, which is known at the first iteration.\n{table('LOADER', loader)}\n"
         f"# The keywords that only Python has.\n{table('PYTHON', PYTHON)}\n"
-        f"# The keywords of paths. ``python/src/opening/keywords.rs`` says which formats know each.\n{table('PATHS', paths)}"
+        f"# The keywords of paths. ``python/src/opening/keywords.rs`` says which formats know each.\n{table('PATHS', paths)}\n"
+        f"# The keywords of ``gpufeed.pack``, and which of them are no settings.\n{table('PACK', pack)}\n"
+        f"PACK_STEPS = {tuple(each.name for each in PACK_PYTHON)!r}\n".replace("'", '"')
     )
 
 

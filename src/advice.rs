@@ -157,6 +157,20 @@ settings! {
     RemoteCertificates = "RemoteOptions::certificates",
     /// The credentials of a store and what else its variables set.
     RemoteStore = "RemoteOptions::store",
+    /// A pack in parts: its plan.
+    PackPlan = "Packer::plan",
+    /// A part of a pack.
+    PackPart = "Packer::part",
+    /// The end of a pack in parts.
+    PackJoin = "Packer::join",
+    /// Compares a pack with its source.
+    PackVerify = "PackSettings::verify",
+    /// Where a pack's files wait for their upload.
+    PackScratch = "PackSettings::scratch",
+    /// The longest side of images that are packed.
+    PackMaxSide = "PackSettings::max_side",
+    /// What was called to pack.
+    PackAgain = "the same call",
 }
 
 /// The value that advice gives a setting.
@@ -198,6 +212,7 @@ pub fn in_rust(setting: Setting, value: Option<Value>) -> Cow<'static, str> {
     let name = setting.in_rust();
     match value {
         None => name.into(),
+        Some(Value::Number(parts)) if setting == Setting::PackPart => format!("{name}(I, {parts})").into(),
         Some(Value::Flag(flag)) => format!("{name}({flag})").into(),
         Some(Value::Number(number)) => format!("{name}({number})").into(),
         Some(Value::Word { rust, .. }) => rust.into(),
@@ -234,6 +249,11 @@ pub fn in_rust(setting: Setting, value: Option<Value>) -> Cow<'static, str> {
 pub trait Language {
     /// The name of the argument that an [`ErrorKind::Argument`](crate::ErrorKind::Argument) is about; `name` is Rust's.
     fn argument(&self, name: &'static str) -> Cow<'static, str>;
+
+    /// An argument and its value, in a list of some.
+    fn argument_with(&self, name: &'static str, value: &str) -> String {
+        format!("{}={value}", self.argument(name))
+    }
 
     /// A setting, or a setting and its value, inside a sentence. `None` if the language cannot set it: the advice is then
     /// left out.
@@ -365,7 +385,8 @@ impl From<&str> for Reason {
     }
 }
 
-/// The facts of an error, followed by its advice in the words of a language.
+/// The facts of an error, followed by its advice in the words of a language. A phrase in brackets, or one that begins with
+/// a comma, goes on with the sentence.
 ///
 /// ```
 /// use gpufeed::advice::{Language, Setting, Value, advised};
@@ -390,7 +411,11 @@ impl From<&str> for Reason {
 pub fn advised(facts: &str, advice: &[Advice], language: &dyn Language) -> String {
     let mut text = facts.to_owned();
     for phrase in advice.iter().filter_map(|advice| advice.in_words_of(language)) {
-        text += "; ";
+        text += match phrase.as_bytes().first() {
+            Some(b'(') => " ",
+            Some(b',') => "",
+            _ => "; ",
+        };
         text += &phrase;
     }
     text

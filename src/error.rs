@@ -12,7 +12,7 @@ use crate::credentials::shown_path;
 use crate::quote::Shown;
 use std::any::Any;
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// `Result` with gpufeed's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -69,6 +69,8 @@ impl Error {
                 let last = last.in_words_of(language);
                 format!("{}; the last: {last}", share_failed(*failed, *seen, *max_share))
             }
+            ErrorKind::Pack { path, setting, reason } => pack_text(path, *setting, reason, language),
+            ErrorKind::OtherSettings { path, what, settings } => other_settings_text(path, what, settings, language),
             kind => kind.to_string(),
         };
         advice::advised(&text, self.advice(), language)
@@ -112,6 +114,12 @@ impl Error {
         Error::from(kind).advise_all(advice)
     }
 
+    /// An [`ErrorKind::Pack`] that is about `path`, an address of which loses its credentials.
+    pub(crate) fn pack(path: impl Into<PathBuf>, reason: impl Into<Reason>) -> Self {
+        let Reason { text, advice } = reason.into();
+        Error::from(ErrorKind::Pack { path: shown(path.into()), setting: None, reason: text }).advise_all(advice)
+    }
+
     /// An [`ErrorKind::Panic`]: a thread has panicked at `stage` with this payload.
     pub(crate) fn panic(stage: &'static str, payload: &(dyn Any + Send)) -> Self {
         ErrorKind::Panic { stage, message: panic_text(payload).to_owned() }.into()
@@ -124,6 +132,24 @@ fn shown(path: PathBuf) -> PathBuf {
         Cow::Owned(shown) => shown,
         Cow::Borrowed(_) => path,
     }
+}
+
+/// The text of an [`ErrorKind::Pack`].
+fn pack_text(path: &Path, setting: Option<&'static str>, reason: &str, language: &dyn Language) -> String {
+    let setting = setting.map_or(String::new(), |setting| format!("{}: ", language.argument(setting)));
+    format!("{}: {setting}{}", Shown(path.display()), Shown(reason))
+}
+
+/// The text of an [`ErrorKind::OtherSettings`].
+fn other_settings_text(
+    path: &Path,
+    what: &str,
+    settings: &[(&'static str, String)],
+    language: &dyn Language,
+) -> String {
+    let written: Vec<_> = settings.iter().map(|(name, value)| language.argument_with(name, value)).collect();
+    let (path, written) = (Shown(path.display()), written.join(" "));
+    format!("{path}: there is {what} of other settings: {}; remove it, or pack elsewhere", Shown(written))
 }
 
 /// The message of a panic.

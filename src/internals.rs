@@ -20,31 +20,8 @@ pub use crate::plan::work::{TAP_OPERATIONS, Work, work};
 pub use crate::quote::{Shown, ShownLines};
 pub use crate::storage::local::atomic_file::{folder_of, replace};
 
-/// Length, time in seconds since 1970 and hash of the ETag of an object that is a file of a data set; `None` for files of
-/// this machine.
-pub mod object_stamp {
-    /// The stamp of shard `number`.
-    pub fn of_shard(shards: &crate::TarShards, number: usize) -> Option<(u64, u64, u64)> {
-        shards.object_stamp(number)
-    }
-
-    /// The stamp of Parquet file `number`.
-    #[cfg(feature = "parquet")]
-    pub fn of_file(files: &crate::dataset::Parquet, number: usize) -> Option<(u64, u64, u64)> {
-        files.object_stamp(number)
-    }
-}
-
 pub mod regular_file {
-    use crate::dataset::MAX_FILE_BYTES;
-    use crate::error::Result;
     pub use crate::storage::local::regular_file::{open, read, read_to_string};
-    use std::path::Path;
-
-    /// Reads an image file into `buffer` as the data sets of files do, with their limit on its length.
-    pub fn read_image<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
-        crate::storage::local::regular_file::read_image(path, MAX_FILE_BYTES, buffer)
-    }
 }
 
 /// Returns the part of [`DataLoader::memory`](crate::DataLoader::memory) that the workers take between the stages of the

@@ -13,6 +13,7 @@
 //! | [`Batch`], [`Images`] | a batch: its buffer, shape, labels, ids, parameters, failures |
 //! | [`Plan`], [`Processor`] | the same augmentation for single images in memory |
 //! | [`Stats`], [`Bottleneck`] | the time of each stage, and the bottleneck |
+//! | [`pack`] | tar shards or an LMDB of any data set |
 //! | [`Sampler`], [`Order`] | the order of samples alone, without a loader; its kinds |
 //! | [`Error`], [`ErrorKind`] | the kinds of errors, with the setting that changes each |
 //!
@@ -74,7 +75,7 @@
 //!
 //! | feature | |
 //! |---|---|
-//! | `lmdb` | `dataset::LmdbWriter`; needs a C compiler. Reading an LMDB does not |
+//! | `lmdb` | `dataset::LmdbWriter`, and [`pack`] to an LMDB; needs a C compiler. Reading an LMDB does not |
 //! | `parquet` | `dataset::Parquet`; needs a C compiler |
 //! | `remote` | data sets in object stores and on web servers, with [`RemoteOptions`](storage::RemoteOptions); needs a C compiler (TLS) |
 //!
@@ -91,6 +92,7 @@
 pub mod advice;
 mod allocate;
 mod backend;
+mod byte_size;
 mod color;
 mod cores;
 mod cpu;
@@ -107,6 +109,7 @@ pub mod guide;
 pub mod internals;
 mod launcher;
 mod loader;
+pub mod pack;
 mod pixels;
 pub mod plan;
 mod processor;

@@ -10,6 +10,7 @@
 # shard.py            the share of this process
 # ray.py              decoding actors: crew.py alone imports Ray, fleet.py has their turns, decoder.py an actor,
 #                     parcel.py a batch between processes
+# packing.py          packed data sets
 # tools.py            the command's tools as functions; __main__.py: the command
 # errors.py           the exceptions
 
@@ -25,7 +26,8 @@ from gpufeed import _gpufeed, arguments as _arguments, keywords as _keywords, op
 from gpufeed._gpufeed import Array, Batch, Dataset, Failure, __version__
 from gpufeed.errors import ArgumentError, DataError, Error, FileError, OutOfMemoryError, RunError
 from gpufeed.loader import DataLoader
-from gpufeed.tools import Sheet, index, pack, preview
+from gpufeed.packing import Packed, pack
+from gpufeed.tools import Sheet, index, preview
 
 __all__ = [
     "ArgumentError",
@@ -38,6 +40,7 @@ __all__ = [
     "Failure",
     "FileError",
     "OutOfMemoryError",
+    "Packed",
     "RunError",
     "Sheet",
     "__version__",

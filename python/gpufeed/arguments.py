@@ -140,6 +140,16 @@ def remote_cache(name: str, value: Any) -> tuple[str, int]:
     return path(name, value[0]), size(name, value[1])
 
 
+def part(name: str, value: Any) -> tuple[int, int]:
+    """``(part, parts)``."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise ArgumentError(f"{name}: {value!r}; (3, 7) works, the fourth of seven parts")
+    number, parts = whole(name, value[0]), whole(name, value[1], 1)
+    if number >= parts:
+        raise ArgumentError(f"{name}: {value!r}; parts are counted from 0: (0, {parts}) to ({parts - 1}, {parts})")
+    return number, parts
+
+
 def on_error(name: str, value: Any) -> str | float:
     """``"skip"``, ``"fail"``, or the share of samples that may fail."""
     if value in ("skip", "fail"):

@@ -73,3 +73,23 @@ PATHS: dict[str, arguments.Check] = {
     "remote_certificates": arguments.optional(arguments.path),
     "remote_store": arguments.optional(arguments.texts_by_name),
 }
+
+# The keywords of ``gpufeed.pack``, and which of them are no settings.
+PACK: dict[str, arguments.Check] = {
+    "to": partial(arguments.word, words=("tar", "lmdb")),
+    "shard_bytes": arguments.size,
+    "split": partial(arguments.word, words=("train", "test")),
+    "prefix": arguments.text,
+    "shuffle": arguments.optional(arguments.whole),
+    "max_side": arguments.optional(partial(arguments.whole, least=1)),
+    "quality": arguments.optional(partial(arguments.whole, least=1)),
+    "workers": arguments.optional(partial(arguments.whole, least=1)),
+    "scratch": arguments.optional(arguments.path),
+    "verify": arguments.flag,
+    "plan": arguments.flag,
+    "parts": arguments.optional(partial(arguments.whole, least=1)),
+    "part": arguments.optional(arguments.part),
+    "join": arguments.flag,
+}
+
+PACK_STEPS = ("plan", "parts", "part", "join", "progress")

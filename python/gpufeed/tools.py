@@ -1,4 +1,4 @@
-"""The command's tools as functions: contact sheets, seek indexes, packed data sets."""
+"""The command's tools as functions: contact sheets and seek indexes."""
 
 from __future__ import annotations
 
@@ -74,9 +74,3 @@ def index(data: str | os.PathLike[str], **options: Any) -> str:
     """Builds the seek indexes of all JPEGs of a data set ahead of its first epoch, as ``gpufeed index`` does, and returns
     what that prints. Files that cannot be used are a warning."""
     return _run("index", _path("data", data), *_options(options))
-
-
-def pack(source: str | os.PathLike[str], out: str | os.PathLike[str], **options: Any) -> str:
-    """Packs a data set into tar shards or an LMDB (``to="lmdb"``), as ``gpufeed pack`` does, and returns what that prints.
-    Samples that cannot be used are a warning."""
-    return _run("pack", _path("source", source), _path("out", out), *_options(options))

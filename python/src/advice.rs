@@ -5,7 +5,7 @@ use gpufeed::internals::every_piece;
 use pyo3::prelude::*;
 use std::borrow::Cow;
 
-/// The keywords of `gpufeed.DataLoader` and `gpufeed.open`.
+/// The keywords of `gpufeed.DataLoader`, `gpufeed.open` and `gpufeed.pack`.
 pub(crate) struct Keywords;
 
 impl Language for Keywords {
@@ -22,6 +22,12 @@ impl Language for Keywords {
     }
 
     fn setting(&self, setting: Setting, value: Option<Value>) -> Option<Cow<'static, str>> {
+        // The steps of a pack have several keywords, or a value that nobody sees in advance.
+        match (setting, value) {
+            (Setting::PackPlan, Some(_)) => return Some("plan=True, parts=N".into()),
+            (Setting::PackPart, Some(Value::Number(parts))) => return Some(format!("part=(I, {parts})").into()),
+            _ => {}
+        }
         let keyword = match keyword(setting) {
             Some(keyword) => keyword,
             None => return words(setting).map(Cow::from),
@@ -29,7 +35,9 @@ impl Language for Keywords {
         let value = match value {
             // The loader takes no semantics beside transforms=, whose ToDtype says as much.
             Some(Value::Word { word: "uint8", .. }) if setting == Setting::Semantics => {
-                return Some("semantics=\"uint8\" with a recipe, or ToDtype(scale=True) after it in transforms=".into());
+                return Some(
+                    "semantics=\"uint8\" with a recipe, or ToDtype(scale=True) after it in transforms=".into(),
+                );
             }
             None => String::new(),
             Some(Value::Flag(true)) => "True".to_owned(),
@@ -89,6 +97,9 @@ fn keyword(setting: Setting) -> Option<&'static str> {
         Setting::RemoteMinRate => "remote_min_rate",
         Setting::RemoteCertificates => "remote_certificates",
         Setting::RemoteStore => "remote_store",
+        Setting::PackVerify => "verify",
+        Setting::PackScratch => "scratch",
+        Setting::PackMaxSide => "max_side",
         _ => return None,
     })
 }
@@ -100,6 +111,10 @@ fn words(setting: Setting) -> Option<&'static str> {
         Setting::OutputSize | Setting::ListSizes => setting.in_rust(),
         Setting::Shard => "shard=(rank, world)",
         Setting::Channels => "the attribute channels of a data set in Python",
+        Setting::PackPlan => "plan=True",
+        Setting::PackPart => "part=(I, N)",
+        Setting::PackJoin => "join=True",
+        Setting::PackAgain => setting.in_rust(),
         Setting::NumpyArrays => "image_column= and label_column=",
         _ => return None,
     })

@@ -35,6 +35,9 @@ fn class(kind: &ErrorKind) -> (&'static str, &'static str) {
         ErrorKind::OutOfMemory { .. } => ("OutOfMemoryError", "OutOfMemory"),
         ErrorKind::DoesNotFit { .. } => ("OutOfMemoryError", "DoesNotFit"),
         ErrorKind::OutputsHeld { .. } => ("OutOfMemoryError", "OutputsHeld"),
+        ErrorKind::Pack { .. } => ("DataError", "Pack"),
+        ErrorKind::OtherSettings { .. } => ("DataError", "OtherSettings"),
+        ErrorKind::Stopped { .. } => ("RunError", "Stopped"),
         ErrorKind::Panic { .. } => ("RunError", "Panic"),
         _ => ("Error", "Other"),
     }

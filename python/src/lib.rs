@@ -9,6 +9,7 @@
 //! | `opening/` | opens a path: the keywords of each format, and what opens it |
 //! | `python_dataset.rs`, `turns.rs` | reads objects of Python; one call at a time into each |
 //! | `interpreter_end.rs` | calls that the interpreter's end may cut off |
+//! | `pack.rs` | packs a data set |
 //! | `errors.rs`, `advice.rs`, `warnings.rs` | errors and warnings in Python's words |
 //! | `stats.rs`, `shard.rs` | the statistics; the launcher's rank |
 //! | `process.rs` | forks, panics, and the command |
@@ -22,6 +23,7 @@ mod interpreter_end;
 mod loader;
 mod open_run;
 mod opening;
+mod pack;
 mod process;
 mod python_dataset;
 mod run;
@@ -47,6 +49,8 @@ mod _gpufeed {
     use super::loader::Loader;
     #[pymodule_export]
     use super::open_run::{end_all, open_runs};
+    #[pymodule_export]
+    use super::pack::pack;
     #[pymodule_export]
     use super::process::command;
     #[pymodule_export]

@@ -9,7 +9,7 @@ import gpufeed
 from gpufeed import _gpufeed
 from language import RUST
 
-KEYWORDS = {*inspect.signature(gpufeed.DataLoader).parameters, *inspect.signature(gpufeed.open).parameters}
+KEYWORDS = {name for of in (gpufeed.DataLoader, gpufeed.open, gpufeed.pack) for name in inspect.signature(of).parameters}
 
 
 def test_every_advice_is_in_pythons_words() -> None:

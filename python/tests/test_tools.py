@@ -16,8 +16,8 @@ def ids(data: Path) -> int:
 
 def test_packed_data_sets_have_the_same_samples(tmp_path: Path) -> None:
     data = folder(tmp_path / "data", count=12)
-    said = gpufeed.pack(data, tmp_path / "shards", shard_bytes="64K")
-    assert "12" in said
+    packed_now = gpufeed.pack(data, tmp_path / "shards", shard_bytes="64K")
+    assert packed_now.samples == packed_now.kept == 12
     assert ids(tmp_path / "shards") == 12
     gpufeed.pack(str(data), tmp_path / "database", to="lmdb")
     packed = gpufeed.open(tmp_path / "database")

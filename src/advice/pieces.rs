@@ -98,6 +98,20 @@ pieces! {
     // Stores. Their variables of the environment stand among the facts, as every language has them.
     REMOTE_CERTIFICATES = "{} names one, too" [RemoteCertificates];
     REMOTE_STORE = "{} takes them, too" [RemoteStore];
+
+    // Packs.
+    PACK_PLAN = "`{}` makes one, once for all parts" [PackPlan = word!("Packer::plan", "plan")];
+    PACK_BY_PARTS = "({} does one of them, {} makes the data set); remove it, or pack elsewhere" [PackPart, PackJoin];
+    PACK_WITHOUT_PLAN = ", which goes on without {}; remove it, or pack elsewhere" [PackPlan];
+    PACK_VERIFY = "{} says which samples differ" [PackVerify = Some(Value::Flag(true))];
+    PACK_SCRATCH = "({} names another folder of this machine for files on their way)" [PackScratch];
+    PACK_MAX_SIDE = "{} reduces them" [PackMaxSide];
+    PACK_AGAIN = "{} continues after the last sample that is on the disk" [PackAgain];
+}
+
+/// The call that packs one of so many parts.
+pub(crate) fn pack_part(parts: usize) -> Advice {
+    Advice::of("{} does one", vec![(Setting::PackPart, Some(Value::Number(parts as u64)))])
 }
 
 /// Settings to lower: any of them helps.
@@ -130,5 +144,6 @@ pub fn every_piece() -> Vec<Advice> {
     all.push(go_on_with(vec![(Setting::Order, Some(blocks))]));
     all.push(go_on_with(vec![(Setting::Order, Some(Value::AnyBlocks)), (Setting::Lanes, Some(Value::Number(4)))]));
     all.extend([&[4][..], &[4, 8]].map(|numbers| choose(Setting::Lanes, numbers)));
+    all.push(pack_part(7));
     all
 }

@@ -82,6 +82,9 @@ fn one_of_each_kind() -> Vec<ErrorKind> {
             settings: &[Setting::Views],
         },
         ErrorKind::OutputsHeld { held: 4, budget: 9 },
+        ErrorKind::Pack { path: "packed".into(), setting: Some("to"), reason: "it lies in the source".into() },
+        ErrorKind::OtherSettings { path: "packed".into(), what: "a pack", settings: vec![("prefix", "a".into())] },
+        ErrorKind::Stopped { what: "packing" },
         ErrorKind::Panic { stage: "decode", message: "index".into() },
     ];
     let number = |kind: &ErrorKind| match kind {
@@ -108,9 +111,12 @@ fn one_of_each_kind() -> Vec<ErrorKind> {
         ErrorKind::OutOfMemory { .. } => 20,
         ErrorKind::DoesNotFit { .. } => 21,
         ErrorKind::OutputsHeld { .. } => 22,
-        ErrorKind::Panic { .. } => 23,
+        ErrorKind::Pack { .. } => 23,
+        ErrorKind::OtherSettings { .. } => 24,
+        ErrorKind::Stopped { .. } => 25,
+        ErrorKind::Panic { .. } => 26,
     };
-    assert!(kinds.iter().map(number).eq(0..24));
+    assert!(kinds.iter().map(number).eq(0..27));
     kinds
 }
 

@@ -256,6 +256,38 @@ impl Format {
         })
     }
 
+    /// Opens the path in this format as it is: samples may lack a label, and class folders may have no images.
+    ///
+    /// ```
+    /// use gpufeed::dataset::Format;
+    ///
+    /// # let root = tempfile::tempdir()?;
+    /// for class in ["cat", "dog"] {
+    ///     std::fs::create_dir(root.path().join(class))?;
+    /// }
+    /// std::fs::write(root.path().join("cat/1.jpg"), "")?;
+    /// let format = Format::detect(root.path());
+    /// assert!(format.open(root.path()).is_err());
+    /// assert_eq!(format.open_as_is(root.path())?.train.classes(), ["cat", "dog"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`open`], except those two.
+    pub fn open_as_is(self, path: impl AsRef<Path>) -> Result<Opened> {
+        let path = path.as_ref();
+        let train: Box<dyn Dataset> = match self {
+            Format::Folder => Box::new(ImageFolder::builder().allow_empty(true).open(path)?),
+            Format::Tar => Box::new(TarShards::builder().allow_unlabelled(true).open(path)?),
+            Format::Lmdb => Box::new(Lmdb::builder().allow_unlabelled(true).open(path)?),
+            #[cfg(feature = "parquet")]
+            Format::Parquet => return Ok(opened(super::Parquet::builder().allow_unlabelled(true).parts(path)?)),
+            _ => return self.open(path),
+        };
+        Ok(Opened { train, test: None })
+    }
+
     /// Refuses formats that are read from this machine alone.
     fn check_remote(self, address: &Address) -> Result<()> {
         if matches!(self, Format::Tar | Format::Parquet) {

@@ -80,6 +80,11 @@ macro_rules! forward {
             let $this = self;
             $other.access()
         }
+
+        fn stored(&self) -> Option<&dyn $crate::dataset::Stored> {
+            let $this = self;
+            $other.stored()
+        }
     };
 }
 
@@ -96,7 +101,7 @@ impl<D: Dataset + ?Sized> Dataset for Box<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{Access, InMemory, Label, Notice, Sample, SampleData};
+    use crate::dataset::{Access, InMemory, Label, Notice, ObjectStamp, Sample, SampleData, Stored};
     use crate::error::Result;
     use std::path::Path;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -162,6 +167,18 @@ mod tests {
         fn access(&self) -> Option<&dyn Access> {
             Some(self)
         }
+
+        fn stored(&self) -> Option<&dyn Stored> {
+            Some(self)
+        }
+    }
+
+    impl Stored for Odd {
+        fn own_name(&self, index: usize) -> Option<String> {
+            Some(format!("{index}.odd"))
+        }
+
+        fn each(&self, _: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {}
     }
 
     impl Access for Odd {
@@ -192,6 +209,7 @@ mod tests {
         assert!(access.is_remote());
         access.begin_job(&[4, 1]);
         assert_eq!(begun.load(Ordering::Relaxed), 4);
+        assert_eq!(dataset.stored().and_then(|files| files.own_name(3)).as_deref(), Some("3.odd"));
         let mut buffer = vec![9; 9];
         let sample = dataset.read(3, &mut buffer).unwrap();
         assert!(matches!(sample.data, SampleData::Encoded([3])));

@@ -21,6 +21,7 @@
 // sample.rs, labels.rs   a sample; the labels of a whole set; label_numbers.rs: labels that are vectors, as f32
 // notice.rs              what a set says of itself: its labels, what it does not read
 // access.rs              samples that are announced before they are read; in_order.rs: by a command, in the set's order
+// stored.rs              where samples are stored, and under which names
 // forward.rs             forwards the methods of a set, for pointers and adaptors
 // format.rs              opens any set by its path
 // unpacked.rs            a data file read once: raw, gzip, or an archive's member
@@ -55,9 +56,11 @@ mod parquet;
 mod sample;
 mod seek_indexes;
 mod shards;
+pub(crate) mod stored;
 mod tar;
 mod unpacked;
 
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 use crate::error::{Error, Result};
@@ -85,6 +88,7 @@ pub use sample::{Label, Sample, SampleData};
 pub use shards::ShardIndexes;
 #[doc(hidden)] // `gpufeed index --part` divides them
 pub use shards::addresses_of;
+pub use stored::{ObjectStamp, Stored};
 #[doc(hidden)]
 pub use tar::UNFINISHED;
 pub use tar::{TarShards, TarShardsBuilder};
@@ -108,9 +112,11 @@ pub const MAX_FILE_BYTES: u64 = 1 << 30;
 ///
 /// assert_ne!(Split::Train, Split::Test);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Split {
     /// The samples to train on.
+    #[default]
     Train,
     /// The samples to test with.
     Test,
@@ -273,6 +279,12 @@ pub trait Dataset: Send + Sync {
     /// less together. By default that of [`inner`](Self::inner), else `None`.
     fn access(&self) -> Option<&dyn Access> {
         self.inner()?.access()
+    }
+
+    /// Returns the names under which samples are stored, and their files. By default those of [`inner`](Self::inner), else
+    /// `None`.
+    fn stored(&self) -> Option<&dyn Stored> {
+        self.inner()?.stored()
     }
 
     /// Joins the samples of this data set and, after them, those of `other`. [`Concat::new`] joins any number of data

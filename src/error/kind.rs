@@ -1,7 +1,7 @@
 //! The cases of an error, their sentences, and the advice that goes with each.
 
 use super::{Error, sample_called, share_failed};
-use crate::advice::{self, Advice, Reason, Setting};
+use crate::advice::{self, Advice, Reason, Rust, Setting};
 use crate::quote::{Shown, ShownLines};
 use std::path::PathBuf;
 
@@ -241,6 +241,32 @@ pub enum ErrorKind {
         /// The budget in bytes.
         budget: u64,
     },
+    /// A data set cannot be [packed](crate::pack), or not into this folder.
+    #[error("{}", super::pack_text(path, *setting, reason, &Rust))]
+    Pack {
+        /// The folder to pack into, or the file or sample concerned.
+        path: PathBuf,
+        /// The setting that does not fit, by its name in [`PackSettings`](crate::pack::PackSettings), if it is one.
+        setting: Option<&'static str>,
+        /// The reason.
+        reason: String,
+    },
+    /// The folder to [pack](crate::pack) into has a pack that was made with other settings.
+    #[error("{}", super::other_settings_text(path, what, settings, &Rust))]
+    OtherSettings {
+        /// The folder.
+        path: PathBuf,
+        /// What is there: "a pack", "an unfinished pack", "a plan".
+        what: &'static str,
+        /// Its settings, by their names in [`PackSettings`](crate::pack::PackSettings), with their values.
+        settings: Vec<(&'static str, String)>,
+    },
+    /// The caller has stopped a [pack](crate::pack).
+    #[error("{what}: stopped")]
+    Stopped {
+        /// What was stopped.
+        what: &'static str,
+    },
     /// A thread of the pipeline panicked.
     #[error("stage {stage} panicked: {}", ShownLines(message))]
     Panic {
@@ -279,6 +305,7 @@ impl ErrorKind {
             ErrorKind::OutputsHeld { .. } => {
                 vec![advice::RELEASE_BATCHES, raise(MemoryBudget), lower(&[QueueDepth, BatchSize])]
             }
+            ErrorKind::Stopped { .. } => vec![advice::PACK_AGAIN],
             _ => Vec::new(),
         }
     }

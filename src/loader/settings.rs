@@ -5,13 +5,13 @@
 //! may be absent. A range stands in it as `1 to 64` or `at least 1`.
 
 mod file;
-mod size;
 mod written;
 
 pub use file::given;
 
 use super::cache::Cache;
 use super::{Execute, OnError};
+use crate::byte_size as size;
 use crate::decode::{DecodeOptions, Orientation, SeekIndexes, Truncated};
 use crate::error::{Error, Result};
 use crate::plan::{DType, Layout, Semantics};

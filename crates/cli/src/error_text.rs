@@ -67,6 +67,10 @@ impl Language for Flags {
         if self.has(&flag) { format!("--{flag}").into() } else { name.into() }
     }
 
+    fn argument_with(&self, name: &'static str, value: &str) -> String {
+        format!("{} {value}", self.argument(name))
+    }
+
     fn setting(&self, setting: Setting, value: Option<Value>) -> Option<Cow<'static, str>> {
         let flag = match setting {
             Setting::Views => return Some("the recipe's views".into()),
@@ -92,6 +96,19 @@ impl Language for Flags {
             Setting::Truncated => return self.of_file("truncated", value),
             Setting::OnError => return self.of_file("on_error", value),
             Setting::MaxDecodeBytes => return self.of_file("max_decode_bytes", value),
+            Setting::PackPart => {
+                let parts = if let Some(Value::Number(parts)) = value { format!(" I/{parts}") } else { String::new() };
+                return self.has("join").then(|| format!("--part{parts}").into());
+            }
+            Setting::PackPlan if value.is_some() && self.has("plan") => {
+                return Some("gpufeed pack SOURCE OUT --plan --parts N".into());
+            }
+            Setting::PackAgain => return self.has("plan").then(|| "the same command".into()),
+            Setting::PackPlan => "plan",
+            Setting::PackJoin => "join",
+            Setting::PackVerify => "verify",
+            Setting::PackScratch => "scratch",
+            Setting::PackMaxSide => "max-side",
             // The command has no flags for the settings of data sets.
             _ => return None,
         };
@@ -176,11 +193,6 @@ fn described(error: &Error, flags: &Flags) -> String {
     gpufeed::advice::advised(&facts, error.advice(), flags)
 }
 
-/// Describes any error, which may be one of the library.
-pub(crate) fn describe_any(error: &(dyn std::error::Error + 'static)) -> String {
-    error.downcast_ref::<Error>().map_or_else(|| Shown(error).to_string(), describe)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,7 +227,7 @@ mod tests {
             assert!(flags.known.len() > 2, "{:?}", flags.known);
             for text in every_piece().iter().filter_map(|advice| advice.in_words_of(&flags)) {
                 assert!(!is_foreign(&text), "{text}");
-                for flag in text.split([' ', ',']).filter_map(|word| word.strip_prefix("--")) {
+                for flag in text.split([' ', ',', ';', '(']).filter_map(|word| word.strip_prefix("--")) {
                     assert!(
                         flags.known.iter().any(|known| known == flag),
                         "{text}: no --{flag} among {:?}",

@@ -51,7 +51,7 @@ pub(crate) struct ExplainArguments {
 pub(crate) fn run(arguments: &ExplainArguments) -> Outcome {
     let recipe = crate::recipe(&arguments.recipe)?;
     let data: Arc<dyn Dataset> = match &arguments.data {
-        Some(path) => dataset::open(path)?.train.data,
+        Some(path) => dataset::open(path)?.data,
         None => procedural::one(&arguments.recipe)?,
     };
     let backend = arguments.backend.open(arguments.adapter.as_deref(), arguments.shaders)?;

@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &IndexArguments) -> Outcome {
         }
         return index_objects(address, &arguments.data, part, arguments.json);
     }
-    let mut data = dataset::open(&arguments.data)?.train.data;
+    let mut data = dataset::open(&arguments.data)?.data;
     if let Some(part) = part {
         let range = part.range(data.len());
         data = Arc::new(Subset::new(data, range)?);

@@ -18,8 +18,8 @@
 
 // A subcommand has the module of its name; completions.rs has `man` too. `bench` fills the types of results/, and
 // report.rs makes a page of them by render/. What subcommands share:
-//   dataset.rs            opens any data set by its path; listed.rs: a set of samples that somebody has listed
-//   part/                 the number of a part, `I/N`
+//   dataset.rs            opens any data set by its path
+//   part/                 which part `I/N` or `auto` is
 //   settings.rs           a file of a loader's settings
 //   output.rs, show.rs    writes results to files or standard output; opens them on the desktop
 //   error_text.rs         the library's errors in flags and keys of recipes
@@ -50,7 +50,6 @@ mod error_text;
 mod explain;
 mod file_identity;
 mod index;
-mod listed;
 mod output;
 mod pack;
 mod part;

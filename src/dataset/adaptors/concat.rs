@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use super::ids::shift;
-use crate::dataset::{Access, Dataset, Notice, Sample, out_of_range};
+use crate::dataset::{Access, Dataset, Label, Notice, ObjectStamp, Sample, Stored, out_of_range};
 use crate::error::{Error, Result};
 use crate::storage::Remote;
 
@@ -84,6 +84,12 @@ impl Concat {
         let part = self.parts.partition_point(|part| part.first <= index).checked_sub(1)?;
         let part = &self.parts[part];
         Some((part, index - part.first))
+    }
+
+    /// What is known of the files of the part that has sample `index`, and the sample's index there.
+    fn stored_of(&self, index: usize) -> Option<(&dyn Stored, usize)> {
+        let (part, index) = self.part(index)?;
+        Some((part.data.stored()?, index))
     }
 
     /// The parts that have an access, with it.
@@ -170,6 +176,10 @@ impl Dataset for Concat {
         self.accesses().next().map(|_| self as &dyn Access)
     }
 
+    fn stored(&self) -> Option<&dyn Stored> {
+        self.parts.iter().any(|part| part.data.stored().is_some()).then_some(self as &dyn Stored)
+    }
+
     /// Returns the folder of the first part that has one: seek indexes are stored in one folder.
     fn folder(&self) -> Option<&Path> {
         self.parts.iter().find_map(|part| part.data.folder())
@@ -227,6 +237,31 @@ impl Access for Concat {
     }
 }
 
+impl Stored for Concat {
+    fn own_name(&self, index: usize) -> Option<String> {
+        let (stored, index) = self.stored_of(index)?;
+        stored.own_name(index)
+    }
+
+    fn has_ending(&self, index: usize) -> bool {
+        self.stored_of(index).is_none_or(|(stored, index)| stored.has_ending(index))
+    }
+
+    fn file(&self, index: usize) -> Option<&Path> {
+        let (stored, index) = self.stored_of(index)?;
+        stored.file(index)
+    }
+
+    fn label(&self, index: usize) -> Option<Label> {
+        let (stored, index) = self.stored_of(index)?;
+        stored.label(index)
+    }
+
+    fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {
+        self.parts.iter().filter_map(|part| part.data.stored()).for_each(|stored| stored.each(see));
+    }
+}
+
 impl fmt::Debug for Concat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lengths: Vec<usize> = self.parts.iter().map(|part| part.data.len()).collect();
@@ -237,7 +272,7 @@ impl fmt::Debug for Concat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{InMemory, Label, PixelFormat, SampleData};
+    use crate::dataset::{InMemory, PixelFormat, SampleData};
     use std::collections::HashSet;
 
     fn files(bytes: std::ops::Range<u8>) -> InMemory {

@@ -11,9 +11,9 @@ mod split;
 mod subset;
 mod weights;
 
-/// Implements [`Access`](super::Access) for an adaptor of one data set, whose method `inner_index` translates its
-/// indices to those of the data set. Only called where that data set has an access.
-macro_rules! translated_access {
+/// Implements [`Access`](super::Access) and [`Stored`](super::Stored) for an adaptor of one data set, whose method
+/// `inner_index` translates its indices to those of the data set. Only called where that data set has them.
+macro_rules! translated {
     ($adaptor:ident) => {
         impl<D: Dataset> $crate::dataset::Access for $adaptor<D> {
             fn is_remote(&self) -> bool {
@@ -46,10 +46,38 @@ macro_rules! translated_access {
                 self.data.access().map_or(Vec::new(), |access| access.remotes())
             }
         }
+
+        impl<D: Dataset> $crate::dataset::Stored for $adaptor<D> {
+            fn own_name(&self, index: usize) -> Option<String> {
+                self.data.stored()?.own_name(self.inner_index(index)?)
+            }
+
+            fn has_ending(&self, index: usize) -> bool {
+                let inner = self.data.stored().zip(self.inner_index(index));
+                inner.is_none_or(|(files, index)| files.has_ending(index))
+            }
+
+            fn file(&self, index: usize) -> Option<&std::path::Path> {
+                self.data.stored()?.file(self.inner_index(index)?)
+            }
+
+            fn label(&self, index: usize) -> Option<$crate::dataset::Label> {
+                self.data.stored()?.label(self.inner_index(index)?)
+            }
+
+            fn each(&self, see: &mut dyn FnMut(&std::path::Path, Option<$crate::dataset::ObjectStamp>)) {
+                // Files of their own are those of these samples, in this order.
+                let own: Option<Vec<_>> = (0..self.len()).map(|index| self.file(index)).collect();
+                match (own, self.data.stored()) {
+                    (Some(own), _) => own.into_iter().for_each(|file| see(file, None)),
+                    (None, files) => files.into_iter().for_each(|files| files.each(see)),
+                }
+            }
+        }
     };
 }
 
-use translated_access;
+use translated;
 
 pub use concat::Concat;
 pub use repeat::Repeat;
@@ -60,7 +88,7 @@ pub use weights::Weighted;
 
 #[cfg(test)]
 mod tests {
-    use crate::dataset::{Access, Dataset, Label, Notice, Sample, SampleData};
+    use crate::dataset::{Access, Dataset, Label, Notice, ObjectStamp, Sample, SampleData, Stored};
     use crate::error::Result;
     use std::path::Path;
     use std::sync::{Arc, Mutex};
@@ -118,6 +146,32 @@ mod tests {
 
         fn access(&self) -> Option<&dyn Access> {
             Some(self)
+        }
+
+        fn stored(&self) -> Option<&dyn Stored> {
+            Some(self)
+        }
+    }
+
+    impl Stored for Odd {
+        fn own_name(&self, index: usize) -> Option<String> {
+            Some(format!("{index}.odd"))
+        }
+
+        fn has_ending(&self, _: usize) -> bool {
+            false
+        }
+
+        fn file(&self, index: usize) -> Option<&Path> {
+            self.0.get(index).map(Path::new)
+        }
+
+        fn label(&self, index: usize) -> Option<Label> {
+            Some(Label::Class(index as u32))
+        }
+
+        fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {
+            see(Path::new("all"), None);
         }
     }
 
@@ -181,6 +235,18 @@ mod tests {
             let mut announced = std::mem::take(&mut *begun.lock().unwrap());
             announced.sort_unstable();
             assert_eq!(announced, [100, 101], "{number}");
+            let files = data.stored().unwrap();
+            let last = data.len() - 1;
+            assert_eq!(
+                (files.own_name(1).as_deref(), files.own_name(last).as_deref()),
+                (Some("1.odd"), Some("1.odd")),
+                "{number}"
+            );
+            assert_eq!((files.file(0), files.file(1)), (Some(Path::new("a")), None), "{number}");
+            assert_eq!((files.label(last), files.has_ending(last)), (Some(Label::Class(1)), false), "{number}");
+            let mut seen = Vec::new();
+            files.each(&mut |file, _| seen.push(file.to_owned()));
+            assert!(!seen.is_empty() && seen.iter().all(|file| file == Path::new("all")), "{number}: {seen:?}");
             let mut buffer = Vec::new();
             let sample = data.read(1, &mut buffer).unwrap();
             assert!(matches!(sample.data, SampleData::Encoded([51])) && sample.label == Label::Class(7), "{number}");

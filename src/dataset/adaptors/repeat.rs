@@ -1,9 +1,9 @@
 //! A data set repeated several times.
 
 use super::ids::stride;
-use super::translated_access;
+use super::translated;
 use crate::dataset::forward::forward;
-use crate::dataset::{Access, Dataset, Sample, out_of_range};
+use crate::dataset::{Access, Dataset, Sample, Stored, out_of_range};
 use crate::error::{Error, Result};
 
 /// A data set repeated several times, for long epochs of a small set.
@@ -95,12 +95,16 @@ impl<D: Dataset> Dataset for Repeat<D> {
         self.data.access().map(|_| self as &dyn Access)
     }
 
+    fn stored(&self) -> Option<&dyn Stored> {
+        self.data.stored().map(|_| self as &dyn Stored)
+    }
+
     fn weights(&self) -> Option<&[f64]> {
         self.weights.as_deref()
     }
 }
 
-translated_access!(Repeat);
+translated!(Repeat);
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,9 @@
 //! Some samples of a data set.
 
 use super::ids::stride;
-use super::translated_access;
+use super::translated;
 use crate::dataset::forward::forward;
-use crate::dataset::{Access, Dataset, Sample, out_of_range};
+use crate::dataset::{Access, Dataset, Sample, Stored, out_of_range};
 use crate::error::{Error, Result};
 
 /// Samples of a data set by their indices: torch's `Subset`.
@@ -136,12 +136,16 @@ impl<D: Dataset> Dataset for Subset<D> {
         self.data.access().map(|_| self as &dyn Access)
     }
 
+    fn stored(&self) -> Option<&dyn Stored> {
+        self.data.stored().map(|_| self as &dyn Stored)
+    }
+
     fn weights(&self) -> Option<&[f64]> {
         self.weights.as_deref()
     }
 }
 
-translated_access!(Subset);
+translated!(Subset);
 
 #[cfg(test)]
 mod tests {

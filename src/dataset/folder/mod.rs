@@ -10,7 +10,8 @@ pub(crate) mod walk;
 
 use std::path::{Path, PathBuf};
 
-use super::{Dataset, Label, Notice, Sample, SampleData, out_of_range};
+use super::stored::name_below;
+use super::{Dataset, Label, Notice, ObjectStamp, Sample, SampleData, Stored, out_of_range};
 use crate::error::Result;
 use crate::storage::local::regular_file;
 
@@ -150,6 +151,28 @@ impl Dataset for ImageFolder {
 
     fn notices(&self) -> Vec<Notice> {
         self.notices.clone()
+    }
+
+    fn stored(&self) -> Option<&dyn Stored> {
+        Some(self)
+    }
+}
+
+impl Stored for ImageFolder {
+    fn own_name(&self, index: usize) -> Option<String> {
+        Some(name_below(&self.root, self.path(index)?))
+    }
+
+    fn file(&self, index: usize) -> Option<&Path> {
+        self.path(index)
+    }
+
+    fn label(&self, index: usize) -> Option<Label> {
+        Some(self.targets.get(index).map_or(Label::None, |&class| Label::Class(class)))
+    }
+
+    fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {
+        self.paths.iter().for_each(|file| see(file, None));
     }
 }
 

@@ -27,7 +27,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::shards::Shards;
-use super::{Access, Dataset, Notice, Sample, SampleData};
+use super::{Access, Dataset, Notice, ObjectStamp, Sample, SampleData, Stored};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::local::regular_file;
 pub use builder::ParquetBuilder;
@@ -125,11 +125,6 @@ impl Parquet {
         self.shards.file(number)
     }
 
-    /// For `internals::object_stamp`.
-    pub(crate) fn object_stamp(&self, number: usize) -> Option<(u64, u64, u64)> {
-        self.shards.object_stamp(number)
-    }
-
     /// Returns the file of sample `index`, its row there, and the `path` that goes with the image, which is empty if
     /// there is none; `None` if out of range. The path is read from the file's index.
     pub fn row(&self, index: usize) -> Option<(&Path, usize, String)> {
@@ -209,6 +204,21 @@ impl Dataset for Parquet {
 
     fn access(&self) -> Option<&dyn Access> {
         self.shards.access()
+    }
+
+    fn stored(&self) -> Option<&dyn Stored> {
+        Some(self)
+    }
+}
+
+impl Stored for Parquet {
+    fn own_name(&self, index: usize) -> Option<String> {
+        // The path that goes with an image is that of the file that it was.
+        self.row(index).map(|(_, _, path)| path).filter(|path| !path.is_empty())
+    }
+
+    fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {
+        self.shards.each_file(see);
     }
 }
 

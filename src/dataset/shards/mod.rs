@@ -37,6 +37,7 @@ mod stored_at;
 #[cfg(test)]
 mod tests;
 
+use super::ObjectStamp;
 use crate::advice::Advice;
 
 use std::ops::Range;
@@ -200,10 +201,14 @@ impl<F: ShardFormat> Shards<F> {
         self.files.get(number).is_some_and(|shard| shard.file.get().is_some())
     }
 
-    /// Returns length, time and hash of the ETag of a file that is an object and was opened.
-    pub(super) fn object_stamp(&self, number: usize) -> Option<(u64, u64, u64)> {
-        let stamp = self.files.get(number)?.file.get()?.stamp().ok()?;
-        Some((stamp.length, stamp.seconds, stamp.tag?))
+    /// Calls `see` for each file, with its stamp if it is an object and was opened.
+    pub(super) fn each_file(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {
+        for each in &self.files {
+            let stamp = each.file.get().and_then(|file| file.stamp().ok());
+            let object = stamp
+                .and_then(|stamp| Some(ObjectStamp { length: stamp.length, seconds: stamp.seconds, tag: stamp.tag? }));
+            see(each.name(), object);
+        }
     }
 
     /// Returns true if the files are not on this machine.

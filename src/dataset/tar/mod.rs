@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::shards::Shards;
-use super::{Access, Dataset, Notice, Sample, SampleData};
+use super::{Access, Dataset, Notice, ObjectStamp, Sample, SampleData, Stored};
 use crate::error::{Error, ErrorKind, Result};
 use crate::quote::shown;
 use crate::storage::local::regular_file;
@@ -114,11 +114,6 @@ impl TarShards {
         self.shards.file(number)
     }
 
-    /// For `internals::object_stamp`.
-    pub(crate) fn object_stamp(&self, number: usize) -> Option<(u64, u64, u64)> {
-        self.shards.object_stamp(number)
-    }
-
     /// Returns the shard of sample `index` and its key there, the members' name up to the first dot; `None` if out of
     /// range. The key is read from the shard's index.
     pub fn key(&self, index: usize) -> Option<(&Path, String)> {
@@ -191,5 +186,23 @@ impl Dataset for TarShards {
 
     fn access(&self) -> Option<&dyn Access> {
         self.shards.access()
+    }
+
+    fn stored(&self) -> Option<&dyn Stored> {
+        Some(self)
+    }
+}
+
+impl Stored for TarShards {
+    fn own_name(&self, index: usize) -> Option<String> {
+        self.key(index).map(|(_, key)| key)
+    }
+
+    fn has_ending(&self, _: usize) -> bool {
+        false
+    }
+
+    fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {
+        self.shards.each_file(see);
     }
 }

@@ -1,6 +1,7 @@
 //! The forms in which settings are written, and what works for each: those of users of Python, in TOML and JSON.
 
-use super::{ShardChoice, size};
+use super::ShardChoice;
+use crate::byte_size as size;
 use crate::decode::{Orientation, SeekIndexes, Truncated};
 use crate::loader::cache::Cache;
 use crate::loader::{Execute, OnError};

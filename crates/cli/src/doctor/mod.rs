@@ -75,7 +75,7 @@ fn inspect_data(folder: &Path, arguments: &DoctorArguments) -> Outcome {
     let format = Format::detect(folder);
     let listing = match format {
         Format::Folder | Format::Images => listing::of_files(folder)?,
-        _ => listing::of_samples(&dataset::open(folder)?.train),
+        _ => listing::of_samples(&dataset::open(folder)?),
     };
     let (reports, duplicates) = pool.install(|| {
         let mut reports = inspect::inspect_all(&listing, arguments.max_pixels)?;

@@ -1,10 +1,10 @@
 //! The options of `gpufeed pack`.
 
-use super::input;
 use crate::part::{AskedPart, MOST_PARTS};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
-use serde::{Deserialize, Serialize};
+use gpufeed::Split;
+use gpufeed::pack::{PackFormat, PackSettings};
 use std::path::PathBuf;
 
 /// Packs images into tar shards (WebDataset's convention) or an LMDB, as they are or encoded anew.
@@ -34,7 +34,7 @@ pub(crate) struct PackArguments {
     /// Which part is packed of a data set that comes in two: MNIST, CIFAR, an .npz that says train and test, a folder of
     /// Parquet files with train and validation, or else test; train or test [default: train]
     #[arg(long, value_name = "PART", default_value = "train", hide_default_value = true, hide_possible_values = true)]
-    pub(super) split: input::Part,
+    pub(super) split: Part,
     /// What the shards' names begin with: PREFIX-000000.tar
     #[arg(long, value_name = "NAME", default_value = "shard", value_parser = prefix)]
     pub(super) prefix: String,
@@ -80,8 +80,7 @@ pub(crate) struct PackArguments {
 const SETTINGS: [&str; 7] = ["to", "shard_bytes", "split", "prefix", "shuffle", "max_side", "quality"];
 
 /// The format to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum To {
     /// Tar shards
     Tar,
@@ -90,13 +89,33 @@ pub(super) enum To {
     Lmdb,
 }
 
-impl To {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            To::Tar => "tar",
+/// The part to pack of a data set with two parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Part {
+    /// What to train on
+    Train,
+    /// What to test with
+    Test,
+}
+
+impl PackArguments {
+    pub(super) fn settings(&self) -> PackSettings {
+        let mut settings = PackSettings::default();
+        settings.to = match self.to {
+            To::Tar => PackFormat::Tar,
             #[cfg(feature = "lmdb")]
-            To::Lmdb => "lmdb",
-        }
+            To::Lmdb => PackFormat::Lmdb,
+        };
+        settings.split = match self.split {
+            Part::Train => Split::Train,
+            Part::Test => Split::Test,
+        };
+        settings.shard_bytes = self.shard_bytes;
+        settings.prefix.clone_from(&self.prefix);
+        (settings.shuffle, settings.max_side, settings.quality) = (self.shuffle, self.max_side, self.quality);
+        (settings.workers, settings.verify) = (self.workers, self.verify);
+        settings.scratch.clone_from(&self.scratch);
+        settings
     }
 }
 

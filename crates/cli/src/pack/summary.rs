@@ -1,124 +1,122 @@
-//! Prints the result of `gpufeed pack`.
+//! Prints the results of `gpufeed pack`.
 
 use crate::part::PartNumber;
 use crate::to_stdout;
 use crate::units;
 use console::style;
 use gpufeed::internals::Shown;
+use gpufeed::pack::{PackFormat, PackPlan, Packed, Unusable};
+use gpufeed::storage::Location;
+use serde::Serialize;
 use serde_json::json;
+use std::error::Error;
 use std::io::Write as _;
 use std::path::Path;
-
-use super::arguments::To;
-use super::journal::Manifest;
-use super::run::Totals;
-use super::verify::Verified;
 
 /// The most samples that are named.
 const NAMED: usize = 10;
 
-/// The result of a pack.
-pub(super) struct Summary<'a> {
-    pub(super) out: &'a Path,
-    /// The pack's manifest, or that of one part.
-    pub(super) manifest: &'a Manifest,
-    pub(super) part: Option<PartNumber>,
-    /// The number of samples of the source, or of the part.
-    pub(super) samples: usize,
-    pub(super) totals: &'a Totals,
-    pub(super) verified: Option<&'a Verified>,
-    pub(super) seconds: f64,
+fn print_json(what: &impl Serialize) -> Result<(), Box<dyn Error>> {
+    // A value has its keys in the order of all other results.
+    let text = serde_json::to_string_pretty(&serde_json::to_value(what)?)?;
+    Ok(to_stdout(|out| writeln!(out, "{text}"))?)
 }
 
-impl Summary<'_> {
-    pub(super) fn print(&self, as_json: bool) -> Result<(), Box<dyn std::error::Error>> {
-        match as_json {
-            true => self.print_json(),
-            false => Ok(self.print_text()?),
-        }
-    }
-
-    fn print_json(&self) -> Result<(), Box<dyn std::error::Error>> {
-        let Summary { out, manifest, samples, totals, seconds, .. } = self;
-        let listed = |list: &[(String, String)]| -> Vec<_> {
-            list.iter().map(|(name, reason)| json!({"sample": name, "reason": reason})).collect()
-        };
-        let verified = self.verified.map(|verified| {
-            json!({
-                "samples": verified.samples,
-                "different": listed(&verified.different),
-                "lowest_psnr": verified.lowest_psnr,
-            })
-        });
-        let mut value = json!({
-            "out": out,
-            "to": manifest.job.to,
-            "samples": samples,
-            "classes": manifest.classes,
-            "shards": manifest.shards.len(),
-            "resumed": totals.resumed,
-            "kept": totals.kept,
-            "encoded": totals.encoded,
-            "undecodable": listed(&totals.undecodable),
-            "skipped": listed(&totals.skipped),
-            "bytes_read": totals.read,
-            "bytes_packed": totals.written,
-            "verified": verified,
-            "seconds": seconds,
-        });
-        if let Some(PartNumber { part, parts }) = self.part {
-            (value["part"], value["parts"]) = (part.into(), parts.into());
-        }
-        let text = serde_json::to_string_pretty(&value)?;
-        Ok(to_stdout(|out| writeln!(out, "{text}"))?)
-    }
-
-    fn print_text(&self) -> Result<(), String> {
-        let Summary { out, manifest, samples, seconds, .. } = self;
-        let Totals { resumed, kept, encoded, undecodable, skipped, read, written } = self.totals;
-        let packed = samples - skipped.len();
-        let into = match manifest.job.to {
-            To::Tar => {
-                let shards = manifest.shards.len();
-                let s = if shards == 1 { "" } else { "s" };
-                format!("{shards} shard{s} in {}", style(Shown(out.display())).bold())
-            }
-            #[cfg(feature = "lmdb")]
-            To::Lmdb => format!("the LMDB {}", style(Shown(out.display())).bold()),
-        };
-        let part = self.part.map_or(String::new(), |part| format!("part {part}: "));
-        say!("{part}{packed} samples of {} classes, {into}, in {seconds:.1} s", manifest.classes);
-        if *resumed > 0 {
-            let all = if self.verified.is_none() { "; --verify says whether all of them are images" } else { "" };
-            say!("  {resumed} were packed before{all}");
-        }
-        if *resumed < packed {
-            let [read, written] = [*read, *written].map(|bytes| units::bytes(bytes as f64));
-            say!("  {kept} as they were, {encoded} encoded: {read} became {written}");
-        }
-        if !skipped.is_empty() {
-            say!("  {} of {samples} samples could not be read, and are left out", skipped.len());
-        }
-        list("left out:", skipped)?;
-        list("undecodable, packed as it was:", undecodable)?;
-        if let Some(verified) = self.verified {
-            let different = verified.different.len();
-            let psnr = verified.lowest_psnr.map_or(String::new(), |psnr| {
-                format!("; where encoded anew, the peak signal-to-noise ratio is {psnr:.1} dB or more")
-            });
-            say!("  {} samples compared with the source, {different} differences{psnr}", verified.samples);
-            list("different", &verified.different)?;
-        }
-        Ok(())
-    }
+/// Prints the result of a pack, a part or a join.
+pub(super) fn print(packed: &Packed, as_json: bool) -> Result<(), Box<dyn Error>> {
+    if as_json { print_json(packed) } else { Ok(print_text(packed)?) }
 }
 
-fn list(what: &str, named: &[(String, String)]) -> Result<(), String> {
-    for (name, reason) in named.iter().take(NAMED) {
-        say!("  {} {}: {}", style(what).red(), Shown(name), Shown(reason));
+fn print_text(done: &Packed) -> Result<(), String> {
+    let Packed { out, samples, resumed, kept, encoded, skipped, verified, seconds, .. } = done;
+    let packed = samples - skipped.len();
+    let shown = style(Shown(out.display())).bold();
+    let into = match done.to {
+        PackFormat::Lmdb => format!("the LMDB {shown}"),
+        _ => format!("{} shard{} in {shown}", done.shards, if done.shards == 1 { "" } else { "s" }),
+    };
+    let part = done.part.zip(done.parts).map_or(String::new(), |(part, parts)| format!("part {part}/{parts}: "));
+    say!("{part}{packed} samples of {} classes, {into}, in {seconds:.1} s", done.classes);
+    if *resumed > 0 {
+        let all = if verified.is_none() { "; --verify says whether all of them are images" } else { "" };
+        say!("  {resumed} were packed before{all}");
+    }
+    if *resumed < packed {
+        let [read, written] = [done.bytes_read, done.bytes_packed].map(|bytes| units::bytes(bytes as f64));
+        say!("  {kept} as they were, {encoded} encoded: {read} became {written}");
+    }
+    if !skipped.is_empty() {
+        say!("  {} of {samples} samples could not be read, and are left out", skipped.len());
+    }
+    list("left out:", skipped)?;
+    list("undecodable, packed as it was:", &done.undecodable)?;
+    if let Some(verified) = verified {
+        let different = verified.different.len();
+        let psnr = verified.lowest_psnr.map_or(String::new(), |psnr| {
+            format!("; where encoded anew, the peak signal-to-noise ratio is {psnr:.1} dB or more")
+        });
+        say!("  {} samples compared with the source, {different} differences{psnr}", verified.samples);
+        list("different", &verified.different)?;
+    }
+    Ok(())
+}
+
+fn list(what: &str, named: &[Unusable]) -> Result<(), String> {
+    for Unusable { sample, reason } in named.iter().take(NAMED) {
+        say!("  {} {}: {}", style(what).red(), Shown(sample), Shown(reason));
     }
     if named.len() > NAMED {
         say!("  and {} more (--json lists all)", named.len() - NAMED);
     }
     Ok(())
+}
+
+/// Prints a plan, and the commands that follow.
+pub(super) fn print_plan(source: &Path, plan: &PackPlan, as_json: bool) -> Result<(), Box<dyn Error>> {
+    if as_json {
+        return print_json(plan);
+    }
+    let PackPlan { out, parts, samples, new, seconds, .. } = plan;
+    let shown = style(Shown(out.display())).bold();
+    let [source, quoted] =
+        [&*Location::from(source).shown(), out].map(|path| shell_word(&Shown(path.display()).to_string()));
+    let before = if *new { "" } else { ", as before" };
+    say!("{samples} samples in {parts} parts, planned in {shown} in {seconds:.1} s{before}");
+    say!("  gpufeed pack {source} {quoted} --part I/{parts}   for each I from 0 to {}", parts - 1);
+    say!("  gpufeed pack {source} {quoted} --join");
+    Ok(())
+}
+
+/// Says that a part that is asked for again is in the data set.
+pub(super) fn print_joined(PartNumber { part, parts }: PartNumber, as_json: bool) -> Result<(), Box<dyn Error>> {
+    if as_json {
+        return print_json(&json!({"part": part, "parts": parts, "joined": true}));
+    }
+    say!("part {part}/{parts} is done, and joined with the others");
+    Ok(())
+}
+
+/// Returns a path or an address as one word of a shell, which would expand its braces.
+fn shell_word(text: &str) -> String {
+    match text.chars().all(|c| c.is_alphanumeric() || "/._-:=@%+,".contains(c)) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_shell_are_quoted_where_it_would_expand_them() {
+        for (text, word) in [
+            ("s3://a/b-1.tar", "s3://a/b-1.tar"),
+            ("http://h/s-{0..1}.tar", "'http://h/s-{0..1}.tar'"),
+            ("out dir", "'out dir'"),
+            ("it's", "'it'\\''s'"),
+        ] {
+            assert_eq!(shell_word(text), word);
+        }
+    }
 }

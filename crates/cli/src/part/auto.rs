@@ -1,6 +1,6 @@
 //! The part of this process by the variables that Slurm, Kubernetes and the launchers of many processes set.
 
-use super::{MOST_PARTS, PartNumber};
+use gpufeed::pack::{MOST_PARTS, PartNumber};
 use gpufeed::{ErrorKind, Shard};
 use std::ffi::OsString;
 

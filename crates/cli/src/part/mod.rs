@@ -4,33 +4,7 @@
 
 mod auto;
 
-use std::fmt;
-use std::ops::Range;
-
-/// The most parts of a data set.
-pub(crate) const MOST_PARTS: usize = 100_000;
-
-/// One of several parts, counted from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PartNumber {
-    pub(crate) part: usize,
-    pub(crate) parts: usize,
-}
-
-impl PartNumber {
-    /// Returns the indices of the part's samples: parts follow each other, and differ by one sample at the most. A data
-    /// set with fewer samples than parts leaves some of them empty.
-    pub(crate) fn range(self, samples: usize) -> Range<usize> {
-        let bound = |part: usize| (samples as u128 * part as u128 / self.parts as u128) as usize;
-        bound(self.part)..bound(self.part + 1)
-    }
-}
-
-impl fmt::Display for PartNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.part, self.parts)
-    }
-}
+pub(crate) use gpufeed::pack::{MOST_PARTS, PartNumber};
 
 /// The value of `--part`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,17 +52,6 @@ impl AskedPart {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn parts_follow_each_other_and_differ_by_one() {
-        for samples in [0, 1, 3, 6, 7, 8, 1000, usize::MAX] {
-            let ranges: Vec<_> = (0..7).map(|part| PartNumber { part, parts: 7 }.range(samples)).collect();
-            assert!(ranges[0].start == 0 && ranges[6].end == samples, "{ranges:?}");
-            assert!(ranges.windows(2).all(|two| two[0].end == two[1].start), "{ranges:?}");
-            let lengths = || ranges.iter().map(|range| range.len());
-            assert!(lengths().max().unwrap() - lengths().min().unwrap() <= 1, "{ranges:?}");
-        }
-    }
 
     #[test]
     fn a_part_is_below_their_number() {

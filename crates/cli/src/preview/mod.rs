@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
     }
     crate::settings::move_into(&mut recipe, &mut settings);
     let seed = settings.seed;
-    let source = dataset::open(&arguments.data)?.train;
+    let source = dataset::open(&arguments.data)?;
     let data = &*source.data;
     let indices = match arguments.sample {
         Some(id) => vec![index_of(data, id)?],

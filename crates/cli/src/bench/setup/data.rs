@@ -28,7 +28,7 @@ pub(crate) fn open(data: &str, recipe: &str) -> Result<BenchData, Box<dyn Error>
 
 /// Opens a data set: all of it, or its part to train on.
 fn open_dataset(path: &str) -> Result<BenchData, Box<dyn Error>> {
-    let source = dataset::open(path)?.train;
+    let source = dataset::open(path)?;
     let dataset = source.data.clone();
     if source.file(0).is_some() {
         let files = (0..dataset.len()).filter_map(|index| source.file(index));

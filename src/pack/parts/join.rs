@@ -1,18 +1,20 @@
 //! Makes a data set of parts that are all done.
 
-use crate::Outcome;
-use crate::pack::arguments::PackArguments;
-use crate::pack::input;
+use crate::advice::{Reason, pack_part};
+use crate::error::Result;
+use crate::pack::errors::{permitted, there};
+use crate::pack::events::Watch;
 use crate::pack::journal::Manifest;
 use crate::pack::lock::Lock;
-use crate::pack::out_folder::told;
+use crate::pack::number::PartNumber;
+use crate::pack::packed::Packed;
 use crate::pack::run::{Totals, check_skipped};
-use crate::pack::workers::Workers;
+use crate::pack::settings::PackSettings;
+use crate::pack::task::Task;
+use crate::pack::whole;
 use crate::pack::write::{check_shards, write_classes};
-use crate::part::PartNumber;
-use gpufeed::storage::Folder;
+use crate::storage::Folder;
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::time::Instant;
 
 use super::plan::Plan;
@@ -22,41 +24,42 @@ use super::{joined, no_plan, records_in};
 /// The most parts or files that an error names.
 const NAMED: usize = 10;
 
-/// `gpufeed pack SOURCE OUT --join`: checks that all parts are there, and makes the folder a data set.
+/// Checks that all parts are there, and makes the folder a data set.
 ///
 /// The manifest is written before the mark of an unfinished pack is removed, and the plan is removed last: a join that was
 /// killed is done again.
-pub(in crate::pack) fn join(arguments: &PackArguments, out: &Folder, workers: &Workers) -> Outcome {
-    let PackArguments { source, .. } = arguments;
+pub(in crate::pack) fn join(task: &Task, out: &Folder, watch: &Watch) -> Result<Packed> {
     let start = Instant::now();
     let (manifest, totals) = match joined(out)? {
         Some((manifest, _)) => {
-            if !manifest.is_in(&out.contents().map_err(told)?) {
-                let out = out.path("");
-                let out = out.display();
-                return Err(format!("{out}: it was joined, and files are missing since or have other lengths").into());
+            if !manifest.is_in(&out.contents().map_err(permitted)?) {
+                return Err(there(out, "it was joined, and files are missing since or have other lengths"));
             }
             let resumed = manifest.job.samples - manifest.skipped.len();
             (manifest, Totals { resumed, ..Totals::default() })
         }
         None => {
-            let Some(plan) = Plan::read(out)? else { return Err(no_plan(source, out).into()) };
+            let Some(plan) = Plan::read(out)? else { return Err(no_plan(out)) };
+            plan.job.check_settled(plan.planned.split, &task.settings)?;
             let lock = Lock::take(out)?;
             let joined = join_parts(out, &plan)?;
             lock.remove();
             joined
         }
     };
-    records_in(out).remove_all().map_err(told)?;
-    let opened = match (arguments.verify, &manifest.plan) {
-        (true, Some(plan)) => Some(input::open(source, plan.split, manifest.job.shuffle)?),
+    records_in(out).remove_all().map_err(permitted)?;
+    let opened = match (task.settings.verify, &manifest.plan) {
+        (true, Some(plan)) => {
+            let (split, shuffle) = (plan.split, manifest.job.shuffle);
+            Some(task.source.open(&PackSettings { split, shuffle, ..task.settings.clone() }, watch)?)
+        }
         _ => None,
     };
-    crate::pack::report(arguments, out, (opened.as_ref(), None), (&manifest, totals), workers, start)
+    whole::report(out, (opened.as_ref(), None), (&manifest, totals), (watch, start))
 }
 
 /// Checks the parts and writes the manifest.
-fn join_parts(folder: &Folder, plan: &Plan) -> Result<(Manifest, Totals), Box<dyn Error>> {
+fn join_parts(folder: &Folder, plan: &Plan) -> Result<(Manifest, Totals)> {
     let done = all_parts(folder, plan)?;
     let mut totals = Totals::default();
     let (mut shards, mut skipped) = (Vec::new(), Vec::new());
@@ -76,26 +79,23 @@ fn join_parts(folder: &Folder, plan: &Plan) -> Result<(Manifest, Totals), Box<dy
         }));
         skipped.extend(part.skipped);
     }
-    check_skipped(&skipped, plan.job.samples)?;
+    check_skipped(folder, &skipped, plan.job.samples)?;
     let (gpufeed, classes) = (env!("CARGO_PKG_VERSION").to_owned(), plan.classes.len());
     let planned = Some(plan.planned.clone());
     let manifest = Manifest { gpufeed, job: plan.job.clone(), classes, shards, skipped, plan: planned };
-    let strange = manifest.strangers(folder.names().map_err(told)?);
+    let strange = manifest.strangers(folder.names().map_err(permitted)?);
     if !strange.is_empty() {
         let which = named(&strange);
-        let out = folder.path("");
-        return Err(
-            format!("{}: {which}: no shard of these parts; remove what does not belong there", out.display()).into()
-        );
+        return Err(there(folder, format!("{which}: no shard of these parts; remove what does not belong there")));
     }
     if folder.is_in_store() {
         // A part that two machines have done wrote its objects twice, and the index may be that of the first time.
         check_shards(folder, &manifest.shards, packed)?;
     }
     write_classes(folder, &plan.classes)?;
-    folder.remove_left(&plan.job.prefix).map_err(told)?;
+    folder.remove_left(&plan.job.prefix).map_err(permitted)?;
     // A part that was killed while it wrote the index of a shard.
-    folder.remove_left("gpufeed-").map_err(told)?;
+    folder.remove_left("gpufeed-").map_err(permitted)?;
     manifest.finish(folder)?;
     Ok((manifest, totals))
 }
@@ -104,11 +104,11 @@ fn join_parts(folder: &Folder, plan: &Plan) -> Result<(Manifest, Totals), Box<dy
 ///
 /// # Errors
 /// Names what is missing, foreign, or there twice.
-fn all_parts(folder: &Folder, plan: &Plan) -> Result<Vec<Done>, String> {
-    let (records, contents, out) = (records_in(folder), folder.contents().map_err(told)?, folder.path(""));
+fn all_parts(folder: &Folder, plan: &Plan) -> Result<Vec<Done>> {
+    let (records, contents) = (records_in(folder), folder.contents().map_err(permitted)?);
     let mut found: BTreeMap<usize, Vec<(String, Done)>> = BTreeMap::new();
     let mut wrong = Vec::new();
-    for name in records.names().map_err(told)?.into_iter().filter(|name| is_record(name)) {
+    for name in records.names().map_err(permitted)?.into_iter().filter(|name| is_record(name)) {
         let Some(done) = Done::read(&records, &name)? else { continue };
         let number = done.of.number();
         let fits = done.of.planned == plan.planned && number.part < number.parts;
@@ -142,19 +142,21 @@ fn all_parts(folder: &Folder, plan: &Plan) -> Result<Vec<Done>, String> {
             }
         }
     }
+    let mut advice = None;
     if !missing.is_empty() {
         let (which, all) = (named(&missing), plan.planned.parts);
         let (s, are) = if missing.len() == 1 { ("", "is") } else { ("s", "are") };
-        wrong.insert(0, format!("part{s} {which} of {all} {are} missing; --part I/{all} does one"));
+        wrong.insert(0, format!("part{s} {which} of {all} {are} missing"));
+        advice = Some(pack_part(all));
     }
-    match wrong.len() {
-        0 => Ok(done),
-        1..=NAMED => Err(format!("{}: it cannot be joined: {}", out.display(), wrong.join("; "))),
-        all => {
-            let (which, more) = (wrong[..NAMED].join("; "), all - NAMED);
-            Err(format!("{}: it cannot be joined: {which}; and {more} more", out.display()))
-        }
-    }
+    let more = match wrong.len() {
+        0 => return Ok(done),
+        1..=NAMED => String::new(),
+        all => format!("; and {} more", all - NAMED),
+    };
+    wrong.truncate(NAMED);
+    let reason = Reason { text: format!("it cannot be joined: {}{more}", wrong.join("; ")), advice: Vec::new() };
+    Err(there(folder, advice.into_iter().fold(reason, Reason::advise)))
 }
 
 /// Lists the first of some names.

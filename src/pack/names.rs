@@ -5,12 +5,14 @@
 //! sample's number appended. A sample without a name, or with a name too long for a tar header, has its number as its
 //! key.
 
-use crate::dataset::NamedDataset;
-use gpufeed::dataset::TarShards;
+use crate::dataset::TarShards;
+use crate::error::Result;
 use std::collections::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::events::Watch;
 use super::recode::{Packed, Treatment};
+use super::source::OpenedSource;
 
 /// The longest key in bytes. Every tar header holds it with the longest extension.
 const LONGEST: usize = 90;
@@ -23,13 +25,14 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn new(source: &NamedDataset) -> Names {
+    pub(super) fn new(source: &OpenedSource, watch: &Watch) -> Result<Names> {
         let mut names = Names::default();
-        if !source.has_names().0 {
-            return names;
+        if source.data.stored().is_none() {
+            return Ok(names);
         }
         let (mut taken, mut twice) = (HashSet::new(), Vec::new());
         for index in 0..source.data.len() {
+            watch.check()?;
             if !taken.insert(xxh3_64(plain(source, index).as_bytes())) {
                 twice.push(index);
             }
@@ -41,7 +44,7 @@ impl Names {
             }
             names.displaced.insert(index, key);
         }
-        names
+        Ok(names)
     }
 
     /// Names that a plan has given: the keys of samples whose own key another sample has.
@@ -54,15 +57,15 @@ impl Names {
         self.displaced.get(&index).map(|key| &**key)
     }
 
-    pub(super) fn key(&self, source: &NamedDataset, index: usize) -> String {
+    pub(super) fn key(&self, source: &OpenedSource, index: usize) -> String {
         self.displaced.get(&index).cloned().unwrap_or_else(|| plain(source, index))
     }
 }
 
 /// Returns a sample's own key.
-fn plain(source: &NamedDataset, index: usize) -> String {
-    let (_, with_extension) = source.has_names();
-    let key = source.own_name(index).and_then(|name| key_of(&name, with_extension));
+fn plain(source: &OpenedSource, index: usize) -> String {
+    let stored = source.data.stored();
+    let key = stored.and_then(|stored| key_of(&stored.own_name(index)?, stored.has_ending(index)));
     key.unwrap_or_else(|| format!("{index:09}"))
 }
 
@@ -89,7 +92,7 @@ fn tame(part: &str) -> String {
 }
 
 /// Returns the extension of the member with the sample's image. A file that is not encoded again keeps its own.
-pub(super) fn extension(source: &NamedDataset, index: usize, sample: &Packed) -> String {
+pub(super) fn extension(source: &OpenedSource, index: usize, sample: &Packed) -> String {
     let own = match sample.treatment {
         Treatment::Kept | Treatment::Undecodable(_) => source.file(index).and_then(|file| file.extension()?.to_str()),
         Treatment::Encoded | Treatment::Unreadable(_) => None,
@@ -101,7 +104,7 @@ pub(super) fn extension(source: &NamedDataset, index: usize, sample: &Packed) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset;
+    use crate::dataset::ImageFolder;
 
     #[test]
     fn names_stay_as_far_as_a_key_can_hold_them() {
@@ -131,8 +134,8 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, name).unwrap();
         }
-        let source = dataset::open(root.path()).unwrap().train;
-        let names = Names::new(&source);
+        let source = OpenedSource::of(ImageFolder::open(root.path()).unwrap());
+        let names = Names::new(&source, &Watch::unheard()).unwrap();
         let keys: Vec<_> = (0..5).map(|index| names.key(&source, index)).collect();
         // The files are sorted by name: '-' comes before '.', which comes before '_'.
         assert_eq!(keys, ["a/1-000000001", "a/1", "a/1-000000002", "b/1_x", "b/1_x-000000004"]);

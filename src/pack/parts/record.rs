@@ -1,9 +1,10 @@
 //! The files of a part: a journal while it is packed, a record when it is done.
 
+use crate::error::{Error, Result};
+use crate::pack::errors::permitted;
 use crate::pack::journal::{Planned, Progress, Record, Shard, Skipped, journal_text, line, read_journal};
-use crate::pack::out_folder::told;
-use crate::part::PartNumber;
-use gpufeed::storage::Folder;
+use crate::pack::number::PartNumber;
+use crate::storage::Folder;
 use serde::{Deserialize, Serialize};
 
 /// Which part of which plan.
@@ -51,9 +52,9 @@ impl Done {
     }
 
     /// Reads a record; `None` if there is none.
-    pub(super) fn read(records: &Folder, name: &str) -> Result<Option<Done>, String> {
-        let wrong = |error| format!("{}: it is no part's record: {error}", records.path(name).display());
-        records.read(name).map_err(told)?.map(|text| serde_json::from_slice(&text)).transpose().map_err(wrong)
+    pub(super) fn read(records: &Folder, name: &str) -> Result<Option<Done>> {
+        let wrong = |error| Error::pack(records.path(name), format!("it is no part's record: {error}"));
+        records.read(name).map_err(permitted)?.map(|text| serde_json::from_slice(&text)).transpose().map_err(wrong)
     }
 }
 
@@ -79,31 +80,31 @@ impl<'a> PartJournal<'a> {
     ///
     /// # Errors
     /// If the journal is another plan's.
-    pub(super) fn find(folder: &Folder, of: &PartOfPlan) -> Result<Progress, String> {
+    pub(super) fn find(folder: &Folder, of: &PartOfPlan) -> Result<Progress> {
         let name = PartJournal::name(of);
         match read_journal::<PartOfPlan>(folder, &name)? {
             None => Ok(Progress::default()),
             Some((Some(found), progress)) if found == *of => Ok(progress),
-            Some(_) => Err(format!("{}: it belongs to another plan; remove it", folder.path(&name).display())),
+            Some(_) => Err(Error::pack(folder.path(&name), "it belongs to another plan; remove it")),
         }
     }
 
     /// Writes the journal with the progress so far.
-    pub(super) fn open(folder: &'a Folder, of: &PartOfPlan, progress: &Progress) -> Result<PartJournal<'a>, String> {
+    pub(super) fn open(folder: &'a Folder, of: &PartOfPlan, progress: &Progress) -> Result<PartJournal<'a>> {
         let journal = PartJournal { folder, name: PartJournal::name(of), text: journal_text(of, progress)? };
-        journal.folder.write(&journal.name, &journal.text).map_err(told)?;
+        journal.folder.write(&journal.name, &journal.text).map_err(permitted)?;
         Ok(journal)
     }
 }
 
 impl Record for PartJournal<'_> {
-    fn add(&mut self, shard: &Shard) -> Result<(), String> {
+    fn add(&mut self, shard: &Shard) -> Result<()> {
         self.text.extend(line(shard)?);
-        self.folder.write(&self.name, &self.text).map_err(told)
+        self.folder.write(&self.name, &self.text).map_err(permitted)
     }
 
     /// It is written with the next shard: until then a run that goes on tries the sample again.
-    fn skip(&mut self, skipped: &Skipped) -> Result<(), String> {
+    fn skip(&mut self, skipped: &Skipped) -> Result<()> {
         self.text.extend(line(skipped)?);
         Ok(())
     }

@@ -1,10 +1,14 @@
 //! Makes the file to pack of a sample: the sample's own file, or its pixels decoded, reduced and encoded again.
 
-use crate::error_text;
-use gpufeed::decode::{DecodeOptions, ImageFormat, Rect, Scratch, decode, probe};
-use gpufeed::storage::is_network_failure;
-use gpufeed::transforms::{Key, Resize};
-use gpufeed::{Backend, DType, Dataset, Label, Layout, Output, PixelFormat, Pixels, Plan, Processor, SampleData};
+use crate::advice::{FactsAlone, PACK_MAX_SIDE, Reason};
+use crate::backend::Backend;
+use crate::dataset::{Dataset, Label, PixelFormat, Pixels, SampleData};
+use crate::decode::{DecodeOptions, ImageFormat, Rect, Scratch, decode, probe};
+use crate::error::{Error, Result};
+use crate::plan::{DType, Layout, Output, Plan};
+use crate::processor::Processor;
+use crate::storage::is_network_failure;
+use crate::transforms::{Key, Resize};
 use image::ImageEncoder as _;
 use image::codecs::png::PngEncoder;
 use serde::{Deserialize, Serialize};
@@ -60,14 +64,13 @@ pub(super) struct Picture {
     pub(super) rgb: Vec<u8>,
 }
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
-
 impl Recoder {
     /// Makes the file of a sample. A sample that cannot be read is skipped; one that cannot be decoded is copied.
     ///
     /// # Errors
-    /// If the sample has float pixels, or more pixels than a JPEG holds; if a store, or the way to it, has failed.
-    pub(super) fn pack(&mut self, data: &dyn Dataset, index: usize, recoding: Recoding) -> Result<Packed, Failure> {
+    /// If the sample has float pixels, or more pixels than a JPEG holds; if a store, or the way to it, has failed; an error of
+    /// the data set that is to end all.
+    pub(super) fn pack(&mut self, data: &dyn Dataset, index: usize, recoding: Recoding) -> Result<Packed> {
         self.picture.rgb.clear();
         let mut file = std::mem::take(&mut self.file);
         let packed = self.sample(data, index, recoding, &mut file);
@@ -84,19 +87,13 @@ impl Recoder {
         &mut self.picture
     }
 
-    fn sample(
-        &mut self,
-        data: &dyn Dataset,
-        index: usize,
-        recoding: Recoding,
-        buffer: &mut Vec<u8>,
-    ) -> Result<Packed, Failure> {
+    fn sample(&mut self, data: &dyn Dataset, index: usize, recoding: Recoding, buffer: &mut Vec<u8>) -> Result<Packed> {
         let sample = match data.read(index, buffer) {
             Ok(sample) => sample,
             // Another attempt may succeed: the sample is not at fault.
-            Err(error) if is_network_failure(&error) => return Err(error.into()),
+            Err(error) if error.is_fatal() || is_network_failure(&error) => return Err(error),
             Err(error) => {
-                let treatment = Treatment::Unreadable(error_text::describe(&error));
+                let treatment = Treatment::Unreadable(error.in_words_of(&FactsAlone));
                 return Ok(Packed { file: Vec::new(), label: Label::None, extension: "", treatment, read: 0 });
             }
         };
@@ -114,12 +111,12 @@ impl Recoder {
                 match self.encoded(bytes, recoding) {
                     Ok(None) => Ok(kept(Treatment::Kept)),
                     Ok(Some(file)) => Ok(Packed { file, label, extension: "jpg", treatment: Treatment::Encoded, read }),
-                    Err(reason) => Ok(kept(Treatment::Undecodable(error_text::describe_any(&*reason)))),
+                    Err(reason) => Ok(kept(Treatment::Undecodable(reason.text))),
                 }
             }
             SampleData::Pixels(pixels) => {
                 let read = pixels.bytes().len();
-                let file = self.pixels(pixels, recoding).map_err(|error| format!("{}: {error}", data.name(index)))?;
+                let file = self.pixels(pixels, recoding).map_err(|reason| Error::pack(data.name(index), reason))?;
                 let extension = extension(&file);
                 Ok(Packed { file, label, extension, treatment: Treatment::Encoded, read })
             }
@@ -127,7 +124,7 @@ impl Recoder {
     }
 
     /// Encodes an image again; `None` if the settings keep its file.
-    fn encoded(&mut self, bytes: &[u8], recoding: Recoding) -> Result<Option<Vec<u8>>, Failure> {
+    fn encoded(&mut self, bytes: &[u8], recoding: Recoding) -> Result<Option<Vec<u8>>, Reason> {
         if recoding == Recoding::default() {
             return Ok(None);
         }
@@ -140,7 +137,7 @@ impl Recoder {
     }
 
     /// Decodes a whole file into the picture.
-    pub(super) fn decode(&mut self, bytes: &[u8]) -> gpufeed::Result<&Picture> {
+    pub(super) fn decode(&mut self, bytes: &[u8]) -> Result<&Picture> {
         let options = DecodeOptions::default();
         let found = probe(bytes, &options)?;
         let (width, height) = (found.width, found.height);
@@ -155,7 +152,7 @@ impl Recoder {
         Ok(&self.picture)
     }
 
-    fn pixels(&mut self, pixels: Pixels<'_>, recoding: Recoding) -> Result<Vec<u8>, Failure> {
+    fn pixels(&mut self, pixels: Pixels<'_>, recoding: Recoding) -> Result<Vec<u8>, Reason> {
         let (width, height) = (pixels.width(), pixels.height());
         let bytes = pixels.bytes();
         let color = match pixels.format() {
@@ -168,7 +165,7 @@ impl Recoder {
         };
         if recoding.quality.is_none() && recoding.size(width, height).is_none() {
             let mut file = Vec::new();
-            PngEncoder::new(&mut file).write_image(bytes, width, height, color)?;
+            PngEncoder::new(&mut file).write_image(bytes, width, height, color).map_err(unencoded)?;
             return Ok(file);
         }
         let rgb = match pixels.format() {
@@ -181,25 +178,26 @@ impl Recoder {
     }
 
     /// Reduces the picture as the settings ask, and encodes it.
-    fn jpeg(&mut self, recoding: Recoding) -> Result<Vec<u8>, Failure> {
+    fn jpeg(&mut self, recoding: Recoding) -> Result<Vec<u8>, Reason> {
         let Picture { width, height, .. } = self.picture;
         if let Some((width, height)) = recoding.size(width, height) {
             self.picture = reduced(&self.picture, width, height)?;
         }
         let Picture { width, height, rgb } = &self.picture;
         let (Ok(width), Ok(height)) = (u16::try_from(*width), u16::try_from(*height)) else {
-            return Err(format!("{width}x{height} pixels are more than a JPEG has; --max-side reduces them").into());
+            let reason = Reason::new(format!("{width}x{height} pixels are more than a JPEG has"));
+            return Err(reason.advise(PACK_MAX_SIDE));
         };
         let mut file = Vec::new();
         let mut encoder = jpeg_encoder::Encoder::new(&mut file, recoding.quality.unwrap_or(QUALITY));
         let gray = rgb.as_chunks::<3>().0.iter().all(|[r, g, b]| r == g && g == b);
         if gray {
             let luma: Vec<u8> = rgb.iter().step_by(3).copied().collect();
-            encoder.encode(&luma, width, height, jpeg_encoder::ColorType::Luma)?;
+            encoder.encode(&luma, width, height, jpeg_encoder::ColorType::Luma).map_err(unencoded)?;
         } else {
             // Most photographs have this sampling. Less chroma also takes less time to decode.
             encoder.set_sampling_factor(jpeg_encoder::SamplingFactor::F_2_2);
-            encoder.encode(rgb, width, height, jpeg_encoder::ColorType::Rgb)?;
+            encoder.encode(rgb, width, height, jpeg_encoder::ColorType::Rgb).map_err(unencoded)?;
         }
         Ok(file)
     }
@@ -218,8 +216,13 @@ impl Recoding {
     }
 }
 
+/// Returns the reason for which a picture was not encoded.
+fn unencoded(error: impl std::fmt::Display) -> Reason {
+    Reason::new(error.to_string())
+}
+
 /// Reduces a picture like torchvision's `Resize`: bilinear and antialiased.
-fn reduced(picture: &Picture, width: u32, height: u32) -> gpufeed::Result<Picture> {
+fn reduced(picture: &Picture, width: u32, height: u32) -> Result<Picture> {
     let output = Output { layout: Layout::Nhwc, dtype: DType::U8 };
     let plan = Plan::compile(&[Resize::new((height, width)).into()], &output)?;
     let pixels = Pixels::new(picture.width, picture.height, PixelFormat::Rgb8, &picture.rgb)?;
@@ -245,9 +248,9 @@ fn extension(bytes: &[u8]) -> &'static str {
 mod tests {
     use super::*;
 
-    use gpufeed::InMemory;
+    use crate::dataset::InMemory;
 
-    fn pack(format: PixelFormat, recoding: Recoding) -> Result<(Packed, Picture), Failure> {
+    fn pack(format: PixelFormat, recoding: Recoding) -> Result<(Packed, Picture)> {
         let mut data = InMemory::new();
         let bytes: Vec<u8> = (0..40 * 30 * format.bytes_per_pixel()).map(|i| (i / 40) as u8).collect();
         data.push_pixels(40, 30, format, bytes, Label::Class(5))?;

@@ -1,7 +1,8 @@
 //! Locks that keep other processes out of a folder or a part.
 
-use super::out_folder::failed;
-use gpufeed::storage::Folder;
+use super::errors::{failed, there};
+use crate::error::Result;
+use crate::storage::Folder;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -15,14 +16,14 @@ pub(super) struct Lock {
 
 impl Lock {
     /// Takes the lock of a folder. That of a folder in a store keeps out other processes of this machine alone.
-    pub(super) fn take(folder: &Folder) -> Result<Lock, String> {
+    pub(super) fn take(folder: &Folder) -> Result<Lock> {
         let path = folder.local().join(".gpufeed-pack-lock");
         let taken = "another `gpufeed pack` is at work there; wait for its end, or pack elsewhere";
-        Lock::try_at(folder, &path)?.ok_or_else(|| format!("{}: {taken}", folder.path("").display()))
+        Lock::try_at(folder, &path)?.ok_or_else(|| there(folder, taken))
     }
 
     /// Takes the lock with this file, unless another process has it.
-    pub(super) fn try_at(folder: &Folder, path: &Path) -> Result<Option<Lock>, String> {
+    pub(super) fn try_at(folder: &Folder, path: &Path) -> Result<Option<Lock>> {
         let file = folder.lock_file(path).map_err(failed(path))?;
         let held = match file.try_lock() {
             Err(TryLockError::WouldBlock) => return Ok(None),
@@ -36,11 +37,6 @@ impl Lock {
     /// Returns true if no other process is at work: what is left of temporary files belongs to nobody.
     pub(super) fn is_held(&self) -> bool {
         self.held
-    }
-
-    /// Waits until no process has the lock with this file.
-    pub(super) fn wait_for(folder: &Folder, path: &Path) -> Result<(), String> {
-        folder.lock_file(path).and_then(|file| file.lock()).map_err(failed(path))
     }
 
     /// Removes the file after all work. A run that waits with the old file open then finds the complete pack.

@@ -4,27 +4,24 @@
 //! source, one listing has the files that hold the samples, which every part opens as a whole. Keys of samples that
 //! another sample's name has taken are listed, as only a look at all samples finds them.
 
-use crate::dataset::NamedDataset;
-use crate::listed::Listed;
-use crate::pack::out_folder::{failed_to_write, told};
-use gpufeed::Label;
-use gpufeed::storage::Folder;
+use crate::dataset::Label;
+use crate::error::{Error, Result};
+use crate::pack::errors::{failed_to_write, permitted};
+use crate::pack::events::Watch;
+use crate::pack::hashed::Hashed;
+use crate::pack::journal::line;
+use crate::pack::names::Names;
+use crate::pack::source::{Facts, Fingerprint, OpenedSource};
+use crate::pack::workers;
+use crate::storage::Folder;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::io::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::pack::hashed::Hashed;
-use crate::pack::input::{Facts, Fingerprint};
-use crate::pack::journal::line;
-use crate::pack::names::Names;
-use crate::pack::workers::Workers;
-
-/// Files whose facts are asked for at the same time.
-const AT_ONCE: usize = 4096;
+use super::listed::Listed;
 
 /// A file's name below the source's folder, or its path.
 #[derive(Serialize, Deserialize)]
@@ -67,30 +64,27 @@ pub(super) struct SourceFile {
 fn write(
     folder: &Folder,
     name: &str,
-    lines: impl FnOnce(&mut dyn FnMut(Vec<u8>) -> Result<(), String>) -> Result<(), String>,
-) -> Result<String, String> {
+    lines: impl FnOnce(&mut dyn FnMut(Vec<u8>) -> Result<()>) -> Result<()>,
+) -> Result<String> {
     let temporary = folder.temporary(name);
     let write = || {
         let mut file = Hashed::create(&temporary).map_err(failed_to_write(folder, name, &temporary))?;
         lines(&mut |line| file.write_all(&line).map_err(failed_to_write(folder, name, &temporary)))?;
         let (_, hash) = file.finish().map_err(failed_to_write(folder, name, &temporary))?;
-        folder.finish(&temporary, name).map_err(told)?;
+        folder.finish(&temporary, name).map_err(permitted)?;
         Ok(hash)
     };
     // A full disk needs the space.
-    write().inspect_err(|_: &String| {
+    write().inspect_err(|_: &Error| {
         let _ = std::fs::remove_file(&temporary);
     })
 }
 
 /// Reads a file of the plan.
-fn read<T: for<'a> Deserialize<'a>>(folder: &Folder, name: &str, hash: &str) -> Result<Vec<T>, String> {
-    let path = folder.path(name);
-    let text = folder
-        .read(name)
-        .map_err(told)?
-        .ok_or_else(|| format!("{}: the plan has lost it; plan again", path.display()))?;
-    let damaged = || format!("{}: it is not what the plan wrote; plan again in another folder", path.display());
+fn read<T: for<'a> Deserialize<'a>>(folder: &Folder, name: &str, hash: &str) -> Result<Vec<T>> {
+    let wrong = |reason: &str| Error::pack(folder.path(name), reason);
+    let text = folder.read(name).map_err(permitted)?.ok_or_else(|| wrong("the plan has lost it; plan again"))?;
+    let damaged = || wrong("it is not what the plan wrote; plan again in another folder");
     if format!("{:016x}", xxh3_64(&text)) != hash {
         return Err(damaged());
     }
@@ -98,34 +92,35 @@ fn read<T: for<'a> Deserialize<'a>>(folder: &Folder, name: &str, hash: &str) -> 
     lines.map(|line| serde_json::from_slice(line).map_err(|_| damaged())).collect()
 }
 
+/// Files of which the facts are asked for by one thread.
+const FEW: usize = 64;
+
 /// Lists the samples in `range` of a source whose samples are files, and adds their facts to the fingerprint.
 pub(super) fn write_files(
-    (source, names): (&NamedDataset, &Names),
+    (source, root, names): (&OpenedSource, &Path, &Names),
     range: Range<usize>,
     (folder, name): (&Folder, &str),
     fingerprint: &mut Fingerprint,
-    workers: &Workers,
-) -> Result<String, String> {
+    watch: &Watch,
+) -> Result<String> {
     write(folder, name, |put| {
-        for first in range.clone().step_by(AT_ONCE) {
-            let some = first..range.end.min(first + AT_ONCE);
-            let facts = workers.each(some.clone(), |index| source.file(index).map(Facts::of));
-            for (index, facts) in some.zip(facts) {
-                let (Some(file), Some(facts)) = (source.file(index), facts) else {
-                    return Err(format!("{}: it has no file", source.data.name(index)));
-                };
-                fingerprint.add(facts);
-                let (class, values) = match source.label(index).unwrap_or_default() {
-                    Label::None => (None, None),
-                    Label::Class(class) => (Some(class), None),
-                    Label::Multi(values) => (None, Some(values.iter().map(|value| value.to_bits()).collect())),
-                };
-                let file = source.root().and_then(|root| file.strip_prefix(root).ok()).unwrap_or(file);
-                let key = names.displaced(index).map(str::to_owned);
-                put(line(&FileRow { file: file_name(file)?, class, values, facts, key })?)?;
-            }
-        }
-        Ok(())
+        let facts = |(): &mut (), index| Ok(source.file(index).map(Facts::of));
+        let put = |index, facts: Option<Facts>| {
+            let (Some(file), Some(facts)) = (source.file(index), facts) else {
+                return Err(Error::pack(source.data.name(index), "it has no file"));
+            };
+            fingerprint.add(facts);
+            let (class, values) = match source.label(index) {
+                Label::None => (None, None),
+                Label::Class(class) => (Some(class), None),
+                Label::Multi(values) => (None, Some(values.iter().map(|value| value.to_bits()).collect())),
+            };
+            let file = file.strip_prefix(root).unwrap_or(file);
+            let key = names.displaced(index).map(str::to_owned);
+            put(line(&FileRow { file: file_name(file)?, class, values, facts, key })?)
+        };
+        let threads = if range.len() > FEW { watch.threads } else { 1 };
+        workers::in_order(threads, range, watch, |_| {}, facts, put)
     })
 }
 
@@ -135,7 +130,7 @@ pub(super) fn read_files(
     root: &Path,
     (len, range): (usize, Range<usize>),
     classes: &[String],
-) -> Result<(Listed, Vec<Facts>, Names), String> {
+) -> Result<(Listed, Vec<Facts>, Names)> {
     let (mut samples, mut facts, mut keys) = (Vec::new(), Vec::new(), HashMap::new());
     for (index, row) in range.clone().zip(read::<FileRow>(folder, name, hash)?) {
         let label = match (row.class, row.values) {
@@ -148,19 +143,15 @@ pub(super) fn read_files(
         keys.extend(row.key.map(|key| (index, key)));
     }
     if samples.len() != range.len() {
-        let path = folder.path(name);
-        return Err(format!("{}: {} samples instead of {}", path.display(), samples.len(), range.len()));
+        let reason = format!("{} samples instead of {}", samples.len(), range.len());
+        return Err(Error::pack(folder.path(name), reason));
     }
     let (root, classes) = (root.to_owned(), classes.to_vec());
     Ok((Listed { root, len, first: range.start, samples, classes }, facts, Names::planned(keys)))
 }
 
 /// Lists the keys that samples in `range` have in the place of their own.
-pub(super) fn write_keys(
-    names: &Names,
-    range: Range<usize>,
-    (folder, name): (&Folder, &str),
-) -> Result<String, String> {
+pub(super) fn write_keys(names: &Names, range: Range<usize>, (folder, name): (&Folder, &str)) -> Result<String> {
     write(folder, name, |put| {
         for index in range {
             if let Some(key) = names.displaced(index) {
@@ -172,37 +163,31 @@ pub(super) fn write_keys(
 }
 
 /// Reads what [`write_keys`] has listed of a part.
-pub(super) fn read_keys(folder: &Folder, name: &str, hash: &str) -> Result<Names, String> {
+pub(super) fn read_keys(folder: &Folder, name: &str, hash: &str) -> Result<Names> {
     let rows = read::<KeyRow>(folder, name, hash)?;
     Ok(Names::planned(rows.into_iter().map(|row| (row.index, row.key)).collect()))
 }
 
 /// Lists the files that hold the samples, and adds their facts to the fingerprint.
 pub(super) fn write_source(
-    source: &NamedDataset,
+    source: &OpenedSource,
     (folder, name): (&Folder, &str),
     fingerprint: &mut Fingerprint,
-) -> Result<String, String> {
+) -> Result<String> {
     write(folder, name, |put| {
-        let mut failure = None;
-        source.each_file(|file, stamp| {
-            let facts = Facts::with_stamp(file, stamp);
+        source.each_file(&mut |file, facts| {
             fingerprint.add(facts);
-            let row = SourceFile { name: file.display().to_string(), facts };
-            if failure.is_none() {
-                failure = line(&row).and_then(&mut *put).err();
-            }
-        });
-        failure.map_or(Ok(()), Err)
+            put(line(&SourceFile { name: file.display().to_string(), facts })?)
+        })
     })
 }
 
 /// Reads what [`write_source`] has listed.
-pub(super) fn read_source(folder: &Folder, name: &str, hash: &str) -> Result<Vec<SourceFile>, String> {
+pub(super) fn read_source(folder: &Folder, name: &str, hash: &str) -> Result<Vec<SourceFile>> {
     read(folder, name, hash)
 }
 
-fn file_name(file: &Path) -> Result<FileName, String> {
+fn file_name(file: &Path) -> Result<FileName> {
     if let Some(text) = file.to_str() {
         return Ok(FileName::Text(text.to_owned()));
     }
@@ -212,18 +197,18 @@ fn file_name(file: &Path) -> Result<FileName, String> {
         Ok(FileName::Bytes(file.as_os_str().as_bytes().to_vec()))
     }
     #[cfg(not(unix))]
-    Err(format!("{}: its name is not Unicode; rename it, or pack without --plan", file.display()))
+    Err(Error::pack(file, "its name is not Unicode; rename it, or pack without a plan"))
 }
 
-fn path_of(name: FileName) -> Result<PathBuf, String> {
+fn path_of(name: FileName) -> Result<PathBuf> {
     match name {
         FileName::Text(text) => Ok(text.into()),
         #[cfg(unix)]
         FileName::Bytes(bytes) => {
             use std::os::unix::ffi::OsStringExt;
-            Ok(OsString::from_vec(bytes).into())
+            Ok(std::ffi::OsString::from_vec(bytes).into())
         }
         #[cfg(not(unix))]
-        FileName::Bytes(_) => Err("the plan has a file's name that is not Unicode, as only Unix has them".to_owned()),
+        FileName::Bytes(_) => Err(Error::pack("a file", "its name in the plan is not Unicode, as only Unix has it")),
     }
 }

@@ -1,6 +1,9 @@
 //! Hashes of files: of one that is written, and of one that is there.
 
-use super::out_folder::failed;
+use super::errors::failed;
+use super::events::Watch;
+use crate::error::Result;
+use crate::storage::local::regular_file;
 use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::Path;
@@ -38,10 +41,11 @@ impl Write for Hashed {
 }
 
 /// Returns the hash of a file's content in hexadecimal digits.
-pub(super) fn of(path: &Path) -> Result<String, String> {
-    let (mut file, _) = gpufeed::internals::regular_file::open(path).map_err(failed(path))?;
+pub(super) fn of(path: &Path, watch: &Watch) -> Result<String> {
+    let (mut file, _) = regular_file::open(path).map_err(failed(path))?;
     let (mut hash, mut buffer) = (Xxh3::new(), vec![0; 1 << 20]);
     loop {
+        watch.check()?;
         match file.read(&mut buffer).map_err(failed(path))? {
             0 => return Ok(format!("{:016x}", hash.digest())),
             read => hash.update(&buffer[..read]),

@@ -1,8 +1,9 @@
 //! Writes tar shards.
 
-use super::out_folder::{failed_to_write, told};
-use gpufeed::Label;
-use gpufeed::storage::Folder;
+use super::errors::{failed_to_write, permitted};
+use crate::dataset::Label;
+use crate::error::{Error, Result};
+use crate::storage::Folder;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -57,7 +58,7 @@ impl<'a> ShardWriter<'a> {
         (key, extension): (&str, &str),
         file: &[u8],
         label: Option<(&'static str, String)>,
-    ) -> Result<(), String> {
+    ) -> Result<()> {
         let bytes = size(file.len()) + label.as_ref().map_or(0, |(_, text)| size(text.len()));
         if self.open.as_ref().is_some_and(|open| open.bytes + bytes + END > self.limit) {
             self.close()?;
@@ -76,7 +77,7 @@ impl<'a> ShardWriter<'a> {
         written
     }
 
-    fn begin(&self) -> Result<Open, String> {
+    fn begin(&self) -> Result<Open> {
         let first = self.shards.last().map_or(0, |shard| shard.first + shard.samples);
         let name = format!("{}-{:06}.tar", self.prefix, self.shards.len());
         let part = self.folder.temporary(&name);
@@ -85,16 +86,16 @@ impl<'a> ShardWriter<'a> {
     }
 
     /// Completes the open shard: syncs, renames and records it.
-    fn close(&mut self) -> Result<(), String> {
+    fn close(&mut self) -> Result<()> {
         let Some(open) = self.open.take() else { return Ok(()) };
         let Open { name, part, archive, first, samples, .. } = open;
         let write = || {
             let written = archive.into_inner().and_then(Hashed::finish);
             let written = written.map_err(failed_to_write(self.folder, &name, &part))?;
-            self.folder.finish(&part, &name).map_err(told)?;
+            self.folder.finish(&part, &name).map_err(permitted)?;
             Ok(written)
         };
-        let (bytes, xxh3) = write().inspect_err(|_: &String| {
+        let (bytes, xxh3) = write().inspect_err(|_: &Error| {
             let _ = fs::remove_file(&part);
         })?;
         let shard = Shard { file: name, first, samples, bytes, xxh3 };
@@ -104,12 +105,12 @@ impl<'a> ShardWriter<'a> {
     }
 
     /// Records a skipped sample.
-    pub(super) fn skip(&mut self, skipped: &Skipped) -> Result<(), String> {
+    pub(super) fn skip(&mut self, skipped: &Skipped) -> Result<()> {
         self.journal.skip(skipped)
     }
 
     /// Closes the last shard and returns all.
-    pub(super) fn finish(mut self) -> Result<Vec<Shard>, String> {
+    pub(super) fn finish(mut self) -> Result<Vec<Shard>> {
         self.close()?;
         Ok(std::mem::take(&mut self.shards))
     }
@@ -136,12 +137,12 @@ impl Open {
     }
 }
 
-/// Returns the extension and content of the member with the label of sample `index`; `None` without a label.
+/// Returns the extension and content of the member with the label of a sample; `None` without a label.
 ///
 /// # Errors
 /// If JSON cannot hold the label.
-pub(super) fn label_of(index: usize, label: &Label) -> Result<Option<(&'static str, String)>, String> {
-    let lacks = || format!("sample {index} has a label with numbers that JSON lacks (NaN, infinity)");
+pub(super) fn label_of(sample: &str, label: &Label) -> Result<Option<(&'static str, String)>> {
+    let lacks = || Error::pack(sample, "it has a label with numbers that JSON lacks (NaN, infinity)");
     label_member(label).ok_or_else(lacks)
 }
 
@@ -161,24 +162,30 @@ fn label_member(label: &Label) -> Option<Option<(&'static str, String)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::NamedDataset;
-    use crate::pack::arguments::To;
-    use crate::pack::job::Job;
-    use crate::pack::journal::{Journal, Progress};
+    use crate::dataset::{Dataset, InMemory, TarShards};
     use crate::pack::recode::{Recoder, Recoding};
-    use gpufeed::dataset::TarShards;
-    use gpufeed::{Dataset, InMemory};
     use std::path::Path;
 
-    fn write(data: &InMemory, path: &Path) -> Result<Vec<Shard>, String> {
-        let source = NamedDataset::in_memory(InMemory::new());
-        let job = Job::new(&source, Path::new("memory"), (To::Tar, 4096, "s", None), Recoding::default());
-        let folder = Folder::open(&path.into(), None).unwrap();
-        let mut journal = Journal::open(&folder, &job, &Progress::default())?;
-        let mut writer = ShardWriter::new(&folder, ("s", 4096), &mut journal, Vec::new());
+    /// A record of nothing.
+    struct Forgets;
+
+    impl Record for Forgets {
+        fn add(&mut self, _: &Shard) -> Result<()> {
+            Ok(())
+        }
+
+        fn skip(&mut self, _: &Skipped) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    fn write(data: &InMemory, path: &Path) -> Result<Vec<Shard>> {
+        let (folder, mut forgets) = (Folder::open(&path.into(), None)?, Forgets);
+        let mut writer = ShardWriter::new(&folder, ("s", 4096), &mut forgets, Vec::new());
         for index in 0..data.len() {
-            let sample = Recoder::default().pack(data, index, Recoding::default()).map_err(|e| e.to_string())?;
-            writer.put((&index.to_string(), sample.extension), &sample.file, label_of(index, &sample.label)?)?;
+            let sample = Recoder::default().pack(data, index, Recoding::default())?;
+            let label = label_of(&data.name(index), &sample.label)?;
+            writer.put((&index.to_string(), sample.extension), &sample.file, label)?;
         }
         writer.finish()
     }
@@ -213,8 +220,8 @@ mod tests {
             .into_iter()
             .map(|label| (vec![0xFF, 0xD8, 0xFF], label))
             .collect();
-        let error = write(&data, folder.path()).unwrap_err();
-        assert!(error.contains("sample 1 has a label with numbers that JSON lacks"), "{error}");
+        let error = write(&data, folder.path()).unwrap_err().to_string();
+        assert!(error.contains("sample 1: it has a label with numbers that JSON lacks"), "{error}");
         assert!(
             !fs::read_dir(folder.path()).unwrap().any(|entry| entry
                 .unwrap()

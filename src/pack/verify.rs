@@ -1,114 +1,117 @@
 //! Compares a pack with its source.
 
-use super::out_folder::told;
-use crate::error_text;
-use gpufeed::dataset::{ShardIndexes, TarShards};
-use gpufeed::internals::InOrder;
-use gpufeed::storage::Folder;
-use gpufeed::{Dataset, Label, Sample, SampleData};
-use indicatif::ProgressBar;
-use std::error::Error;
+use crate::advice::FactsAlone;
+use crate::dataset::in_order::InOrder;
+use crate::dataset::{Dataset, Label, Lmdb, Sample, SampleData, ShardIndexes, TarShards};
+use crate::error::{ErrorKind, Result};
+use crate::storage::Folder;
 use std::ops::Range;
 
-use super::arguments::To;
-use super::hashed;
+use super::errors::permitted;
+use super::events::{Event, Watch};
 use super::journal::Manifest;
+use super::packed::{Compared, Unusable};
 use super::recode::{Picture, Recoder, Recoding, Treatment};
-use super::workers::Workers;
+use super::settings::PackFormat;
+use super::{hashed, workers};
 
 /// The least peak signal-to-noise ratio of the same picture, in decibels. JPEG of quality 1 gives photographs 15 to 20.
 const LEAST: f64 = 10.0;
 
-/// The result of a comparison.
-#[derive(Debug, Default)]
-pub(super) struct Verified {
-    /// Number of compared samples.
-    pub(super) samples: usize,
-    /// Names of wrong shards and samples, and the reasons.
-    pub(super) different: Vec<(String, String)>,
-    /// Names of samples that were copied although they should have been encoded or are not images, and the reasons.
-    pub(super) undecodable: Vec<(String, String)>,
-    /// The lowest peak signal-to-noise ratio of samples that were encoded again, in dB.
-    pub(super) lowest_psnr: Option<f64>,
-}
-
 /// Compares the shards with their hashes, and each sample with the result of packing it again: bytes and label must be
-/// equal. `range` has the source's samples that were packed: all, or those of a part. Samples that were encoded again are also decoded on both sides; for the others, equal bytes are equal pixels.
+/// equal. `range` has the source's samples that were packed: all, or those of a part. Samples that were encoded again are
+/// also decoded on both sides; for the others, equal bytes are equal pixels.
+///
+/// Returns what differs, and the names of samples that were copied although they should have been encoded or are no
+/// images, with the reasons.
 pub(super) fn verify(
     data: &dyn Dataset,
     folder: &Folder,
     (manifest, range): (&Manifest, Range<usize>),
-    workers: &Workers,
-    bar: &ProgressBar,
-) -> Result<Verified, Box<dyn Error>> {
-    let mut verified = Verified::default();
+    watch: &Watch,
+) -> Result<(Compared, Vec<(String, String)>)> {
+    let (mut compared, mut undecodable) = (Compared::default(), Vec::new());
     // The shards of a store have no hashes here: each of their samples is compared below.
     if !folder.is_in_store() {
-        verified.check_shards(folder, manifest);
+        compared.check_shards(folder, manifest, watch)?;
     }
-    if manifest.job.to == To::Tar && range.len() == manifest.job.samples {
-        verified.different.extend(strangers(folder, manifest)?);
+    if manifest.job.to == PackFormat::Tar && range.len() == manifest.job.samples {
+        // Readers of the folder would read these, too.
+        for name in manifest.strangers(folder.names().map_err(permitted)?) {
+            compared.differs(folder.path(&name).display(), "it is no shard of this pack".to_owned());
+        }
     }
-    if manifest.job.to == To::Tar && manifest.shards.is_empty() {
+    if manifest.job.to == PackFormat::Tar && manifest.shards.is_empty() {
         // A part without samples.
-        return Ok(verified);
+        return Ok((compared, undecodable));
     }
     let out = folder.path("");
     let packed = match open(folder, manifest) {
         Ok(packed) => packed,
         Err(error) => {
-            verified.differs(out.display(), error_text::describe(&error));
-            return Ok(verified);
+            compared.differs(out.display(), error.in_words_of(&FactsAlone));
+            return Ok((compared, undecodable));
         }
     };
     let indexes = manifest.packed(range.clone());
     if packed.len() != indexes.len() {
         let reason = format!("{} samples, but the source has {}", packed.len(), indexes.len());
-        verified.differs(out.display(), reason);
+        compared.differs(out.display(), reason);
     }
-    verified.check_skipped(data, manifest);
+    compared.check_skipped(data, manifest);
     if packed.classes() != data.classes() {
-        verified.differs(out.display(), "the classes have other names".to_owned());
+        compared.differs(out.display(), "the classes have other names".to_owned());
     }
     let recoding = manifest.job.recoding;
     let count = packed.len().min(indexes.len());
-    let step = workers.at_once();
-    // Samples that the pack has left out may be told in vain.
-    let source_in_order = InOrder::new(data, range.clone());
+    // Samples that the pack has left out may be announced in vain.
+    let source_in_order = InOrder::new(data, range);
     let packed_in_order = InOrder::new(&*packed, 0..count);
-    for first in (0..count).step_by(step) {
-        source_in_order.before(indexes[first]);
-        packed_in_order.before(first);
-        let compared = workers.map(first..count.min(first + step), |recoder, index| {
-            compare(recoder, (data, &*packed), (indexes[index], index), recoding)
-        });
-        for (index, compared) in (first..).zip(compared) {
-            let compared = compared.map_err(|error| -> Box<dyn Error> { error })?;
-            verified.add(compared, || packed.name(index), || data.name(indexes[index]));
-            bar.inc(1);
+    let say = |done: usize| watch.say(Event::Compared { done, all: count });
+    say(0);
+    let before = |index: usize| {
+        source_in_order.before(indexes[index]);
+        packed_in_order.before(index);
+    };
+    let one =
+        |recoder: &mut Recoder, index: usize| compare(recoder, (data, &*packed), (indexes[index], index), recoding);
+    workers::in_order(watch.threads, 0..count, watch, before, one, |index, of_sample: OfSample| {
+        let OfSample { reasons, undecodable: reason, psnr } = of_sample;
+        compared.samples += 1;
+        if !reasons.is_empty() {
+            compared.differs(packed.name(index), reasons.join(", "));
         }
-    }
-    Ok(verified)
+        undecodable.extend(reason.map(|reason| (data.name(indexes[index]), reason)));
+        compared.lowest_psnr = match (compared.lowest_psnr, psnr) {
+            (Some(lowest), Some(psnr)) => Some(lowest.min(psnr)),
+            (lowest, psnr) => lowest.or(psnr),
+        };
+        say(index + 1);
+        Ok(())
+    })?;
+    Ok((compared, undecodable))
 }
 
-impl Verified {
+impl Compared {
     fn differs(&mut self, name: impl ToString, reason: String) {
-        self.different.push((name.to_string(), reason));
+        self.different.push(Unusable { sample: name.to_string(), reason });
     }
 
     /// Compares the shards with their hashes.
-    fn check_shards(&mut self, folder: &Folder, manifest: &Manifest) {
+    fn check_shards(&mut self, folder: &Folder, manifest: &Manifest, watch: &Watch) -> Result<()> {
         for shard in &manifest.shards {
             let path = folder.path(&shard.file);
-            match hashed::of(&path) {
+            match hashed::of(&path, watch) {
                 Ok(found) if found == shard.xxh3 => {}
                 Ok(found) => {
                     let reason = format!("its content has changed: xxh3 {found}, written as {}", shard.xxh3);
                     self.differs(path.display(), reason);
                 }
-                Err(reason) => self.differs(path.display(), reason),
+                Err(stopped) if matches!(stopped.kind(), ErrorKind::Stopped { .. }) => return Err(stopped),
+                Err(error) => self.differs(path.display(), error.in_words_of(&FactsAlone)),
             }
         }
+        Ok(())
     }
 
     /// Reports skipped samples that can be read now.
@@ -121,28 +124,14 @@ impl Verified {
             }
         }
     }
-
-    /// Adds the result for one sample, which has a name in the pack and one in the source.
-    fn add(&mut self, compared: Compared, packed: impl Fn() -> String, source: impl Fn() -> String) {
-        let Compared { reasons, undecodable, psnr } = compared;
-        self.samples += 1;
-        if !reasons.is_empty() {
-            self.differs(packed(), reasons.join(", "));
-        }
-        self.undecodable.extend(undecodable.map(|reason| (source(), reason)));
-        self.lowest_psnr = match (self.lowest_psnr, psnr) {
-            (Some(lowest), Some(psnr)) => Some(lowest.min(psnr)),
-            (lowest, psnr) => lowest.or(psnr),
-        };
-    }
 }
 
 /// The result for one sample.
 #[derive(Debug, Default)]
-struct Compared {
+struct OfSample {
     /// The differences; empty if there are none.
     reasons: Vec<String>,
-    /// The reason for which it was copied, although it should have been encoded or is not an image.
+    /// The reason for which it was copied, although it should have been encoded or is no image.
     undecodable: Option<String>,
     psnr: Option<f64>,
 }
@@ -152,9 +141,9 @@ fn compare(
     (data, packed): (&dyn Dataset, &dyn Dataset),
     (source_index, index): (usize, usize),
     recoding: Recoding,
-) -> Result<Compared, Box<dyn Error + Send + Sync>> {
+) -> Result<OfSample> {
     let expected = recoder.pack(data, source_index, recoding)?;
-    let mut found = Compared::default();
+    let mut found = OfSample::default();
     if let Treatment::Unreadable(reason) = expected.treatment {
         found.reasons.push(format!("the source does not give it any more: {reason}"));
         return Ok(found);
@@ -176,7 +165,7 @@ fn compare(
             None
         }
         Err(error) => {
-            differs(error_text::describe(&error));
+            differs(error.in_words_of(&FactsAlone));
             None
         }
     };
@@ -195,7 +184,7 @@ fn compare(
                     "{}x{} pixels instead of {}x{}",
                     after.width, after.height, before.width, before.height
                 )),
-                Err(error) => differs(format!("it cannot be decoded: {}", error_text::describe(&error))),
+                Err(error) => differs(format!("it cannot be decoded: {}", error.in_words_of(&FactsAlone))),
             }
         }
         _ => {}
@@ -203,23 +192,15 @@ fn compare(
     Ok(found)
 }
 
-/// Finds tar files in the folder that are not in the manifest. Readers of the folder would read them, too.
-fn strangers(folder: &Folder, manifest: &Manifest) -> Result<Vec<(String, String)>, String> {
-    let strange = manifest.strangers(folder.names().map_err(told)?);
-    let named = |name: String| (folder.path(&name).display().to_string(), "it is no shard of this pack".to_owned());
-    Ok(strange.into_iter().map(named).collect())
-}
-
-fn open(folder: &Folder, manifest: &Manifest) -> gpufeed::Result<Box<dyn Dataset>> {
+fn open(folder: &Folder, manifest: &Manifest) -> Result<Box<dyn Dataset>> {
     match manifest.job.to {
         // Ignores the index files, which describe the shards as they were written.
-        To::Tar => {
+        PackFormat::Tar => {
             let shards = manifest.shards.iter().map(|shard| folder.path(&shard.file));
             let builder = TarShards::builder().allow_unlabelled(true).indexes(ShardIndexes::Memory);
             Ok(Box::new(builder.open_list(shards)?))
         }
-        #[cfg(feature = "lmdb")]
-        To::Lmdb => Ok(Box::new(gpufeed::dataset::Lmdb::builder().allow_unlabelled(true).open(folder.local())?)),
+        PackFormat::Lmdb => Ok(Box::new(Lmdb::builder().allow_unlabelled(true).open(folder.local())?)),
     }
 }
 
@@ -246,7 +227,7 @@ fn ratio(a: &Picture, b: &Picture) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpufeed::{InMemory, PixelFormat};
+    use crate::dataset::{InMemory, PixelFormat};
 
     const QUALITY: Recoding = Recoding { max_side: None, quality: Some(90) };
 

@@ -1,29 +1,31 @@
 //! A range of a data set's samples whose files and labels somebody has listed before.
 
-use gpufeed::internals::regular_file;
-use gpufeed::{Dataset, Error, ErrorKind, Label, Sample, SampleData};
+use crate::dataset::stored::name_below;
+use crate::dataset::{Dataset, Label, MAX_FILE_BYTES, ObjectStamp, Sample, SampleData, Stored};
+use crate::error::{Error, Result};
+use crate::storage::local::regular_file;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Samples that are files. They have the indices that they have in the whole data set; the others cannot be read.
-pub(crate) struct Listed {
-    pub(crate) root: PathBuf,
+pub(super) struct Listed {
+    pub(super) root: PathBuf,
     /// The number of samples of the whole data set.
-    pub(crate) len: usize,
+    pub(super) len: usize,
     /// The index of the first listed sample.
-    pub(crate) first: usize,
+    pub(super) first: usize,
     /// The files and labels of the listed samples.
-    pub(crate) samples: Vec<(PathBuf, Label)>,
-    pub(crate) classes: Vec<String>,
+    pub(super) samples: Vec<(PathBuf, Label)>,
+    pub(super) classes: Vec<String>,
 }
 
 impl Listed {
-    pub(crate) fn range(&self) -> Range<usize> {
+    pub(super) fn range(&self) -> Range<usize> {
         self.first..self.first + self.samples.len()
     }
 
     /// Returns a listed sample's file.
-    pub(crate) fn path(&self, index: usize) -> Option<&Path> {
+    pub(super) fn path(&self, index: usize) -> Option<&Path> {
         self.sample(index).map(|(path, _)| &**path)
     }
 
@@ -41,12 +43,12 @@ impl Dataset for Listed {
         None
     }
 
-    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> gpufeed::Result<Sample<'a>> {
+    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         let Some((path, label)) = self.sample(index) else {
             let reason = format!("{index}, but samples {:?} are listed", self.range());
-            return Err(Error::from(ErrorKind::Argument { setting: "index", reason }));
+            return Err(Error::argument("index", reason));
         };
-        let data = SampleData::Encoded(regular_file::read_image(path, buffer)?);
+        let data = SampleData::Encoded(regular_file::read_image(path, MAX_FILE_BYTES, buffer)?);
         Ok(Sample { data, label: label.clone() })
     }
 
@@ -60,6 +62,24 @@ impl Dataset for Listed {
 
     fn folder(&self) -> Option<&Path> {
         Some(&self.root)
+    }
+
+    fn stored(&self) -> Option<&dyn Stored> {
+        Some(self)
+    }
+}
+
+impl Stored for Listed {
+    fn own_name(&self, index: usize) -> Option<String> {
+        Some(name_below(&self.root, self.path(index)?))
+    }
+
+    fn file(&self, index: usize) -> Option<&Path> {
+        self.path(index)
+    }
+
+    fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {
+        self.samples.iter().for_each(|(file, _)| see(file, None));
     }
 }
 

@@ -1,17 +1,18 @@
 //! Records the progress of a pack: a journal while it is written, a manifest when it is complete.
 
-use super::out_folder::{failed, told};
-use gpufeed::dataset::UNFINISHED;
-use gpufeed::storage::{Contents, Folder};
+use crate::advice::{PACK_BY_PARTS, PACK_VERIFY, PACK_WITHOUT_PLAN, Reason};
+use crate::dataset::{Split, UNFINISHED};
+use crate::error::{Error, Result};
+use crate::storage::{Contents, Folder};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::ops::Range;
 
-use super::arguments::To;
-use super::input;
-use super::job::{Job, Mismatch};
+use super::errors::{failed, permitted, there};
+use super::job::{CHANGED, Job, Mismatch, occupied};
+use super::settings::PackFormat;
 
 /// The name of a finished pack's manifest.
 pub(super) const MANIFEST: &str = "gpufeed-pack.json";
@@ -98,7 +99,7 @@ pub(super) struct Planned {
     pub(super) plan: String,
     pub(super) parts: usize,
     /// The part of a source that comes in two.
-    pub(super) split: input::Part,
+    pub(super) split: Split,
 }
 
 impl Manifest {
@@ -118,29 +119,38 @@ impl Manifest {
     }
 
     /// Writes it and removes the mark of an unfinished pack, which makes the folder a data set.
-    pub(super) fn finish(&self, folder: &Folder) -> Result<(), String> {
-        let text = serde_json::to_vec_pretty(self).map_err(|error| error.to_string())?;
-        folder.write(MANIFEST, &text).map_err(told)?;
-        folder.remove(UNFINISHED).map_err(told)
+    pub(super) fn finish(&self, folder: &Folder) -> Result<()> {
+        let text = serde_json::to_vec_pretty(self).map_err(unwritten)?;
+        folder.write(MANIFEST, &text).map_err(permitted)?;
+        folder.remove(UNFINISHED).map_err(permitted)
     }
 
     /// Returns true if the files exist and have the same lengths.
     pub(super) fn is_in(&self, contents: &Contents) -> bool {
         match self.job.to {
-            To::Tar => {
+            PackFormat::Tar => {
                 let named = self.classes == 0 || contents.has("classes.json");
                 named && self.shards.iter().all(|shard| shard.is_in(contents))
             }
-            #[cfg(feature = "lmdb")]
-            To::Lmdb => contents.has("data.mdb"),
+            PackFormat::Lmdb => contents.has("data.mdb"),
         }
     }
 }
 
+/// Returns the error of a value that JSON cannot hold.
+fn unwritten(error: serde_json::Error) -> Error {
+    Error::pack(MANIFEST, error.to_string())
+}
+
+/// Returns the error of a file in the folder that is none of a pack's.
+fn wrong(folder: &Folder, name: &str, error: &serde_json::Error) -> Error {
+    Error::pack(folder.path(name), format!("{error}; remove the folder, or pack elsewhere"))
+}
+
 /// Reads a file of JSON; `None` if there is none.
-pub(super) fn read_json<T: for<'a> Deserialize<'a>>(folder: &Folder, name: &str) -> Result<Option<T>, String> {
-    let wrong = |error| format!("{}: {error}; remove the folder, or pack elsewhere", folder.path(name).display());
-    folder.read(name).map_err(told)?.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(wrong)
+pub(super) fn read_json<T: for<'a> Deserialize<'a>>(folder: &Folder, name: &str) -> Result<Option<T>> {
+    let bytes = folder.read(name).map_err(permitted)?;
+    bytes.map(|bytes| serde_json::from_slice(&bytes).map_err(|error| wrong(folder, name, &error))).transpose()
 }
 
 /// The content of the folder to pack into.
@@ -154,37 +164,37 @@ pub(super) enum Found {
 ///
 /// # Errors
 /// If the folder holds another pack, a pack of the source before it changed, or a data set that gpufeed has not packed.
-pub(super) fn find(folder: &Folder, job: &Job, verify: bool) -> Result<Found, String> {
-    let out = folder.path("");
-    let there = |what: String| Err(format!("{}: there is {what}; remove it, or pack elsewhere", out.display()));
-    let changed = "of what the source was before its files changed (their sizes or times)";
-    let contents = folder.contents().map_err(told)?;
+pub(super) fn find(folder: &Folder, job: &Job, verify: bool) -> Result<Found> {
+    let contents = folder.contents().map_err(permitted)?;
     if contents.has(UNFINISHED) {
         if let Some(parts) = parts_planned(folder) {
-            return there(format!(
-                "a pack in {parts} parts that is not finished (--part does one of them, --join makes the data set)"
-            ));
+            let reason = Reason::new(format!("there is a pack in {parts} parts that is not finished"));
+            return Err(there(folder, reason.advise(PACK_BY_PARTS)));
         }
         let (known, progress) = read_journal::<Job>(folder, UNFINISHED)?.unwrap_or_default();
         return match known.and_then(|known| job.mismatch(&known)) {
-            Some(Mismatch::Another(what)) => there(format!("an unfinished pack of {what}")),
-            Some(Mismatch::Changed) => there(format!("an unfinished pack {changed}")),
+            Some(mismatch) => Err(mismatch.error(folder, "an unfinished pack")),
             None => Ok(Found::Part(progress)),
         };
     }
     if let Some(found) = read_json::<Manifest>(folder, MANIFEST)? {
         return match (job.mismatch(&found.job), found.is_in(&contents)) {
-            (Some(Mismatch::Another(what)), _) => there(format!("a pack of {what}")),
             (Some(Mismatch::Changed), true) if !verify => {
-                there(format!("a pack {changed}: --verify says which samples differ"))
+                Err(Mismatch::Changed.error(folder, "a pack").advise(PACK_VERIFY))
             }
-            (Some(Mismatch::Changed), false) => there(format!("a pack {changed}, of which files are missing")),
-            (_, true) => Ok(Found::Whole(Box::new(found))),
+            (Some(Mismatch::Changed), false) => {
+                Err(occupied(folder, &format!("a pack {CHANGED}, of which files are missing")))
+            }
+            (None | Some(Mismatch::Changed), true) => Ok(Found::Whole(Box::new(found))),
+            (Some(mismatch), _) => Err(mismatch.error(folder, "a pack")),
             // One run would give its shards names that are sorted before those of parts.
             (None, false) if found.plan.is_some() => {
                 let lost = found.shards.iter().find(|shard| !shard.is_in(&contents)).map(|shard| &*shard.file);
                 let lost = lost.unwrap_or("classes.json");
-                there(format!("a pack made in parts, of which {lost} is missing or has another length"))
+                Err(occupied(
+                    folder,
+                    &format!("a pack made in parts, of which {lost} is missing or has another length"),
+                ))
             }
             (None, false) => Ok(Found::Part(Progress { shards: found.shards, skipped: found.skipped })),
         };
@@ -193,17 +203,19 @@ pub(super) fn find(folder: &Folder, job: &Job, verify: bool) -> Result<Found, St
     Ok(Found::Part(Progress::default()))
 }
 
+/// Returns the error of a plan for a folder in which one run has begun.
+pub(super) fn begun_without_plan(folder: &Folder) -> Error {
+    there(folder, Reason::new("there is an unfinished pack of one run").advise(PACK_WITHOUT_PLAN))
+}
+
 /// # Errors
 /// If the folder holds files that readers would take for a part of the pack.
-pub(super) fn refuse_strangers(folder: &Folder) -> Result<(), String> {
-    for name in folder.names().map_err(told)? {
+pub(super) fn refuse_strangers(folder: &Folder) -> Result<()> {
+    for name in folder.names().map_err(permitted)? {
         let data = ["data.mdb", ".data.mdb.part"].contains(&&*name);
         // A `classes.txt` would take precedence over the `classes.json` that is written.
         if (name.ends_with(".tar") && !name.starts_with('.')) || name == "classes.txt" || data {
-            return Err(format!(
-                "{}: there is {name}, of which nothing is known; remove it, or pack elsewhere",
-                folder.path("").display()
-            ));
+            return Err(occupied(folder, &format!("{name}, of which nothing is known")));
         }
     }
     Ok(())
@@ -222,20 +234,20 @@ pub(super) fn parts_planned(folder: &Folder) -> Option<usize> {
 }
 
 /// Marks a folder that is packed in parts, which a join has to make a data set of.
-pub(super) fn mark_planned(folder: &Folder, parts: usize) -> Result<(), String> {
-    let text = serde_json::to_vec(&Mark { parts }).map_err(|error| error.to_string())?;
-    folder.write(UNFINISHED, &text).map_err(told)
+pub(super) fn mark_planned(folder: &Folder, parts: usize) -> Result<()> {
+    let text = serde_json::to_vec(&Mark { parts }).map_err(unwritten)?;
+    folder.write(UNFINISHED, &text).map_err(permitted)
 }
 
 /// Reads a journal: its first line if that is complete, and the progress. `None` if the journal does not exist.
 pub(super) fn read_journal<T: for<'a> Deserialize<'a>>(
     folder: &Folder,
     name: &str,
-) -> Result<Option<(Option<T>, Progress)>, String> {
-    let Some(text) = folder.read(name).map_err(told)? else { return Ok(None) };
+) -> Result<Option<(Option<T>, Progress)>> {
+    let Some(text) = folder.read(name).map_err(permitted)? else { return Ok(None) };
     // A line without its end was being written when the process was killed.
     let mut lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
-    let wrong = |error| format!("{}: {error}; remove the folder, or pack elsewhere", folder.path(name).display());
+    let wrong = |error| wrong(folder, name, &error);
     let first = lines.next().map(serde_json::from_slice).transpose().map_err(wrong)?;
     let mut progress = Progress::default();
     for line in lines {
@@ -248,14 +260,14 @@ pub(super) fn read_journal<T: for<'a> Deserialize<'a>>(
 }
 
 /// Returns a value as a line of a journal.
-pub(super) fn line(what: &impl Serialize) -> Result<Vec<u8>, String> {
-    let mut line = serde_json::to_vec(what).map_err(|error| error.to_string())?;
+pub(super) fn line(what: &impl Serialize) -> Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(what).map_err(unwritten)?;
     line.push(b'\n');
     Ok(line)
 }
 
 /// Returns a whole journal with this first line.
-pub(super) fn journal_text(first: &impl Serialize, progress: &Progress) -> Result<Vec<u8>, String> {
+pub(super) fn journal_text(first: &impl Serialize, progress: &Progress) -> Result<Vec<u8>> {
     let mut text = line(first)?;
     for shard in &progress.shards {
         text.extend(line(shard)?);
@@ -268,16 +280,16 @@ pub(super) fn journal_text(first: &impl Serialize, progress: &Progress) -> Resul
 
 /// A record of the progress, which outlives the process.
 pub(super) trait Record {
-    fn add(&mut self, shard: &Shard) -> Result<(), String>;
-    fn skip(&mut self, skipped: &Skipped) -> Result<(), String>;
+    fn add(&mut self, shard: &Shard) -> Result<()>;
+    fn skip(&mut self, skipped: &Skipped) -> Result<()>;
 }
 
 impl Record for Journal {
-    fn add(&mut self, shard: &Shard) -> Result<(), String> {
+    fn add(&mut self, shard: &Shard) -> Result<()> {
         self.line(shard)
     }
 
-    fn skip(&mut self, skipped: &Skipped) -> Result<(), String> {
+    fn skip(&mut self, skipped: &Skipped) -> Result<()> {
         self.line(skipped)
     }
 }
@@ -293,17 +305,17 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Writes the journal with the progress so far, and opens it to append.
-    pub(super) fn open(folder: &Folder, job: &Job, progress: &Progress) -> Result<Journal, String> {
+    pub(super) fn open(folder: &Folder, job: &Job, progress: &Progress) -> Result<Journal> {
         // Writes the whole file again, so that no incomplete line stays in it.
         let text = journal_text(job, progress)?;
-        folder.write(UNFINISHED, &text).map_err(told)?;
+        folder.write(UNFINISHED, &text).map_err(permitted)?;
         let path = folder.path(UNFINISHED);
         let open = || OpenOptions::new().append(true).open(&path).map_err(failed(&path));
         let file = (!folder.is_in_store()).then(open).transpose()?;
         Ok(Journal { folder: folder.clone(), file, text })
     }
 
-    fn line(&mut self, what: &impl Serialize) -> Result<(), String> {
+    fn line(&mut self, what: &impl Serialize) -> Result<()> {
         let line = line(what)?;
         match &mut self.file {
             Some(file) => {
@@ -312,13 +324,13 @@ impl Journal {
             }
             None => {
                 self.text.extend(line);
-                self.folder.write(UNFINISHED, &self.text).map_err(told)
+                self.folder.write(UNFINISHED, &self.text).map_err(permitted)
             }
         }
     }
 
     /// Writes the manifest and removes the journal, which makes the folder a data set.
-    pub(super) fn finish(self, manifest: &Manifest) -> Result<(), String> {
+    pub(super) fn finish(self, manifest: &Manifest) -> Result<()> {
         drop(self.file);
         manifest.finish(&self.folder)
     }

@@ -1,0 +1,64 @@
+//! The progress bar of a pack, and what is said meanwhile.
+
+use console::style;
+use gpufeed::Split;
+use gpufeed::pack::Event;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::time::Duration;
+
+/// The bar of what is under way, which disappears when that is done.
+#[derive(Default)]
+pub(super) struct Bar {
+    shown: Option<ProgressBar>,
+    /// It was said that another process is at work.
+    waits: bool,
+}
+
+impl Bar {
+    pub(super) fn hear(&mut self, event: Event) {
+        let note = |text: String| crate::output::complain(style("note:").cyan(), text);
+        match event {
+            Event::LeftOut { samples, split } => {
+                let (what, name) = match split {
+                    Split::Train => ("to train on", "train"),
+                    Split::Test => ("to test with", "test"),
+                };
+                note(format!("{samples} samples {what} are left out; --split {name} packs them, into another folder"));
+            }
+            Event::Waiting { part } if !self.waits => {
+                note(format!("another process is at work on part {part}; this one waits for its end"));
+                self.waits = true;
+            }
+            Event::Packed { done, all } => self.show("packed", done, all),
+            Event::Compared { done, all } => self.show("compared", done, all),
+            _ => {}
+        }
+    }
+
+    fn show(&mut self, what: &str, done: usize, all: usize) {
+        let bar = self.shown.get_or_insert_with(|| {
+            let bar = ProgressBar::new(all as u64).with_position(done as u64);
+            let template = format!("{{bar:24}} {{pos}}/{{len}} {what}, {{per_sec}}, {{eta}} left");
+            // The template is a valid constant. If it were not, indicatif's own style would do.
+            let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+            let bar = bar.with_style(style);
+            bar.reset_eta();
+            bar.enable_steady_tick(Duration::from_millis(100));
+            bar
+        });
+        bar.set_position(done as u64);
+        if done == all {
+            bar.finish_and_clear();
+            self.shown = None;
+        }
+    }
+}
+
+/// Where packing ends early.
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if let Some(bar) = self.shown.take() {
+            bar.finish_and_clear();
+        }
+    }
+}

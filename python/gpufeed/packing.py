@@ -1,0 +1,223 @@
+"""Packed data sets: ``gpufeed.pack``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Literal, NamedTuple
+
+from gpufeed import _gpufeed, arguments, keywords, opening
+from gpufeed.errors import ArgumentError
+
+# The most samples that a warning names.
+_NAMED = 10
+
+
+class Unusable(NamedTuple):
+    """A sample or a file of a pack, and what is wrong with it."""
+
+    sample: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A pack that was compared with its source: ``gpufeed.pack(verify=True)``."""
+
+    samples: int
+    #: Shards and samples that differ.
+    different: list[Unusable]
+    #: The lowest peak signal-to-noise ratio of samples that were encoded anew, in dB; None where none was.
+    lowest_psnr: float | None
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What :func:`gpufeed.pack` has done."""
+
+    #: The folder that was packed into, an address without its credentials.
+    out: str
+    #: The format, ``"tar"`` or ``"lmdb"``.
+    to: str
+    #: The samples of the source, or of the part.
+    samples: int
+    #: The source's classes with names.
+    classes: int
+    #: Tar shards.
+    shards: int
+    #: Samples that earlier calls had packed.
+    resumed: int
+    #: Samples whose files were copied as they were, and those that were encoded.
+    kept: int
+    encoded: int
+    #: Samples that were copied as they were, although they should have been encoded, or are no images.
+    undecodable: list[Unusable]
+    #: Samples that could not be read, and are left out.
+    skipped: list[Unusable]
+    #: Bytes of these samples in the source, and in the pack.
+    bytes_read: int
+    bytes_packed: int
+    #: What came of the comparison with the source; None without ``verify``.
+    verified: Compared | None
+    #: Seconds that it has taken.
+    seconds: float
+    #: The number of the part, of a part; the number of parts, also of a plan.
+    part: int | None
+    parts: int | None
+    #: The hash of the plan, of a plan alone.
+    plan: str | None
+    #: True for a part that was joined with the others before: nothing was packed.
+    joined: bool
+    #: The samples of a source's other part, which ``split`` leaves out.
+    left_out: int
+
+
+# What a plan, and a part that was joined before, have of it.
+_NOTHING: dict[str, Any] = {
+    **dict.fromkeys(("samples", "classes", "shards", "resumed", "kept", "encoded", "bytes_read", "bytes_packed"), 0),
+    "to": "tar",
+    "undecodable": [],
+    "skipped": [],
+    "verified": None,
+    "seconds": 0.0,
+    "part": None,
+    "parts": None,
+    "plan": None,
+    "joined": False,
+}
+
+
+def pack(
+    source: Any,
+    out: str | PathLike[str],
+    *,
+    # Keywords by scripts/settings.py.
+    to: Literal["tar", "lmdb"] = "tar",
+    shard_bytes: int | str = "1G",
+    split: Literal["train", "test"] = "train",
+    prefix: str = "shard",
+    shuffle: int | None = None,
+    max_side: int | None = None,
+    quality: int | None = None,
+    workers: int | None = None,
+    scratch: str | PathLike[str] | None = None,
+    verify: bool = False,
+    plan: bool = False,
+    parts: int | None = None,
+    part: tuple[int, int] | None = None,
+    join: bool = False,
+    progress: bool | Callable[[int, int], object] = False,
+    # End of keywords.
+) -> Packed:
+    """Packs a data set into tar shards, or an LMDB, in the folder or at the address ``out``.
+
+    ``source`` is a path or an address in any of gpufeed's formats, whose samples need no label, or whatever else
+    :class:`DataLoader` takes: a data set of :func:`gpufeed.open`, or an object in Python. Members of shards have the names of
+    their files; samples of an object have their numbers.
+
+    Ctrl-C stops within a second, as an exception of ``progress`` does. The same call goes on later, behind the last shard
+    that is whole, as it does after a crash; a pack that is whole is not packed again. Until all is done, ``out`` is no data
+    set. Samples that cannot be read are left out; they, images that cannot be decoded, and differences are a warning.
+
+    Several machines pack together: one call with ``plan=True, parts=8``, then one with ``part=(0, 8)``, ``(1, 8)`` and so on,
+    on any machine, then one with ``join=True``. Settings of the pack are those of the plan.
+
+    Args:
+        to: What is written: ``"tar"`` shards or an ``"lmdb"``.
+        shard_bytes: Bytes of a tar shard at the most, one larger sample aside; an LMDB is written to the disk after so many, or
+            32 MiB. A pack that was stopped goes on behind these.
+        split: What is packed of a path that comes in two: ``"train"`` or ``"test"``.
+        prefix: The beginning of the names of shards, PREFIX-000000.tar.
+        shuffle: The seed of a random order of the samples, after which neighbours are no more alike than others; not for a
+            source in a store. Default: the source's order.
+        max_side: Pixels of the longest side of an image, 1 to 65535: those with a longer one are reduced, bilinear and
+            antialiased, and become JPEGs. Default: images stay as they are.
+        quality: The JPEG quality of all images, 1 to 100, which are encoded anew. Default: files stay as they are, and those
+            that ``max_side`` reduces have 90.
+        workers: Threads that read and encode: 1 to 4096. Default: one for each core.
+        scratch: The folder of this machine in which shards are written before they are uploaded to a store. Default: the
+            system's folder of temporary files.
+        verify: Reads all back, and compares it with the source: byte for byte, and pixels where they were encoded anew.
+        plan: Lists the samples for ``parts`` machines, once, and packs nothing; parts take the settings of a plan.
+        parts: The number of parts of a plan, 1 to 100000. Default: none.
+        part: Packs one part of a plan: its number, from 0 on, and the number of parts. It may be stopped and repeated, and
+            waits for another process that packs it. Default: none.
+        join: Makes a data set of all parts, or names those that are missing.
+        progress: A function that is called about 20 times a second with the number of samples that are done and that of all;
+            ``True`` writes a line to standard error.
+    """
+    given = arguments.checked(keywords.PACK, locals())
+    settings = {name: value for name, value in given.items() if name not in keywords.PACK_STEPS}
+    steps = [name for name in ("plan", "part", "join") if given.get(name)]
+    if len(steps) > 1:
+        raise ArgumentError(f"{steps[1]}: it does not go with {steps[0]}; give one of the two")
+    if bool(given.get("plan")) != ("parts" in given):
+        raise ArgumentError("parts: the number of parts goes with plan=True, and plan=True with it")
+    if given.get("plan") and verify:
+        raise ArgumentError("verify: a plan packs nothing; part=(I, N) and join=True verify")
+    data = arguments.path("source", source) if arguments.is_path(source) else opening.open_data(source, {})
+    folder = arguments.path("out", out)
+    listener = _listener(progress)
+    try:
+        text, left_out = _gpufeed.pack(data, folder, json.dumps(settings), given.get("parts"), given.get("part"), join, listener)
+    finally:
+        if isinstance(listener, _Line):
+            listener.end()
+    packed = _packed(json.loads(text), folder, given.get("part"), left_out)
+    _warn(packed)
+    return packed
+
+
+def _packed(found: dict[str, Any] | None, out: str, part: tuple[int, int] | None, left_out: int) -> Packed:
+    """The result of the native module; None for a part that was joined before."""
+    if found is None:
+        number, parts = part or (None, None)
+        found = {"out": _gpufeed.shown(out), "part": number, "parts": parts, "joined": True}
+    found.pop("new", None)
+    found = _NOTHING | found
+    for listed in ("undecodable", "skipped"):
+        found[listed] = [Unusable(**each) for each in found[listed]]
+    if found["verified"] is not None:
+        different = [Unusable(**each) for each in found["verified"].pop("different")]
+        found["verified"] = Compared(different=different, **found["verified"])
+    return Packed(left_out=left_out, **found)
+
+
+def _warn(packed: Packed) -> None:
+    """Warns of samples that are left out or are no images, which a part leaves to the join, and of differences."""
+    found = [] if packed.part is not None else [("left out", packed.skipped), ("packed as it was", packed.undecodable)]
+    found.append(("different", packed.verified.different if packed.verified else []))
+    lines = [f"{what}: {sample}: {reason}" for what, listed in found for sample, reason in listed]
+    if lines:
+        more = [f"and {len(lines) - _NAMED} more"] if len(lines) > _NAMED else []
+        warnings.warn("\n".join([f"gpufeed.pack: {packed.out}", *lines[:_NAMED], *more]), stacklevel=3)
+
+
+def _listener(progress: bool | Callable[[int, int], object]) -> Callable[[str, int, int], object] | None:
+    """What the native module calls."""
+    if progress is True:
+        return _Line()
+    if callable(progress):
+        return lambda _, done, all: progress(done, all)
+    if progress in (False, None):
+        return None
+    raise ArgumentError(f"progress: {progress!r}; True works, and a function of what is done and of all")
+
+
+class _Line:
+    """A line on standard error."""
+
+    def __init__(self) -> None:
+        self._begun = False
+
+    def __call__(self, what: str, done: int, all: int) -> None:
+        self._begun = True
+        print(f"\r{done}/{all} {what}  ", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if self._begun:
+            print(file=sys.stderr)

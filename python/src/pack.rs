@@ -1,0 +1,100 @@
+//! Packs a data set for `gpufeed.pack`, whose keywords `gpufeed/packing.py` has checked.
+
+use crate::dataset::Dataset;
+use crate::errors;
+use crate::process::guard;
+use gpufeed::ErrorKind;
+use gpufeed::pack::{Event, PackSettings, Packer};
+use pyo3::prelude::*;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+/// A path or an address, or a data set that is open.
+#[derive(FromPyObject)]
+pub(crate) enum Source {
+    Data(Py<Dataset>),
+    Path(PathBuf),
+}
+
+/// A step of a pack. The last one packs the whole source.
+enum Step {
+    Plan(usize),
+    Part(usize, usize),
+    Join,
+    Whole,
+}
+
+/// Packs as the settings say, which are JSON, and calls `listener` with what is done, and how much of how much. Returns the
+/// result as JSON, `null` for a part that was joined already, and the number of samples in the part of the source that is
+/// left out.
+#[pyfunction]
+#[pyo3(signature = (source, out, settings, plan, part, join, listener))]
+#[expect(clippy::too_many_arguments, reason = "Python calls it with names")]
+pub(crate) fn pack(
+    py: Python<'_>,
+    source: Source,
+    out: PathBuf,
+    settings: &str,
+    plan: Option<usize>,
+    part: Option<(usize, usize)>,
+    join: bool,
+    listener: Option<Py<PyAny>>,
+) -> PyResult<(String, usize)> {
+    let refused = |error: serde_json::Error| {
+        errors::to_python(py, &ErrorKind::Argument { setting: "settings", reason: error.to_string() }.into())
+    };
+    let settings: PackSettings = serde_json::from_str(settings).map_err(refused)?;
+    let step = match (plan, part, join) {
+        (Some(parts), ..) => Step::Plan(parts),
+        (_, Some((part, parts)), _) => Step::Part(part, parts),
+        (.., true) => Step::Join,
+        _ => Step::Whole,
+    };
+    let data = match &source {
+        Source::Data(data) => Some(data.get().dataset()?),
+        Source::Path(_) => None,
+    };
+    guard(py, || {
+        let (mut raised, mut left_out) = (None, 0);
+        let done = py.detach(|| {
+            let packer = match (data, source) {
+                (Some(data), _) => Packer::of(data, out),
+                (None, Source::Path(path)) => Packer::new(path, out),
+                (None, Source::Data(_)) => unreachable!("its data set was taken"),
+            };
+            let packer = packer.settings(settings).listen(|event| {
+                if let Event::LeftOut { samples, .. } = event {
+                    left_out = samples;
+                }
+                Python::attach(|py| hear(py, listener.as_ref(), event)).map_or_else(
+                    |error| {
+                        raised = Some(error);
+                        ControlFlow::Break(())
+                    },
+                    ControlFlow::Continue,
+                )
+            });
+            match step {
+                Step::Plan(parts) => packer.plan(parts).map(|plan| serde_json::json!(plan)),
+                Step::Part(part, parts) => packer.part(part, parts).map(|packed| serde_json::json!(packed)),
+                Step::Join => packer.join().map(|packed| serde_json::json!(packed)),
+                Step::Whole => packer.pack().map(|packed| serde_json::json!(packed)),
+            }
+        });
+        match (raised, done) {
+            (Some(raised), _) => Err(raised),
+            (None, done) => Ok((done.map_err(|error| errors::to_python(py, &error))?.to_string(), left_out)),
+        }
+    })
+}
+
+/// Lets Ctrl-C and the listener raise.
+fn hear(py: Python<'_>, listener: Option<&Py<PyAny>>, event: Event) -> PyResult<()> {
+    py.check_signals()?;
+    let (what, done, all) = match event {
+        Event::Packed { done, all } => ("packed", done, all),
+        Event::Compared { done, all } => ("compared", done, all),
+        _ => return Ok(()),
+    };
+    listener.map_or(Ok(()), |listener| listener.call1(py, (what, done, all)).map(|_| ()))
+}

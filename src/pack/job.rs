@@ -1,0 +1,144 @@
+//! The source and the settings of a pack, by which two packs are told apart.
+
+use super::errors::there;
+use super::events::Watch;
+use super::recode::Recoding;
+use super::settings::{PackFormat, PackSettings};
+use super::source::OpenedSource;
+use crate::dataset::Split;
+use crate::error::{Error, ErrorKind, Result};
+use crate::storage::Folder;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
+
+/// The source and settings of a pack. Different packs have different jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Job {
+    /// Number of samples in the source.
+    pub(super) samples: usize,
+    /// A hash of the samples' names and of the classes. Labels are left out, because hashing them would read all
+    /// samples: editing a list between two runs mixes labels, which verifying finds.
+    names: String,
+    /// A hash of the sizes and times of the source's files.
+    #[serde(default)]
+    files: String,
+    /// Version of the layout: it changes when the same samples and settings make a different pack.
+    #[serde(default)]
+    layout: u32,
+    pub(super) to: PackFormat,
+    pub(super) shard_bytes: u64,
+    pub(super) prefix: String,
+    /// The seed of the order, if it is not the source's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) shuffle: Option<u64>,
+    #[serde(flatten)]
+    pub(super) recoding: Recoding,
+}
+
+/// The current layout, in which members have their samples' names.
+const LAYOUT: u32 = 1;
+
+/// The difference between two jobs.
+pub(super) enum Mismatch {
+    /// Another source or version, or another order, described for the error.
+    Another(String),
+    /// Other settings: their names and values.
+    Settings(Vec<(&'static str, String)>),
+    /// Only the source's files have changed.
+    Changed,
+}
+
+impl Job {
+    /// Takes the fingerprint of the source's files.
+    pub(super) fn new(source: &OpenedSource, files: String, settings: &PackSettings, watch: &Watch) -> Result<Job> {
+        let mut hash = Xxh3::new();
+        let (data, root) = (&*source.data, source.root());
+        for class in data.classes() {
+            hash.update(class.as_bytes());
+            hash.update(b"\0");
+        }
+        for index in 0..data.len() {
+            watch.check()?;
+            let name = data.name(index);
+            hash.update(name.strip_prefix(&root).unwrap_or(&name).trim_start_matches(['/', '\\']).as_bytes());
+            hash.update(b"\0");
+        }
+        let names = format!("{:016x}", hash.digest());
+        let PackSettings { to, shard_bytes, shuffle, max_side, quality, .. } = *settings;
+        let (prefix, recoding) = (settings.prefix.clone(), Recoding { max_side, quality });
+        Ok(Job { samples: data.len(), names, files, layout: LAYOUT, to, shard_bytes, prefix, shuffle, recoding })
+    }
+
+    /// Refuses settings of a part or a join that are neither the plan's nor the defaults.
+    ///
+    /// # Errors
+    /// Names the setting.
+    pub(super) fn check_settled(&self, split: Split, settings: &PackSettings) -> Result<()> {
+        let of_plan = PackSettings {
+            to: self.to,
+            shard_bytes: self.shard_bytes,
+            split,
+            prefix: self.prefix.clone(),
+            shuffle: self.shuffle,
+            max_side: self.recoding.max_side,
+            quality: self.recoding.quality,
+            ..settings.clone()
+        };
+        let default = PackSettings::default();
+        macro_rules! settled {
+            ($($setting:ident)*) => {$(
+                if settings.$setting != of_plan.$setting && settings.$setting != default.$setting {
+                    let reason = "the plan has settled it otherwise; leave it out";
+                    return Err(Error::argument(stringify!($setting), reason));
+                }
+            )*};
+        }
+        settled!(to shard_bytes split prefix shuffle max_side quality);
+        Ok(())
+    }
+
+    pub(super) fn mismatch(&self, other: &Job) -> Option<Mismatch> {
+        // Another order has other names, too: the settings are the reason.
+        if self.samples == other.samples && self.shuffle != other.shuffle {
+            return Some(match other.shuffle {
+                Some(seed) => Mismatch::Settings(vec![("shuffle", seed.to_string())]),
+                None => Mismatch::Another("other settings: the source's order".to_owned()),
+            });
+        }
+        if (self.samples, &self.names) != (other.samples, &other.names) {
+            return Some(Mismatch::Another(format!("another source ({} samples)", other.samples)));
+        }
+        if self.layout != other.layout {
+            return Some(Mismatch::Another("another version of gpufeed".to_owned()));
+        }
+        if self == &(Job { files: self.files.clone(), ..other.clone() }) {
+            return (self.files != other.files).then_some(Mismatch::Changed);
+        }
+        let Job { to, shard_bytes, prefix, recoding: Recoding { max_side, quality }, .. } = other;
+        let mut settings =
+            vec![("to", to.name().to_owned()), ("shard_bytes", shard_bytes.to_string()), ("prefix", prefix.clone())];
+        settings.extend(max_side.map(|side| ("max_side", side.to_string())));
+        settings.extend(quality.map(|quality| ("quality", quality.to_string())));
+        Some(Mismatch::Settings(settings))
+    }
+}
+
+impl Mismatch {
+    /// Returns the error of a folder that has `what` of this job.
+    pub(super) fn error(self, folder: &Folder, what: &'static str) -> Error {
+        let path = folder.path("");
+        match self {
+            Mismatch::Settings(settings) => ErrorKind::OtherSettings { path, what, settings }.into(),
+            Mismatch::Another(of) => occupied(folder, &format!("{what} of {of}")),
+            Mismatch::Changed => occupied(folder, &format!("{what} {CHANGED}")),
+        }
+    }
+}
+
+/// Of a pack whose source has other files now.
+pub(super) const CHANGED: &str = "of what the source was before its files changed (their sizes or times)";
+
+/// Returns the error of a folder in which there is `what`.
+pub(super) fn occupied(folder: &Folder, what: &str) -> Error {
+    there(folder, format!("there is {what}; remove it, or pack elsewhere"))
+}

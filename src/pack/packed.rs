@@ -1,0 +1,143 @@
+//! The results of packing.
+
+use super::settings::PackFormat;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// The result of a pack, or of one of its parts.
+///
+/// ```
+/// use gpufeed::pack::Packer;
+/// use gpufeed::{InMemory, Label};
+///
+/// # let root = tempfile::tempdir()?;
+/// let files: InMemory = [(vec![0xff, 0xd8, 0xff], Label::None)].into_iter().collect();
+/// let packed = Packer::of(files, root.path().join("packed")).pack()?;
+/// assert_eq!((packed.kept, packed.has_findings()), (1, false));
+/// assert_eq!(serde_json::to_value(&packed)?["to"], "tar");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Packed {
+    /// The folder that was packed into, an address without its credentials.
+    pub out: PathBuf,
+    /// The format.
+    pub to: PackFormat,
+    /// The samples of the source, or of the part.
+    pub samples: usize,
+    /// The source's classes with names.
+    pub classes: usize,
+    /// Tar shards.
+    pub shards: usize,
+    /// Samples that earlier calls had packed.
+    pub resumed: usize,
+    /// Samples whose files were copied as they were.
+    pub kept: usize,
+    /// Samples that were encoded.
+    pub encoded: usize,
+    /// Samples that were copied as they were, although they should have been encoded, or are no images.
+    pub undecodable: Vec<Unusable>,
+    /// Samples that could not be read, and are left out.
+    pub skipped: Vec<Unusable>,
+    /// Bytes that were read of the source's samples.
+    pub bytes_read: u64,
+    /// Bytes that these samples have in the pack.
+    pub bytes_packed: u64,
+    /// What came of the comparison with the source, if it was asked for.
+    pub verified: Option<Compared>,
+    /// How long it has taken.
+    pub seconds: f64,
+    /// The number of the part, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<usize>,
+    /// The number of parts, then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<usize>,
+}
+
+impl Packed {
+    /// Returns true if there is something to look at: samples that were left out or are no images, unless this is one
+    /// part of several, of which the join says so; and differences.
+    pub fn has_findings(&self) -> bool {
+        let unusable = !self.undecodable.is_empty() || !self.skipped.is_empty();
+        let differs = self.verified.as_ref().is_some_and(|verified| !verified.different.is_empty());
+        (unusable && self.part.is_none()) || differs
+    }
+}
+
+/// A sample or a file with what is wrong with it.
+///
+/// ```
+/// use gpufeed::pack::Unusable;
+///
+/// let gone = Unusable { sample: "cat/1.jpg".into(), reason: "it cannot be read".into() };
+/// assert_eq!(serde_json::to_string(&gone)?, r#"{"sample":"cat/1.jpg","reason":"it cannot be read"}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unusable {
+    /// Its name.
+    pub sample: String,
+    /// The reason.
+    pub reason: String,
+}
+
+/// The result of comparing a pack with its source.
+///
+/// ```
+/// use gpufeed::pack::Compared;
+///
+/// assert_eq!(Compared::default().lowest_psnr, None);
+/// ```
+#[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct Compared {
+    /// The samples that were compared.
+    pub samples: usize,
+    /// Shards and samples that differ.
+    pub different: Vec<Unusable>,
+    /// The lowest peak signal-to-noise ratio of samples that were encoded anew, in dB.
+    pub lowest_psnr: Option<f64>,
+}
+
+/// A plan of parts, which [`Packer::plan`](super::Packer::plan) has made or found.
+///
+/// ```
+/// use gpufeed::pack::Packer;
+/// use gpufeed::{InMemory, Label};
+///
+/// # let root = tempfile::tempdir()?;
+/// # let out = root.path().join("packed");
+/// let files: InMemory = (0..5).map(|_| (vec![0xff, 0xd8, 0xff], Label::None)).collect();
+/// let plan = Packer::of(files.clone(), &out).plan(2)?;
+/// assert_eq!((plan.samples, plan.new), (5, true));
+/// for part in 0..plan.parts {
+///     Packer::of(files.clone(), &out).part(part, plan.parts)?; // on any machine, at any time
+/// }
+/// assert_eq!(Packer::of(files, &out).join()?.samples, 5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct PackPlan {
+    /// The folder to pack into, an address without its credentials.
+    pub out: PathBuf,
+    /// The hash of the plan, in hexadecimal digits.
+    pub plan: String,
+    /// The number of parts.
+    pub parts: usize,
+    /// The samples of the source.
+    pub samples: usize,
+    /// The source's classes with names.
+    pub classes: usize,
+    /// False if the plan was there before.
+    pub new: bool,
+    /// How long it has taken.
+    pub seconds: f64,
+}
+
+/// Names and reasons, as results have them.
+pub(super) fn unusable(listed: Vec<(String, String)>) -> Vec<Unusable> {
+    listed.into_iter().map(|(sample, reason)| Unusable { sample, reason }).collect()
+}

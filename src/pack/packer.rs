@@ -1,0 +1,150 @@
+//! The packer: a source, a folder to pack into, settings, and a listener.
+
+use crate::dataset::Dataset;
+use crate::error::Result;
+use crate::storage::Folder;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::events::{Event, Listener, Watch, watched};
+use super::number::PartNumber;
+use super::packed::{PackPlan, Packed};
+use super::settings::PackSettings;
+use super::source::PackSource;
+use super::task::Task;
+use super::{parts, whole};
+
+/// Packs a data set.
+///
+/// ```no_run
+/// use gpufeed::pack::{Event, PackSettings, Packer};
+/// use std::ops::ControlFlow;
+///
+/// let mut settings = PackSettings::default();
+/// settings.shard_bytes = 512 << 20;
+/// settings.verify = true;
+/// let packer = Packer::new("imagenet/train", "s3://photos/train").settings(settings).listen(|event| {
+///     if let Event::Packed { done, all } = event {
+///         eprintln!("{done} of {all}");
+///     }
+///     ControlFlow::Continue(()) // `Break` stops; the same call goes on
+/// });
+/// let packed = packer.pack()?;
+/// println!("{} shards, {} samples left out", packed.shards, packed.skipped.len());
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+pub struct Packer<'a> {
+    task: Task,
+    listener: Listener<'a>,
+}
+
+impl<'a> Packer<'a> {
+    /// Packs the data set at a path or an address, which [`dataset::open`](crate::dataset::open) would open, into a folder
+    /// or an address. Samples need no label.
+    pub fn new(source: impl AsRef<Path>, out: impl AsRef<Path>) -> Packer<'a> {
+        Packer::from_source(PackSource::Path(source.as_ref().to_owned()), out.as_ref())
+    }
+
+    /// Packs a data set that is open, which may be of the caller's own.
+    ///
+    /// A pack notices that the source has changed by what [`Dataset::stored`] says of its files; of a data set that has
+    /// none it compares the names of the samples alone. Where parts pack such a data set, each opens the whole of it.
+    pub fn of(data: impl Dataset + 'static, out: impl AsRef<Path>) -> Packer<'a> {
+        Packer::from_source(PackSource::Data(Arc::new(data)), out.as_ref())
+    }
+
+    fn from_source(source: PackSource, out: &Path) -> Packer<'a> {
+        let task = Task { source, out: out.to_owned(), settings: PackSettings::default() };
+        Packer { task, listener: Box::new(|_| ControlFlow::Continue(())) }
+    }
+
+    /// Sets all settings.
+    #[must_use]
+    pub fn settings(mut self, settings: PackSettings) -> Packer<'a> {
+        self.task.settings = settings;
+        self
+    }
+
+    /// Calls `listener` about 20 times a second, on the thread that has called [`pack`](Self::pack) or another step. Where
+    /// it breaks, the step stops within a second, with an [`ErrorKind::Stopped`](crate::ErrorKind::Stopped), and the same
+    /// call goes on later. An upload that is under way then ends in the background, and has the folder's lock until then.
+    #[must_use]
+    pub fn listen(mut self, listener: impl FnMut(Event) -> ControlFlow<()> + 'a) -> Packer<'a> {
+        self.listener = Box::new(listener);
+        self
+    }
+
+    /// Packs all samples, or what is missing of them. A pack that is whole is not packed again.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a setting that cannot work;
+    /// [`ErrorKind::Pack`](crate::ErrorKind::Pack) and [`ErrorKind::OtherSettings`](crate::ErrorKind::OtherSettings) for a
+    /// folder that holds something else, or a source that cannot be packed; [`ErrorKind::Io`](crate::ErrorKind::Io); and
+    /// those of opening the source.
+    pub fn pack(self) -> Result<Packed> {
+        self.step(whole::pack)
+    }
+
+    /// Lists the samples for so many parts, once, and packs nothing. The plan has the settings of all parts, and a plan
+    /// that is there already is returned.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`pack`](Self::pack).
+    pub fn plan(self, parts: usize) -> Result<PackPlan> {
+        self.step(move |task, out, watch| parts::plan(task, out, parts, watch))
+    }
+
+    /// Packs one part of a plan, counted from 0. It may be stopped, killed and repeated; while another process is at work
+    /// on it, this one waits. `None` if all parts were joined already.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`pack`](Self::pack).
+    pub fn part(self, part: usize, parts: usize) -> Result<Option<Packed>> {
+        self.step(move |task, out, watch| parts::part(task, out, PartNumber { part, parts }, watch))
+    }
+
+    /// Makes a data set of all parts.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`pack`](Self::pack); [`ErrorKind::Pack`](crate::ErrorKind::Pack) names the parts that are missing.
+    pub fn join(self) -> Result<Packed> {
+        self.step(parts::join)
+    }
+
+    /// Returns the number of parts of the plan in the folder, or of a pack whose parts were joined, and true for the latter.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`pack`](Self::pack), also if there is no plan.
+    pub fn parts(&self) -> Result<(usize, bool)> {
+        parts::planned(&self.task.open_out()?)
+    }
+
+    /// Does a step in a thread of its own.
+    fn step<T: Send + 'static>(
+        mut self,
+        step: impl FnOnce(&Task, &Folder, &Watch) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let task = self.task;
+        task.settings.check()?;
+        watched(&mut self.listener, task.settings.threads(), move |watch| {
+            let out = task.open_out()?;
+            let done = task.prepare(&out).and_then(|()| step(&task, &out, watch));
+            out.remove_scratch();
+            done
+        })
+    }
+}
+
+impl std::fmt::Debug for Packer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Task { source, out, settings } = &self.task;
+        let out = crate::storage::Location::from(out);
+        f.debug_struct("Packer").field("source", source).field("out", &out).field("settings", settings).finish()
+    }
+}

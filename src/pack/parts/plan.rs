@@ -1,0 +1,208 @@
+//! The plan: which samples each part packs, and how.
+
+use crate::dataset::{Dataset as _, Format, UNFINISHED};
+use crate::error::{Error, Result};
+use crate::pack::errors::permitted;
+use crate::pack::events::Watch;
+use crate::pack::job::{Job, occupied};
+use crate::pack::journal::{self, Found, MANIFEST, Planned, read_json};
+use crate::pack::lock::Lock;
+use crate::pack::names::Names;
+use crate::pack::number::{MOST_PARTS, PartNumber};
+use crate::pack::packed::PackPlan;
+use crate::pack::settings::PackFormat;
+use crate::pack::source::{Fingerprint, OpenedSource, PackSource};
+use crate::pack::task::Task;
+use crate::pack::whole::refuse_inside;
+use crate::pack::write::write_classes;
+use crate::storage::Folder;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::Instant;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{joined, listing, records_in};
+
+/// The plan's file.
+const PLAN: &str = "plan.json";
+/// The listing of the files that hold the samples.
+const FILES: &str = "files.jsonl";
+
+/// How parts find the samples of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Listed {
+    /// Samples are files below the source, which is a folder.
+    Folder,
+    /// Samples are files beside the source, which is a list.
+    List,
+    /// Each part opens the whole source.
+    Whole,
+}
+
+impl Listed {
+    fn of(format: Option<Format>) -> Listed {
+        match format {
+            Some(Format::Folder | Format::Images) => Listed::Folder,
+            Some(Format::List) => Listed::List,
+            _ => Listed::Whole,
+        }
+    }
+
+    /// Returns the folder that names in listings are relative to.
+    pub(super) fn root(self, source: &Path) -> &Path {
+        match self {
+            Listed::List => source.parent().unwrap_or(Path::new("")),
+            Listed::Folder | Listed::Whole => source,
+        }
+    }
+}
+
+/// A plan of parts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Plan {
+    /// The version of gpufeed that made it.
+    gpufeed: String,
+    /// The hash of all that follows.
+    #[serde(flatten)]
+    pub(super) planned: Planned,
+    pub(super) job: Job,
+    pub(super) listed: Listed,
+    pub(super) classes: Vec<String>,
+    /// The hash of each part's listing.
+    listings: Vec<String>,
+    /// The hash of the listing of the source's files, if parts open the whole source.
+    files: Option<String>,
+}
+
+impl Plan {
+    /// Reads the plan in a folder to pack into; `None` if there is none.
+    pub(super) fn read(out: &Folder) -> Result<Option<Plan>> {
+        let records = records_in(out);
+        let Some(plan) = read_json::<Plan>(&records, PLAN)? else { return Ok(None) };
+        match plan.hash()? == plan.planned.plan && plan.listings.len() == plan.planned.parts {
+            true => Ok(Some(plan)),
+            false => {
+                let reason = "it has been changed; remove the folder, or pack elsewhere";
+                Err(Error::pack(records.path(PLAN), reason))
+            }
+        }
+    }
+
+    /// Returns the hash of all that the parts have to agree about.
+    fn hash(&self) -> Result<String> {
+        let Plan { planned, job, listed, classes, listings, files, .. } = self;
+        let all = serde_json::to_vec(&(planned.parts, planned.split, job, listed, classes, listings, files));
+        all.map(|all| format!("{:016x}", xxh3_64(&all))).map_err(|error| Error::pack(PLAN, error.to_string()))
+    }
+
+    /// Returns the name of a part's listing, and its hash.
+    pub(super) fn listing(&self, number: PartNumber) -> (String, &str) {
+        (listing_name(number.part), &self.listings[number.part])
+    }
+
+    /// Returns the name of the listing of the source's files, and its hash.
+    pub(super) fn files(&self) -> (&str, &str) {
+        (FILES, self.files.as_deref().unwrap_or_default())
+    }
+
+    /// Returns the beginning of the names of a part's shards. Sorted by name, all shards are in the order of the plan.
+    pub(super) fn prefix(&self, part: usize) -> String {
+        let digits = (self.planned.parts - 1).to_string().len().max(4);
+        format!("{}-{part:0digits$}", self.job.prefix)
+    }
+}
+
+fn listing_name(part: usize) -> String {
+    format!("listing-{part:04}.jsonl")
+}
+
+/// Lists the samples of the source for all parts.
+pub(in crate::pack) fn plan(task: &Task, out: &Folder, parts: usize, watch: &Watch) -> Result<PackPlan> {
+    if parts == 0 || parts > MOST_PARTS {
+        return Err(Error::argument("parts", format!("{parts}; 1 to {MOST_PARTS} work")));
+    }
+    if task.settings.to != PackFormat::Tar {
+        let reason = "a plan is for tar shards, as one process writes an LMDB: pack into shards by parts, join them, and \
+                      pack what is joined into an LMDB";
+        return Err(Error::argument("to", reason));
+    }
+    let start = Instant::now();
+    let opened = task.source.open(&task.settings, watch)?;
+    refuse_inside(task)?;
+    out.create().map_err(permitted)?;
+    let lock = Lock::take(out)?;
+    let (plan, new) = match known((task, &opened), out, parts, watch)? {
+        Some(plan) => (plan, false),
+        None => (make((task, &opened), out, parts, watch)?, true),
+    };
+    lock.remove();
+    let Planned { plan, parts, .. } = plan;
+    let (samples, classes) = (opened.data.len(), opened.data.classes().len());
+    Ok(PackPlan { out: out.path(""), plan, parts, samples, classes, new, seconds: start.elapsed().as_secs_f64() })
+}
+
+/// Returns the plan that the folder has already, for the same source, settings and number of parts.
+///
+/// # Errors
+/// If the folder has something else, except for what is left of a plan that was not finished.
+fn known((task, source): (&Task, &OpenedSource), out: &Folder, parts: usize, watch: &Watch) -> Result<Option<Planned>> {
+    let job = || Job::new(source, source.fingerprint(watch)?, &task.settings, watch);
+    if let Some(plan) = Plan::read(out)? {
+        if plan.planned.parts != parts {
+            return Err(occupied(out, &format!("a plan of {} parts", plan.planned.parts)));
+        }
+        return match job()?.mismatch(&plan.job) {
+            None => Ok(Some(plan.planned)),
+            Some(mismatch) => Err(mismatch.error(out, "a plan")),
+        };
+    }
+    let contents = out.contents().map_err(permitted)?;
+    let marked = contents.has(UNFINISHED);
+    if marked && journal::parts_planned(out).is_some() {
+        return Ok(None);
+    }
+    if !marked && !contents.has(MANIFEST) {
+        return journal::refuse_strangers(out).map(|()| None);
+    }
+    match (journal::find(out, &job()?, false)?, joined(out)?) {
+        (Found::Whole(_), Some((_, planned))) if planned.parts == parts => Ok(Some(planned)),
+        (Found::Whole(_), _) => Err(occupied(out, "the whole pack already")),
+        (Found::Part(_), _) => Err(journal::begun_without_plan(out)),
+    }
+}
+
+/// Lists the samples. The plan is written last: a folder without it has none.
+fn make((task, source): (&Task, &OpenedSource), out: &Folder, parts: usize, watch: &Watch) -> Result<Planned> {
+    journal::mark_planned(out, parts)?;
+    let (folder, names) = (records_in(out), Names::new(source, watch)?);
+    folder.remove_all().map_err(permitted)?;
+    folder.create().map_err(permitted)?;
+    let listed = Listed::of(source.format);
+    let (mut fingerprint, mut listings) = (Fingerprint::new(), Vec::with_capacity(parts));
+    for part in 0..parts {
+        watch.check()?;
+        let range = PartNumber { part, parts }.range(source.data.len());
+        let name = listing_name(part);
+        listings.push(match &task.source {
+            PackSource::Path(path) if listed != Listed::Whole => {
+                let samples = (source, listed.root(path), &names);
+                listing::write_files(samples, range, (&folder, &name), &mut fingerprint, watch)?
+            }
+            _ => listing::write_keys(&names, range, (&folder, &name))?,
+        });
+    }
+    let files = match listed {
+        Listed::Whole => Some(listing::write_source(source, (&folder, FILES), &mut fingerprint)?),
+        _ => None,
+    };
+    let job = Job::new(source, fingerprint.digits(), &task.settings, watch)?;
+    let planned = Planned { plan: String::new(), parts, split: task.settings.split };
+    let (gpufeed, classes) = (env!("CARGO_PKG_VERSION").to_owned(), source.data.classes().to_vec());
+    write_classes(out, &classes)?;
+    let mut plan = Plan { gpufeed, planned, job, listed, classes, listings, files };
+    plan.planned.plan = plan.hash()?;
+    let text = serde_json::to_vec(&plan).map_err(|error| Error::pack(folder.path(PLAN), error.to_string()))?;
+    folder.write(PLAN, &text).map_err(permitted)?;
+    Ok(plan.planned)
+}

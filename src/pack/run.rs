@@ -1,0 +1,147 @@
+//! Walks over the samples that are not packed yet: has them prepared on all threads, passes them to the writer in order,
+//! and counts them.
+
+use crate::dataset::Dataset;
+use crate::dataset::in_order::InOrder;
+use crate::error::{Error, Result};
+use crate::storage::Folder;
+use std::ops::Range;
+
+use super::errors::there;
+use super::events::{Event, Watch};
+use super::journal::{Progress, Skipped};
+use super::recode::{Packed, Recoder, Recoding, Treatment};
+use super::source::OpenedSource;
+use super::workers;
+
+/// The most samples that may be skipped, or a tenth of all. If more cannot be read, the source itself is probably gone.
+const MOST_SKIPPED: usize = 16;
+
+/// The counts of a run.
+#[derive(Default)]
+pub(super) struct Totals {
+    /// Samples that earlier runs had packed.
+    pub(super) resumed: usize,
+    pub(super) kept: usize,
+    pub(super) encoded: usize,
+    /// Names of undecodable samples, and the reasons.
+    pub(super) undecodable: Vec<(String, String)>,
+    /// Bytes read from the source.
+    pub(super) read: u64,
+    pub(super) written: u64,
+}
+
+impl Totals {
+    fn add(&mut self, data: &dyn Dataset, index: usize, sample: &Packed) {
+        match &sample.treatment {
+            Treatment::Kept => self.kept += 1,
+            Treatment::Encoded => self.encoded += 1,
+            Treatment::Undecodable(reason) => self.undecodable.push((data.name(index), reason.clone())),
+            // The journal has skipped samples.
+            Treatment::Unreadable(_) => return,
+        }
+        self.read += sample.read as u64;
+        self.written += sample.file.len() as u64;
+    }
+}
+
+/// Fails if too many of `all` samples were skipped.
+pub(super) fn check_skipped(out: &Folder, skipped: &[Skipped], all: usize) -> Result<()> {
+    let left = skipped.len();
+    match skipped.last() {
+        Some(last) if left == all || left > MOST_SKIPPED.max(all / 10) => {
+            let Skipped { name, reason, .. } = last;
+            let what = "samples cannot be read, which is no data set to pack; the last";
+            Err(there(out, format!("{left} of {all} {what}: {name}: {reason}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A sample for the writer.
+pub(super) enum Prepared<'a> {
+    Packed(Packed),
+    Skipped(&'a Skipped),
+}
+
+/// A run over the samples that are not packed yet.
+pub(super) struct PackRun<'a> {
+    source: &'a OpenedSource,
+    /// The samples to pack: all of them, or those of a part.
+    range: Range<usize>,
+    recoding: Recoding,
+    pub(super) totals: Totals,
+    /// Skipped samples, those of earlier runs included.
+    pub(super) skipped: Vec<Skipped>,
+    out: &'a Folder,
+    watch: &'a Watch,
+}
+
+impl<'a> PackRun<'a> {
+    pub(super) fn new(
+        (source, range): (&'a OpenedSource, Range<usize>),
+        recoding: Recoding,
+        out: &'a Folder,
+        watch: &'a Watch,
+    ) -> PackRun<'a> {
+        PackRun { source, range, recoding, totals: Totals::default(), skipped: Vec::new(), out, watch }
+    }
+
+    /// Returns the number of samples that are packed when the run is done.
+    pub(super) fn packed(&self) -> usize {
+        self.range.len() - self.skipped.len()
+    }
+
+    /// Takes over the progress of earlier runs, which packed `packed` samples. Returns the sample to continue with.
+    ///
+    /// # Errors
+    /// If a skipped sample can be read now: its place is among samples that are packed already.
+    pub(super) fn resume(&mut self, found: &mut Progress, packed: usize) -> Result<usize> {
+        let first = found.resume_at(self.range.start, packed);
+        let mut buffer = Vec::new();
+        if let Some(back) = found.skipped.iter().find(|left| self.source.data.read(left.skipped, &mut buffer).is_ok()) {
+            let reason = "it could not be read before, and can be now; remove the folder that is packed into, or pack \
+                          elsewhere";
+            return Err(Error::pack(&back.name, reason));
+        }
+        self.totals.resumed = packed;
+        self.skipped = found.skipped.clone();
+        Ok(first)
+    }
+
+    /// Prepares the samples from `first` on, and passes them to `put` in order.
+    pub(super) fn each(&mut self, first: usize, mut put: impl FnMut(usize, Prepared<'_>) -> Result<()>) -> Result<()> {
+        let (source, recoding, watch) = (self.source, self.recoding, self.watch);
+        let data = &*source.data;
+        let Range { start, end } = self.range;
+        let say = |next: usize| watch.say(Event::Packed { done: next - start, all: end - start });
+        say(first);
+        let announced = InOrder::new(data, first..end);
+        let before = |index| announced.before(index);
+        let prepare = |recoder: &mut Recoder, index| recoder.pack(data, index, recoding);
+        workers::in_order(watch.threads, first..end, watch, before, prepare, |index, sample| {
+            self.totals.add(data, index, &sample);
+            match &sample.treatment {
+                Treatment::Unreadable(reason) => {
+                    let left = Skipped { skipped: index, name: data.name(index), reason: reason.clone() };
+                    put(index, Prepared::Skipped(&left))?;
+                    self.skipped.push(left);
+                    self.check_skipped()?;
+                }
+                _ => put(index, Prepared::Packed(sample))?,
+            }
+            say(index + 1);
+            Ok(())
+        })
+    }
+
+    /// Fails if too many samples were skipped.
+    fn check_skipped(&self) -> Result<()> {
+        let all = self.range.len();
+        // All samples of a small part may be unreadable. A join looks at those of all parts.
+        match all < self.source.data.len() && self.skipped.len() <= MOST_SKIPPED {
+            true => Ok(()),
+            false => check_skipped(self.out, &self.skipped, all),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The settings of a pack as data.
+//!
+//! `scripts/settings.py` reads this struct as it reads `LoaderSettings`, and writes the keywords of Python's `pack`.
+
+use crate::byte_size as size;
+use crate::dataset::Split;
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The settings of a [`Packer`](super::Packer).
+///
+/// They are read from JSON and other formats of serde, and written, as users of Python write them: bytes as a number, or
+/// as text with a unit of 1024. Absent keys have their defaults, and unknown ones are errors.
+///
+/// ```
+/// use gpufeed::pack::PackSettings;
+///
+/// let settings: PackSettings = serde_json::from_str(r#"{"shard_bytes": "512M", "max_side": 500}"#)?;
+/// assert_eq!((settings.shard_bytes, &*settings.prefix), (512 << 20, "shard"));
+/// assert!(serde_json::from_str::<PackSettings>(r#"{"max_size": 500}"#).is_err());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct PackSettings {
+    /// What is written: `"tar"` shards or an `"lmdb"`. Default: `"tar"`.
+    pub to: PackFormat,
+    /// Bytes of a tar shard at the most, one larger sample aside; an LMDB is written to the disk after so many, or 32
+    /// MiB. A pack that was stopped goes on behind these. Default: `"1G"`.
+    #[serde(with = "size")]
+    pub shard_bytes: u64,
+    /// What is packed of a path that comes in two: `"train"` or `"test"`. Default: `"train"`.
+    pub split: Split,
+    /// The beginning of the names of shards, PREFIX-000000.tar. Default: `"shard"`.
+    pub prefix: String,
+    /// The seed of a random order of the samples, after which neighbours are no more alike than others; not for a source
+    /// in a store. Default: the source's order.
+    pub shuffle: Option<u64>,
+    /// Pixels of the longest side of an image, 1 to 65535: those with a longer one are reduced, bilinear and antialiased,
+    /// and become JPEGs. Default: images stay as they are.
+    pub max_side: Option<u32>,
+    /// The JPEG quality of all images, 1 to 100, which are encoded anew. Default: files stay as they are, and those that
+    /// `max_side` reduces have 90.
+    pub quality: Option<u8>,
+    /// Threads that read and encode: 1 to 4096. Default: one for each core.
+    pub workers: Option<usize>,
+    /// The folder of this machine in which shards are written before they are uploaded to a store. Default: the system's
+    /// folder of temporary files.
+    pub scratch: Option<PathBuf>,
+    /// Reads all back, and compares it with the source: byte for byte, and pixels where they were encoded anew. Default:
+    /// `false`.
+    pub verify: bool,
+}
+
+/// The format of a pack.
+///
+/// ```
+/// use gpufeed::pack::PackFormat;
+///
+/// assert_eq!(PackFormat::default().name(), "tar");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PackFormat {
+    /// Tar shards.
+    #[default]
+    Tar,
+    /// An LMDB, which needs the feature `lmdb`.
+    Lmdb,
+}
+
+impl PackFormat {
+    /// Returns the word for it in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            PackFormat::Tar => "tar",
+            PackFormat::Lmdb => "lmdb",
+        }
+    }
+}
+
+impl Default for PackSettings {
+    fn default() -> Self {
+        PackSettings {
+            to: PackFormat::default(),
+            shard_bytes: 1 << 30,
+            split: Split::default(),
+            prefix: "shard".to_owned(),
+            shuffle: None,
+            max_side: None,
+            quality: None,
+            workers: None,
+            scratch: None,
+            verify: false,
+        }
+    }
+}
+
+impl PackSettings {
+    /// Refuses values that cannot work.
+    pub(super) fn check(&self) -> Result<()> {
+        let among = |setting: &'static str, value: Option<u64>, most: u64| match value {
+            Some(value) if value == 0 || value > most => {
+                Err(Error::argument(setting, format!("{value}; 1 to {most} work")))
+            }
+            _ => Ok(()),
+        };
+        if self.to == PackFormat::Lmdb && !cfg!(feature = "lmdb") {
+            return Err(Error::argument("to", "this build writes no LMDB; build it with the feature `lmdb`"));
+        }
+        if self.shard_bytes == 0 {
+            return Err(Error::argument("shard_bytes", "0; a number of bytes works, like 256M"));
+        }
+        let plain = |prefix: &str| !prefix.starts_with('.') && !prefix.contains(['/', '\\', '{', '}', ':', '?', '#']);
+        if self.prefix.is_empty() || !plain(&self.prefix) {
+            let reason = format!("{:?}; a file name's beginning works, like train", self.prefix);
+            return Err(Error::argument("prefix", reason));
+        }
+        among("max_side", self.max_side.map(u64::from), 65535)?;
+        among("quality", self.quality.map(u64::from), 100)?;
+        among("workers", self.workers.map(|workers| workers as u64), 4096)
+    }
+
+    /// The number of threads.
+    pub(super) fn threads(&self) -> usize {
+        self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
+}

@@ -1,0 +1,242 @@
+//! Opens what is packed, and fingerprints its files.
+
+use crate::dataset::{Dataset, Format, Label, ObjectStamp, Opened, Split};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sampler::Sampler;
+use crate::storage::Location;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::events::{Event, Watch};
+use super::settings::PackSettings;
+
+/// What a caller gives to pack.
+#[derive(Clone)]
+pub(super) enum PackSource {
+    Path(PathBuf),
+    Data(Arc<dyn Dataset>),
+}
+
+impl PackSource {
+    /// The path or the address for people; `None` for a data set.
+    pub(super) fn shown(&self) -> Option<PathBuf> {
+        match self {
+            PackSource::Path(path) => Some(Location::from(path).shown()),
+            PackSource::Data(_) => None,
+        }
+    }
+
+    /// Opens the samples to pack, in their order or shuffled by a seed.
+    pub(super) fn open(&self, settings: &PackSettings, watch: &Watch) -> Result<OpenedSource> {
+        let opened = match self {
+            PackSource::Path(path) => open_path(path, settings.split, watch)?,
+            PackSource::Data(_) if settings.split != Split::default() => {
+                let reason = "it chooses a part of a path, and the source is a data set; give the part itself";
+                return Err(Error::argument("split", reason));
+            }
+            PackSource::Data(data) => OpenedSource { data: Arc::clone(data), format: None, path: PathBuf::new() },
+        };
+        if opened.data.is_empty() {
+            return Err(Error::pack(opened.shown(), "no samples"));
+        }
+        settings.shuffle.map_or(Ok(opened.clone()), |seed| opened.shuffled(seed))
+    }
+}
+
+impl fmt::Debug for PackSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.shown() {
+            Some(path) => path.fmt(f),
+            None => f.write_str("a data set"),
+        }
+    }
+}
+
+/// Opens a part of the data set at a path, and says how large the other part is.
+fn open_path(path: &Path, split: Split, watch: &Watch) -> Result<OpenedSource> {
+    let format = Format::detect(path);
+    let Opened { train, test } = format.open_as_is(path)?;
+    let left_out = |data: &dyn Dataset, split| watch.say(Event::LeftOut { samples: data.len(), split });
+    let data = match (split, test) {
+        (Split::Train, test) => {
+            test.inspect(|test| left_out(&**test, Split::Test));
+            train
+        }
+        (Split::Test, Some(test)) => {
+            left_out(&*train, Split::Train);
+            test
+        }
+        (Split::Test, None) => {
+            let reason =
+                "there is no part to test with, which MNIST, CIFAR, folders of Parquet files and some .npz have";
+            return Err(Error::pack(path, reason));
+        }
+    };
+    Ok(OpenedSource { data: Arc::from(data), format: Some(format), path: path.to_owned() })
+}
+
+/// A data set that is packed.
+#[derive(Clone)]
+pub(super) struct OpenedSource {
+    pub(super) data: Arc<dyn Dataset>,
+    /// The format of the path; none of a data set that was open, and of samples that a plan has listed.
+    pub(super) format: Option<Format>,
+    /// The path; empty then.
+    path: PathBuf,
+}
+
+impl OpenedSource {
+    /// Takes samples as they are.
+    pub(super) fn of(data: impl Dataset + 'static) -> OpenedSource {
+        OpenedSource { data: Arc::new(data), format: None, path: PathBuf::new() }
+    }
+
+    fn shown(&self) -> PathBuf {
+        if self.path.as_os_str().is_empty() { "the data set".into() } else { Location::from(&self.path).shown() }
+    }
+
+    /// Puts the samples into a random order: that of epoch 0 of a full shuffle with this seed.
+    ///
+    /// # Errors
+    /// A data set in a store, which would be read a block for each image.
+    fn shuffled(self, seed: u64) -> Result<OpenedSource> {
+        if self.data.access().is_some_and(|access| access.is_remote()) {
+            let reason = "the source is in a store, and a block of 8 MiB would be fetched for each image; copy it to \
+                          this machine first";
+            let (path, reason) = (self.shown(), reason.to_owned());
+            return Err(ErrorKind::Pack { path, setting: Some("shuffle"), reason }.into());
+        }
+        let epoch = Sampler::new(self.data.len(), 1024)?.shuffle(true).seed(seed).epoch(0);
+        let order = (0..epoch.batches()).flat_map(|batch| epoch.batch(batch).map(|at| at.index));
+        let data = Arc::new(Arc::clone(&self.data).subset(order)?);
+        Ok(OpenedSource { data, ..self })
+    }
+
+    /// Returns the folder that is cut off the samples' names, as its path may be written in several ways.
+    pub(super) fn root(&self) -> String {
+        Location::from(self.data.folder().unwrap_or(&self.path)).to_string()
+    }
+
+    pub(super) fn file(&self, index: usize) -> Option<&Path> {
+        self.data.stored()?.file(index)
+    }
+
+    /// Returns a sample's label without reading the sample, if samples are files.
+    pub(super) fn label(&self, index: usize) -> Label {
+        self.data.stored().and_then(|stored| stored.label(index)).unwrap_or_default()
+    }
+
+    /// Calls `see` with the facts of every file that holds samples: those that the data set knows, or else the path, or
+    /// the files of the folder at the path.
+    pub(super) fn each_file(&self, see: &mut dyn FnMut(&Path, Facts) -> Result<()>) -> Result<()> {
+        let mut done = Ok(());
+        let mut unless_failed = |file: &Path, stamp: Option<ObjectStamp>| {
+            if done.is_ok() {
+                done = see(file, Facts::with_stamp(file, stamp));
+            }
+        };
+        match self.data.stored() {
+            Some(stored) => stored.each(&mut unless_failed),
+            None if self.path.is_file() => unless_failed(&self.path, None),
+            // The files of MNIST, CIFAR or an LMDB lie at most one folder further down.
+            None => files_below(&self.path, 2, &mut |file| unless_failed(file, None)),
+        }
+        done
+    }
+
+    /// Returns the fingerprint of the files.
+    pub(super) fn fingerprint(&self, watch: &Watch) -> Result<String> {
+        let mut fingerprint = Fingerprint::new();
+        self.each_file(&mut |_, facts| {
+            fingerprint.add(facts);
+            watch.check()
+        })?;
+        Ok(fingerprint.digits())
+    }
+}
+
+/// Calls `see` for the files in a folder, sorted by name, and in the folders in it, so many folders deep. What cannot be
+/// listed has no files.
+fn files_below(folder: &Path, depth: usize, see: &mut dyn FnMut(&Path)) {
+    let mut entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().collect();
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth > 1 => files_below(&entry.path(), depth - 1, see),
+            Ok(kind) if kind.is_file() && entry.file_name() != "lock.mdb" => see(&entry.path()),
+            _ => {}
+        }
+    }
+}
+
+/// A file's length and time, by which a change is noticed; `None` for a file that is missing or cannot be asked. An object
+/// in a store has a part of its ETag's hash in the place of nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Facts(Option<(u64, u64, u32)>);
+
+impl Facts {
+    pub(super) fn of(file: &Path) -> Facts {
+        Facts(fs::metadata(file).ok().map(|found| {
+            let time = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+            (found.len(), time.as_secs(), time.subsec_nanos())
+        }))
+    }
+
+    /// Returns the facts of a file, or of the object with this stamp.
+    fn with_stamp(file: &Path, stamp: Option<ObjectStamp>) -> Facts {
+        match stamp {
+            Some(ObjectStamp { length, seconds, tag }) => Facts(Some((length, seconds, tag as u32))),
+            None => Facts::of(file),
+        }
+    }
+
+    pub(super) fn are_known(self) -> bool {
+        self.0.is_some()
+    }
+}
+
+/// A hash of the sizes and times of the source's files. It changes with any of the files.
+pub(super) struct Fingerprint(Xxh3);
+
+impl Fingerprint {
+    pub(super) fn new() -> Fingerprint {
+        Fingerprint(Xxh3::new())
+    }
+
+    pub(super) fn add(&mut self, facts: Facts) {
+        // A file that cannot be read counts with fixed numbers.
+        let (length, seconds, nanoseconds) = facts.0.unwrap_or((u64::MAX, 0, 0));
+        self.0.update(&length.to_le_bytes());
+        self.0.update(&seconds.to_le_bytes());
+        self.0.update(&nanoseconds.to_le_bytes());
+    }
+
+    /// Returns it in hexadecimal digits.
+    pub(super) fn digits(&self) -> String {
+        format!("{:016x}", self.0.digest())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_two_folders_deep_in_the_order_of_names() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["b", "a/2", "a/1", "a/deeper/3", "lock.mdb", "c/x"] {
+            let path = root.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, name).unwrap();
+        }
+        let mut found = Vec::new();
+        files_below(root.path(), 2, &mut |file| found.push(file.strip_prefix(root.path()).unwrap().to_owned()));
+        assert_eq!(found, ["a/1", "a/2", "b", "c/x"].map(PathBuf::from));
+        files_below(&root.path().join("none"), 2, &mut |file| panic!("{}", file.display()));
+    }
+}

@@ -1,0 +1,113 @@
+//! Packs a source as a whole, and reports what came of it.
+
+use crate::error::{Error, Result};
+use crate::storage::{Folder, Location};
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use super::events::Watch;
+use super::job::Job;
+use super::journal::{self, Found, Manifest};
+use super::lock::Lock;
+use super::number::PartNumber;
+use super::packed::{Packed, unusable};
+use super::run::Totals;
+use super::source::{OpenedSource, PackSource};
+use super::task::Task;
+use super::{errors, verify, write};
+
+pub(super) fn pack(task: &Task, out: &Folder, watch: &Watch) -> Result<Packed> {
+    let (Task { settings, .. }, start) = (task, Instant::now());
+    let opened = task.source.open(settings, watch)?;
+    refuse_inside(task)?;
+    let job = Job::new(&opened, opened.fingerprint(watch)?, settings, watch)?;
+    out.create().map_err(errors::permitted)?;
+    let whole = |manifest: Manifest| {
+        let resumed = opened.data.len() - manifest.skipped.len();
+        (manifest, Totals { resumed, ..Totals::default() })
+    };
+    let (manifest, totals) = match journal::find(out, &job, settings.verify)? {
+        Found::Whole(manifest) => whole(*manifest),
+        Found::Part(_) => {
+            let lock = Lock::take(out)?;
+            // Looks again, because another run may have held the lock until now.
+            let packed = match journal::find(out, &job, settings.verify)? {
+                Found::Whole(manifest) => whole(*manifest),
+                Found::Part(found) => write::pack(&opened, out, &job, found, watch)?,
+            };
+            lock.remove();
+            packed
+        }
+    };
+    let source = settings.verify.then_some(&opened);
+    report(out, (source, None), (&manifest, totals), (watch, start))
+}
+
+/// Compares a pack or a part with its source, if that is given, and returns the result.
+pub(super) fn report(
+    out: &Folder,
+    (source, part): (Option<&OpenedSource>, Option<PartNumber>),
+    (manifest, mut totals): (&Manifest, Totals),
+    (watch, start): (&Watch, Instant),
+) -> Result<Packed> {
+    let all = manifest.job.samples;
+    let range = part.map_or(0..all, |part| part.range(all));
+    let samples = range.len();
+    let mut verified = None;
+    if let Some(source) = source {
+        let (compared, undecodable) = verify::verify(&*source.data, out, (manifest, range), watch)?;
+        // Verifying sees all samples; packing sees only those that were not packed before.
+        if !undecodable.is_empty() {
+            totals.undecodable = undecodable;
+        }
+        verified = Some(compared);
+    }
+    let skipped = manifest.skipped.iter().map(|left| (left.name.clone(), left.reason.clone())).collect();
+    let Totals { resumed, kept, encoded, undecodable, read, written } = totals;
+    Ok(Packed {
+        out: out.path(""),
+        to: manifest.job.to,
+        samples,
+        classes: manifest.classes,
+        shards: manifest.shards.len(),
+        resumed,
+        kept,
+        encoded,
+        undecodable: unusable(undecodable),
+        skipped: unusable(skipped),
+        bytes_read: read,
+        bytes_packed: written,
+        verified,
+        seconds: start.elapsed().as_secs_f64(),
+        part: part.map(|number| number.part),
+        parts: part.map(|number| number.parts),
+    })
+}
+
+/// Refuses a folder inside the source, because its files would become samples of the source.
+pub(super) fn refuse_inside(task: &Task) -> Result<()> {
+    let (PackSource::Path(source), out) = (&task.source, &task.out) else { return Ok(()) };
+    let inside = |shown: &Path| Err(Error::pack(shown, "it lies in the source; pack elsewhere"));
+    let around = |shown: &Path| {
+        let reason = "the source lies in it, and would be a part of the new data set; pack elsewhere";
+        Err(Error::pack(shown, reason))
+    };
+    let [from, to] = [source, out].map(Location::from);
+    if from.is_address() || to.is_address() {
+        let [source, shown] = [from, to].map(|location| location.to_string());
+        let [below, packed] = [&source, &shown].map(|address| format!("{}/", address.trim_end_matches('/')));
+        return match (packed.starts_with(&below), below.starts_with(&packed)) {
+            (true, _) => inside(Path::new(&shown)),
+            (_, true) => around(Path::new(&shown)),
+            _ => Ok(()),
+        };
+    }
+    let there = std::path::absolute(out).map_err(errors::failed(out))?;
+    let real = there.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
+    match (fs::canonicalize(source), real) {
+        (Ok(source), Some(real)) if source.is_dir() && real.starts_with(&source) => inside(out),
+        (Ok(source), Some(real)) if source.is_dir() && there.exists() && source.starts_with(&real) => around(out),
+        _ => Ok(()),
+    }
+}
