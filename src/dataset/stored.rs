@@ -65,7 +65,7 @@ pub trait Stored: Send + Sync {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectStamp {
-    /// The bytes.
+    /// The length of the object in bytes.
     pub length: u64,
     /// The time of the last change, in seconds since 1970.
     pub seconds: u64,

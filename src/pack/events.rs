@@ -40,7 +40,7 @@ pub enum Event {
         /// The part.
         part: PartNumber,
     },
-    /// Samples are packed.
+    /// Samples are read, encoded and written into the pack.
     Packed {
         /// Those that are done, earlier runs' included.
         done: usize,

@@ -16,9 +16,9 @@ pub const MOST_PARTS: usize = 100_000;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartNumber {
-    /// Its number.
+    /// The number of the part, from 0 on.
     pub part: usize,
-    /// How many there are.
+    /// The number of parts of the plan.
     pub parts: usize,
 }
 

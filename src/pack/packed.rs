@@ -22,13 +22,13 @@ use std::path::PathBuf;
 pub struct Packed {
     /// The folder that was packed into, an address without its credentials.
     pub out: PathBuf,
-    /// The format.
+    /// The format of the written files.
     pub to: PackFormat,
     /// The samples of the source, or of the part.
     pub samples: usize,
     /// The source's classes with names.
     pub classes: usize,
-    /// Tar shards.
+    /// The number of tar shards.
     pub shards: usize,
     /// Samples that earlier calls had packed.
     pub resumed: usize,
@@ -77,9 +77,9 @@ impl Packed {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unusable {
-    /// Its name.
+    /// The name of the sample or the file.
     pub sample: String,
-    /// The reason.
+    /// What is wrong with it.
     pub reason: String,
 }
 

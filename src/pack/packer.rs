@@ -59,7 +59,7 @@ impl<'a> Packer<'a> {
         Packer { task, listener: Box::new(|_| ControlFlow::Continue(())) }
     }
 
-    /// Sets all settings.
+    /// Takes these settings in the place of all that were set.
     #[must_use]
     pub fn settings(mut self, settings: PackSettings) -> Packer<'a> {
         self.task.settings = settings;

@@ -65,7 +65,7 @@ pub struct PackSettings {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PackFormat {
-    /// Tar shards.
+    /// Tar shards, WebDataset's convention.
     #[default]
     Tar,
     /// An LMDB, which needs the feature `lmdb`.
