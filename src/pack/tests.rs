@@ -225,7 +225,8 @@ fn a_data_set_is_packed_by_parts() {
 fn what_cannot_work_is_refused_before_anything_is_made() {
     let root = tempfile::tempdir().unwrap();
     let out = root.path().join("out");
-    let changes: [(&str, fn(&mut PackSettings)); 8] = [
+    type Change = fn(&mut PackSettings);
+    let changes: [(&str, Change); 8] = [
         ("shard_bytes", |settings| settings.shard_bytes = 0),
         ("prefix", |settings| settings.prefix = "a/b".into()),
         ("prefix", |settings| settings.prefix.clear()),
