@@ -141,8 +141,9 @@ fn probabilities_out_of_range_name_line_key_and_range() {
     for operator in OPERATORS {
         // An operator's own probability, not one in its list.
         let lines: Vec<String> = operator.examples.iter().map(|arguments| format!(", {arguments}")).collect();
-        let own = lines.iter().filter_map(|line| line.split_once(", p = ")).filter(|(before, _)| !before.contains('{'));
-        let Some((before, after)) = own.last() else { continue };
+        let mut own =
+            lines.iter().rev().filter_map(|line| line.split_once(", p = ")).filter(|(before, _)| !before.contains('{'));
+        let Some((before, after)) = own.next() else { continue };
         for p in ["-0.1", "1.5", "nan", "inf", "-inf"] {
             let (_, rest) = after.split_at(after.find(',').unwrap_or(after.len()));
             let error = error_of(&format!("{{ type = \"{}\"{before}, p = {p}{rest} }}", operator.name));
