@@ -6,17 +6,6 @@ use gpufeed::dataset::{self, Emnist, Format, LmdbLayout, Opened, RemoteOptions, 
 use gpufeed::{Dataset, Error, ImageFolder, ImageList, Layout, Result, TarShards};
 use std::path::{Path, PathBuf};
 
-/// Sets those settings of a builder that were given.
-macro_rules! set {
-    ($builder:ident, $($method:ident = $value:expr),+ $(,)?) => {
-        $(
-            if let Some(value) = $value {
-                $builder = $builder.$method(value);
-            }
-        )+
-    };
-}
-
 impl Folder {
     pub(super) fn open(self, path: &Path) -> Result<Opened> {
         let mut builder = ImageFolder::builder();

@@ -61,7 +61,7 @@ use index::Index;
 pub(super) use index_builder::{IndexBuilder, StoredImage};
 use noticed::Noticed;
 pub(super) use noticed::OTHER_KINDS;
-pub(super) use settings::{Settings, setters};
+pub(super) use settings::{Settings, of_files, setters};
 use spool::Spool;
 pub use stored_at::ShardIndexes;
 

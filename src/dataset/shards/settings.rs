@@ -112,4 +112,33 @@ macro_rules! setters {
     };
 }
 
-pub(in crate::dataset) use setters;
+/// Writes those methods of [`Dataset`](crate::Dataset) that all sets of files share.
+macro_rules! of_files {
+    () => {
+        fn len(&self) -> usize {
+            self.shards.len()
+        }
+
+        fn classes(&self) -> &[String] {
+            &self.classes
+        }
+
+        fn folder(&self) -> Option<&std::path::Path> {
+            self.folder.as_deref()
+        }
+
+        fn inner(&self) -> Option<&dyn Dataset> {
+            None
+        }
+
+        fn access(&self) -> Option<&dyn crate::dataset::Access> {
+            self.shards.access()
+        }
+
+        fn stored(&self) -> Option<&dyn Stored> {
+            Some(self)
+        }
+    };
+}
+
+pub(in crate::dataset) use {of_files, setters};

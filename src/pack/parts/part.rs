@@ -87,19 +87,21 @@ impl Part<'_> {
     /// Packs what is missing, and reports it.
     fn done(&self, start: Instant) -> Result<Packed> {
         let verify = self.task.settings.verify;
-        let (done, totals, opened) = match self.find()? {
-            Found::Done(done) => {
-                let (resumed, undecodable) = (done.packed(), done.undecodable.clone());
-                let opened = verify.then(|| self.open()).transpose()?;
-                (*done, Totals { resumed, undecodable, ..Totals::default() }, opened)
+        let (done, opened) = match self.find()? {
+            Found::Done(mut done) => {
+                let (resumed, undecodable) = (done.packed(), std::mem::take(&mut done.totals.undecodable));
+                done.totals = Totals { resumed, undecodable, ..Totals::default() };
+                (*done, verify.then(|| self.open()).transpose()?)
             }
             Found::Begun(progress) => {
                 let (opened, names) = self.open()?;
-                let (done, totals) = self.pack((&opened, &names), progress)?;
-                (done, totals, Some((opened, names)))
+                (self.pack((&opened, &names), progress)?, Some((opened, names)))
             }
         };
-        let manifest = self.manifest(&done);
+        let Done { gpufeed, shards, skipped, totals, .. } = done;
+        let (job, classes, plan) = (self.plan.job.clone(), self.plan.classes.len(), Some(self.of.planned.clone()));
+        // The manifest that the part would have if it were a pack.
+        let manifest = Manifest { gpufeed, job, classes, shards, skipped, plan };
         let source = opened.as_ref().filter(|_| verify).map(|(source, _)| source);
         let part = Some(self.number());
         whole::report(&self.out, (source, part), (&manifest, totals), (self.watch, start))
@@ -204,7 +206,7 @@ impl Part<'_> {
         Err(Error::pack(file, format!("{what} {planned}; with the source as it is, plan in another folder")))
     }
 
-    fn pack(&self, (opened, names): (&OpenedSource, &Names), found: Progress) -> Result<(Done, Totals)> {
+    fn pack(&self, (opened, names): (&OpenedSource, &Names), found: Progress) -> Result<Done> {
         let Part { plan, of, out, watch, .. } = self;
         let prefix = plan.prefix(of.part);
         if self.alone {
@@ -217,27 +219,9 @@ impl Part<'_> {
         let open = |found: &Progress| PartJournal::open(&self.records, of, found);
         let (_, shards) = shards.write(&mut run, found, open)?;
         let PackRun { totals, skipped, .. } = run;
-        let done = Done {
-            of: of.clone(),
-            gpufeed: env!("CARGO_PKG_VERSION").to_owned(),
-            shards,
-            skipped,
-            resumed: totals.resumed,
-            kept: totals.kept,
-            encoded: totals.encoded,
-            undecodable: totals.undecodable.clone(),
-            bytes_read: totals.read,
-            bytes_packed: totals.written,
-        };
+        let done = Done { of: of.clone(), gpufeed: env!("CARGO_PKG_VERSION").to_owned(), shards, skipped, totals };
         let text = serde_json::to_vec(&done).map_err(|error| there(&self.records, error.to_string()))?;
         self.records.write(&self.record(), &text).map_err(permitted)?;
-        Ok((done, totals))
-    }
-
-    /// Returns the manifest that the part would have if it were a pack.
-    fn manifest(&self, done: &Done) -> Manifest {
-        let (job, classes) = (self.plan.job.clone(), self.plan.classes.len());
-        let (gpufeed, shards, skipped) = (done.gpufeed.clone(), done.shards.clone(), done.skipped.clone());
-        Manifest { gpufeed, job, classes, shards, skipped, plan: Some(self.of.planned.clone()) }
+        Ok(done)
     }
 }

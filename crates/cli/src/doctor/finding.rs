@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 /// The result of decoding a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Verdict {
     /// Every pixel was decoded.
+    #[default]
     Ok,
     /// The file ends before its image does.
     Truncated,
