@@ -37,9 +37,9 @@ pub(super) struct Weights {
 #[derive(Debug)]
 pub(crate) struct Workspace {
     params: wgpu::Buffer,
-    statistics: wgpu::Buffer,
+    pub(crate) statistics: wgpu::Buffer,
     intermediates: Vec<wgpu::Buffer>,
-    dummy: wgpu::Buffer,
+    pub(crate) dummy: wgpu::Buffer,
     /// The parameters of the submission that is being recorded.
     bytes: Vec<u8>,
     most_images: usize,
@@ -154,18 +154,9 @@ impl Workspace {
         &self.params
     }
 
-    pub(crate) fn statistics(&self) -> &wgpu::Buffer {
-        &self.statistics
-    }
-
     /// The buffer that stage `stage` writes and the next one reads; two buffers alternate.
     pub(crate) fn intermediate(&self, stage: usize) -> &wgpu::Buffer {
         &self.intermediates[stage % 2]
-    }
-
-    /// A buffer for bindings that a pass does not declare.
-    pub(crate) fn dummy(&self) -> &wgpu::Buffer {
-        &self.dummy
     }
 }
 

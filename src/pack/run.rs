@@ -73,14 +73,14 @@ pub(super) enum Prepared<'a> {
 
 /// A run over the samples that are not packed yet.
 pub(super) struct PackRun<'a> {
-    source: &'a OpenedSource,
+    pub(super) source: &'a OpenedSource,
     /// The samples to pack: all of them, or those of a part.
     range: Range<usize>,
     recoding: Recoding,
     pub(super) totals: Totals,
     /// Skipped samples, those of earlier runs included.
     pub(super) skipped: Vec<Skipped>,
-    out: &'a Folder,
+    pub(super) out: &'a Folder,
     watch: &'a Watch,
 }
 

@@ -52,6 +52,14 @@ impl Settings {
 /// The setters of a builder whose field `settings` is [`Settings`].
 macro_rules! setters {
     () => {
+        /// Accepts samples without a label, of Parquet files those without a column of labels, and rows with -1 or null
+        /// there. They have [`Label::None`](crate::Label::None). Default: `false`.
+        #[must_use]
+        pub fn allow_unlabelled(mut self, allow: bool) -> Self {
+            self.settings.allow_unlabelled = allow;
+            self
+        }
+
         /// Sets where indexes are stored. Default: [`ShardIndexes::Beside`](crate::dataset::ShardIndexes::Beside).
         #[must_use]
         pub fn indexes(mut self, indexes: crate::dataset::ShardIndexes) -> Self {

@@ -13,7 +13,7 @@ use crate::pack::run::{PackRun, Totals};
 use crate::pack::settings::PackSettings;
 use crate::pack::source::{Facts, OpenedSource, PackSource};
 use crate::pack::task::Task;
-use crate::pack::write::Shards;
+use crate::pack::write::write_shards;
 use crate::pack::{whole, workers};
 use crate::storage::Folder;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub(in crate::pack) fn part(task: &Task, out: &Folder, number: PartNumber, watch
             let settings =
                 PackSettings { split: plan.planned.split, shuffle: plan.job.shuffle, ..task.settings.clone() };
             let task = Task { settings, ..task.clone() };
-            let (records, out, alone) = (records.shared(), out.shared(), lock.is_held());
+            let (records, out, alone) = (records.shared(), out.shared(), lock.held);
             let packed = Part { plan: &plan, of, task: &task, records, out, alone, watch }.done(start)?;
             lock.remove();
             return Ok(Some(packed));
@@ -215,9 +215,8 @@ impl Part<'_> {
         }
         let range = self.number().range(plan.job.samples);
         let mut run = PackRun::new((opened, range), plan.job.recoding, out, watch);
-        let shards = Shards { source: opened, names, folder: out, prefix: &prefix, bytes: plan.job.shard_bytes };
         let open = |found: &Progress| PartJournal::open(&self.records, of, found);
-        let (_, shards) = shards.write(&mut run, found, open)?;
+        let (_, shards) = write_shards(&mut run, names, (&prefix, plan.job.shard_bytes), found, open)?;
         let PackRun { totals, skipped, .. } = run;
         let done = Done { of: of.clone(), gpufeed: env!("CARGO_PKG_VERSION").to_owned(), shards, skipped, totals };
         let text = serde_json::to_vec(&done).map_err(|error| there(&self.records, error.to_string()))?;

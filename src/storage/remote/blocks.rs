@@ -53,6 +53,7 @@ pub(super) struct Request {
 }
 
 /// The table of blocks of a connection.
+#[derive(Default)]
 pub(super) struct BlockTable {
     budget: u64,
     /// Bytes of blocks in memory and under way.
@@ -77,22 +78,7 @@ pub(super) struct BlockTable {
 
 impl BlockTable {
     pub(super) fn new(budget: u64, most_requests: usize) -> Self {
-        BlockTable {
-            budget,
-            held: 0,
-            entries: HashMap::new(),
-            ranked: Ranked::default(),
-            waiting: HashMap::new(),
-            urgent: VecDeque::new(),
-            queue: VecDeque::new(),
-            requests: 0,
-            most_requests,
-            expected: 0,
-            reads: 0,
-            passed: 0,
-            spare: Vec::new(),
-            evicted_unread: 0,
-        }
+        BlockTable { budget, most_requests, ..BlockTable::default() }
     }
 
     pub(super) fn budget(&self) -> u64 {
