@@ -158,7 +158,7 @@ impl Encoder<'_> {
                 (false, true) => bind(out, begin..out_end),
                 (false, false) => whole(workspace.intermediate(stage)),
             };
-            let params = bind(workspace.params(), params.clone());
+            let params = bind(&workspace.params, params.clone());
             let group = bind_group(kernels, [whole(read), params, whole(&workspace.statistics), write]);
             let [x, y, z] = groups;
             // Each pass is a compute pass of its own: timestamps are taken at the beginning and the end of compute
@@ -203,7 +203,7 @@ pub(super) fn pack(
             kernels,
             [
                 bind(floats, begin * per_word * 4..(end * per_word * 4).min(elements * 4)),
-                whole(workspace.params()),
+                whole(&workspace.params),
                 whole(&workspace.statistics),
                 bind(&target.output, begin * 4..end * 4),
             ],

@@ -36,7 +36,7 @@ pub(super) struct Weights {
 /// The buffers that every submission of a run uses.
 #[derive(Debug)]
 pub(crate) struct Workspace {
-    params: wgpu::Buffer,
+    pub(crate) params: wgpu::Buffer,
     pub(crate) statistics: wgpu::Buffer,
     intermediates: Vec<wgpu::Buffer>,
     pub(crate) dummy: wgpu::Buffer,
@@ -148,10 +148,6 @@ impl Workspace {
 
     pub(crate) fn intermediate_capacity(&self) -> u64 {
         self.intermediates.first().map_or(0, wgpu::Buffer::size)
-    }
-
-    pub(crate) fn params(&self) -> &wgpu::Buffer {
-        &self.params
     }
 
     /// The buffer that stage `stage` writes and the next one reads; two buffers alternate.

@@ -146,7 +146,7 @@ impl Dataset for Parquet {
         }
         let label = found.label();
         let failed = |source| Error::io(path, source);
-        if let Some(page) = found.segment().page(entry) {
+        if let Some(page) = found.segment.page(entry) {
             let length = entry.length as usize;
             regular_file::lengthen(buffer, length, 0).map_err(failed)?;
             self.pages.read(found.number, found.file, page, |bytes| {

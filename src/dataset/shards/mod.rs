@@ -147,7 +147,7 @@ pub(super) struct IndexedSample<'a> {
     /// The file that has the sample, and the number of the sample.
     pub(super) file: &'a DataFile,
     pub(super) number: usize,
-    segment: Arc<Segment>,
+    pub(super) segment: Arc<Segment>,
     at: usize,
     texts: bool,
 }
@@ -159,10 +159,6 @@ impl IndexedSample<'_> {
 
     pub(super) fn label(&self) -> super::Label {
         self.segment.label(self.entry(), self.texts)
-    }
-
-    pub(super) fn segment(&self) -> &Segment {
-        &self.segment
     }
 }
 
