@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 macro_rules! settings {
-    ($($(#[$doc:meta])* $name:ident = $rust:literal,)*) => {
+    ($($(#[$doc:meta])* $name:ident = $rust:literal [$($keyword:literal)?],)*) => {
         /// A setting that advice names, whichever language sets it. Settings of data sets have the name of their format.
         ///
         /// ```
@@ -42,135 +42,144 @@ macro_rules! settings {
                     $(Setting::$name => $rust,)*
                 }
             }
+
+            /// The keyword for the setting in Python, which is the key of a setting of a loader in a file of settings;
+            /// `None` for a setting that has none.
+            pub const fn keyword(self) -> Option<&'static str> {
+                match self {
+                    $($(Setting::$name => Some($keyword),)?)*
+                    _ => None,
+                }
+            }
         }
     };
 }
 
 settings! {
     /// The samples of a batch.
-    BatchSize = "batch_size",
+    BatchSize = "batch_size" ["batch_size"],
     /// The batches that wait for the caller.
-    QueueDepth = "queue_depth",
+    QueueDepth = "queue_depth" ["queue_depth"],
     /// The images that a batch has of each sample.
-    Views = "views",
+    Views = "views" ["views"],
     /// The threads that decode.
-    Workers = "workers",
+    Workers = "workers" ["workers"],
     /// The bytes of a staging slot.
-    SlotBytes = "slot_bytes",
+    SlotBytes = "slot_bytes" ["slot_bytes"],
     /// The bytes that a loader may take.
-    MemoryBudget = "memory_budget",
+    MemoryBudget = "memory_budget" ["memory_budget"],
     /// The batches that a program holds.
-    HeldBatches = "drop batches earlier",
+    HeldBatches = "drop batches earlier" [],
     /// The size of the images that a list of transforms makes.
-    OutputSize = "the output size",
+    OutputSize = "the output size" [],
     /// The sizes of images on their way through a list of transforms.
-    ListSizes = "the sizes in the list of transforms",
+    ListSizes = "the sizes in the list of transforms" [],
     /// The images that a call gives at once.
-    ImagesAtOnce = "the number of images given at once",
+    ImagesAtOnce = "the number of images given at once" [],
     /// The kind of the epochs' order.
-    Order = "order",
+    Order = "order" ["order"],
     /// The lanes of an order of blocks.
-    Lanes = "lanes",
+    Lanes = "lanes" ["lanes"],
     /// The rank of this process, and the number of ranks.
-    Shard = ".shard(rank, world)",
+    Shard = ".shard(rank, world)" [],
     /// The treatment of an epoch's last batch.
-    LastBatch = "last_batch",
+    LastBatch = "last_batch" ["last_batch"],
     /// The GPU or the CPU.
-    Backend = "Backend",
+    Backend = "Backend" ["backend"],
     /// The executor that augments: shaders or native code.
-    Execute = "Execute",
+    Execute = "Execute" ["execute"],
     /// The type of a batch's numbers.
-    DType = "DType",
+    DType = "DType" ["dtype"],
     /// The arithmetic of the operators.
-    Semantics = "Semantics",
+    Semantics = "Semantics" ["semantics"],
     /// The bytes of the cache.
-    CacheBytes = "the bytes of the cache",
+    CacheBytes = "the bytes of the cache" ["cache"],
     /// Decoding at a smaller scale.
-    ScaledDecode = "scaled_decode",
+    ScaledDecode = "scaled_decode" ["scaled_decode"],
     /// The treatment of images whose file ends early.
-    Truncated = "Truncated",
+    Truncated = "Truncated" ["truncated"],
     /// The treatment of samples that fail.
-    OnError = "on_error",
+    OnError = "on_error" ["on_error"],
     /// The most pixels of an image.
-    MaxPixels = "max_pixels",
+    MaxPixels = "max_pixels" ["max_pixels"],
     /// The most memory that decoding an image may take.
-    MaxDecodeBytes = "max_decode_bytes",
+    MaxDecodeBytes = "max_decode_bytes" ["max_decode_bytes"],
     /// The most bytes of an image's file.
-    MaxFileBytes = "max_file_bytes",
+    MaxFileBytes = "max_file_bytes" ["max_file_bytes"],
     /// The place of seek indexes.
-    SeekIndexes = "SeekIndexes",
+    SeekIndexes = "SeekIndexes" ["seek_indexes"],
     /// The classes of soft labels.
-    NumClasses = "num_classes",
+    NumClasses = "num_classes" ["num_classes"],
     /// The channels that a data set promises.
-    Channels = "Dataset::channels",
+    Channels = "Dataset::channels" [],
     /// The labels of a batch, whatever they are.
-    BatchLabels = "Batch::labels()",
+    BatchLabels = "Batch::labels()" [],
     /// The call that completes an LMDB.
-    LmdbFinish = "LmdbWriter::finish",
+    LmdbFinish = "LmdbWriter::finish" [],
     /// The layout of an LMDB's keys.
-    LmdbLayout = "LmdbBuilder::layout",
+    LmdbLayout = "LmdbBuilder::layout" ["data_layout"],
     /// Accepts samples of an LMDB without a label.
-    LmdbAllowUnlabelled = "LmdbBuilder::allow_unlabelled",
+    LmdbAllowUnlabelled = "LmdbBuilder::allow_unlabelled" ["allow_unlabelled"],
     /// The endings of images in tar shards.
-    TarExtensions = "TarShardsBuilder::extensions",
+    TarExtensions = "TarShardsBuilder::extensions" ["extensions"],
     /// Takes texts in tar shards as labels, or as captions.
-    TarTextLabels = "TarShardsBuilder::text_labels",
+    TarTextLabels = "TarShardsBuilder::text_labels" ["text_labels"],
     /// Accepts samples of tar shards without a label.
-    TarAllowUnlabelled = "TarShardsBuilder::allow_unlabelled",
+    TarAllowUnlabelled = "TarShardsBuilder::allow_unlabelled" ["allow_unlabelled"],
     /// The names of the classes of tar shards.
-    TarClasses = "TarShardsBuilder::classes",
+    TarClasses = "TarShardsBuilder::classes" ["class_names"],
     /// The names of the classes of Parquet files.
-    ParquetClasses = "ParquetBuilder::classes",
+    ParquetClasses = "ParquetBuilder::classes" ["class_names"],
     /// The split of Parquet files.
-    ParquetSplit = "ParquetBuilder::split",
+    ParquetSplit = "ParquetBuilder::split" ["split"],
     /// The column of labels of Parquet files.
-    ParquetLabelColumn = "ParquetBuilder::label_column",
+    ParquetLabelColumn = "ParquetBuilder::label_column" ["label_column"],
     /// Accepts rows of Parquet files without a label.
-    ParquetAllowUnlabelled = "ParquetBuilder::allow_unlabelled",
+    ParquetAllowUnlabelled = "ParquetBuilder::allow_unlabelled" ["allow_unlabelled"],
     /// The most bytes of a page of Parquet files.
-    ParquetMaxPageBytes = "max_page_bytes",
+    ParquetMaxPageBytes = "max_page_bytes" ["max_page_bytes"],
     /// Reads a folder of images without classes.
-    FolderUnlabelled = "ImageFolder::builder().unlabelled",
+    FolderUnlabelled = "ImageFolder::builder().unlabelled" ["unlabelled"],
     /// Accepts class folders without images.
-    FolderAllowEmpty = "ImageFolder::builder().allow_empty",
+    FolderAllowEmpty = "ImageFolder::builder().allow_empty" ["allow_empty"],
     /// Takes the labels of a list as names of classes.
-    ListClassNames = "ImageList::builder().class_names",
+    ListClassNames = "ImageList::builder().class_names" ["class_names"],
     /// The columns of labels of a list.
-    ListLabelColumns = "ImageList::builder().label_columns",
+    ListLabelColumns = "ImageList::builder().label_columns" ["label_column"],
     /// The character between the columns of a list.
-    ListDelimiter = "ImageList::builder().delimiter",
+    ListDelimiter = "ImageList::builder().delimiter" ["delimiter"],
     /// Takes the first line of a list as names of its columns.
-    ListHeader = "ImageList::builder().header",
+    ListHeader = "ImageList::builder().header" ["header"],
     /// The part of EMNIST.
-    EmnistPart = "Idx::emnist",
+    EmnistPart = "Idx::emnist" ["part"],
     /// The names of a NumPy archive's arrays.
-    NumpyArrays = "Numpy::new().npz(path, images, labels)",
+    NumpyArrays = "Numpy::new().npz(path, images, labels)" [],
     /// The position of the channels in arrays.
-    ArraysLayout = "Numpy::new().layout",
+    ArraysLayout = "Numpy::new().layout" ["data_layout"],
     /// The longest time for which a request to a store may stand still.
-    RemoteTimeout = "RemoteOptions::timeout",
+    RemoteTimeout = "RemoteOptions::timeout" ["remote_timeout"],
     /// The number of retries of a request to a store.
-    RemoteRetries = "RemoteOptions::retries",
+    RemoteRetries = "RemoteOptions::retries" ["remote_retries"],
     /// The least rate at which bytes of a store have to come.
-    RemoteMinRate = "RemoteOptions::min_rate",
+    RemoteMinRate = "RemoteOptions::min_rate" ["remote_min_rate"],
     /// The certificates that are trusted besides the system's.
-    RemoteCertificates = "RemoteOptions::certificates",
+    RemoteCertificates = "RemoteOptions::certificates" ["remote_certificates"],
     /// The credentials of a store and what else its variables set.
-    RemoteStore = "RemoteOptions::store",
+    RemoteStore = "RemoteOptions::store" ["remote_store"],
     /// A pack in parts: its plan.
-    PackPlan = "Packer::plan",
+    PackPlan = "Packer::plan" [],
     /// A part of a pack.
-    PackPart = "Packer::part",
+    PackPart = "Packer::part" [],
     /// The end of a pack in parts.
-    PackJoin = "Packer::join",
+    PackJoin = "Packer::join" [],
     /// Compares a pack with its source.
-    PackVerify = "PackSettings::verify",
+    PackVerify = "PackSettings::verify" ["verify"],
     /// Where a pack's files wait for their upload.
-    PackScratch = "PackSettings::scratch",
+    PackScratch = "PackSettings::scratch" ["scratch"],
     /// The longest side of images that are packed.
-    PackMaxSide = "PackSettings::max_side",
+    PackMaxSide = "PackSettings::max_side" ["max_side"],
     /// What was called to pack.
-    PackAgain = "the same call",
+    PackAgain = "the same call" [],
 }
 
 /// The value that advice gives a setting.

@@ -147,6 +147,9 @@ class DataLoader(Positioned):
             variables alone.
     """
 
+    # A data set of gpufeed.open pickles how it was made.
+    _not_pickled = ("_running", "_buffers", "_native", "_native_data", "_in_force")
+
     def __init__(
         self,
         data: Any,
@@ -359,19 +362,8 @@ class DataLoader(Positioned):
         """Makes one image again from its parameters (``batch.params``): its bytes, in the batches' layout and type."""
         return self._loader().replay(arguments.whole("index", index), params)
 
-    def __enter__(self) -> DataLoader:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return f"gpufeed.DataLoader({self._native_data!r}, batch_size={self.batch_size})"
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A pickle holds configuration and position, never threads. A data set of gpufeed.open pickles how it was made.
-        kept = {name: value for name, value in self.__dict__.items() if name not in _NOT_PICKLED}
-        return kept | {"_resume": self._state(), "_next_epoch": self.epoch}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "_recipe" not in state:
@@ -383,9 +375,6 @@ class DataLoader(Positioned):
         self._native_data = self._open()
         check_device(self.device)
         self._native = self._build(*self._early_shard())
-
-
-_NOT_PICKLED = ("_running", "_buffers", "_native", "_native_data", "_in_force")
 
 
 def check_device(device: str) -> None:

@@ -6,7 +6,7 @@ import json
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Literal, NamedTuple
 
@@ -37,58 +37,43 @@ class Compared:
 
 @dataclass(frozen=True)
 class Packed:
-    """What :func:`gpufeed.pack` has done."""
+    """What :func:`gpufeed.pack` has done. A plan, and a part that was joined before, have the defaults of what they lack."""
 
     #: The folder that was packed into, an address without its credentials.
     out: str
     #: The format, ``"tar"`` or ``"lmdb"``.
-    to: str
+    to: str = "tar"
     #: The samples of the source, or of the part.
-    samples: int
+    samples: int = 0
     #: The source's classes with names.
-    classes: int
+    classes: int = 0
     #: Tar shards.
-    shards: int
+    shards: int = 0
     #: Samples that earlier calls had packed.
-    resumed: int
+    resumed: int = 0
     #: Samples whose files were copied as they were, and those that were encoded.
-    kept: int
-    encoded: int
+    kept: int = 0
+    encoded: int = 0
     #: Samples that were copied as they were, although they should have been encoded, or are no images.
-    undecodable: list[Unusable]
+    undecodable: list[Unusable] = field(default_factory=list)
     #: Samples that could not be read, and are left out.
-    skipped: list[Unusable]
+    skipped: list[Unusable] = field(default_factory=list)
     #: Bytes of these samples in the source, and in the pack.
-    bytes_read: int
-    bytes_packed: int
+    bytes_read: int = 0
+    bytes_packed: int = 0
     #: What came of the comparison with the source; None without ``verify``.
-    verified: Compared | None
+    verified: Compared | None = None
     #: Seconds that it has taken.
-    seconds: float
+    seconds: float = 0.0
     #: The number of the part, of a part; the number of parts, also of a plan.
-    part: int | None
-    parts: int | None
+    part: int | None = None
+    parts: int | None = None
     #: The hash of the plan, of a plan alone.
-    plan: str | None
+    plan: str | None = None
     #: True for a part that was joined with the others before: nothing was packed.
-    joined: bool
+    joined: bool = False
     #: The samples of a source's other part, which ``split`` leaves out.
-    left_out: int
-
-
-# What a plan, and a part that was joined before, have of it.
-_NOTHING: dict[str, Any] = {
-    **dict.fromkeys(("samples", "classes", "shards", "resumed", "kept", "encoded", "bytes_read", "bytes_packed"), 0),
-    "to": "tar",
-    "undecodable": [],
-    "skipped": [],
-    "verified": None,
-    "seconds": 0.0,
-    "part": None,
-    "parts": None,
-    "plan": None,
-    "joined": False,
-}
+    left_out: int = 0
 
 
 def pack(
@@ -178,10 +163,9 @@ def _packed(found: dict[str, Any] | None, out: str, part: tuple[int, int] | None
         number, parts = part or (None, None)
         found = {"out": _gpufeed.shown(out), "part": number, "parts": parts, "joined": True}
     found.pop("new", None)
-    found = _NOTHING | found
     for listed in ("undecodable", "skipped"):
-        found[listed] = [Unusable(**each) for each in found[listed]]
-    if found["verified"] is not None:
+        found[listed] = [Unusable(**each) for each in found.get(listed, ())]
+    if found.get("verified") is not None:
         different = [Unusable(**each) for each in found["verified"].pop("different")]
         found["verified"] = Compared(different=different, **found["verified"])
     return Packed(left_out=left_out, **found)

@@ -42,6 +42,7 @@ class Positioned:
     batch_size: int
     device: str
     _takes_turns = False
+    _not_pickled: tuple[str, ...] = ()
 
     def __new__(cls: type[Self], *_: Any, **given: Any) -> Self:
         """Refuses a keyword that does not exist, with advice. Unpickling calls this method, too."""
@@ -80,6 +81,17 @@ class Positioned:
     def _check_open(self) -> None:
         if self._closed:
             raise RunError("this loader was closed; make another one")
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle holds configuration and position, never threads or actors.
+        kept = {name: value for name, value in self.__dict__.items() if name not in self._not_pickled}
+        return kept | {"_resume": self._state(), "_next_epoch": self.epoch}
 
     def __len__(self) -> int:
         """Batches of an epoch of this shard."""

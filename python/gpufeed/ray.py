@@ -51,6 +51,8 @@ class DataLoader(Positioned):
 
     _takes_turns = True
 
+    _not_pickled = ("_running", "_buffers", "_crew", "_fleet", "_settled")
+
     def __init__(
         self,
         config: Mapping[str, Any],
@@ -198,29 +200,15 @@ class DataLoader(Positioned):
             self._crew.close()
             self._crew = None
 
-    def __enter__(self) -> DataLoader:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         data = self._config["data"]
         shown = repr(_gpufeed.shown(arguments.path("data", data))) if arguments.is_path(data) else repr(data)
         return f"gpufeed.ray.DataLoader({shown}, actors={self.actors})"
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Configuration and position, never actors.
-        kept = {name: value for name, value in self.__dict__.items() if name not in _NOT_PICKLED}
-        return kept | {"_resume": self._state(), "_next_epoch": self.epoch}
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._running = self._buffers = None
         self._begin()
-
-
-_NOT_PICKLED = ("_running", "_buffers", "_crew", "_fleet", "_settled")
 
 
 class RemoteDataset:

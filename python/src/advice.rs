@@ -28,7 +28,7 @@ impl Language for Keywords {
             (Setting::PackPart, Some(Value::Number(parts))) => return Some(format!("part=(I, {parts})").into()),
             _ => {}
         }
-        let keyword = match keyword(setting) {
+        let keyword = match setting.keyword() {
             Some(keyword) => keyword,
             None => return words(setting).map(Cow::from),
         };
@@ -50,58 +50,6 @@ impl Language for Keywords {
         };
         Some(format!("{keyword}={value}").into())
     }
-}
-
-/// The keyword for a setting.
-fn keyword(setting: Setting) -> Option<&'static str> {
-    Some(match setting {
-        Setting::BatchSize => "batch_size",
-        Setting::QueueDepth => "queue_depth",
-        Setting::Views => "views",
-        Setting::Workers => "workers",
-        Setting::SlotBytes => "slot_bytes",
-        Setting::MemoryBudget => "memory_budget",
-        Setting::Order => "order",
-        Setting::Lanes => "lanes",
-        Setting::LastBatch => "last_batch",
-        Setting::Backend => "backend",
-        Setting::Execute => "execute",
-        Setting::DType => "dtype",
-        Setting::Semantics => "semantics",
-        Setting::CacheBytes => "cache",
-        Setting::ScaledDecode => "scaled_decode",
-        Setting::Truncated => "truncated",
-        Setting::OnError => "on_error",
-        Setting::MaxPixels => "max_pixels",
-        Setting::MaxDecodeBytes => "max_decode_bytes",
-        Setting::MaxFileBytes => "max_file_bytes",
-        Setting::SeekIndexes => "seek_indexes",
-        Setting::NumClasses => "num_classes",
-        Setting::TarExtensions => "extensions",
-        Setting::TarTextLabels => "text_labels",
-        Setting::TarAllowUnlabelled | Setting::ParquetAllowUnlabelled | Setting::LmdbAllowUnlabelled => {
-            "allow_unlabelled"
-        }
-        Setting::TarClasses | Setting::ParquetClasses | Setting::ListClassNames => "class_names",
-        Setting::ParquetSplit => "split",
-        Setting::ParquetLabelColumn | Setting::ListLabelColumns => "label_column",
-        Setting::ParquetMaxPageBytes => "max_page_bytes",
-        Setting::LmdbLayout | Setting::ArraysLayout => "data_layout",
-        Setting::FolderUnlabelled => "unlabelled",
-        Setting::FolderAllowEmpty => "allow_empty",
-        Setting::ListDelimiter => "delimiter",
-        Setting::ListHeader => "header",
-        Setting::EmnistPart => "part",
-        Setting::RemoteTimeout => "remote_timeout",
-        Setting::RemoteRetries => "remote_retries",
-        Setting::RemoteMinRate => "remote_min_rate",
-        Setting::RemoteCertificates => "remote_certificates",
-        Setting::RemoteStore => "remote_store",
-        Setting::PackVerify => "verify",
-        Setting::PackScratch => "scratch",
-        Setting::PackMaxSide => "max_side",
-        _ => return None,
-    })
 }
 
 /// The words for settings that have no keyword.

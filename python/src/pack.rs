@@ -16,14 +16,6 @@ pub(crate) enum Source {
     Path(PathBuf),
 }
 
-/// A step of a pack. The last one packs the whole source.
-enum Step {
-    Plan(usize),
-    Part(usize, usize),
-    Join,
-    Whole,
-}
-
 /// Packs as the settings say, which are JSON, and calls `listener` with what is done, and how much of how much. Returns the
 /// result as JSON, `null` for a part that was joined already, and the number of samples in the part of the source that is
 /// left out.
@@ -44,12 +36,6 @@ pub(crate) fn pack(
         errors::to_python(py, &ErrorKind::Argument { setting: "settings", reason: error.to_string() }.into())
     };
     let settings: PackSettings = serde_json::from_str(settings).map_err(refused)?;
-    let step = match (plan, part, join) {
-        (Some(parts), ..) => Step::Plan(parts),
-        (_, Some((part, parts)), _) => Step::Part(part, parts),
-        (.., true) => Step::Join,
-        _ => Step::Whole,
-    };
     let data = match &source {
         Source::Data(data) => Some(data.get().dataset()?),
         Source::Path(_) => None,
@@ -74,11 +60,11 @@ pub(crate) fn pack(
                     ControlFlow::Continue,
                 )
             });
-            match step {
-                Step::Plan(parts) => packer.plan(parts).map(|plan| serde_json::json!(plan)),
-                Step::Part(part, parts) => packer.part(part, parts).map(|packed| serde_json::json!(packed)),
-                Step::Join => packer.join().map(|packed| serde_json::json!(packed)),
-                Step::Whole => packer.pack().map(|packed| serde_json::json!(packed)),
+            match (plan, part, join) {
+                (Some(parts), ..) => packer.plan(parts).map(|plan| serde_json::json!(plan)),
+                (_, Some((part, parts)), _) => packer.part(part, parts).map(|packed| serde_json::json!(packed)),
+                (.., true) => packer.join().map(|packed| serde_json::json!(packed)),
+                _ => packer.pack().map(|packed| serde_json::json!(packed)),
             }
         });
         match (raised, done) {

@@ -5,84 +5,70 @@ use std::sync::Arc;
 
 use super::Dataset;
 
-/// Writes methods of [`Dataset`] that call those of another data set: `forward!(this => *this.data; of the set)` those
-/// that hold for all samples together, `forward!(this => **this; all)` every method.
+/// Writes methods of [`Dataset`] that call those of another data set: `forward!(self => self.data; of the set)` those
+/// that hold for all samples together, `forward!(self => (**self); all)` every method.
 macro_rules! forward {
     ($this:ident => $other:expr; of the set) => {
-        fn channels(&self) -> u32 {
-            let $this = self;
+        fn channels(&$this) -> u32 {
             $other.channels()
         }
 
-        fn classes(&self) -> &[String] {
-            let $this = self;
+        fn classes(&$this) -> &[String] {
             $other.classes()
         }
 
-        fn is_in_memory(&self) -> bool {
-            let $this = self;
+        fn is_in_memory(&$this) -> bool {
             $other.is_in_memory()
         }
 
-        fn folder(&self) -> Option<&std::path::Path> {
-            let $this = self;
+        fn folder(&$this) -> Option<&std::path::Path> {
             $other.folder()
         }
 
-        fn notices(&self) -> Vec<$crate::dataset::Notice> {
-            let $this = self;
+        fn notices(&$this) -> Vec<$crate::dataset::Notice> {
             $other.notices()
         }
     };
     ($this:ident => $other:expr; all) => {
         forward!($this => $other; of the set);
 
-        fn len(&self) -> usize {
-            let $this = self;
+        fn len(&$this) -> usize {
             $other.len()
         }
 
-        fn is_empty(&self) -> bool {
-            let $this = self;
+        fn is_empty(&$this) -> bool {
             $other.is_empty()
         }
 
         fn read<'a>(
-            &'a self,
+            &'a $this,
             index: usize,
             buffer: &'a mut Vec<u8>,
         ) -> $crate::Result<$crate::dataset::Sample<'a>> {
-            let $this = self;
             $other.read(index, buffer)
         }
 
-        fn name(&self, index: usize) -> String {
-            let $this = self;
+        fn name(&$this, index: usize) -> String {
             $other.name(index)
         }
 
-        fn inner(&self) -> Option<&dyn Dataset> {
-            let $this = self;
+        fn inner(&$this) -> Option<&dyn Dataset> {
             $other.inner()
         }
 
-        fn id(&self, index: usize) -> u64 {
-            let $this = self;
+        fn id(&$this, index: usize) -> u64 {
             $other.id(index)
         }
 
-        fn weights(&self) -> Option<&[f64]> {
-            let $this = self;
+        fn weights(&$this) -> Option<&[f64]> {
             $other.weights()
         }
 
-        fn access(&self) -> Option<&dyn $crate::dataset::Access> {
-            let $this = self;
+        fn access(&$this) -> Option<&dyn $crate::dataset::Access> {
             $other.access()
         }
 
-        fn stored(&self) -> Option<&dyn $crate::dataset::Stored> {
-            let $this = self;
+        fn stored(&$this) -> Option<&dyn $crate::dataset::Stored> {
             $other.stored()
         }
     };
@@ -91,11 +77,11 @@ macro_rules! forward {
 pub(super) use forward;
 
 impl<D: Dataset + ?Sized> Dataset for Arc<D> {
-    forward!(this => (**this); all);
+    forward!(self => (**self); all);
 }
 
 impl<D: Dataset + ?Sized> Dataset for Box<D> {
-    forward!(this => (**this); all);
+    forward!(self => (**self); all);
 }
 
 #[cfg(test)]

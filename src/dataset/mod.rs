@@ -22,7 +22,8 @@
 // notice.rs              what a set says of itself: its labels, what it does not read
 // access.rs              samples that are announced before they are read; in_order.rs: by a command, in the set's order
 // stored.rs              where samples are stored, and under which names
-// forward.rs             forwards the methods of a set, for pointers and adaptors
+// forward.rs             forwards the methods of a set, for pointers, adaptors, folders and lists
+// image_files.rs         files by their paths: folders and lists
 // format.rs              opens any set by its path
 // unpacked.rs            a data file read once: raw, gzip, or an archive's member
 // class_names.rs         names of classes in a file beside the samples
@@ -43,6 +44,7 @@ pub(crate) mod folder;
 mod format;
 mod forward;
 mod idx;
+mod image_files;
 pub(crate) mod in_order;
 mod label_numbers;
 mod labels;

@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tiff<'a> {
     bytes: &'a [u8],
-    little: bool,
+    pub(super) little: bool,
     /// BigTIFF: offsets and counts have 8 bytes.
     big: bool,
 }
@@ -26,10 +26,6 @@ impl<'a> Tiff<'a> {
 
     pub(super) fn bytes(&self) -> &'a [u8] {
         self.bytes
-    }
-
-    pub(super) fn is_little_endian(&self) -> bool {
-        self.little
     }
 
     /// Returns the entries of the first directory, up to where the bytes end; `None` if they end before it.

@@ -154,12 +154,12 @@ impl Encoder<'_> {
             let workspace = &*self.workspace;
             let read = if stage == self.first_stage { self.source } else { workspace.intermediate(stage - 1) };
             let write = match (is_statistic, stage == last_stage) {
-                (true, _) => whole(workspace.dummy()),
+                (true, _) => whole(&workspace.dummy),
                 (false, true) => bind(out, begin..out_end),
                 (false, false) => whole(workspace.intermediate(stage)),
             };
-            let params = bind(workspace.params(), params.clone());
-            let group = bind_group(kernels, [whole(read), params, whole(workspace.statistics()), write]);
+            let params = bind(&workspace.params, params.clone());
+            let group = bind_group(kernels, [whole(read), params, whole(&workspace.statistics), write]);
             let [x, y, z] = groups;
             // Each pass is a compute pass of its own: timestamps are taken at the beginning and the end of compute
             // passes.
@@ -203,8 +203,8 @@ pub(super) fn pack(
             kernels,
             [
                 bind(floats, begin * per_word * 4..(end * per_word * 4).min(elements * 4)),
-                whole(workspace.params()),
-                whole(workspace.statistics()),
+                whole(&workspace.params),
+                whole(&workspace.statistics),
                 bind(&target.output, begin * 4..end * 4),
             ],
         );

@@ -33,7 +33,7 @@ pub(super) fn mix(
         let others = match (others, &buffers.saved) {
             (Others::Batch(range), _) => bind(floats, range.clone()),
             (Others::Saved, Some(saved)) => whole(saved),
-            (Others::None | Others::Saved, _) => whole(workspace.dummy()),
+            (Others::None | Others::Saved, _) => whole(&workspace.dummy),
         };
         let begin = number * ALIGNMENT;
         let own = bind(&buffers.parameters, begin..begin + size_of::<Parameters>() as u64);

@@ -36,10 +36,10 @@ pub(super) struct Weights {
 /// The buffers that every submission of a run uses.
 #[derive(Debug)]
 pub(crate) struct Workspace {
-    params: wgpu::Buffer,
-    statistics: wgpu::Buffer,
+    pub(crate) params: wgpu::Buffer,
+    pub(crate) statistics: wgpu::Buffer,
     intermediates: Vec<wgpu::Buffer>,
-    dummy: wgpu::Buffer,
+    pub(crate) dummy: wgpu::Buffer,
     /// The parameters of the submission that is being recorded.
     bytes: Vec<u8>,
     most_images: usize,
@@ -150,22 +150,9 @@ impl Workspace {
         self.intermediates.first().map_or(0, wgpu::Buffer::size)
     }
 
-    pub(crate) fn params(&self) -> &wgpu::Buffer {
-        &self.params
-    }
-
-    pub(crate) fn statistics(&self) -> &wgpu::Buffer {
-        &self.statistics
-    }
-
     /// The buffer that stage `stage` writes and the next one reads; two buffers alternate.
     pub(crate) fn intermediate(&self, stage: usize) -> &wgpu::Buffer {
         &self.intermediates[stage % 2]
-    }
-
-    /// A buffer for bindings that a pass does not declare.
-    pub(crate) fn dummy(&self) -> &wgpu::Buffer {
-        &self.dummy
     }
 }
 

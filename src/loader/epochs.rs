@@ -119,7 +119,7 @@ impl Epochs {
             return Poll::Ready(None);
         }
         let Some(ready) = &self.run.ready else { return Poll::Ready(None) };
-        let (consumer, (since, images)) = (self.pipeline.stats.consumer(), self.returned);
+        let (consumer, (since, images)) = (&self.pipeline.stats.consumer, self.returned);
         self.pipeline.stats.delay_consumer(images);
         let asked = Instant::now();
         consumer.busy(Stage::Consume, images as u64, asked.duration_since(since));
@@ -168,7 +168,7 @@ impl Epochs {
             BatchStore::Host(buffer) => buffer.hand_out(),
         }
         self.pipeline.stats.batch();
-        self.pipeline.stats.consumer().bytes(Stage::Consume, batch.bytes() as u64);
+        self.pipeline.stats.consumer.bytes(Stage::Consume, batch.bytes() as u64);
         self.returned.1 = batch.len();
         self.batch += 1;
         if self.batch == self.pipeline.sampler.batches() as u64 {

@@ -14,7 +14,7 @@ impl DataLoader {
     pub fn explain(&self) -> String {
         let pipeline = &*self.pipeline;
         let (plan, _) = pipeline.split.plan_for_kernels();
-        let scaled = if pipeline.scaled_decode {
+        let scaled = if pipeline.settings.scaled_decode {
             "JPEGs at 1/2, 1/4 or 1/8 where the first stage reduces them by as much; pixels differ from those at full size"
         } else {
             "off"
@@ -41,9 +41,9 @@ impl DataLoader {
             data(pipeline),
             pipeline.dataset.len(),
             self.len(),
-            pipeline.batch_size,
+            pipeline.settings.batch_size,
             pipeline.workers,
-            pipeline.queue_depth,
+            pipeline.settings.queue_depth,
             plan.image_bytes(pipeline.size),
             pipeline.batch_bytes() as f64 / MIB as f64,
             self.budget

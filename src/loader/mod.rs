@@ -143,7 +143,6 @@ pub enum Execute {
 pub struct DataLoader {
     pipeline: Arc<Pipeline>,
     recipe: Recipe,
-    settings: LoaderSettings,
     backend: Backend,
     budget: buffers::Budget,
     /// The epoch that the next loop over `&loader` takes.
@@ -245,7 +244,7 @@ impl DataLoader {
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
     pub fn settings(&self) -> &LoaderSettings {
-        &self.settings
+        &self.pipeline.settings
     }
 
     /// The plan of the transforms. With [`cache_in_bytes`](DataLoaderBuilder::cache_in_bytes) batches and
@@ -266,7 +265,7 @@ impl DataLoader {
 
     /// The seed, which is also in [`State`].
     pub fn seed(&self) -> u64 {
-        self.pipeline.seed
+        self.pipeline.settings.seed
     }
 
     /// The backend that it was built on.

@@ -1,11 +1,11 @@
 //! The state that the threads of all runs share: the settings, and the memory that outlives a run.
 
-use super::OnError;
 use super::cache;
 use super::executor_buffers::{CpuBuffers, ExecutorBuffers, GpuBuffers};
 use super::intermediates::LargeImages;
 use super::remote::RemoteParts;
 use super::scratch::WorkerScratch;
+use super::settings::LoaderSettings;
 use super::stats::{Capacities, Counters};
 use crate::dataset::Dataset;
 use crate::decode::Decoder;
@@ -27,24 +27,20 @@ pub(super) struct Pipeline {
     pub(super) sampler: Sampler,
     /// The sampler's rank and world, and who has set them.
     pub(super) shard: Shard,
-    pub(super) seed: u64,
-    pub(super) batch_size: usize,
+    /// The settings in force, of which nothing is left to the recipe or to the machine.
+    pub(super) settings: LoaderSettings,
     /// Images of each sample in a batch: its views, times the crops of each.
     pub(super) outputs: usize,
     pub(super) batch_transform: Option<BatchTransform>,
     pub(super) decoder: Decoder,
-    /// True if images may be decoded at a smaller scale.
-    pub(super) scaled_decode: bool,
     pub(super) cache: cache::CacheStore,
     /// True if the data set holds small images in memory, as its first sample shows.
     pub(super) small_in_memory: bool,
-    pub(super) on_error: OnError,
     pub(super) workers: usize,
     /// The most bytes that a worker may take between the stages of the plan for a sample. It depends on `memory_budget`
     /// alone, so that the same samples fail whatever the number of workers.
     pub(super) most_intermediate: u64,
     pub(super) large_images: LargeImages,
-    pub(super) queue_depth: usize,
     pub(super) execution: Execution,
     /// The workers' memory between runs, so that an epoch after the first allocates nothing.
     pub(super) scratch: (Sender<WorkerScratch>, Receiver<WorkerScratch>),
@@ -82,7 +78,7 @@ impl Pipeline {
 
     /// Bytes of a whole batch.
     pub(super) fn batch_bytes(&self) -> u64 {
-        (self.batch_size * self.sample_bytes()) as u64
+        (self.settings.batch_size * self.sample_bytes()) as u64
     }
 
     /// Bytes of all outputs of a sample.
@@ -99,10 +95,10 @@ impl Pipeline {
     pub(super) fn capacities(&self) -> Capacities {
         // Deep enough that no worker waits for the next job (a thousand small jobs take a millisecond), and short
         // enough that few batches are under way.
-        let jobs = (16 * self.workers).min(self.batch_size / 2).max(2 * self.workers);
+        let jobs = (16 * self.workers).min(self.settings.batch_size / 2).max(2 * self.workers);
         // Sized for the output buffers, and for the batches of the queued jobs.
-        let announced = self.queue_depth + 4 + (jobs + self.workers).div_ceil(self.batch_size);
-        Capacities { jobs, inbox: 4 * self.workers + 16, ready: self.queue_depth, announced }
+        let announced = self.settings.queue_depth + 4 + (jobs + self.workers).div_ceil(self.settings.batch_size);
+        Capacities { jobs, inbox: 4 * self.workers + 16, ready: self.settings.queue_depth, announced }
     }
 
     /// Begins a run. [`leave`](Self::leave) ends it. The first run makes the GPU's buffers, not `build`: software drivers
@@ -146,7 +142,7 @@ impl Pipeline {
 
     /// The sample for a position after `failures` failed candidates, and its key.
     pub(super) fn candidate(&self, epoch: u64, position: &Position, failures: u64) -> (usize, Key) {
-        let seed = self.seed;
+        let seed = self.settings.seed;
         if failures == 0 {
             let sample = self.dataset.id(position.index);
             return (position.index, Key { seed, epoch, sample, occurrence: position.occurrence, view: 0 });

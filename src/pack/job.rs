@@ -74,26 +74,17 @@ impl Job {
     /// # Errors
     /// Names the setting.
     pub(super) fn check_settled(&self, split: Split, settings: &PackSettings) -> Result<()> {
-        let of_plan = PackSettings {
-            to: self.to,
-            shard_bytes: self.shard_bytes,
-            split,
-            prefix: self.prefix.clone(),
-            shuffle: self.shuffle,
-            max_side: self.recoding.max_side,
-            quality: self.recoding.quality,
-            ..settings.clone()
-        };
         let default = PackSettings::default();
         macro_rules! settled {
-            ($($setting:ident)*) => {$(
-                if settings.$setting != of_plan.$setting && settings.$setting != default.$setting {
+            ($($setting:ident = $of_plan:expr),*) => {$(
+                if settings.$setting != $of_plan && settings.$setting != default.$setting {
                     let reason = "the plan has settled it otherwise; leave it out";
                     return Err(Error::argument(stringify!($setting), reason));
                 }
             )*};
         }
-        settled!(to shard_bytes split prefix shuffle max_side quality);
+        settled!(to = self.to, shard_bytes = self.shard_bytes, split = split, prefix = self.prefix);
+        settled!(shuffle = self.shuffle, max_side = self.recoding.max_side, quality = self.recoding.quality);
         Ok(())
     }
 

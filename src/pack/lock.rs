@@ -11,7 +11,7 @@ pub(super) struct Lock {
     path: PathBuf,
     _file: File,
     /// False on a file system without locks.
-    held: bool,
+    pub(super) held: bool,
 }
 
 impl Lock {
@@ -32,11 +32,6 @@ impl Lock {
             Err(TryLockError::Error(_)) => false,
         };
         Ok(Some(Lock { path: path.to_owned(), _file: file, held }))
-    }
-
-    /// Returns true if no other process is at work: what is left of temporary files belongs to nobody.
-    pub(super) fn is_held(&self) -> bool {
-        self.held
     }
 
     /// Removes the file after all work. A run that waits with the old file open then finds the complete pack.

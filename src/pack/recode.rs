@@ -53,7 +53,8 @@ pub(super) enum Treatment {
 pub(super) struct Recoder {
     file: Vec<u8>,
     scratch: Scratch,
-    picture: Picture,
+    /// The last sample's picture before it was encoded as JPEG. It has no pixels if the sample was copied.
+    pub(super) picture: Picture,
 }
 
 /// A picture in RGB, whose rows follow each other without gaps.
@@ -76,15 +77,6 @@ impl Recoder {
         let packed = self.sample(data, index, recoding, &mut file);
         self.file = file;
         packed
-    }
-
-    /// Returns the last sample's picture before it was encoded as JPEG. It has no pixels if the sample was copied.
-    pub(super) fn picture(&self) -> &Picture {
-        &self.picture
-    }
-
-    pub(super) fn picture_mut(&mut self) -> &mut Picture {
-        &mut self.picture
     }
 
     fn sample(&mut self, data: &dyn Dataset, index: usize, recoding: Recoding, buffer: &mut Vec<u8>) -> Result<Packed> {

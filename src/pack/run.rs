@@ -5,11 +5,12 @@ use crate::dataset::Dataset;
 use crate::dataset::in_order::InOrder;
 use crate::error::{Error, Result};
 use crate::storage::Folder;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 use super::errors::there;
 use super::events::{Event, Watch};
-use super::journal::{Progress, Skipped};
+use super::journal::{Manifest, Progress, Skipped};
 use super::recode::{Packed, Recoder, Recoding, Treatment};
 use super::source::OpenedSource;
 use super::workers;
@@ -17,21 +18,27 @@ use super::workers;
 /// The most samples that may be skipped, or a tenth of all. If more cannot be read, the source itself is probably gone.
 const MOST_SKIPPED: usize = 16;
 
-/// The counts of a run.
-#[derive(Default)]
+/// The counts of a run, which a part's record has, too.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Totals {
     /// Samples that earlier runs had packed.
     pub(super) resumed: usize,
+    /// Samples that were copied as they were.
     pub(super) kept: usize,
     pub(super) encoded: usize,
     /// Names of undecodable samples, and the reasons.
     pub(super) undecodable: Vec<(String, String)>,
     /// Bytes read from the source.
-    pub(super) read: u64,
-    pub(super) written: u64,
+    pub(super) bytes_read: u64,
+    pub(super) bytes_packed: u64,
 }
 
 impl Totals {
+    /// Returns the counts of a run that finds all samples packed.
+    pub(super) fn of_whole(manifest: &Manifest) -> Totals {
+        Totals { resumed: manifest.job.samples - manifest.skipped.len(), ..Totals::default() }
+    }
+
     fn add(&mut self, data: &dyn Dataset, index: usize, sample: &Packed) {
         match &sample.treatment {
             Treatment::Kept => self.kept += 1,
@@ -40,8 +47,8 @@ impl Totals {
             // The journal has skipped samples.
             Treatment::Unreadable(_) => return,
         }
-        self.read += sample.read as u64;
-        self.written += sample.file.len() as u64;
+        self.bytes_read += sample.read as u64;
+        self.bytes_packed += sample.file.len() as u64;
     }
 }
 
@@ -66,14 +73,14 @@ pub(super) enum Prepared<'a> {
 
 /// A run over the samples that are not packed yet.
 pub(super) struct PackRun<'a> {
-    source: &'a OpenedSource,
+    pub(super) source: &'a OpenedSource,
     /// The samples to pack: all of them, or those of a part.
     range: Range<usize>,
     recoding: Recoding,
     pub(super) totals: Totals,
     /// Skipped samples, those of earlier runs included.
     pub(super) skipped: Vec<Skipped>,
-    out: &'a Folder,
+    pub(super) out: &'a Folder,
     watch: &'a Watch,
 }
 

@@ -171,8 +171,8 @@ fn compare(
     };
     match (expected.treatment, bytes) {
         (Treatment::Undecodable(reason), _) => found.undecodable = Some(reason),
-        (Treatment::Encoded, Some(bytes)) if !recoder.picture().rgb.is_empty() => {
-            let before = std::mem::take(recoder.picture_mut());
+        (Treatment::Encoded, Some(bytes)) if !recoder.picture.rgb.is_empty() => {
+            let before = std::mem::take(&mut recoder.picture);
             match recoder.decode(bytes).map(|after| (ratio(&before, after), after)) {
                 Ok((Some(psnr), _)) => {
                     found.psnr = Some(psnr);

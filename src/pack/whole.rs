@@ -24,8 +24,8 @@ pub(super) fn pack(task: &Task, out: &Folder, watch: &Watch) -> Result<Packed> {
     let job = Job::new(&opened, opened.fingerprint(watch)?, settings, watch)?;
     out.create().map_err(errors::permitted)?;
     let whole = |manifest: Manifest| {
-        let resumed = opened.data.len() - manifest.skipped.len();
-        (manifest, Totals { resumed, ..Totals::default() })
+        let totals = Totals::of_whole(&manifest);
+        (manifest, totals)
     };
     let (manifest, totals) = match journal::find(out, &job, settings.verify)? {
         Found::Whole(manifest) => whole(*manifest),
@@ -64,7 +64,7 @@ pub(super) fn report(
         verified = Some(compared);
     }
     let skipped = manifest.skipped.iter().map(|left| (left.name.clone(), left.reason.clone())).collect();
-    let Totals { resumed, kept, encoded, undecodable, read, written } = totals;
+    let Totals { resumed, kept, encoded, undecodable, bytes_read, bytes_packed } = totals;
     Ok(Packed {
         out: out.path(""),
         to: manifest.job.to,
@@ -76,8 +76,8 @@ pub(super) fn report(
         encoded,
         undecodable: unusable(undecodable),
         skipped: unusable(skipped),
-        bytes_read: read,
-        bytes_packed: written,
+        bytes_read,
+        bytes_packed,
         verified,
         seconds: start.elapsed().as_secs_f64(),
         part: part.map(|number| number.part),

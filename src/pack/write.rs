@@ -26,9 +26,8 @@ pub(super) fn pack(
     let (journal, shards) = match job.to {
         PackFormat::Tar => {
             let names = Names::new(source, watch)?;
-            let target = Shards { source, names: &names, folder, prefix: &job.prefix, bytes: job.shard_bytes };
             let open = |found: &Progress| Journal::open(folder, job, found);
-            let (journal, shards) = target.write(&mut run, found, open)?;
+            let (journal, shards) = write_shards(&mut run, &names, (&job.prefix, job.shard_bytes), found, open)?;
             write_classes(folder, source.data.classes())?;
             (journal, shards)
         }
@@ -50,52 +49,40 @@ pub(super) fn write_classes(folder: &Folder, classes: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The source and the folder of a pack into tar shards.
-pub(super) struct Shards<'a> {
-    pub(super) source: &'a OpenedSource,
-    pub(super) names: &'a Names,
-    pub(super) folder: &'a Folder,
-    /// The beginning of the shards' names.
-    pub(super) prefix: &'a str,
-    /// The most bytes of a shard.
-    pub(super) bytes: u64,
-}
-
-impl Shards<'_> {
-    /// Packs the run's samples. `open` opens the record of the progress, after damaged shards were taken from it.
-    pub(super) fn write<J: Record>(
-        &self,
-        run: &mut PackRun<'_>,
-        mut found: Progress,
-        open: impl FnOnce(&Progress) -> Result<J>,
-    ) -> Result<(J, Vec<Shard>)> {
-        let folder = self.folder;
-        // Packs damaged or missing shards and all later ones again. There may be fewer of them now.
-        let contents = folder.contents().map_err(permitted)?;
-        let good = found.shards.iter().take_while(|shard| shard.is_in(&contents)).count();
-        let dropped = found.shards.split_off(good);
-        let packed = found.shards.last().map_or(0, |shard| shard.first + shard.samples);
-        let first = run.resume(&mut found, packed)?;
-        let mut journal = open(&found)?;
-        for shard in dropped.iter().filter(|shard| contents.has(&shard.file)) {
-            folder.remove(&shard.file).map_err(permitted)?;
-        }
-        let shards = {
-            let mut writer = ShardWriter::new(folder, (self.prefix, self.bytes), &mut journal, found.shards);
-            run.each(first, |index, prepared| match prepared {
-                Prepared::Packed(sample) => {
-                    let label = shards::label_of(&self.source.data.name(index), &sample.label)?;
-                    let extension = names::extension(self.source, index, &sample);
-                    let key = self.names.key(self.source, index);
-                    writer.put((&key, &extension), &sample.file, label).map_err(resumable)
-                }
-                Prepared::Skipped(skipped) => writer.skip(skipped).map_err(resumable),
-            })?;
-            writer.finish().map_err(resumable)?
-        };
-        check_shards(folder, &shards, run.packed())?;
-        Ok((journal, shards))
+/// Packs the run's samples into shards of so many bytes at the most, whose names begin so. `open` opens the record of the progress, after damaged shards were taken from it.
+pub(super) fn write_shards<J: Record>(
+    run: &mut PackRun<'_>,
+    names: &Names,
+    (prefix, bytes): (&str, u64),
+    mut found: Progress,
+    open: impl FnOnce(&Progress) -> Result<J>,
+) -> Result<(J, Vec<Shard>)> {
+    let (source, folder) = (run.source, run.out);
+    // Packs damaged or missing shards and all later ones again. There may be fewer of them now.
+    let contents = folder.contents().map_err(permitted)?;
+    let good = found.shards.iter().take_while(|shard| shard.is_in(&contents)).count();
+    let dropped = found.shards.split_off(good);
+    let packed = found.shards.last().map_or(0, |shard| shard.first + shard.samples);
+    let first = run.resume(&mut found, packed)?;
+    let mut journal = open(&found)?;
+    for shard in dropped.iter().filter(|shard| contents.has(&shard.file)) {
+        folder.remove(&shard.file).map_err(permitted)?;
     }
+    let shards = {
+        let mut writer = ShardWriter::new(folder, (prefix, bytes), &mut journal, found.shards);
+        run.each(first, |index, prepared| match prepared {
+            Prepared::Packed(sample) => {
+                let label = shards::label_of(&source.data.name(index), &sample.label)?;
+                let extension = names::extension(source, index, &sample);
+                let key = names.key(source, index);
+                writer.put((&key, &extension), &sample.file, label).map_err(resumable)
+            }
+            Prepared::Skipped(skipped) => writer.skip(skipped).map_err(resumable),
+        })?;
+        writer.finish().map_err(resumable)?
+    };
+    check_shards(folder, &shards, run.packed())?;
+    Ok((journal, shards))
 }
 
 /// Opens the shards, which writes the indexes that are missing, and checks the number of samples. A shard in a store is

@@ -94,14 +94,7 @@ fn iterations(stage: &StageProgram, strip: bool) -> u64 {
     } else {
         rows * (1 + down * (1 + across))
     };
-    // A statistic's threads take several tiles each.
-    let (width, height) = stage.sampling.size();
-    let tiles = u64::from(width.div_ceil(GROUP.0)) * u64::from(height.div_ceil(GROUP.1 * ROWS));
-    let of_statistic = if stage.needs_mean() { tiles.div_ceil(PARTIALS.into()) } else { 1 };
-    let steps = stage.steps.len() as u64;
-    // Each output loops over its steps; each thread loops once over the means' partial sums and over a statistic's own
-    // numbers.
-    (column + rows * (1 + steps)) * of_statistic + (1 + u64::from(PARTIALS)) * steps + 32
+    with_steps(column, stage)
 }
 
 /// Loop iterations of the busiest thread of a stage that begins with an operator.
@@ -118,11 +111,19 @@ fn gathering(gather: &Gather, stage: &StageProgram) -> u64 {
         // No shader has them.
         GatherKind::Elastic(_) | GatherKind::Jpeg { .. } => ITERATIONS,
     };
+    with_steps(column, stage)
+}
+
+/// Adds to the iterations of a column of pixels those of the stage's steps.
+fn with_steps(column: u64, stage: &StageProgram) -> u64 {
+    // A statistic's threads take several tiles each.
     let (width, height) = stage.sampling.size();
     let tiles = u64::from(width.div_ceil(GROUP.0)) * u64::from(height.div_ceil(GROUP.1 * ROWS));
     let of_statistic = if stage.needs_mean() { tiles.div_ceil(PARTIALS.into()) } else { 1 };
     let steps = stage.steps.len() as u64;
-    (column + rows * (1 + steps)) * of_statistic + (1 + u64::from(PARTIALS)) * steps + 32
+    // Each output loops over its steps; each thread loops once over the means' partial sums and over a statistic's own
+    // numbers.
+    (column + u64::from(ROWS) * (1 + steps)) * of_statistic + (1 + u64::from(PARTIALS)) * steps + 32
 }
 
 #[cfg(test)]

@@ -82,15 +82,7 @@ impl AugMix {
         AugMix { all_ops, ..self }
     }
 
-    /// Sets the interpolation of warps.
-    pub fn interpolation(self, interpolation: Interpolation) -> Self {
-        AugMix { interpolation, ..self }
-    }
-
-    /// Sets the colour that warps leave outside the image.
-    pub fn fill(self, fill: impl Into<Fill>) -> Self {
-        AugMix { fill: fill.into(), ..self }
-    }
+    warp_setters!("Sets the interpolation of warps.", "Sets the colour that warps leave outside the image.");
 }
 
 /// The magnitudes from which `severity` chooses.

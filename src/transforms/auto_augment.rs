@@ -59,15 +59,7 @@ impl AutoAugment {
         AutoAugment { policy, interpolation: Interpolation::Nearest, fill: Fill::None }
     }
 
-    /// Sets the interpolation of warps.
-    pub fn interpolation(self, interpolation: Interpolation) -> Self {
-        AutoAugment { interpolation, ..self }
-    }
-
-    /// Sets the colour that warps leave outside the image.
-    pub fn fill(self, fill: impl Into<Fill>) -> Self {
-        AutoAugment { fill: fill.into(), ..self }
-    }
+    warp_setters!("Sets the interpolation of warps.", "Sets the colour that warps leave outside the image.");
 }
 
 /// The bins of the magnitudes.

@@ -72,15 +72,7 @@ impl ElasticTransform {
         ElasticTransform { sigma: [x, y], ..self }
     }
 
-    /// Sets the interpolation, bilinear by default.
-    pub fn interpolation(self, interpolation: Interpolation) -> Self {
-        ElasticTransform { interpolation, ..self }
-    }
-
-    /// Sets the colour outside the image.
-    pub fn fill(self, fill: impl Into<Fill>) -> Self {
-        ElasticTransform { fill: fill.into(), ..self }
-    }
+    warp_setters!("Sets the interpolation, bilinear by default.", "Sets the colour outside the image.");
 }
 
 impl Operator for ElasticTransform {

@@ -15,9 +15,13 @@
 //   params.rs             the parameters of an image, and the context in which operators make them
 //   arguments.rs          the values of arguments; crop_size.rs, per_channel.rs
 //   by_chance.rs          operators that emit one op with a probability
+//   setters.rs            the setters that operators share
 //   policy.rs             the operations of augmentation policies
 //   snippet.rs            checks the WGSL of a CustomColor
 //   batch/                transforms of whole batches; mix.rs: how two images are mixed
+
+#[macro_use]
+mod setters;
 
 mod adjust_gamma;
 pub(crate) mod arguments;

@@ -48,15 +48,7 @@ impl RandAugment {
         }
     }
 
-    /// Sets the interpolation of warps.
-    pub fn interpolation(self, interpolation: Interpolation) -> Self {
-        RandAugment { interpolation, ..self }
-    }
-
-    /// Sets the colour that warps leave outside the image.
-    pub fn fill(self, fill: impl Into<Fill>) -> Self {
-        RandAugment { fill: fill.into(), ..self }
-    }
+    warp_setters!("Sets the interpolation of warps.", "Sets the colour that warps leave outside the image.");
 }
 
 impl Operator for RandAugment {

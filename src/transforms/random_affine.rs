@@ -76,15 +76,7 @@ impl RandomAffine {
         RandomAffine { shear_y: Some(degrees.into()), ..self }
     }
 
-    /// Sets the interpolation, nearest by default.
-    pub fn interpolation(self, interpolation: Interpolation) -> Self {
-        RandomAffine { interpolation, ..self }
-    }
-
-    /// Sets the colour outside the image.
-    pub fn fill(self, fill: impl Into<Fill>) -> Self {
-        RandomAffine { fill: fill.into(), ..self }
-    }
+    warp_setters!("Sets the interpolation, nearest by default.", "Sets the colour outside the image.");
 
     /// Sets the centre of rotation, in pixels from the left and from above.
     pub fn center(self, x: f64, y: f64) -> Self {

@@ -45,15 +45,7 @@ impl RandomPerspective {
         RandomPerspective { p, ..self }
     }
 
-    /// Sets the interpolation, bilinear by default.
-    pub fn interpolation(self, interpolation: Interpolation) -> Self {
-        RandomPerspective { interpolation, ..self }
-    }
-
-    /// Sets the colour outside the image.
-    pub fn fill(self, fill: impl Into<Fill>) -> Self {
-        RandomPerspective { fill: fill.into(), ..self }
-    }
+    warp_setters!("Sets the interpolation, bilinear by default.", "Sets the colour outside the image.");
 }
 
 impl Operator for RandomPerspective {

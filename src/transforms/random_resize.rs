@@ -37,15 +37,7 @@ impl RandomResize {
         RandomResize { min_size, max_size, interpolation: Interpolation::Bilinear, antialias: true }
     }
 
-    /// Sets the filter, bilinear by default.
-    pub fn interpolation(self, interpolation: Interpolation) -> Self {
-        RandomResize { interpolation, ..self }
-    }
-
-    /// Switches antialiasing on or off.
-    pub fn antialias(self, antialias: bool) -> Self {
-        RandomResize { antialias, ..self }
-    }
+    resize_setters!();
 }
 
 impl Operator for RandomResize {

@@ -67,15 +67,7 @@ impl RandomResizedCrop {
         RandomResizedCrop { ratio: (least, greatest), ..self }
     }
 
-    /// Sets the filter, bilinear by default.
-    pub fn interpolation(self, interpolation: Interpolation) -> Self {
-        RandomResizedCrop { interpolation, ..self }
-    }
-
-    /// Switches antialiasing on or off.
-    pub fn antialias(self, antialias: bool) -> Self {
-        RandomResizedCrop { antialias, ..self }
-    }
+    resize_setters!();
 
     /// Returns (left, top, width, height) of the crop.
     fn rectangle(&self, width: u32, height: u32, numbers: &mut Numbers) -> (u32, u32, u32, u32) {

@@ -44,10 +44,7 @@ impl RandomRotation {
         }
     }
 
-    /// Sets the interpolation, nearest by default.
-    pub fn interpolation(self, interpolation: Interpolation) -> Self {
-        RandomRotation { interpolation, ..self }
-    }
+    warp_setters!("Sets the interpolation, nearest by default.", "Sets the colour outside the image.");
 
     /// Sets whether the result is large enough for the whole turned image.
     pub fn expand(self, expand: bool) -> Self {
@@ -57,11 +54,6 @@ impl RandomRotation {
     /// Sets the centre of rotation, in pixels from the left and from above.
     pub fn center(self, x: f64, y: f64) -> Self {
         RandomRotation { center: Some([x, y]), ..self }
-    }
-
-    /// Sets the colour outside the image.
-    pub fn fill(self, fill: impl Into<Fill>) -> Self {
-        RandomRotation { fill: fill.into(), ..self }
     }
 }
 

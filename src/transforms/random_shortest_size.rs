@@ -63,15 +63,7 @@ impl RandomShortestSize {
         RandomShortestSize { max_size: Some(max_size), ..self }
     }
 
-    /// Sets the filter, bilinear by default.
-    pub fn interpolation(self, interpolation: Interpolation) -> Self {
-        RandomShortestSize { interpolation, ..self }
-    }
-
-    /// Switches antialiasing on or off.
-    pub fn antialias(self, antialias: bool) -> Self {
-        RandomShortestSize { antialias, ..self }
-    }
+    resize_setters!();
 
     /// Returns the (width, height) of an image of `width` × `height` for which `min_size` was drawn.
     pub fn output_size(&self, width: u32, height: u32, min_size: u32) -> (u32, u32) {

@@ -70,19 +70,11 @@ impl Resize {
         Resize { size: size.into(), interpolation: Interpolation::Bilinear, max_size: None, antialias: true }
     }
 
-    /// Sets the filter, bilinear by default.
-    pub fn interpolation(self, interpolation: Interpolation) -> Self {
-        Resize { interpolation, ..self }
-    }
+    resize_setters!();
 
     /// Limits the longer side.
     pub fn max_size(self, max_size: u32) -> Self {
         Resize { max_size: Some(max_size), ..self }
-    }
-
-    /// Switches antialiasing on or off.
-    pub fn antialias(self, antialias: bool) -> Self {
-        Resize { antialias, ..self }
     }
 
     /// Returns the (width, height) of a resized image of `width` × `height`. This is torchvision's

@@ -53,15 +53,7 @@ impl ScaleJitter {
         ScaleJitter { scale_range: (least, greatest), ..self }
     }
 
-    /// Sets the filter, bilinear by default.
-    pub fn interpolation(self, interpolation: Interpolation) -> Self {
-        ScaleJitter { interpolation, ..self }
-    }
-
-    /// Switches antialiasing on or off.
-    pub fn antialias(self, antialias: bool) -> Self {
-        ScaleJitter { antialias, ..self }
-    }
+    resize_setters!();
 
     /// Returns the (width, height) of an image of `width` × `height` for which `scale` was drawn.
     pub fn output_size(&self, width: u32, height: u32, scale: f32) -> (u32, u32) {

@@ -42,15 +42,7 @@ impl TrivialAugmentWide {
         TrivialAugmentWide { num_magnitude_bins, ..self }
     }
 
-    /// Sets the interpolation of warps.
-    pub fn interpolation(self, interpolation: Interpolation) -> Self {
-        TrivialAugmentWide { interpolation, ..self }
-    }
-
-    /// Sets the colour that warps leave outside the image.
-    pub fn fill(self, fill: impl Into<Fill>) -> Self {
-        TrivialAugmentWide { fill: fill.into(), ..self }
-    }
+    warp_setters!("Sets the interpolation of warps.", "Sets the colour that warps leave outside the image.");
 }
 
 impl Operator for TrivialAugmentWide {

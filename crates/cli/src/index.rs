@@ -2,7 +2,7 @@
 //! beside the objects of a set in a store.
 
 use crate::part::{AskedPart, MOST_PARTS, PartNumber};
-use crate::{DONE, FINDINGS, Outcome, dataset, error_text, to_stdout, units};
+use crate::{DONE, FINDINGS, Outcome, dataset, error_text, units};
 use clap::builder::RangedU64ValueParser;
 use console::style;
 use gpufeed::dataset::{Format, Subset, TarShards};
@@ -11,8 +11,7 @@ use gpufeed::internals::{Shown, addresses_of};
 use gpufeed::storage::{Address, Location};
 use gpufeed::{Dataset as _, Error, ErrorKind};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::json;
-use std::io::Write as _;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::exit;
 use std::sync::Arc;
@@ -149,7 +148,7 @@ fn print_json(
     seconds: f64,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let failed: Vec<_> = summary.failed.iter().map(|(name, reason)| json!({"file": name, "reason": reason})).collect();
-    let mut value = json!({
+    let value = json!({
         "samples": summary.samples,
         "built": summary.built,
         "present": summary.present,
@@ -163,11 +162,15 @@ fn print_json(
         "share": share(summary),
         "seconds": seconds,
     });
+    print_with_part(value, part)
+}
+
+/// Prints a result as JSON, with the part that it is of.
+fn print_with_part(mut value: Value, part: Option<PartNumber>) -> Result<(), Box<dyn std::error::Error>> {
     if let Some(PartNumber { part, parts }) = part {
         (value["part"], value["parts"]) = (part.into(), parts.into());
     }
-    let text = serde_json::to_string_pretty(&value)?;
-    Ok(to_stdout(|out| writeln!(out, "{text}"))?)
+    crate::output::print_json(&value)
 }
 
 fn print(summary: &IndexSummary, part: Option<PartNumber>, prune: bool, seconds: f64) -> Result<(), String> {
@@ -218,12 +221,7 @@ fn index_objects(address: &Address, data: &Path, part: Option<PartNumber>, as_js
     })?;
     let seconds = start.elapsed().as_secs_f64();
     if as_json {
-        let mut value = json!({ "samples": samples, "objects": objects, "seconds": seconds });
-        if let Some(PartNumber { part, parts }) = part {
-            (value["part"], value["parts"]) = (part.into(), parts.into());
-        }
-        let text = serde_json::to_string_pretty(&value)?;
-        to_stdout(|out| writeln!(out, "{text}"))?;
+        print_with_part(json!({ "samples": samples, "objects": objects, "seconds": seconds }), part)?;
     } else {
         say!("{address}: {samples} samples in {objects} objects, with their indexes beside them; {seconds:.1} s");
     }

@@ -217,6 +217,15 @@ pub(crate) fn to_stdout(
     quiet(write(&mut out).and_then(|()| out.flush())).map_err(|error| format!("standard output: {error}"))
 }
 
+/// Prints a value as JSON to standard output, with its keys in alphabetical order.
+///
+/// # Errors
+/// Those of [`to_stdout`].
+pub(crate) fn print_json(what: &impl serde::Serialize) -> Result<(), Box<dyn Error>> {
+    let text = serde_json::to_string_pretty(&serde_json::to_value(what)?)?;
+    Ok(to_stdout(|out| writeln!(out, "{text}"))?)
+}
+
 /// Prints a line to standard output. The macro `say!` calls this.
 pub(crate) fn line(text: Arguments<'_>) -> Result<(), String> {
     quiet(writeln!(io::stdout().lock(), "{text}")).map_err(|error| format!("standard output: {error}"))

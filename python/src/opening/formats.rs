@@ -3,19 +3,8 @@
 use super::keywords::{Cifar, ClassNames, ColumnNames, Folder, Idx, Images, List, Lmdb, Numpy, Parquet, Tar};
 use super::{boxed, choose, is_missing, refuse, there, whole};
 use gpufeed::dataset::{self, Emnist, Format, LmdbLayout, Opened, RemoteOptions, ShardIndexes, Split};
-use gpufeed::{Dataset, Error, ImageFolder, ImageList, Layout, Result, TarShards};
+use gpufeed::{Dataset, ImageFolder, ImageList, Layout, Result, TarShards};
 use std::path::{Path, PathBuf};
-
-/// Sets those settings of a builder that were given.
-macro_rules! set {
-    ($builder:ident, $($method:ident = $value:expr),+ $(,)?) => {
-        $(
-            if let Some(value) = $value {
-                $builder = $builder.$method(value);
-            }
-        )+
-    };
-}
 
 impl Folder {
     pub(super) fn open(self, path: &Path) -> Result<Opened> {
@@ -87,15 +76,10 @@ impl Parquet {
 impl Lmdb {
     pub(super) fn open(self, path: &Path) -> Result<Opened> {
         let mut builder = dataset::Lmdb::builder();
-        let layout = match self.data_layout.as_deref() {
-            None => None,
-            Some("numbered") => Some(LmdbLayout::Numbered),
-            Some("class_and_image") => Some(LmdbLayout::ClassAndImage),
-            Some("image") => Some(LmdbLayout::Image),
-            Some(other) => {
-                return Err(layout_of_another(other, "\"numbered\", \"class_and_image\" and \"image\" work"));
-            }
-        };
+        use LmdbLayout::{ClassAndImage, Image, Numbered};
+        let layouts = [("numbered", Numbered), ("class_and_image", ClassAndImage), ("image", Image)];
+        let works = "\"numbered\", \"class_and_image\" and \"image\" work there";
+        let layout = word("data_layout", self.data_layout, &layouts, works)?;
         set!(builder, layout = layout, allow_unlabelled = self.allow_unlabelled, classes = names(self.class_names)?);
         set!(builder, max_file_bytes = self.max_file_bytes);
         builder.open(path).map(whole)
@@ -105,12 +89,8 @@ impl Lmdb {
 impl Numpy {
     pub(super) fn open(self, path: &Path) -> Result<Opened> {
         let mut numpy = dataset::Numpy::new();
-        let layout = match self.data_layout.as_deref() {
-            None => None,
-            Some("nhwc") => Some(Layout::Nhwc),
-            Some("nchw") => Some(Layout::Nchw),
-            Some(other) => return Err(layout_of_another(other, "\"nhwc\" and \"nchw\" work")),
-        };
+        let layouts = [("nhwc", Layout::Nhwc), ("nchw", Layout::Nchw)];
+        let layout = word("data_layout", self.data_layout, &layouts, "\"nhwc\" and \"nchw\" work there")?;
         set!(numpy, layout = layout);
         let archive = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("npz"));
         match (self.image_column, self.label_column) {
@@ -206,14 +186,17 @@ fn memory(bytes: u64) -> usize {
 
 /// The split of a set that comes in two.
 fn split(name: Option<String>) -> Result<Option<Split>> {
-    match name.as_deref() {
-        None => Ok(None),
-        Some("train") => Ok(Some(Split::Train)),
-        Some("test") => Ok(Some(Split::Test)),
-        Some(other) => Err(refuse("split", format!("{other:?}; \"train\" and \"test\" work"))),
-    }
+    word("split", name, &[("train", Split::Train), ("test", Split::Test)], "\"train\" and \"test\" work")
 }
 
-fn layout_of_another(layout: &str, works: &str) -> Error {
-    refuse("data_layout", format!("{layout:?}; {works} there"))
+/// The value of one of several words.
+fn word<T: Copy>(
+    setting: &'static str,
+    given: Option<String>,
+    words: &[(&str, T)],
+    works: &str,
+) -> Result<Option<T>> {
+    let Some(given) = given else { return Ok(None) };
+    let found = words.iter().find(|(word, _)| *word == given).map(|(_, value)| *value);
+    found.map(Some).ok_or_else(|| refuse(setting, format!("{given:?}; {works}")))
 }

@@ -1,6 +1,17 @@
 //! Opening a path with the keywords of `gpufeed.open`, each of which one format or another knows: `keywords.rs` has
 //! them, `formats.rs` opens.
 
+/// Sets those settings of a builder that were given.
+macro_rules! set {
+    ($builder:ident, $($method:ident = $value:expr),+ $(,)?) => {
+        $(
+            if let Some(value) = $value {
+                $builder = $builder.$method(value);
+            }
+        )+
+    };
+}
+
 mod formats;
 mod keywords;
 
@@ -68,22 +79,11 @@ impl Remote {
         if self.remote_timeout == Some(0.0) {
             return Err(refuse("remote_timeout", "0 leaves no time for any answer"));
         }
-        if let Some(seconds) = self.remote_timeout {
-            // A longer time counts as no limit.
-            options = options.timeout(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
-        }
-        if let Some(retries) = self.remote_retries {
-            options = options.retries(retries);
-        }
-        if let Some(requests) = self.remote_requests {
-            options = options.requests(requests);
-        }
-        if let Some(rate) = self.remote_min_rate {
-            options = options.min_rate(rate);
-        }
-        if let Some(file) = self.remote_certificates {
-            options = options.certificates(file);
-        }
+        // A longer time counts as no limit.
+        let time = |seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        set!(options, timeout = self.remote_timeout.map(time), retries = self.remote_retries);
+        set!(options, requests = self.remote_requests, min_rate = self.remote_min_rate);
+        set!(options, certificates = self.remote_certificates);
         let store = self.remote_store.into_iter().flatten();
         Ok(store.fold(options, |options, (name, value)| options.store(name, value)))
     }

@@ -97,11 +97,15 @@ impl Concat {
         self.parts.iter().filter_map(|part| Some((part, part.data.access()?)))
     }
 
-    /// Those of `indices` that are in a part, as that part counts them.
-    fn of_part(&self, part: &Part, indices: &[usize]) -> Vec<usize> {
-        let is_of_part =
-            |&index: &usize| self.part(index).and_then(|(other, index)| std::ptr::eq(other, part).then_some(index));
-        indices.iter().filter_map(is_of_part).collect()
+    /// Tells the parts that want it which of `indices` they have, as they count them.
+    fn tell_parts(&self, indices: &[usize], wants: fn(&dyn Access) -> bool, tell: fn(&dyn Access, &[usize])) {
+        for (part, access) in self.accesses().filter(|(_, access)| wants(*access)) {
+            let own = indices.iter().filter_map(|&index| self.part(index));
+            let own: Vec<_> = own.filter(|(other, _)| std::ptr::eq(*other, part)).map(|(_, index)| index).collect();
+            if !own.is_empty() {
+                tell(access, &own);
+            }
+        }
     }
 }
 
@@ -211,12 +215,7 @@ impl Access for Concat {
     }
 
     fn begin_job(&self, indices: &[usize]) {
-        for (part, access) in self.accesses().filter(|(_, access)| access.job_samples() > 1) {
-            let inner = self.of_part(part, indices);
-            if !inner.is_empty() {
-                access.begin_job(&inner);
-            }
-        }
+        self.tell_parts(indices, |access| access.job_samples() > 1, |access, inner| access.begin_job(inner));
     }
 
     fn prefetch_samples(&self) -> usize {
@@ -224,12 +223,7 @@ impl Access for Concat {
     }
 
     fn prefetch(&self, indices: &[usize]) {
-        for (part, access) in self.accesses().filter(|(_, access)| access.prefetch_samples() > 0) {
-            let inner = self.of_part(part, indices);
-            if !inner.is_empty() {
-                access.prefetch(&inner);
-            }
-        }
+        self.tell_parts(indices, |access| access.prefetch_samples() > 0, |access, inner| access.prefetch(inner));
     }
 
     fn remotes(&self) -> Vec<Remote> {

@@ -77,7 +77,40 @@ macro_rules! translated {
     };
 }
 
-use translated;
+/// Writes those methods of [`Dataset`](super::Dataset) that adaptors of one data set share whose method `inner_index`
+/// translates their indices.
+macro_rules! of_one_set {
+    () => {
+        fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> $crate::Result<$crate::dataset::Sample<'a>> {
+            let out_of_range = || $crate::dataset::out_of_range(index, self.len());
+            self.data.read(self.inner_index(index).ok_or_else(out_of_range)?, buffer)
+        }
+
+        fn name(&self, index: usize) -> String {
+            self.inner_index(index).map_or_else(|| format!("sample {index}"), |inner| self.data.name(inner))
+        }
+
+        fn inner(&self) -> Option<&dyn Dataset> {
+            None
+        }
+
+        $crate::dataset::forward::forward!(self => self.data; of the set);
+
+        fn access(&self) -> Option<&dyn $crate::dataset::Access> {
+            self.data.access().map(|_| self as &dyn $crate::dataset::Access)
+        }
+
+        fn stored(&self) -> Option<&dyn $crate::dataset::Stored> {
+            self.data.stored().map(|_| self as &dyn $crate::dataset::Stored)
+        }
+
+        fn weights(&self) -> Option<&[f64]> {
+            self.weights.as_deref()
+        }
+    };
+}
+
+use {of_one_set, translated};
 
 pub use concat::Concat;
 pub use repeat::Repeat;

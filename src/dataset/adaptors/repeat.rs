@@ -1,9 +1,8 @@
 //! A data set repeated several times.
 
 use super::ids::stride;
-use super::translated;
-use crate::dataset::forward::forward;
-use crate::dataset::{Access, Dataset, Sample, Stored, out_of_range};
+use super::{of_one_set, translated};
+use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 
 /// A data set repeated several times, for long epochs of a small set.
@@ -52,9 +51,7 @@ impl<D: Dataset> Repeat<D> {
     fn locate(&self, index: usize) -> Option<(usize, usize)> {
         (index < self.len).then(|| (index / self.data.len(), index % self.data.len()))
     }
-}
 
-impl<D: Dataset> Repeat<D> {
     /// Returns the index of a sample in the data set that this one is made of.
     fn inner_index(&self, index: usize) -> Option<usize> {
         Some(self.locate(index)?.1)
@@ -66,18 +63,6 @@ impl<D: Dataset> Dataset for Repeat<D> {
         self.len
     }
 
-    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
-        let (_, inner) = self.locate(index).ok_or_else(|| out_of_range(index, self.len))?;
-        self.data.read(inner, buffer)
-    }
-
-    fn name(&self, index: usize) -> String {
-        match self.locate(index) {
-            Some((_, inner)) => self.data.name(inner),
-            None => format!("sample {index}"),
-        }
-    }
-
     fn id(&self, index: usize) -> u64 {
         match self.locate(index) {
             Some((time, inner)) => self.data.id(inner).wrapping_add(self.stride.wrapping_mul(time as u64)),
@@ -85,23 +70,7 @@ impl<D: Dataset> Dataset for Repeat<D> {
         }
     }
 
-    fn inner(&self) -> Option<&dyn Dataset> {
-        None
-    }
-
-    forward!(this => this.data; of the set);
-
-    fn access(&self) -> Option<&dyn Access> {
-        self.data.access().map(|_| self as &dyn Access)
-    }
-
-    fn stored(&self) -> Option<&dyn Stored> {
-        self.data.stored().map(|_| self as &dyn Stored)
-    }
-
-    fn weights(&self) -> Option<&[f64]> {
-        self.weights.as_deref()
-    }
+    of_one_set!();
 }
 
 translated!(Repeat);

@@ -1,9 +1,8 @@
 //! Some samples of a data set.
 
 use super::ids::stride;
-use super::translated;
-use crate::dataset::forward::forward;
-use crate::dataset::{Access, Dataset, Sample, Stored, out_of_range};
+use super::{of_one_set, translated};
+use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 
 /// Samples of a data set by their indices: torch's `Subset`.
@@ -94,9 +93,7 @@ impl<D: Dataset> Subset<D> {
     pub fn whole(&self) -> &D {
         &self.data
     }
-}
 
-impl<D: Dataset> Subset<D> {
     /// Returns the index of a sample in the data set that this one is made of.
     fn inner_index(&self, index: usize) -> Option<usize> {
         self.indices.get(index).copied()
@@ -108,41 +105,13 @@ impl<D: Dataset> Dataset for Subset<D> {
         self.indices.len()
     }
 
-    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
-        let inner = self.indices.get(index).ok_or_else(|| out_of_range(index, self.len()))?;
-        self.data.read(*inner, buffer)
-    }
-
-    fn name(&self, index: usize) -> String {
-        match self.indices.get(index) {
-            Some(&inner) => self.data.name(inner),
-            None => format!("sample {index}"),
-        }
-    }
-
     fn id(&self, index: usize) -> u64 {
         let Some(&inner) = self.indices.get(index) else { return index as u64 };
         let shift = self.again.as_ref().map_or(0, |again| again.stride.wrapping_mul(again.times[index].into()));
         self.data.id(inner).wrapping_add(shift)
     }
 
-    fn inner(&self) -> Option<&dyn Dataset> {
-        None
-    }
-
-    forward!(this => this.data; of the set);
-
-    fn access(&self) -> Option<&dyn Access> {
-        self.data.access().map(|_| self as &dyn Access)
-    }
-
-    fn stored(&self) -> Option<&dyn Stored> {
-        self.data.stored().map(|_| self as &dyn Stored)
-    }
-
-    fn weights(&self) -> Option<&[f64]> {
-        self.weights.as_deref()
-    }
+    of_one_set!();
 }
 
 translated!(Subset);

@@ -5,6 +5,8 @@ use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 
 use super::super::MAX_FILE_BYTES;
+use super::super::image_files::ImageFiles;
+use super::super::labels::Labels;
 use super::ImageFolder;
 use super::endings::has_extension;
 use super::noticed::{Noticed, below, count, note_hidden};
@@ -91,11 +93,11 @@ impl ImageFolderBuilder {
             return Err(Error::argument("extensions", reason));
         }
 
-        let mut found = ImageFolder {
+        let mut found = ImageFiles {
             root,
             classes: Vec::new(),
             paths: Vec::new(),
-            targets: Vec::new(),
+            labels: Labels::None,
             notices: Vec::new(),
             max_file_bytes: self.max_file_bytes,
         };
@@ -108,7 +110,7 @@ impl ImageFolderBuilder {
             }
             found.paths.shrink_to_fit();
             found.notices = noticed.notices();
-            return Ok(found);
+            return Ok(ImageFolder(found));
         }
 
         let entries = fs::read_dir(&root)
@@ -128,7 +130,7 @@ impl ImageFolderBuilder {
         }
         folders.sort_unstable_by(|a, b| python_order(&a.file_name(), &b.file_name()));
 
-        let mut empty = Vec::new();
+        let (mut empty, mut targets) = (Vec::new(), Vec::new());
         for (folder, class) in folders.iter().zip(0u32..) {
             let name = folder.file_name().to_string_lossy().into_owned();
             let before = found.paths.len();
@@ -139,16 +141,17 @@ impl ImageFolderBuilder {
             if found.paths.len() == before {
                 empty.push(name.clone());
             }
-            found.targets.resize(found.paths.len(), class);
+            targets.resize(found.paths.len(), class);
             found.classes.push(name);
         }
         if found.paths.is_empty() || !(empty.is_empty() || self.allow_empty) {
             return Err(self.no_images(&found, &empty, &noticed));
         }
         found.paths.shrink_to_fit();
-        found.targets.shrink_to_fit();
+        targets.shrink_to_fit();
+        found.labels = Labels::Classes(targets);
         found.notices = noticed.notices();
-        Ok(found)
+        Ok(ImageFolder(found))
     }
 
     fn no_class_folder(&self, root: &Path, files: usize) -> Error {
@@ -163,7 +166,7 @@ impl ImageFolderBuilder {
         Error::from(ErrorKind::EmptyDataset { what, hint }).advise(advice::FOLDER_UNLABELLED)
     }
 
-    fn no_images(&self, found: &ImageFolder, empty: &[String], noticed: &Noticed) -> Error {
+    fn no_images(&self, found: &ImageFiles, empty: &[String], noticed: &Noticed) -> Error {
         let mut names = empty[..empty.len().min(NAMED)].join(", ");
         if empty.len() > NAMED {
             names += &format!(" and {} more", empty.len() - NAMED);

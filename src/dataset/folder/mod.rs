@@ -10,10 +10,11 @@ pub(crate) mod walk;
 
 use std::path::{Path, PathBuf};
 
-use super::stored::name_below;
-use super::{Dataset, Label, Notice, ObjectStamp, Sample, SampleData, Stored, out_of_range};
+use super::Dataset;
+use super::forward::forward;
+use super::image_files::ImageFiles;
+use super::labels::Labels;
 use crate::error::Result;
-use crate::storage::local::regular_file;
 
 pub use builder::ImageFolderBuilder;
 
@@ -52,15 +53,7 @@ pub use builder::ImageFolderBuilder;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct ImageFolder {
-    root: PathBuf,
-    classes: Vec<String>,
-    /// Whole paths, so that reading one joins nothing; boxed, as there may be millions.
-    paths: Vec<Box<Path>>,
-    targets: Vec<u32>,
-    notices: Vec<Notice>,
-    max_file_bytes: u64,
-}
+pub struct ImageFolder(ImageFiles);
 
 impl ImageFolder {
     /// Default endings of image names, torchvision's list; [`ImageFolderBuilder::extensions`] sets others.
@@ -104,82 +97,32 @@ impl ImageFolder {
 
     /// Returns the folder that was opened, as given.
     pub fn root(&self) -> &Path {
-        &self.root
+        &self.0.root
     }
 
     /// Returns the path of sample `index`, beginning with [`root`](Self::root); `None` if out of range.
     pub fn path(&self, index: usize) -> Option<&Path> {
-        self.paths.get(index).map(|path| &**path)
+        self.0.path(index)
     }
 
     /// Returns the class of every sample, in order; empty if [unlabelled](ImageFolderBuilder::unlabelled).
     pub fn targets(&self) -> &[u32] {
-        &self.targets
+        match &self.0.labels {
+            Labels::Classes(targets) => targets,
+            Labels::None | Labels::Multi(_) => &[],
+        }
     }
 }
 
 impl Dataset for ImageFolder {
-    fn len(&self) -> usize {
-        self.paths.len()
-    }
-
-    fn inner(&self) -> Option<&dyn Dataset> {
-        None
-    }
-
-    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
-        let path = self.path(index).ok_or_else(|| out_of_range(index, self.len()))?;
-        let bytes = regular_file::read_image(path, self.max_file_bytes, buffer)?;
-        let label = self.targets.get(index).map_or(Label::None, |&class| Label::Class(class));
-        Ok(Sample { data: SampleData::Encoded(bytes), label })
-    }
-
-    fn name(&self, index: usize) -> String {
-        match self.path(index) {
-            Some(path) => path.display().to_string(),
-            None => format!("sample {index}"),
-        }
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
-    }
-
-    fn folder(&self) -> Option<&Path> {
-        Some(&self.root)
-    }
-
-    fn notices(&self) -> Vec<Notice> {
-        self.notices.clone()
-    }
-
-    fn stored(&self) -> Option<&dyn Stored> {
-        Some(self)
-    }
-}
-
-impl Stored for ImageFolder {
-    fn own_name(&self, index: usize) -> Option<String> {
-        Some(name_below(&self.root, self.path(index)?))
-    }
-
-    fn file(&self, index: usize) -> Option<&Path> {
-        self.path(index)
-    }
-
-    fn label(&self, index: usize) -> Option<Label> {
-        Some(self.targets.get(index).map_or(Label::None, |&class| Label::Class(class)))
-    }
-
-    fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {
-        self.paths.iter().for_each(|file| see(file, None));
-    }
+    forward!(self => self.0; all);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ErrorKind;
+    use crate::dataset::SampleData;
     use std::fs;
     use tempfile::TempDir;
 

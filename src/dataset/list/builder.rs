@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::super::image_files::ImageFiles;
 use super::super::{MAX_FILE_BYTES, Notice};
 use super::ImageList;
 use super::columns::Settings;
@@ -145,7 +146,8 @@ impl ImageListBuilder {
             None => path.parent().map(Path::to_owned).unwrap_or_default(),
         };
         let paths = list.rows.into_iter().map(|row| root.join(row.path).into_boxed_path()).collect();
-        Ok(ImageList { root, paths, labels, classes, notices, max_file_bytes: self.max_file_bytes })
+        let max_file_bytes = self.max_file_bytes;
+        Ok(ImageList(ImageFiles { root, paths, labels, classes, notices, max_file_bytes }))
     }
 }
 

@@ -11,13 +11,12 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::labels::Labels;
-use super::stored::name_below;
-use super::{Dataset, Label, Notice, ObjectStamp, Sample, SampleData, Stored, out_of_range};
+use super::forward::forward;
+use super::image_files::ImageFiles;
+use super::{Dataset, Label};
 use crate::error::Result;
-use crate::storage::local::regular_file;
 
 pub use builder::ImageListBuilder;
 
@@ -67,14 +66,7 @@ pub use builder::ImageListBuilder;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct ImageList {
-    root: PathBuf,
-    paths: Vec<Box<Path>>,
-    labels: Labels,
-    classes: Vec<String>,
-    notices: Vec<Notice>,
-    max_file_bytes: u64,
-}
+pub struct ImageList(ImageFiles);
 
 impl ImageList {
     /// Reads the list at `path`.
@@ -95,73 +87,20 @@ impl ImageList {
 
     /// Returns the folder that paths are relative to.
     pub fn root(&self) -> &Path {
-        &self.root
+        &self.0.root
     }
 
     /// Returns the path of sample `index`; `None` if out of range.
     pub fn path(&self, index: usize) -> Option<&Path> {
-        self.paths.get(index).map(|path| &**path)
+        self.0.path(index)
     }
 
     /// Returns the label of sample `index` without reading its image; [`Label::None`] if out of range.
     pub fn label(&self, index: usize) -> Label {
-        self.labels.get(index)
+        self.0.labels.get(index)
     }
 }
 
 impl Dataset for ImageList {
-    fn len(&self) -> usize {
-        self.paths.len()
-    }
-
-    fn inner(&self) -> Option<&dyn Dataset> {
-        None
-    }
-
-    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
-        let path = self.path(index).ok_or_else(|| out_of_range(index, self.len()))?;
-        let bytes = regular_file::read_image(path, self.max_file_bytes, buffer)?;
-        Ok(Sample { data: SampleData::Encoded(bytes), label: self.labels.get(index) })
-    }
-
-    fn name(&self, index: usize) -> String {
-        match self.path(index) {
-            Some(path) => path.display().to_string(),
-            None => format!("sample {index}"),
-        }
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
-    }
-
-    fn folder(&self) -> Option<&Path> {
-        Some(&self.root)
-    }
-
-    fn notices(&self) -> Vec<Notice> {
-        self.notices.clone()
-    }
-
-    fn stored(&self) -> Option<&dyn Stored> {
-        Some(self)
-    }
-}
-
-impl Stored for ImageList {
-    fn own_name(&self, index: usize) -> Option<String> {
-        Some(name_below(&self.root, self.path(index)?))
-    }
-
-    fn file(&self, index: usize) -> Option<&Path> {
-        self.path(index)
-    }
-
-    fn label(&self, index: usize) -> Option<Label> {
-        Some(self.labels.get(index))
-    }
-
-    fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {
-        self.paths.iter().for_each(|file| see(file, None));
-    }
+    forward!(self => self.0; all);
 }

@@ -66,14 +66,6 @@ impl ParquetBuilder {
         self
     }
 
-    /// Accepts samples without a label: files without a column of labels, and rows with -1 or null there. They have
-    /// [`Label::None`](crate::Label::None). Default: `false`.
-    #[must_use]
-    pub fn allow_unlabelled(mut self, allow: bool) -> Self {
-        self.settings.allow_unlabelled = allow;
-        self
-    }
-
     /// Names the classes, instead of the key `huggingface` of the first file. Without it, files that have other names of
     /// classes there are an error.
     #[must_use]

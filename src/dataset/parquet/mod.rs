@@ -26,8 +26,8 @@ mod values;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::shards::Shards;
-use super::{Access, Dataset, Notice, ObjectStamp, Sample, SampleData, Stored};
+use super::shards::{Shards, of_files};
+use super::{Dataset, Notice, ObjectStamp, Sample, SampleData, Stored};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::local::regular_file;
 pub use builder::ParquetBuilder;
@@ -135,9 +135,7 @@ impl Parquet {
 }
 
 impl Dataset for Parquet {
-    fn len(&self) -> usize {
-        self.shards.len()
-    }
+    of_files!();
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         let found = self.shards.find(index)?;
@@ -148,7 +146,7 @@ impl Dataset for Parquet {
         }
         let label = found.label();
         let failed = |source| Error::io(path, source);
-        if let Some(page) = found.segment().page(entry) {
+        if let Some(page) = found.segment.page(entry) {
             let length = entry.length as usize;
             regular_file::lengthen(buffer, length, 0).map_err(failed)?;
             self.pages.read(found.number, found.file, page, |bytes| {
@@ -184,30 +182,10 @@ impl Dataset for Parquet {
         }
     }
 
-    fn classes(&self) -> &[String] {
-        &self.classes
-    }
-
-    fn folder(&self) -> Option<&Path> {
-        self.folder.as_deref()
-    }
-
     fn notices(&self) -> Vec<Notice> {
         let mut notices = self.shards.notices(self.classes.len());
         notices.extend(self.split_not_read.clone());
         notices
-    }
-
-    fn inner(&self) -> Option<&dyn Dataset> {
-        None
-    }
-
-    fn access(&self) -> Option<&dyn Access> {
-        self.shards.access()
-    }
-
-    fn stored(&self) -> Option<&dyn Stored> {
-        Some(self)
     }
 }
 

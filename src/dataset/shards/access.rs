@@ -55,7 +55,7 @@ impl<F: ShardFormat> Access for Shards<F> {
                 continue;
             }
             let Ok(found) = self.find(*index) else { continue };
-            let page = found.segment().page(found.entry());
+            let page = found.segment.page(found.entry());
             let range = F::bytes_read(found.entry(), page);
             let this = (found.number, range.clone());
             if page.is_none() || last.as_ref() != Some(&this) {

@@ -61,7 +61,7 @@ use index::Index;
 pub(super) use index_builder::{IndexBuilder, StoredImage};
 use noticed::Noticed;
 pub(super) use noticed::OTHER_KINDS;
-pub(super) use settings::{Settings, setters};
+pub(super) use settings::{Settings, of_files, setters};
 use spool::Spool;
 pub use stored_at::ShardIndexes;
 
@@ -147,7 +147,7 @@ pub(super) struct IndexedSample<'a> {
     /// The file that has the sample, and the number of the sample.
     pub(super) file: &'a DataFile,
     pub(super) number: usize,
-    segment: Arc<Segment>,
+    pub(super) segment: Arc<Segment>,
     at: usize,
     texts: bool,
 }
@@ -159,10 +159,6 @@ impl IndexedSample<'_> {
 
     pub(super) fn label(&self) -> super::Label {
         self.segment.label(self.entry(), self.texts)
-    }
-
-    pub(super) fn segment(&self) -> &Segment {
-        &self.segment
     }
 }
 

@@ -52,6 +52,14 @@ impl Settings {
 /// The setters of a builder whose field `settings` is [`Settings`].
 macro_rules! setters {
     () => {
+        /// Accepts samples without a label, of Parquet files those without a column of labels, and rows with -1 or null
+        /// there. They have [`Label::None`](crate::Label::None). Default: `false`.
+        #[must_use]
+        pub fn allow_unlabelled(mut self, allow: bool) -> Self {
+            self.settings.allow_unlabelled = allow;
+            self
+        }
+
         /// Sets where indexes are stored. Default: [`ShardIndexes::Beside`](crate::dataset::ShardIndexes::Beside).
         #[must_use]
         pub fn indexes(mut self, indexes: crate::dataset::ShardIndexes) -> Self {
@@ -112,4 +120,33 @@ macro_rules! setters {
     };
 }
 
-pub(in crate::dataset) use setters;
+/// Writes those methods of [`Dataset`](crate::Dataset) that all sets of files share.
+macro_rules! of_files {
+    () => {
+        fn len(&self) -> usize {
+            self.shards.len()
+        }
+
+        fn classes(&self) -> &[String] {
+            &self.classes
+        }
+
+        fn folder(&self) -> Option<&std::path::Path> {
+            self.folder.as_deref()
+        }
+
+        fn inner(&self) -> Option<&dyn Dataset> {
+            None
+        }
+
+        fn access(&self) -> Option<&dyn crate::dataset::Access> {
+            self.shards.access()
+        }
+
+        fn stored(&self) -> Option<&dyn Stored> {
+            Some(self)
+        }
+    };
+}
+
+pub(in crate::dataset) use {of_files, setters};

@@ -47,13 +47,6 @@ impl TarShardsBuilder {
         self
     }
 
-    /// Accepts samples without a label; they have [`Label::None`](crate::Label::None). Default: `false`.
-    #[must_use]
-    pub fn allow_unlabelled(mut self, allow: bool) -> Self {
-        self.settings.allow_unlabelled = allow;
-        self
-    }
-
     /// Says whether numbers in `.txt` members are labels: with `true` they are, and other texts are ignored; with `false`
     /// all are captions. Default: they are if every such text of the set is a number, also those beside a `.cls` or a
     /// `.json`. With [`counts`](Self::counts) the texts of the first shard decide, and a shard that differs is an error.

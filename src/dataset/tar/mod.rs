@@ -13,8 +13,8 @@ mod scan;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::shards::Shards;
-use super::{Access, Dataset, Notice, ObjectStamp, Sample, SampleData, Stored};
+use super::shards::{Shards, of_files};
+use super::{Dataset, Notice, ObjectStamp, Sample, SampleData, Stored};
 use crate::error::{Error, ErrorKind, Result};
 use crate::quote::shown;
 use crate::storage::local::regular_file;
@@ -122,9 +122,7 @@ impl TarShards {
 }
 
 impl Dataset for TarShards {
-    fn len(&self) -> usize {
-        self.shards.len()
-    }
+    of_files!();
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         let found = self.shards.find(index)?;
@@ -166,30 +164,10 @@ impl Dataset for TarShards {
         }
     }
 
-    fn classes(&self) -> &[String] {
-        &self.classes
-    }
-
-    fn folder(&self) -> Option<&Path> {
-        self.folder.as_deref()
-    }
-
     fn notices(&self) -> Vec<Notice> {
         let mut notices = self.shards.notices(self.classes.len());
         notices.extend(self.beside.clone());
         notices
-    }
-
-    fn inner(&self) -> Option<&dyn Dataset> {
-        None
-    }
-
-    fn access(&self) -> Option<&dyn Access> {
-        self.shards.access()
-    }
-
-    fn stored(&self) -> Option<&dyn Stored> {
-        Some(self)
     }
 }
 

@@ -10,7 +10,7 @@ pub(super) fn undo(layout: &Layout<'_>, rows: &mut [u8]) {
     if layout.predictor == Predictor::Float {
         return rows.chunks_exact_mut(row).for_each(|row| float(row, samples));
     }
-    if layout.tiff.is_little_endian() {
+    if layout.tiff.little {
         match layout.bits {
             16 => rows.as_chunks_mut::<2>().0.iter_mut().for_each(|sample| sample.reverse()),
             32 => rows.as_chunks_mut::<4>().0.iter_mut().for_each(|sample| sample.reverse()),

@@ -110,7 +110,7 @@ impl FailureBudget {
     pub(in crate::loader::assemble) fn count(&mut self, pipeline: &Pipeline, batch: &mut Batch) -> Result<()> {
         self.seen += (batch.len() / pipeline.outputs) as u64;
         self.failed += batch.failures.len() as u64;
-        let OnError::Skip { max_share } = pipeline.on_error else { return Ok(()) };
+        let OnError::Skip { max_share } = pipeline.settings.on_error else { return Ok(()) };
         if self.seen < MIN_SAMPLES || self.failed as f64 <= max_share * self.seen as f64 {
             return Ok(());
         }

@@ -18,7 +18,7 @@ pub(in crate::loader) struct Counters {
     workers: Box<[ThreadCounters]>,
     feed: ThreadCounters,
     batch_thread: ThreadCounters,
-    consumer: ThreadCounters,
+    pub(in crate::loader) consumer: ThreadCounters,
     delays: Delays,
     images: AtomicU64,
     batches: AtomicU64,
@@ -77,10 +77,6 @@ impl Counters {
 
     pub(in crate::loader) fn batch_thread(&self) -> Clock<'_> {
         Clock::new(&self.batch_thread, &self.delays)
-    }
-
-    pub(in crate::loader) fn consumer(&self) -> &ThreadCounters {
-        &self.consumer
     }
 
     /// Delays the consumer, by its delay for `images` images.

@@ -152,7 +152,7 @@ impl<'a> SampleJob<'a> {
     fn scaled_or_full(pipeline: &Pipeline, content: Content<'a>, mut params: Vec<Params>) -> Result<SampleJob<'a>> {
         let (route, intermediate) = route_of(pipeline, &params, content.origin())?;
         if let Content::File { bytes, probe, .. } = content
-            && pipeline.scaled_decode
+            && pipeline.settings.scaled_decode
         {
             let scale = route.scale();
             if !scale.is_full() && probe.can_scale() {

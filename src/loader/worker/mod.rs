@@ -154,7 +154,8 @@ impl<M: From<Error>> Worker<'_, M> {
             let name = pipeline.dataset.name(sample);
             let facts = error.in_words_of(&FactsAlone);
             tracing::warn!(sample = key.sample, name = %Shown(&name), error = facts, "sample failed");
-            let ends = matches!(pipeline.on_error, OnError::Fail) || is_network_failure(&error) || error.is_fatal();
+            let ends =
+                matches!(pipeline.settings.on_error, OnError::Fail) || is_network_failure(&error) || error.is_fatal();
             if attempt + 1 == MAX_CANDIDATES || ends {
                 return Err(self.end_run(sample, &key, error));
             }

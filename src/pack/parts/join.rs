@@ -35,8 +35,8 @@ pub(in crate::pack) fn join(task: &Task, out: &Folder, watch: &Watch) -> Result<
             if !manifest.is_in(&out.contents().map_err(permitted)?) {
                 return Err(there(out, "it was joined, and files are missing since or have other lengths"));
             }
-            let resumed = manifest.job.samples - manifest.skipped.len();
-            (manifest, Totals { resumed, ..Totals::default() })
+            let totals = Totals::of_whole(&manifest);
+            (manifest, totals)
         }
         None => {
             let Some(plan) = Plan::read(out)? else { return Err(no_plan(out)) };
@@ -65,14 +65,14 @@ fn join_parts(folder: &Folder, plan: &Plan) -> Result<(Manifest, Totals)> {
     let (mut shards, mut skipped) = (Vec::new(), Vec::new());
     let mut packed = 0;
     for part in done {
-        packed += part.packed();
-        totals.resumed += part.resumed;
-        totals.kept += part.kept;
-        totals.encoded += part.encoded;
-        totals.undecodable.extend(part.undecodable);
-        totals.read += part.bytes_read;
-        totals.written += part.bytes_packed;
-        let before = packed - part.shards.iter().map(|shard| shard.samples).sum::<usize>();
+        let (before, of_part) = (packed, part.totals);
+        packed += part.shards.iter().map(|shard| shard.samples).sum::<usize>();
+        totals.resumed += of_part.resumed;
+        totals.kept += of_part.kept;
+        totals.encoded += of_part.encoded;
+        totals.undecodable.extend(of_part.undecodable);
+        totals.bytes_read += of_part.bytes_read;
+        totals.bytes_packed += of_part.bytes_packed;
         shards.extend(part.shards.into_iter().map(|mut shard| {
             shard.first += before;
             shard

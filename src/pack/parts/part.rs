@@ -13,7 +13,7 @@ use crate::pack::run::{PackRun, Totals};
 use crate::pack::settings::PackSettings;
 use crate::pack::source::{Facts, OpenedSource, PackSource};
 use crate::pack::task::Task;
-use crate::pack::write::Shards;
+use crate::pack::write::write_shards;
 use crate::pack::{whole, workers};
 use crate::storage::Folder;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub(in crate::pack) fn part(task: &Task, out: &Folder, number: PartNumber, watch
             let settings =
                 PackSettings { split: plan.planned.split, shuffle: plan.job.shuffle, ..task.settings.clone() };
             let task = Task { settings, ..task.clone() };
-            let (records, out, alone) = (records.shared(), out.shared(), lock.is_held());
+            let (records, out, alone) = (records.shared(), out.shared(), lock.held);
             let packed = Part { plan: &plan, of, task: &task, records, out, alone, watch }.done(start)?;
             lock.remove();
             return Ok(Some(packed));
@@ -87,19 +87,21 @@ impl Part<'_> {
     /// Packs what is missing, and reports it.
     fn done(&self, start: Instant) -> Result<Packed> {
         let verify = self.task.settings.verify;
-        let (done, totals, opened) = match self.find()? {
-            Found::Done(done) => {
-                let (resumed, undecodable) = (done.packed(), done.undecodable.clone());
-                let opened = verify.then(|| self.open()).transpose()?;
-                (*done, Totals { resumed, undecodable, ..Totals::default() }, opened)
+        let (done, opened) = match self.find()? {
+            Found::Done(mut done) => {
+                let (resumed, undecodable) = (done.packed(), std::mem::take(&mut done.totals.undecodable));
+                done.totals = Totals { resumed, undecodable, ..Totals::default() };
+                (*done, verify.then(|| self.open()).transpose()?)
             }
             Found::Begun(progress) => {
                 let (opened, names) = self.open()?;
-                let (done, totals) = self.pack((&opened, &names), progress)?;
-                (done, totals, Some((opened, names)))
+                (self.pack((&opened, &names), progress)?, Some((opened, names)))
             }
         };
-        let manifest = self.manifest(&done);
+        let Done { gpufeed, shards, skipped, totals, .. } = done;
+        let (job, classes, plan) = (self.plan.job.clone(), self.plan.classes.len(), Some(self.of.planned.clone()));
+        // The manifest that the part would have if it were a pack.
+        let manifest = Manifest { gpufeed, job, classes, shards, skipped, plan };
         let source = opened.as_ref().filter(|_| verify).map(|(source, _)| source);
         let part = Some(self.number());
         whole::report(&self.out, (source, part), (&manifest, totals), (self.watch, start))
@@ -204,7 +206,7 @@ impl Part<'_> {
         Err(Error::pack(file, format!("{what} {planned}; with the source as it is, plan in another folder")))
     }
 
-    fn pack(&self, (opened, names): (&OpenedSource, &Names), found: Progress) -> Result<(Done, Totals)> {
+    fn pack(&self, (opened, names): (&OpenedSource, &Names), found: Progress) -> Result<Done> {
         let Part { plan, of, out, watch, .. } = self;
         let prefix = plan.prefix(of.part);
         if self.alone {
@@ -213,31 +215,12 @@ impl Part<'_> {
         }
         let range = self.number().range(plan.job.samples);
         let mut run = PackRun::new((opened, range), plan.job.recoding, out, watch);
-        let shards = Shards { source: opened, names, folder: out, prefix: &prefix, bytes: plan.job.shard_bytes };
         let open = |found: &Progress| PartJournal::open(&self.records, of, found);
-        let (_, shards) = shards.write(&mut run, found, open)?;
+        let (_, shards) = write_shards(&mut run, names, (&prefix, plan.job.shard_bytes), found, open)?;
         let PackRun { totals, skipped, .. } = run;
-        let done = Done {
-            of: of.clone(),
-            gpufeed: env!("CARGO_PKG_VERSION").to_owned(),
-            shards,
-            skipped,
-            resumed: totals.resumed,
-            kept: totals.kept,
-            encoded: totals.encoded,
-            undecodable: totals.undecodable.clone(),
-            bytes_read: totals.read,
-            bytes_packed: totals.written,
-        };
+        let done = Done { of: of.clone(), gpufeed: env!("CARGO_PKG_VERSION").to_owned(), shards, skipped, totals };
         let text = serde_json::to_vec(&done).map_err(|error| there(&self.records, error.to_string()))?;
         self.records.write(&self.record(), &text).map_err(permitted)?;
-        Ok((done, totals))
-    }
-
-    /// Returns the manifest that the part would have if it were a pack.
-    fn manifest(&self, done: &Done) -> Manifest {
-        let (job, classes) = (self.plan.job.clone(), self.plan.classes.len());
-        let (gpufeed, shards, skipped) = (done.gpufeed.clone(), done.shards.clone(), done.skipped.clone());
-        Manifest { gpufeed, job, classes, shards, skipped, plan: Some(self.of.planned.clone()) }
+        Ok(done)
     }
 }

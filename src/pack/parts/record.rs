@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::pack::errors::permitted;
 use crate::pack::journal::{Planned, Progress, Record, Shard, Skipped, journal_text, line, read_journal};
 use crate::pack::number::PartNumber;
+use crate::pack::run::Totals;
 use crate::storage::Folder;
 use serde::{Deserialize, Serialize};
 
@@ -36,14 +37,8 @@ pub(super) struct Done {
     /// Their first samples are counted within the part.
     pub(super) shards: Vec<Shard>,
     pub(super) skipped: Vec<Skipped>,
-    /// Samples that earlier runs had packed, those copied, and those encoded.
-    pub(super) resumed: usize,
-    pub(super) kept: usize,
-    pub(super) encoded: usize,
-    /// Names of undecodable samples, and the reasons.
-    pub(super) undecodable: Vec<(String, String)>,
-    pub(super) bytes_read: u64,
-    pub(super) bytes_packed: u64,
+    #[serde(flatten)]
+    pub(super) totals: Totals,
 }
 
 impl Done {

@@ -53,8 +53,10 @@ pub(super) struct Request {
 }
 
 /// The table of blocks of a connection.
+#[derive(Default)]
 pub(super) struct BlockTable {
-    budget: u64,
+    /// Blocks that exceed a budget that was lowered leave as others come.
+    pub(super) budget: u64,
     /// Bytes of blocks in memory and under way.
     held: u64,
     entries: HashMap<BlockKey, KnownBlock>,
@@ -77,31 +79,7 @@ pub(super) struct BlockTable {
 
 impl BlockTable {
     pub(super) fn new(budget: u64, most_requests: usize) -> Self {
-        BlockTable {
-            budget,
-            held: 0,
-            entries: HashMap::new(),
-            ranked: Ranked::default(),
-            waiting: HashMap::new(),
-            urgent: VecDeque::new(),
-            queue: VecDeque::new(),
-            requests: 0,
-            most_requests,
-            expected: 0,
-            reads: 0,
-            passed: 0,
-            spare: Vec::new(),
-            evicted_unread: 0,
-        }
-    }
-
-    pub(super) fn budget(&self) -> u64 {
-        self.budget
-    }
-
-    /// Sets the budget. Blocks that exceed a lower one leave as others come.
-    pub(super) fn set_budget(&mut self, bytes: u64) {
-        self.budget = bytes;
+        BlockTable { budget, most_requests, ..BlockTable::default() }
     }
 
     /// Returns how many blocks left memory before all their announced reads were made.

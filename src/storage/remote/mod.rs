@@ -298,12 +298,12 @@ impl Remote {
 
     /// Sets the most bytes of blocks in memory and under way.
     pub(crate) fn set_read_ahead(&self, bytes: u64) {
-        self.0.fetcher.blocks().set_budget(bytes);
+        self.0.fetcher.blocks().budget = bytes;
     }
 
     /// Returns the most bytes of blocks in memory and under way.
     pub(crate) fn read_ahead(&self) -> u64 {
-        self.0.fetcher.blocks().budget()
+        self.0.fetcher.blocks().budget
     }
 
     /// Returns the folder of the cache on disk and its bound, if there is one.
@@ -323,7 +323,7 @@ impl Remote {
     /// Returns how many samples of this mean size fill what is read ahead. No more are worth
     /// [announcing](RemoteObject::expect).
     pub(crate) fn samples_ahead(&self, mean_bytes: u64) -> usize {
-        (self.0.fetcher.blocks().budget() / mean_bytes.max(1)).clamp(1, MOST_AHEAD) as usize
+        (self.0.fetcher.blocks().budget / mean_bytes.max(1)).clamp(1, MOST_AHEAD) as usize
     }
 
     /// Starts requests for the announced blocks. Called once all reads that are known are announced, so that

@@ -129,7 +129,7 @@ impl Measurements<'_> {
         report.cpu_seconds_per_image = measured.cpu_seconds_per_image;
         report.cpu_seconds_per_image_runs = measured.cpu_seconds_per_image_runs.clone();
         report.data_stall = measured.data_stall;
-        report.files_skipped = measured.interval.failed();
+        report.files_skipped = measured.interval.stats.failed;
         Ok(measured)
     }
 

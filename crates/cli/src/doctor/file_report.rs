@@ -11,7 +11,7 @@ use super::jpeg::{self, Coding};
 use crate::file_identity::Identity;
 
 /// The facts about a file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct FileReport {
     /// The path below the folder, with `/` between its parts. Bytes that are not UTF-8 are replaced.
     pub(super) path: String,
@@ -50,25 +50,7 @@ pub(super) struct FileReport {
 
 impl FileReport {
     pub(super) fn new(entry: &Entry) -> FileReport {
-        FileReport {
-            path: entry.name.clone(),
-            class: entry.class.clone(),
-            bytes: 0,
-            verdict: Verdict::Ok,
-            reason: None,
-            format: None,
-            width: None,
-            height: None,
-            orientation: None,
-            pixels: None,
-            jpeg: None,
-            fill_keeps: None,
-            fill_error: None,
-            findings: Vec::new(),
-            notes: Vec::new(),
-            xxh3: None,
-            identity: None,
-        }
+        FileReport { path: entry.name.clone(), class: entry.class.clone(), ..FileReport::default() }
     }
 
     pub(super) fn refuse(&mut self, verdict: Verdict, reason: impl Into<String>) {

@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 /// The result of decoding a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Verdict {
     /// Every pixel was decoded.
+    #[default]
     Ok,
     /// The file ends before its image does.
     Truncated,
@@ -80,87 +81,88 @@ impl Finding {
 
     /// Returns the name in the text output.
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Finding::NotAnImageFolder => "no ImageFolder",
-            Finding::Truncated => "truncated",
-            Finding::Corrupt => "corrupt",
-            Finding::TooLarge => "too large",
-            Finding::Unsupported => "unsupported",
-            Finding::Unreadable => "unreadable",
-            Finding::Empty => "empty",
-            Finding::NoImage => "no image",
-            Finding::Panicked => "decoder panicked",
-            Finding::WrongExtension => "wrong extension",
-            Finding::PassedOver => "passed over",
-            Finding::Duplicate => "duplicate",
-            Finding::AcrossClasses => "duplicate across classes",
-            Finding::EmptyClass => "empty class",
-            Finding::UnreadableFolder => "unreadable folder",
-            Finding::LinkLoop => "link loop",
-            Finding::Turned => "turned by EXIF",
-            Finding::Cmyk => "CMYK",
-            Finding::Gray => "gray",
-            Finding::Deep => "more than 8 bits",
-            Finding::Alpha => "alpha",
-            Finding::Animated => "animated",
-            Finding::Progressive => "progressive",
-        }
+        self.words().0
     }
 
     /// Says what the finding means for a loader, and what to do.
     pub(super) fn advice(self) -> &'static str {
+        self.words().1
+    }
+
+    /// Its name, and the advice for it.
+    fn words(self) -> (&'static str, &'static str) {
         match self {
-            Finding::NotAnImageFolder => {
-                "a folder of classes is refused for the reason above: give each class a folder of its own, or read the files with a data set of yours"
+            Finding::NotAnImageFolder => (
+                "no ImageFolder",
+                "a folder of classes is refused for the reason above: give each class a folder of its own, or read the files with a data set of yours",
+            ),
+            Finding::Truncated => (
+                "truncated",
+                "a loader replaces and counts them by default; one that fills truncated images keeps what there is of those marked so; better fetch them again",
+            ),
+            Finding::Corrupt => (
+                "corrupt",
+                "a loader replaces and counts them by default; one that fills truncated images keeps those marked so, with damaged pixels; better fetch them again or delete them",
+            ),
+            Finding::TooLarge => (
+                "too large",
+                "raise max_pixels (--max-pixels here) if they are real, and max_decode_bytes to what is said of them: each worker takes 4 bytes a pixel for a PNG, 5 to 8 for a JPEG in one scan, 7 to 17 for a progressive one, 4 more for a turned one, up to 12 for other formats of 8 bits a sample and more for deeper ones; otherwise delete them: a header can declare any size",
+            ),
+            Finding::Unsupported => (
+                "unsupported",
+                "a loader replaces and counts them by default; convert them to baseline JPEG, PNG or WebP",
+            ),
+            Finding::Unreadable => ("unreadable", "mend permissions or links; a loader counts them as failures"),
+            Finding::Empty => ("empty", "delete them or fetch them again; a loader counts them as failures"),
+            Finding::NoImage => ("no image", "delete or rename them; a loader counts those in a class as failures"),
+            Finding::Panicked => (
+                "decoder panicked",
+                "gpufeed goes on without them; delete them, and please report them: it is a decoder's bug",
+            ),
+            Finding::WrongExtension => (
+                "wrong extension",
+                "gpufeed goes by the bytes, so they work; rename them for programs that go by the name",
+            ),
+            Finding::PassedOver => (
+                "passed over",
+                "images that a folder's data set does not take: rename them, move them into a class folder, or name their ending where the folder is opened",
+            ),
+            Finding::Duplicate => (
+                "duplicate",
+                "the same bytes several times: these images weigh more in an epoch, and between training and evaluation they leak; keep one of each",
+            ),
+            Finding::AcrossClasses => {
+                ("duplicate across classes", "the same image with two labels: find out which is right")
             }
-            Finding::Truncated => {
-                "a loader replaces and counts them by default; one that fills truncated images keeps what there is of those marked so; better fetch them again"
+            Finding::EmptyClass => (
+                "empty class",
+                "the data set is refused for them unless empty classes are allowed where it is opened; delete the folder if the class does not exist, but its removal renumbers those after it",
+            ),
+            Finding::UnreadableFolder => {
+                ("unreadable folder", "the data set is refused for them: mend their permissions")
             }
-            Finding::Corrupt => {
-                "a loader replaces and counts them by default; one that fills truncated images keeps those marked so, with damaged pixels; better fetch them again or delete them"
+            Finding::LinkLoop => (
+                "link loop",
+                "gpufeed follows none twice, other programs may; delete the link, for what lies behind it counts twice",
+            ),
+            Finding::Turned => (
+                "turned by EXIF",
+                "gpufeed turns them upright; torchvision's default loader does not, nor does gpufeed where it is told to ignore EXIF",
+            ),
+            Finding::Cmyk => (
+                "CMYK",
+                "converted as Pillow converts them, without colour profiles; convert them to RGB if colours matter",
+            ),
+            Finding::Gray => ("gray", "the channel is repeated for red, green and blue"),
+            Finding::Deep => ("more than 8 bits", "samples are reduced to 8 bits"),
+            Finding::Alpha => {
+                ("alpha", "alpha is dropped, not blended: what is transparent shows the colour that lies under it")
             }
-            Finding::TooLarge => {
-                "raise max_pixels (--max-pixels here) if they are real, and max_decode_bytes to what is said of them: each worker takes 4 bytes a pixel for a PNG, 5 to 8 for a JPEG in one scan, 7 to 17 for a progressive one, 4 more for a turned one, up to 12 for other formats of 8 bits a sample and more for deeper ones; otherwise delete them: a header can declare any size"
-            }
-            Finding::Unsupported => {
-                "a loader replaces and counts them by default; convert them to baseline JPEG, PNG or WebP"
-            }
-            Finding::Unreadable => "mend permissions or links; a loader counts them as failures",
-            Finding::Empty => "delete them or fetch them again; a loader counts them as failures",
-            Finding::NoImage => "delete or rename them; a loader counts those in a class as failures",
-            Finding::Panicked => {
-                "gpufeed goes on without them; delete them, and please report them: it is a decoder's bug"
-            }
-            Finding::WrongExtension => {
-                "gpufeed goes by the bytes, so they work; rename them for programs that go by the name"
-            }
-            Finding::PassedOver => {
-                "images that a folder's data set does not take: rename them, move them into a class folder, or name their ending where the folder is opened"
-            }
-            Finding::Duplicate => {
-                "the same bytes several times: these images weigh more in an epoch, and between training and evaluation they leak; keep one of each"
-            }
-            Finding::AcrossClasses => "the same image with two labels: find out which is right",
-            Finding::EmptyClass => {
-                "the data set is refused for them unless empty classes are allowed where it is opened; delete the folder if the class does not exist, but its removal renumbers those after it"
-            }
-            Finding::UnreadableFolder => "the data set is refused for them: mend their permissions",
-            Finding::LinkLoop => {
-                "gpufeed follows none twice, other programs may; delete the link, for what lies behind it counts twice"
-            }
-            Finding::Turned => {
-                "gpufeed turns them upright; torchvision's default loader does not, nor does gpufeed where it is told to ignore EXIF"
-            }
-            Finding::Cmyk => {
-                "converted as Pillow converts them, without colour profiles; convert them to RGB if colours matter"
-            }
-            Finding::Gray => "the channel is repeated for red, green and blue",
-            Finding::Deep => "samples are reduced to 8 bits",
-            Finding::Alpha => "alpha is dropped, not blended: what is transparent shows the colour that lies under it",
-            Finding::Animated => "the first frame is taken",
-            Finding::Progressive => {
-                "they have no seek index, and decoding holds all of their coefficients, 7 to 17 bytes a pixel; jpegtran converts them without loss if decoding or memory limits"
-            }
+            Finding::Animated => ("animated", "the first frame is taken"),
+            Finding::Progressive => (
+                "progressive",
+                "they have no seek index, and decoding holds all of their coefficients, 7 to 17 bytes a pixel; jpegtran converts them without loss if decoding or memory limits",
+            ),
         }
     }
 }

@@ -1,26 +1,18 @@
 //! Prints the results of `gpufeed pack`.
 
+use crate::output::print_json;
 use crate::part::PartNumber;
-use crate::to_stdout;
 use crate::units;
 use console::style;
 use gpufeed::internals::Shown;
 use gpufeed::pack::{PackFormat, PackPlan, Packed, Unusable};
 use gpufeed::storage::Location;
-use serde::Serialize;
 use serde_json::json;
 use std::error::Error;
-use std::io::Write as _;
 use std::path::Path;
 
 /// The most samples that are named.
 const NAMED: usize = 10;
-
-fn print_json(what: &impl Serialize) -> Result<(), Box<dyn Error>> {
-    // A value has its keys in the order of all other results.
-    let text = serde_json::to_string_pretty(&serde_json::to_value(what)?)?;
-    Ok(to_stdout(|out| writeln!(out, "{text}"))?)
-}
 
 /// Prints the result of a pack, a part or a join.
 pub(super) fn print(packed: &Packed, as_json: bool) -> Result<(), Box<dyn Error>> {

@@ -11,6 +11,7 @@ use crate::quote::shortened;
 pub(super) const MOST_VALUES: usize = 1 << 20;
 
 /// The pickle machine between two opcodes.
+#[derive(Default)]
 pub(super) struct Machine<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -27,16 +28,7 @@ pub(super) struct Machine<'a> {
 
 impl<'a> Machine<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Machine {
-            bytes,
-            at: 0,
-            values: Vec::new(),
-            stack: Vec::new(),
-            marks: Vec::new(),
-            memo: HashMap::new(),
-            references: 0,
-            owned: 0,
-        }
+        Machine { bytes, ..Machine::default() }
     }
 
     /// Returns the number of bytes read so far.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// The loader's statistics over a period of time.
 pub(crate) struct Interval {
-    stats: Stats,
+    pub(crate) stats: Stats,
 }
 
 /// Returns the JSON's name of a resource.
@@ -77,11 +77,6 @@ impl Interval {
     pub(crate) fn seconds(&self, name: &str) -> Option<f64> {
         let row = self.stats.stages.iter().find(|row| row.stage.to_string() == name && row.items > 0)?;
         Some(row.busy.as_secs_f64() / row.items as f64)
-    }
-
-    /// Returns the number of samples that could not be used and were replaced.
-    pub(crate) fn failed(&self) -> u64 {
-        self.stats.failed
     }
 
     /// Returns the statistics' verdict on what limits the pipeline.

@@ -1,0 +1,81 @@
+//! Image files by their paths: what a folder and a list have in common.
+
+use std::path::{Path, PathBuf};
+
+use super::labels::Labels;
+use super::stored::name_below;
+use super::{Dataset, Label, Notice, ObjectStamp, Sample, SampleData, Stored, out_of_range};
+use crate::error::Result;
+use crate::storage::local::regular_file;
+
+#[derive(Clone, Debug)]
+pub(super) struct ImageFiles {
+    /// The folder that was opened, or that paths are relative to.
+    pub(super) root: PathBuf,
+    /// Whole paths, so that reading one joins nothing; boxed, as there may be millions.
+    pub(super) paths: Vec<Box<Path>>,
+    pub(super) labels: Labels,
+    pub(super) classes: Vec<String>,
+    pub(super) notices: Vec<Notice>,
+    pub(super) max_file_bytes: u64,
+}
+
+impl ImageFiles {
+    pub(super) fn path(&self, index: usize) -> Option<&Path> {
+        self.paths.get(index).map(|path| &**path)
+    }
+}
+
+impl Dataset for ImageFiles {
+    fn len(&self) -> usize {
+        self.paths.len()
+    }
+
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
+    fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
+        let path = self.path(index).ok_or_else(|| out_of_range(index, self.len()))?;
+        let bytes = regular_file::read_image(path, self.max_file_bytes, buffer)?;
+        Ok(Sample { data: SampleData::Encoded(bytes), label: self.labels.get(index) })
+    }
+
+    fn name(&self, index: usize) -> String {
+        self.path(index).map_or_else(|| format!("sample {index}"), |path| path.display().to_string())
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Some(&self.root)
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        self.notices.clone()
+    }
+
+    fn stored(&self) -> Option<&dyn Stored> {
+        Some(self)
+    }
+}
+
+impl Stored for ImageFiles {
+    fn own_name(&self, index: usize) -> Option<String> {
+        Some(name_below(&self.root, self.path(index)?))
+    }
+
+    fn file(&self, index: usize) -> Option<&Path> {
+        self.path(index)
+    }
+
+    fn label(&self, index: usize) -> Option<Label> {
+        Some(self.labels.get(index))
+    }
+
+    fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {
+        self.paths.iter().for_each(|file| see(file, None));
+    }
+}
