@@ -190,12 +190,7 @@ fn split(name: Option<String>) -> Result<Option<Split>> {
 }
 
 /// The value of one of several words.
-fn word<T: Copy>(
-    setting: &'static str,
-    given: Option<String>,
-    words: &[(&str, T)],
-    works: &str,
-) -> Result<Option<T>> {
+fn word<T: Copy>(setting: &'static str, given: Option<String>, words: &[(&str, T)], works: &str) -> Result<Option<T>> {
     let Some(given) = given else { return Ok(None) };
     let found = words.iter().find(|(word, _)| *word == given).map(|(_, value)| *value);
     found.map(Some).ok_or_else(|| refuse(setting, format!("{given:?}; {works}")))
