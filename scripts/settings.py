@@ -59,7 +59,7 @@ PYTHON = [
     Keyword("exit_timeout", "float", "5", "arguments.seconds", "Seconds that closing an iteration, and the interpreter's exit, wait for threads inside an object in Python. A later read ends with an error where one of a closed iteration has not returned for as long, and at least 5 seconds."),
 ]
 
-# The keywords of `pack` that only Python has: the steps of a pack on several machines, and what is told of it.
+# The keywords of `pack` that only Python has: the steps of a pack on several machines, and what reports its progress.
 PACK_PYTHON = [
     Keyword("plan", "bool", "False", "arguments.flag", "Lists the samples for `parts` machines, once, and packs nothing; parts take the settings of a plan."),
     Keyword("parts", "int | None", "None", "partial(arguments.whole, least=1)", "The number of parts of a plan, 1 to 100000.", "none"),
@@ -133,9 +133,11 @@ def keyword(doc: str, attributes: str, name: str, rust: str, enums: dict[str, li
         python, check = TYPES[rust]
     else:
         raise SystemExit(f"{name}: no type of Python for {rust}: add it to scripts/settings.py")
-    least = re.search(r"at least (\d+)|\b(\d+) to \d", said)
+    least = re.search(r"at least (\d+)|\b(\d+) to (\d+)", said)
     if check == "arguments.whole" and least:
-        check = f"partial(arguments.whole, least={least[1] or least[2]})"
+        # Serde's error for a number that a small type does not hold names no keyword.
+        most = f", most={least[3]}" if rust in ("u8", "u32") else ""
+        check = f"partial(arguments.whole, least={least[1] or least[2]}{most})"
     if "tuple[" in python:
         # Lists of TOML are tuples of Python.
         said = re.sub(r"`\[([^`]*)\]`", r"`(\1)`", said)

@@ -222,6 +222,8 @@ pub fn in_rust(setting: Setting, value: Option<Value>) -> Cow<'static, str> {
     match value {
         None => name.into(),
         Some(Value::Number(parts)) if setting == Setting::PackPart => format!("{name}(I, {parts})").into(),
+        // Settings of packs are fields.
+        Some(Value::Flag(flag)) if name.starts_with("PackSettings::") => format!("{name} = {flag}").into(),
         Some(Value::Flag(flag)) => format!("{name}({flag})").into(),
         Some(Value::Number(number)) => format!("{name}({number})").into(),
         Some(Value::Word { rust, .. }) => rust.into(),

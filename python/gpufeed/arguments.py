@@ -54,16 +54,17 @@ def optional(check: Check) -> Check:
     return lambda name, value: None if value is None else check(name, value)
 
 
-def whole(name: str, value: Any, least: int = 0) -> int:
-    """A whole number of at least ``least``."""
+def whole(name: str, value: Any, least: int = 0, most: int = (1 << 64) - 1) -> int:
+    """A whole number from ``least`` to ``most``."""
     try:
         if isinstance(value, bool):
             raise TypeError
         number = operator.index(value)
     except TypeError:
         raise ArgumentError(f"{name}: {value!r} is a {type(value).__name__}; a whole number works") from None
-    if number < least or number >= 1 << 64:
-        raise ArgumentError(f"{name}: {number}; a whole number from {least} on works")
+    if number < least or number > most:
+        works = f"a whole number from {least} on works" if most >= (1 << 64) - 1 else f"{least} to {most} work"
+        raise ArgumentError(f"{name}: {number}; {works}")
     return number
 
 

@@ -35,7 +35,7 @@ class Compared:
     lowest_psnr: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Packed:
     """What :func:`gpufeed.pack` has done. A plan, and a part that was joined before, have the defaults of what they lack."""
 
@@ -62,18 +62,18 @@ class Packed:
     bytes_read: int = 0
     bytes_packed: int = 0
     #: What came of the comparison with the source; None without ``verify``.
-    verified: Compared | None = None
+    verified: Compared | None
     #: Seconds that it has taken.
     seconds: float = 0.0
     #: The number of the part, of a part; the number of parts, also of a plan.
-    part: int | None = None
-    parts: int | None = None
+    part: int | None
+    parts: int | None
     #: The hash of the plan, of a plan alone.
-    plan: str | None = None
+    plan: str | None
     #: True for a part that was joined with the others before: nothing was packed.
     joined: bool = False
-    #: The samples of a source's other part, which ``split`` leaves out.
-    left_out: int = 0
+    #: The samples of the source's other split, which was not asked for.
+    other_split: int = 0
 
 
 def pack(
@@ -105,7 +105,9 @@ def pack(
     their files; samples of an object have their numbers.
 
     Ctrl-C stops within a second, as an exception of ``progress`` does. The same call goes on later, behind the last shard
-    that is whole, as it does after a crash; a pack that is whole is not packed again. Until all is done, ``out`` is no data
+    that is whole, as it does after a crash; an upload that was under way ends first. A pack that is whole is not packed
+    again. That the source has changed is noticed by its files; of an object in Python, and of a data set of
+    :func:`gpufeed.open` other than folders, lists, shards, Parquet files and LMDBs, by the names of its samples alone. Until all is done, ``out`` is no data
     set. Samples that cannot be read are left out; they, images that cannot be decoded, and differences are a warning.
 
     Several machines pack together: one call with ``plan=True, parts=8``, then one with ``part=(0, 8)``, ``(1, 8)`` and so on,
@@ -148,16 +150,16 @@ def pack(
     folder = arguments.path("out", out)
     listener = _listener(progress)
     try:
-        text, left_out = _gpufeed.pack(data, folder, json.dumps(settings), given.get("parts"), given.get("part"), join, listener)
+        text, other_split = _gpufeed.pack(data, folder, json.dumps(settings), given.get("parts"), given.get("part"), join, listener)
     finally:
         if isinstance(listener, _Line):
             listener.end()
-    packed = _packed(json.loads(text), folder, given.get("part"), left_out)
+    packed = _packed(json.loads(text), folder, given.get("part"), other_split)
     _warn(packed)
     return packed
 
 
-def _packed(found: dict[str, Any] | None, out: str, part: tuple[int, int] | None, left_out: int) -> Packed:
+def _packed(found: dict[str, Any] | None, out: str, part: tuple[int, int] | None, other_split: int) -> Packed:
     """The result of the native module; None for a part that was joined before."""
     if found is None:
         number, parts = part or (None, None)
@@ -168,7 +170,7 @@ def _packed(found: dict[str, Any] | None, out: str, part: tuple[int, int] | None
     if found.get("verified") is not None:
         different = [Unusable(**each) for each in found["verified"].pop("different")]
         found["verified"] = Compared(different=different, **found["verified"])
-    return Packed(left_out=left_out, **found)
+    return Packed(other_split=other_split, **(dict.fromkeys(("verified", "part", "parts", "plan")) | found))
 
 
 def _warn(packed: Packed) -> None:

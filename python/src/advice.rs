@@ -36,7 +36,7 @@ impl Language for Keywords {
             // The loader takes no semantics beside transforms=, whose ToDtype says as much.
             Some(Value::Word { word: "uint8", .. }) if setting == Setting::Semantics => {
                 return Some(
-                    "semantics=\"uint8\" with a recipe, or ToDtype(scale=True) after it in transforms=".into(),
+                    "semantics=\"uint8\" with a recipe, or a later ToDtype in transforms=".into(),
                 );
             }
             None => String::new(),

@@ -17,8 +17,7 @@ pub(crate) enum Source {
 }
 
 /// Packs as the settings say, which are JSON, and calls `listener` with what is done, and how much of how much. Returns the
-/// result as JSON, `null` for a part that was joined already, and the number of samples in the part of the source that is
-/// left out.
+/// result as JSON, `null` for a part that was joined already, and the number of samples in the source's other split.
 #[pyfunction]
 #[pyo3(signature = (source, out, settings, plan, part, join, listener))]
 #[expect(clippy::too_many_arguments, reason = "Python calls it with names")]
@@ -41,7 +40,7 @@ pub(crate) fn pack(
         Source::Path(_) => None,
     };
     guard(py, || {
-        let (mut raised, mut left_out) = (None, 0);
+        let (mut raised, mut other_split) = (None, 0);
         let done = py.detach(|| {
             let packer = match (data, source) {
                 (Some(data), _) => Packer::of(data, out),
@@ -49,8 +48,8 @@ pub(crate) fn pack(
                 (None, Source::Data(_)) => unreachable!("its data set was taken"),
             };
             let packer = packer.settings(settings).listen(|event| {
-                if let Event::LeftOut { samples, .. } = event {
-                    left_out = samples;
+                if let Event::OtherSplit { samples, .. } = event {
+                    other_split = samples;
                 }
                 Python::attach(|py| hear(py, listener.as_ref(), event)).map_or_else(
                     |error| {
@@ -69,7 +68,7 @@ pub(crate) fn pack(
         });
         match (raised, done) {
             (Some(raised), _) => Err(raised),
-            (None, done) => Ok((done.map_err(|error| errors::to_python(py, &error))?.to_string(), left_out)),
+            (None, done) => Ok((done.map_err(|error| errors::to_python(py, &error))?.to_string(), other_split)),
         }
     })
 }

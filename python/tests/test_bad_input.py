@@ -274,7 +274,7 @@ def test_advice_is_pythons() -> None:
     for given, words in [
         ({"execute": "gpu"}, '^execute: shaders need a GPU, but the backend is the CPU; execute="auto" works on both'),
         ({"cache": "host:1G", "scaled_decode": True}, "^cache: cached pixels serve .*; leave scaled_decode=True out"),
-        ({"recipe": CROP | {"semantics": "Float", "transform": [{"type": "JPEG", "quality": 9}]}}, 'use semantics="uint8" with a recipe, or ToDtype'),
+        ({"recipe": CROP | {"semantics": "Float", "transform": [{"type": "JPEG", "quality": 9}]}}, 'use semantics="uint8" with a recipe, or a later ToDtype'),
         ({"recipe": "imagenet-train", "dtype": "uint8"}, '^dtype: 8-bit numbers cannot hold .*; dtype="float32" and dtype="float16" work'),
     ]:
         assert "::" not in str(refused(words, gpufeed.Error, **given))

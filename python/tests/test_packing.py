@@ -199,6 +199,8 @@ def test_errors_are_in_pythons_words(tmp_path: Path) -> None:
         ({"shard_bytes": "many"}, "^shard_bytes: 'many'"),
         ({"prefix": "a/b"}, "^prefix: \"a/b\"; a file name's beginning works"),
         ({"quality": 101}, "^quality: 101; 1 to 100 work"),
+        ({"quality": 256}, "^quality: 256; 1 to 100 work"),
+        ({"max_side": 1 << 32}, "^max_side: 4294967296; 1 to 65535 work"),
         ({"max_side": 65536}, "^max_side: 65536; 1 to 65535 work"),
         ({"workers": 5000}, "^workers: 5000; 1 to 4096 work"),
         ({"scratch": tmp_path}, "^scratch: it is for packing into a store, which .*out is not"),

@@ -103,7 +103,7 @@ def test_a_state_records_the_settings() -> None:
 
 
 def test_what_a_state_records_are_keywords() -> None:
-    v2 = pytest.importorskip("torchvision.transforms.v2")
+    torch, v2 = pytest.importorskip("torch"), pytest.importorskip("torchvision.transforms.v2")
     crop = [v2.CenterCrop(8), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5] * 3, [0.25] * 3)]
     for given in ({"transforms": crop}, {"transforms": crop, "normalize_on_device": True}, {"recipe": CROP}):
         made = gpufeed.DataLoader(Jpegs(4), batch_size=4, shuffle=True, seed=7, on_error=0.5, **given)

@@ -18,6 +18,8 @@ pub(super) struct ImageFiles {
     pub(super) classes: Vec<String>,
     pub(super) notices: Vec<Notice>,
     pub(super) max_file_bytes: u64,
+    /// All images in the folder are samples.
+    pub(super) whole_folder: bool,
 }
 
 impl ImageFiles {
@@ -73,6 +75,10 @@ impl Stored for ImageFiles {
 
     fn label(&self, index: usize) -> Option<Label> {
         Some(self.labels.get(index))
+    }
+
+    fn whole_folder(&self) -> Option<&Path> {
+        self.whole_folder.then_some(&*self.root)
     }
 
     fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {

@@ -1,4 +1,5 @@
-//! Reading ahead for a program that reads a part of a data set once, in its order: the command's `pack`, `doctor` and `index`.
+//! Reading ahead for a program that reads a part of a data set once, in its order: a pack, and the command's `doctor` and
+//! `index`.
 
 use super::{Access, Dataset};
 use crate::storage::{Remote, RemoteRun};

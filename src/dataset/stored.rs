@@ -50,6 +50,12 @@ pub trait Stored: Send + Sync {
         None
     }
 
+    /// Returns the folder in which an image that is added later becomes a sample, too; `None` by default. Nothing is packed
+    /// into that folder.
+    fn whole_folder(&self) -> Option<&Path> {
+        None
+    }
+
     /// Calls `see` for every file that holds samples, with its stamp if it is an object in a store. The samples change
     /// only if one of the files changes.
     fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>));

@@ -28,11 +28,11 @@ use crate::dataset::Split;
 pub enum Event {
     /// The source is opened, and the folder is looked through.
     Preparing,
-    /// The source has a part that is not packed.
-    LeftOut {
-        /// The samples of that part.
+    /// The source has another split, which is not packed.
+    OtherSplit {
+        /// The samples of that split.
         samples: usize,
-        /// The part.
+        /// The split that is not packed.
         split: Split,
     },
     /// Another process is at work on this part of a pack. This one waits for its end.
@@ -57,7 +57,7 @@ pub enum Event {
 }
 
 /// The caller's code, called by its own thread.
-pub(super) type Listener<'a> = Box<dyn FnMut(Event) -> ControlFlow<()> + 'a>;
+pub(super) type Listener<'a> = Box<dyn FnMut(Event) -> ControlFlow<()> + Send + 'a>;
 
 /// How long a thread waits before it looks whether it is to stop.
 pub(super) const TICK: Duration = Duration::from_millis(50);
@@ -141,9 +141,9 @@ fn listen(heard: &Receiver<Event>, listener: &mut Listener<'_>) -> ControlFlow<(
         };
         let at_once = match event {
             Event::Packed { done, all } | Event::Compared { done, all } => done == all,
-            Event::Preparing | Event::LeftOut { .. } | Event::Waiting { .. } => true,
+            Event::Preparing | Event::OtherSplit { .. } | Event::Waiting { .. } => true,
         };
-        if !matches!(event, Event::LeftOut { .. }) {
+        if !matches!(event, Event::OtherSplit { .. }) {
             last = event;
         }
         if at_once || called.elapsed() >= TICK {
@@ -202,16 +202,16 @@ mod tests {
             heard.push(event);
             ControlFlow::Continue(())
         });
-        let left_out = Event::LeftOut { samples: 3, split: Split::Test };
+        let other_split = Event::OtherSplit { samples: 3, split: Split::Test };
         let done = watched(&mut listener, 1, move |watch| {
-            watch.say(left_out);
+            watch.say(other_split);
             thread::sleep(4 * TICK);
             (0..=10_000).for_each(|done| watch.say(Event::Packed { done, all: 10_000 }));
             Ok(7)
         });
         drop(listener);
         assert_eq!((done.unwrap(), heard[0]), (7, Event::Preparing));
-        assert_eq!(heard.iter().filter(|event| **event == left_out).count(), 1, "it is said once");
+        assert_eq!(heard.iter().filter(|event| **event == other_split).count(), 1, "it is said once");
         assert_eq!(heard.last(), Some(&Event::Packed { done: 10_000, all: 10_000 }));
         assert!(heard.len() < 1000, "{}", heard.len());
     }

@@ -69,6 +69,11 @@ impl Job {
         Ok(Job { samples: data.len(), names, files, layout: LAYOUT, to, shard_bytes, prefix, shuffle, recoding })
     }
 
+    /// True if both have samples of the same names in the same order, and the same classes.
+    pub(super) fn has_the_names_of(&self, other: &Job) -> bool {
+        self.names == other.names
+    }
+
     /// Refuses settings of a part or a join that are neither the plan's nor the defaults.
     ///
     /// # Errors

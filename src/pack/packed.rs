@@ -1,8 +1,8 @@
 //! The results of packing.
 
 use super::settings::PackFormat;
-use serde::Serialize;
-use std::path::PathBuf;
+use serde::{Serialize, Serializer};
+use std::path::{Path, PathBuf};
 
 /// The result of a pack, or of one of its parts.
 ///
@@ -21,6 +21,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub struct Packed {
     /// The folder that was packed into, an address without its credentials.
+    #[serde(serialize_with = "lossy")]
     pub out: PathBuf,
     /// The format of the written files.
     pub to: PackFormat,
@@ -83,6 +84,11 @@ pub struct Unusable {
     pub reason: String,
 }
 
+/// Writes a path that is not UTF-8 with replacement characters, where serde would fail.
+fn lossy<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&path.to_string_lossy())
+}
+
 /// The result of comparing a pack with its source.
 ///
 /// ```
@@ -122,6 +128,7 @@ pub struct Compared {
 #[non_exhaustive]
 pub struct PackPlan {
     /// The folder to pack into, an address without its credentials.
+    #[serde(serialize_with = "lossy")]
     pub out: PathBuf,
     /// The hash of the plan, in hexadecimal digits.
     pub plan: String,

@@ -70,7 +70,7 @@ impl<'a> Packer<'a> {
     /// it breaks, the step stops within a second, with an [`ErrorKind::Stopped`](crate::ErrorKind::Stopped), and the same
     /// call goes on later. An upload that is under way then ends in the background, and has the folder's lock until then.
     #[must_use]
-    pub fn listen(mut self, listener: impl FnMut(Event) -> ControlFlow<()> + 'a) -> Packer<'a> {
+    pub fn listen(mut self, listener: impl FnMut(Event) -> ControlFlow<()> + Send + 'a) -> Packer<'a> {
         self.listener = Box::new(listener);
         self
     }

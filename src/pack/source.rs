@@ -1,10 +1,12 @@
 //! Opens what is packed, and fingerprints its files.
 
 use crate::dataset::{Dataset, Format, Label, ObjectStamp, Opened, Split};
+use crate::decode::seek;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sampler::Sampler;
 use crate::storage::Location;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +41,11 @@ impl PackSource {
                 let reason = "it chooses a part of a path, and the source is a data set; give the part itself";
                 return Err(Error::argument("split", reason));
             }
-            PackSource::Data(data) => OpenedSource { data: Arc::clone(data), format: None, path: PathBuf::new() },
+            PackSource::Data(data) => {
+                // An LMDB's files lie in its folder, as they do below its path.
+                let path = data.folder().filter(|_| data.stored().is_none()).map(Path::to_owned).unwrap_or_default();
+                OpenedSource { data: Arc::clone(data), format: None, path }
+            }
         };
         if opened.data.is_empty() {
             return Err(Error::pack(opened.shown(), "no samples"));
@@ -61,14 +67,14 @@ impl fmt::Debug for PackSource {
 fn open_path(path: &Path, split: Split, watch: &Watch) -> Result<OpenedSource> {
     let format = Format::detect(path);
     let Opened { train, test } = format.open_as_is(path)?;
-    let left_out = |data: &dyn Dataset, split| watch.say(Event::LeftOut { samples: data.len(), split });
+    let other_split = |data: &dyn Dataset, split| watch.say(Event::OtherSplit { samples: data.len(), split });
     let data = match (split, test) {
         (Split::Train, test) => {
-            test.inspect(|test| left_out(&**test, Split::Test));
+            test.inspect(|test| other_split(&**test, Split::Test));
             train
         }
         (Split::Test, Some(test)) => {
-            left_out(&*train, Split::Train);
+            other_split(&*train, Split::Train);
             test
         }
         (Split::Test, None) => {
@@ -86,7 +92,7 @@ pub(super) struct OpenedSource {
     pub(super) data: Arc<dyn Dataset>,
     /// The format of the path; none of a data set that was open, and of samples that a plan has listed.
     pub(super) format: Option<Format>,
-    /// The path; empty then.
+    /// The path; of a data set that was open its folder, if it does not say where its samples are stored, else empty.
     path: PathBuf,
 }
 
@@ -168,10 +174,15 @@ fn files_below(folder: &Path, depth: usize, see: &mut dyn FnMut(&Path)) {
     for entry in entries {
         match entry.file_type() {
             Ok(kind) if kind.is_dir() && depth > 1 => files_below(&entry.path(), depth - 1, see),
-            Ok(kind) if kind.is_file() && entry.file_name() != "lock.mdb" => see(&entry.path()),
+            Ok(kind) if kind.is_file() && !is_written_by_readers(&entry.file_name()) => see(&entry.path()),
             _ => {}
         }
     }
+}
+
+/// True for files that reading a data set writes: an LMDB's lock, and seek indexes.
+fn is_written_by_readers(name: &OsStr) -> bool {
+    name == "lock.mdb" || name.as_encoded_bytes().starts_with(seek::NAME.as_bytes())
 }
 
 /// A file's length and time, by which a change is noticed; `None` for a file that is missing or cannot be asked. An object
@@ -229,7 +240,7 @@ mod tests {
     #[test]
     fn files_are_found_two_folders_deep_in_the_order_of_names() {
         let root = tempfile::tempdir().unwrap();
-        for name in ["b", "a/2", "a/1", "a/deeper/3", "lock.mdb", "c/x"] {
+        for name in ["b", "a/2", "a/1", "a/deeper/3", "lock.mdb", ".gpufeed-seek-index", "c/x"] {
             let path = root.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, name).unwrap();

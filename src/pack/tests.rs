@@ -1,7 +1,9 @@
 //! Packs of data sets that callers have opened or made, and what stops and resumes them. The command's tests pack paths.
 
 use super::*;
-use crate::dataset::{Dataset, ImageFolder, InMemory, Label, ObjectStamp, Sample, Stored, TarShards};
+#[cfg(feature = "lmdb")]
+use crate::dataset::Lmdb;
+use crate::dataset::{Dataset, ImageFolder, ImageList, InMemory, Label, ObjectStamp, Sample, Stored, TarShards};
 use crate::error::{Error, ErrorKind, Result};
 use std::fs;
 use std::ops::ControlFlow;
@@ -166,7 +168,7 @@ fn a_source_that_has_changed_is_noticed_by_its_files() {
     fs::write(&file, "another film").unwrap();
     let error = packer().pack().unwrap_err().to_string();
     assert!(error.contains("of what the source was before its files changed"), "{error}");
-    assert!(error.ends_with("; PackSettings::verify(true) says which samples differ"), "{error}");
+    assert!(error.ends_with("; PackSettings::verify = true says which samples differ"), "{error}");
 }
 
 #[test]
@@ -185,6 +187,67 @@ fn a_path_and_the_data_set_at_it_are_one_source() {
     let error = Packer::of(ImageFolder::open(&source).unwrap(), &parts).part(0, 2).unwrap_err().to_string();
     assert!(error.contains("the plan lists the files of a path"), "{error}");
     assert_eq!(Packer::new(&source, &parts).part(0, 2).unwrap().unwrap().kept, 1);
+}
+
+#[test]
+fn nothing_is_packed_into_a_folder_whose_images_are_all_samples() {
+    let root = tempfile::tempdir().unwrap();
+    let source = root.path().join("source");
+    fs::create_dir_all(source.join("cat")).unwrap();
+    fs::write(source.join("cat/1.jpg"), jpeg(1)).unwrap();
+    let folder = || ImageFolder::open(&source).unwrap();
+    let refused = |data: Box<dyn Dataset>, out: &Path| Packer::of(data, out).pack().unwrap_err().to_string();
+    let inside = source.join("packed");
+    for data in [Box::new(folder()) as Box<dyn Dataset>, Box::new(folder().repeat(2).unwrap())] {
+        let error = refused(data, &inside);
+        assert!(error.contains("it lies in the source; pack elsewhere"), "{error}");
+    }
+    let error = refused(Box::new(folder()), root.path());
+    assert!(error.contains("the source lies in it"), "{error}");
+    // What lies beside a list's images is no sample of the list.
+    fs::write(source.join("list.csv"), "path,label\ncat/1.jpg,0\n").unwrap();
+    Packer::of(ImageList::open(source.join("list.csv")).unwrap(), &inside).pack().unwrap();
+}
+
+#[test]
+fn a_part_of_other_samples_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let packer = |first: usize| Packer::of(Slow::new(9, 0).subset(first..first + 4).unwrap(), root.path());
+    packer(0).plan(2).unwrap();
+    packer(0).part(0, 2).unwrap();
+    let error = packer(5).part(1, 2).unwrap_err().to_string();
+    assert!(error.contains("the data set has other samples than the plan in "), "{error}");
+    packer(0).part(1, 2).unwrap();
+    assert_eq!(packer(0).join().unwrap().samples, 4);
+}
+
+#[cfg(feature = "lmdb")]
+#[test]
+fn a_change_of_an_lmdb_that_is_open_is_noticed() {
+    let root = tempfile::tempdir().unwrap();
+    let [stored, out] = ["stored", "out"].map(|name| root.path().join(name));
+    let write = |number: u32| {
+        let lmdb = settings(|settings| settings.to = PackFormat::Lmdb);
+        Packer::of(Slow::new(number, 0), &stored).settings(lmdb).pack().unwrap();
+    };
+    let pack = || Packer::of(Lmdb::open(&stored).unwrap(), &out).pack();
+    write(3);
+    pack().unwrap();
+    assert_eq!(pack().unwrap().resumed, 3);
+    // Seek indexes that a loader has stored there change no sample.
+    fs::write(stored.join(".gpufeed-seek-index"), "of a loader").unwrap();
+    assert_eq!(pack().unwrap().resumed, 3);
+    let data = fs::File::options().append(true).open(stored.join("data.mdb")).unwrap();
+    data.set_modified(std::time::UNIX_EPOCH).unwrap();
+    let error = pack().unwrap_err().to_string();
+    assert!(error.contains("of what the source was before its files changed"), "{error}");
+}
+
+#[test]
+fn a_packer_may_be_sent_to_a_thread() {
+    let root = tempfile::tempdir().unwrap();
+    let packer = Packer::of(Slow::new(2, 0), root.path().join("out"));
+    assert_eq!(std::thread::spawn(move || packer.pack()).join().unwrap().unwrap().samples, 2);
 }
 
 #[test]

@@ -20,7 +20,7 @@ use super::{errors, verify, write};
 pub(super) fn pack(task: &Task, out: &Folder, watch: &Watch) -> Result<Packed> {
     let (Task { settings, .. }, start) = (task, Instant::now());
     let opened = task.source.open(settings, watch)?;
-    refuse_inside(task)?;
+    refuse_inside(&task.source, &task.out)?;
     let job = Job::new(&opened, opened.fingerprint(watch)?, settings, watch)?;
     out.create().map_err(errors::permitted)?;
     let whole = |manifest: Manifest| {
@@ -86,8 +86,12 @@ pub(super) fn report(
 }
 
 /// Refuses a folder inside the source, because its files would become samples of the source.
-pub(super) fn refuse_inside(task: &Task) -> Result<()> {
-    let (PackSource::Path(source), out) = (&task.source, &task.out) else { return Ok(()) };
+pub(super) fn refuse_inside(source: &PackSource, out: &Path) -> Result<()> {
+    let source = match source {
+        PackSource::Path(path) => Some(path.as_path()),
+        PackSource::Data(data) => data.stored().and_then(|stored| stored.whole_folder()),
+    };
+    let Some(source) = source else { return Ok(()) };
     let inside = |shown: &Path| Err(Error::pack(shown, "it lies in the source; pack elsewhere"));
     let around = |shown: &Path| {
         let reason = "the source lies in it, and would be a part of the new data set; pack elsewhere";

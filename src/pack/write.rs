@@ -49,7 +49,8 @@ pub(super) fn write_classes(folder: &Folder, classes: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Packs the run's samples into shards of so many bytes at the most, whose names begin so. `open` opens the record of the progress, after damaged shards were taken from it.
+/// Packs the run's samples into shards. The third argument is the beginning of the shards' names, and the most bytes of a
+/// shard. `open` opens the record of the progress, from which damaged shards were taken before.
 pub(super) fn write_shards<J: Record>(
     run: &mut PackRun<'_>,
     names: &Names,

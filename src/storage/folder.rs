@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// A folder that is written to, on this machine or in a store. A file has a temporary name on this machine until it is
 /// whole; then it is renamed, or uploaded.
 ///
-/// `gpufeed pack` writes through it. Clones are the same folder.
+/// [Packs](crate::pack) are written through it. Clones are the same folder.
 ///
 /// ```
 /// use gpufeed::storage::{Folder, Location};
@@ -54,7 +54,7 @@ struct StoreFolder {
     scratch: PathBuf,
 }
 
-/// The most bytes of an object that is read as a whole: `gpufeed pack` reads lists of all samples.
+/// The most bytes of an object that is read as a whole: a pack reads lists of all samples.
 const LARGEST: u64 = 4 << 30;
 
 impl StoreFolder {

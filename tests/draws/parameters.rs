@@ -8,11 +8,11 @@ use gpufeed::transforms::{
     RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResizedCrop,
     RandomSolarize, RandomVerticalFlip, RandomZoomOut, Transform,
 };
-use gpufeed::{Output, Plan, Semantics};
+use gpufeed::{Output, Plan, Semantics, recipe};
 use gpufeed_testing::operators::OPERATORS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn plan(transforms: &[Transform]) -> Plan {
     Plan::compile(transforms, &Output::default()).expect("the transforms compile")
@@ -56,8 +56,11 @@ fn json_and_toml_hold_every_transform() {
 
 #[test]
 fn drawn_parameters_survive_json() {
-    for transform in every_transform() {
-        let plan = plan_alone(&transform);
+    let recipes = recipe::NAMES.iter().map(|name| {
+        let recipe = recipe::load(name).expect("a built-in recipe");
+        Plan::compile_as(recipe.semantics.unwrap_or_default(), 3, &recipe.transforms, &Output::default()).expect(name)
+    });
+    for plan in every_transform().map(|transform| plan_alone(&transform)).chain(recipes) {
         for sample in 0..50 {
             let params = plan.make_params(123, 91, &Key { sample, ..Key::default() }).expect("it fits");
             let json = serde_json::to_string(&params).expect("parameters are data");
@@ -72,20 +75,24 @@ fn wrong_text_is_rejected() {
         assert!(serde_json::from_str::<Transform>(text).is_err(), "{text}");
     }
     for operator in OPERATORS {
+        let list: toml::Table = toml::from_str(&operator.recipe(operator.examples[0])).expect(operator.name);
+        let first = list["transform"][0].as_table().expect(operator.name);
         let alone = json!({ "type": operator.name });
         let needs_none = serde_json::from_value::<Transform>(alone).is_ok();
         assert_eq!(needs_none, operator.examples.contains(&""), "{}: whether it needs arguments", operator.name);
         for transform in operator.transforms() {
             let right = serde_json::to_value(&transform).expect("transforms are data");
             let table = right.as_object().expect("a table");
-            let mut keys = table.keys().map(String::as_str).filter(|key| *key != "type");
+            let keys = table.keys().map(String::as_str).filter(|key| *key != "type");
             let with = |key: &str, value| Value::from_iter(table.clone().into_iter().chain([(key.to_owned(), value)]));
             for wrong in keys.clone().chain(["colour"]).map(|key| with(key, json!({ "of": [] }))) {
                 assert!(serde_json::from_value::<Transform>(wrong.clone()).is_err(), "{wrong}");
             }
             let without = |key: &str| Value::from_iter(table.clone().into_iter().filter(|(other, _)| other != key));
             let is_needed = |key| serde_json::from_value::<Transform>(without(key)).is_err();
-            assert_eq!(keys.any(is_needed), !needs_none, "{right}");
+            // The first example has the arguments that are needed, and no other.
+            let needed: BTreeSet<&str> = keys.filter(|key| is_needed(key)).collect();
+            assert_eq!(needed, first.keys().map(String::as_str).filter(|key| *key != "type").collect(), "{right}");
             if right["p"].is_number() {
                 let transform = serde_json::from_value::<Transform>(with("p", json!(1.5))).expect("a number");
                 assert!(Plan::compile(&[transform], &Output::default()).is_err(), "{right} with p = 1.5");

@@ -143,7 +143,11 @@ fn probabilities_out_of_range_name_line_key_and_range() {
         let lines: Vec<String> = operator.examples.iter().map(|arguments| format!(", {arguments}")).collect();
         let mut own =
             lines.iter().rev().filter_map(|line| line.split_once(", p = ")).filter(|(before, _)| !before.contains('{'));
-        let Some((before, after)) = own.next() else { continue };
+        let Some((before, after)) = own.next() else {
+            let has_one = |transform: &Transform| serde_json::to_value(transform).expect("data")["p"].is_number();
+            assert!(!operator.transforms().iter().any(has_one), "{}: no example sets p", operator.name);
+            continue;
+        };
         for p in ["-0.1", "1.5", "nan", "inf", "-inf"] {
             let (_, rest) = after.split_at(after.find(',').unwrap_or(after.len()));
             let error = error_of(&format!("{{ type = \"{}\"{before}, p = {p}{rest} }}", operator.name));

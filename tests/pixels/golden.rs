@@ -289,6 +289,6 @@ fn the_comparison_rejects_perturbed_ops() {
             assert!(result.is_err(), "{}: {} passes with {op:?}", place.name, case.name);
         }
         let all: BTreeSet<String> = CASES.iter().flat_map(|case| &case.ops).map(kind).collect();
-        assert_eq!(kinds, all, "every kind of op");
+        assert!(kinds == all && all.len() >= 17, "every kind of op: {kinds:?}, {all:?}");
     }
 }

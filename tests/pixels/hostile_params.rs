@@ -134,7 +134,12 @@ static COLOR_OPS: LazyLock<BTreeMap<String, toml::Value>> = LazyLock::new(|| {
         |op: &Op| matches!(op, Op::Grayscale { .. } | Op::Posterize { .. } | Op::PermuteChannels { .. });
     let ops = drawn.flat_map(|params| params.ops).map(|params| params.op);
     let ops = ops.filter(|op| !has_whole_numbers(op) && pointwise::apply(&pixel, op).is_some());
-    ops.map(|op| (named::function(&op), toml::Value::try_from(op).unwrap())).collect()
+    let ops: BTreeMap<_, _> = ops.map(|op| (named::function(&op), toml::Value::try_from(op).unwrap())).collect();
+    for name in ["brightness", "contrast", "saturation", "hue", "gamma"].map(|name| format!("adjust_{name}")) {
+        assert!(ops.contains_key(&name), "{name}: {ops:?}");
+    }
+    assert!(ops.contains_key("invert") && ops.contains_key("solarize"), "{ops:?}");
+    ops
 });
 
 /// One of them with other numbers.

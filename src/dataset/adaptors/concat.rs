@@ -97,13 +97,18 @@ impl Concat {
         self.parts.iter().filter_map(|part| Some((part, part.data.access()?)))
     }
 
-    /// Tells the parts that want it which of `indices` they have, as they count them.
-    fn tell_parts(&self, indices: &[usize], wants: fn(&dyn Access) -> bool, tell: fn(&dyn Access, &[usize])) {
+    /// Announces to the parts that want it which of `indices` they have, by their own indices.
+    fn announce_to_parts(
+        &self,
+        indices: &[usize],
+        wants: fn(&dyn Access) -> bool,
+        announce: fn(&dyn Access, &[usize]),
+    ) {
         for (part, access) in self.accesses().filter(|(_, access)| wants(*access)) {
             let own = indices.iter().filter_map(|&index| self.part(index));
             let own: Vec<_> = own.filter(|(other, _)| std::ptr::eq(*other, part)).map(|(_, index)| index).collect();
             if !own.is_empty() {
-                tell(access, &own);
+                announce(access, &own);
             }
         }
     }
@@ -215,7 +220,7 @@ impl Access for Concat {
     }
 
     fn begin_job(&self, indices: &[usize]) {
-        self.tell_parts(indices, |access| access.job_samples() > 1, |access, inner| access.begin_job(inner));
+        self.announce_to_parts(indices, |access| access.job_samples() > 1, |access, inner| access.begin_job(inner));
     }
 
     fn prefetch_samples(&self) -> usize {
@@ -223,7 +228,7 @@ impl Access for Concat {
     }
 
     fn prefetch(&self, indices: &[usize]) {
-        self.tell_parts(indices, |access| access.prefetch_samples() > 0, |access, inner| access.prefetch(inner));
+        self.announce_to_parts(indices, |access| access.prefetch_samples() > 0, |access, inner| access.prefetch(inner));
     }
 
     fn remotes(&self) -> Vec<Remote> {
@@ -249,6 +254,11 @@ impl Stored for Concat {
     fn label(&self, index: usize) -> Option<Label> {
         let (stored, index) = self.stored_of(index)?;
         stored.label(index)
+    }
+
+    /// Returns that of the first part that has one.
+    fn whole_folder(&self) -> Option<&Path> {
+        self.parts.iter().find_map(|part| part.data.stored()?.whole_folder())
     }
 
     fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {

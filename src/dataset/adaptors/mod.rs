@@ -65,6 +65,10 @@ macro_rules! translated {
                 self.data.stored()?.label(self.inner_index(index)?)
             }
 
+            fn whole_folder(&self) -> Option<&std::path::Path> {
+                self.data.stored()?.whole_folder()
+            }
+
             fn each(&self, see: &mut dyn FnMut(&std::path::Path, Option<$crate::dataset::ObjectStamp>)) {
                 // Files of their own are those of these samples, in this order.
                 let own: Option<Vec<_>> = (0..self.len()).map(|index| self.file(index)).collect();

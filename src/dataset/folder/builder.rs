@@ -100,6 +100,7 @@ impl ImageFolderBuilder {
             labels: Labels::None,
             notices: Vec::new(),
             max_file_bytes: self.max_file_bytes,
+            whole_folder: true,
         };
         let (root, mut noticed) = (found.root.clone(), Noticed::default());
         if self.unlabelled {

@@ -147,7 +147,7 @@ impl ImageListBuilder {
         };
         let paths = list.rows.into_iter().map(|row| root.join(row.path).into_boxed_path()).collect();
         let max_file_bytes = self.max_file_bytes;
-        Ok(ImageList(ImageFiles { root, paths, labels, classes, notices, max_file_bytes }))
+        Ok(ImageList(ImageFiles { root, paths, labels, classes, notices, max_file_bytes, whole_folder: false }))
     }
 }
 

@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 /// File name in a data set's folder.
-const NAME: &str = ".gpufeed-seek-index";
+pub(crate) const NAME: &str = ".gpufeed-seek-index";
 
 /// Storage of seek indexes: positions inside each JPEG from which decoding can start.
 ///

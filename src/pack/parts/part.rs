@@ -4,6 +4,7 @@ use crate::dataset::Dataset as _;
 use crate::error::{Error, Result};
 use crate::pack::errors::{permitted, there};
 use crate::pack::events::{Event, TICK, Watch};
+use crate::pack::job::Job;
 use crate::pack::journal::{Manifest, Progress};
 use crate::pack::lock::Lock;
 use crate::pack::names::Names;
@@ -50,8 +51,11 @@ pub(in crate::pack) fn part(task: &Task, out: &Folder, number: PartNumber, watch
         // An engine has given the part to two processes, or has lost the first one. If this one failed, it would be
         // repeated at once, as long as the engine has patience. Later the part may be done, or even joined.
         watch.say(Event::Waiting { part: number });
-        watch.check()?;
-        std::thread::sleep(2 * TICK);
+        // The plan is read again, perhaps from a store, when the part is free.
+        while Lock::try_at(&records, &lock_path)?.is_none() {
+            watch.check()?;
+            std::thread::sleep(2 * TICK);
+        }
     }
 }
 
@@ -183,6 +187,13 @@ impl Part<'_> {
             let source = self.task.source.shown();
             let reason = format!("{found} samples, but {samples} in {}", self.planned());
             return Err(source.map_or_else(|| there(&self.out, &*reason), |source| Error::pack(source, &*reason)));
+        }
+        // Names of a path's samples begin with the path, which may be another one on each machine.
+        if let PackSource::Data(_) = self.task.source
+            && !Job::new(&opened, String::new(), &self.task.settings, self.watch)?.has_the_names_of(&plan.job)
+        {
+            let reason = format!("the data set has other samples than {}, or another order", self.planned());
+            return Err(there(&self.out, reason));
         }
         let (name, hash) = plan.listing(self.number());
         Ok((opened, listing::read_keys(&self.records, &name, hash)?))

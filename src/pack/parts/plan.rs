@@ -129,7 +129,7 @@ pub(in crate::pack) fn plan(task: &Task, out: &Folder, parts: usize, watch: &Wat
     }
     let start = Instant::now();
     let opened = task.source.open(&task.settings, watch)?;
-    refuse_inside(task)?;
+    refuse_inside(&task.source, &task.out)?;
     out.create().map_err(permitted)?;
     let lock = Lock::take(out)?;
     let (plan, new) = match known((task, &opened), out, parts, watch)? {

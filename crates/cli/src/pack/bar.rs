@@ -18,7 +18,7 @@ impl Bar {
     pub(super) fn hear(&mut self, event: Event) {
         let note = |text: String| crate::output::complain(style("note:").cyan(), text);
         match event {
-            Event::LeftOut { samples, split } => {
+            Event::OtherSplit { samples, split } => {
                 let (what, name) = match split {
                     Split::Train => ("to train on", "train"),
                     Split::Test => ("to test with", "test"),
@@ -36,6 +36,11 @@ impl Bar {
     }
 
     fn show(&mut self, what: &str, done: usize, all: usize) {
+        if done == all {
+            // This is heard again and again while the last shard is on its way.
+            self.clear();
+            return;
+        }
         let bar = self.shown.get_or_insert_with(|| {
             let bar = ProgressBar::new(all as u64).with_position(done as u64);
             let template = format!("{{bar:24}} {{pos}}/{{len}} {what}, {{per_sec}}, {{eta}} left");
@@ -47,9 +52,11 @@ impl Bar {
             bar
         });
         bar.set_position(done as u64);
-        if done == all {
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.shown.take() {
             bar.finish_and_clear();
-            self.shown = None;
         }
     }
 }
@@ -57,8 +64,6 @@ impl Bar {
 /// Where packing ends early.
 impl Drop for Bar {
     fn drop(&mut self) {
-        if let Some(bar) = self.shown.take() {
-            bar.finish_and_clear();
-        }
+        self.clear();
     }
 }
