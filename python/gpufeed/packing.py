@@ -18,7 +18,7 @@ _NAMED = 10
 
 
 class Unusable(NamedTuple):
-    """A sample or a file of a pack, and what is wrong with it."""
+    """The name of a sample or a file of a pack, and what is wrong with it."""
 
     sample: str
     reason: str
@@ -26,7 +26,7 @@ class Unusable(NamedTuple):
 
 @dataclass(frozen=True)
 class Compared:
-    """A pack that was compared with its source: ``gpufeed.pack(verify=True)``."""
+    """The result of comparing a pack with its source: ``gpufeed.pack(verify=True)``."""
 
     samples: int
     #: Shards and samples that differ.
@@ -37,7 +37,8 @@ class Compared:
 
 @dataclass(frozen=True)
 class Packed:
-    """What :func:`gpufeed.pack` has done. A plan, and a part that was joined before, have the defaults of what they lack."""
+    """What :func:`gpufeed.pack` has done. A plan, and a part that was joined before, have the defaults of the fields
+    that they lack."""
 
     #: The folder that was packed into, an address without its credentials.
     out: str
@@ -51,26 +52,27 @@ class Packed:
     shards: int = 0
     #: Samples that earlier calls had packed.
     resumed: int = 0
-    #: Samples whose files were copied as they were, and those that were encoded.
+    #: Samples whose files were copied unchanged, and samples that were encoded.
     kept: int = 0
     encoded: int = 0
-    #: Samples that were copied as they were, although they should have been encoded, or are no images.
+    #: Samples that were copied unchanged because they could not be encoded, or because they are not images. Each has
+    #: its name and the reason.
     undecodable: list[Unusable] = field(default_factory=list)
-    #: Samples that could not be read, and are left out.
+    #: Samples that could not be read, and are left out. Each has its name and the reason.
     skipped: list[Unusable] = field(default_factory=list)
     #: Bytes of these samples in the source, and in the pack.
     bytes_read: int = 0
     bytes_packed: int = 0
-    #: What came of the comparison with the source; None without ``verify``.
+    #: The result of the comparison with the source; None without ``verify``.
     verified: Compared | None = None
-    #: Seconds that it has taken.
+    #: The seconds that the call took.
     seconds: float = 0.0
-    #: The number of the part, of a part; the number of parts, also of a plan.
+    #: The number of the part, if it is one, and the number of parts, which a plan has, too.
     part: int | None = None
     parts: int | None = None
-    #: The hash of the plan, of a plan alone.
+    #: The hash of the plan. Only a plan has it.
     plan: str | None = None
-    #: True for a part that was joined with the others before: nothing was packed.
+    #: True for a part that was joined with the others before. Then nothing was packed.
     joined: bool = False
     #: The samples of a source's other part, which ``split`` leaves out.
     left_out: int = 0
@@ -158,7 +160,7 @@ def pack(
 
 
 def _packed(found: dict[str, Any] | None, out: str, part: tuple[int, int] | None, left_out: int) -> Packed:
-    """The result of the native module; None for a part that was joined before."""
+    """Makes the result from that of the native module, which is None for a part that was joined before."""
     if found is None:
         number, parts = part or (None, None)
         found = {"out": _gpufeed.shown(out), "part": number, "parts": parts, "joined": True}
@@ -172,7 +174,8 @@ def _packed(found: dict[str, Any] | None, out: str, part: tuple[int, int] | None
 
 
 def _warn(packed: Packed) -> None:
-    """Warns of samples that are left out or are no images, which a part leaves to the join, and of differences."""
+    """Warns of samples that are left out or are not images, and of differences. A part leaves its samples to the
+    join."""
     found = [] if packed.part is not None else [("left out", packed.skipped), ("packed as it was", packed.undecodable)]
     found.append(("different", packed.verified.different if packed.verified else []))
     lines = [f"{what}: {sample}: {reason}" for what, listed in found for sample, reason in listed]
@@ -182,7 +185,7 @@ def _warn(packed: Packed) -> None:
 
 
 def _listener(progress: bool | Callable[[int, int], object]) -> Callable[[str, int, int], object] | None:
-    """What the native module calls."""
+    """Returns the function that the native module calls."""
     if progress is True:
         return _Line()
     if callable(progress):
@@ -193,7 +196,7 @@ def _listener(progress: bool | Callable[[int, int], object]) -> Callable[[str, i
 
 
 class _Line:
-    """A line on standard error."""
+    """Writes the progress to a line on standard error."""
 
     def __init__(self) -> None:
         self._begun = False
