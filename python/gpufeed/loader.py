@@ -50,10 +50,11 @@ class DataLoader(Positioned):
         batch_size: Samples in a batch: at least 1.
         shuffle: Gives each epoch its own random order.
         seed: The seed of every random number.
-        order: The kind of a shuffled epoch's order: ``"full"``, or ``("blocks", samples, window)``, which permutes blocks of so
-            many neighbours and shuffles within windows of so many blocks. Default: full; remote data need one to be shuffled.
-        lanes: The lanes of an order of blocks, which the number of ranks has to divide: at least 1. Default: as many as there
-            are ranks.
+        order: The kind of a shuffled epoch's order: ``"full"``, or ``("blocks", samples, window)``, which permutes blocks of
+            ``samples`` neighbours and shuffles within windows of ``window`` blocks. Default: full; remote data are shuffled
+            only in an order that is set here.
+        lanes: The number of lanes of an order of blocks: at least 1. The number of ranks has to divide it. Default: as many as
+            there are ranks.
         shard: The share of each epoch that this process takes: ``(rank, world)``, or ``"auto"`` for the one that the launcher's
             variables name. Default: ``torch.distributed`` if it is initialised, else the launcher's variables; None is all of
             it.

@@ -114,21 +114,23 @@ def pack(
     on any machine, then one with ``join=True``. Settings of the pack are those of the plan.
 
     Args:
-        to: What is written: ``"tar"`` shards or an ``"lmdb"``.
-        shard_bytes: Bytes of a tar shard at the most, one larger sample aside; an LMDB is written to the disk after so many, or
-            32 MiB. A pack that was stopped goes on behind these.
-        split: What is packed of a path that comes in two: ``"train"`` or ``"test"``.
+        to: The format that is written: ``"tar"`` shards or an ``"lmdb"``.
+        shard_bytes: The most bytes of a tar shard, unless one sample alone is larger. An LMDB is written to the disk each time
+            this many bytes, or 32 MiB, have come together. A pack that was stopped goes on after the last complete shard or
+            write.
+        split: The part to pack of a data set that comes in two: ``"train"`` or ``"test"``.
         prefix: The beginning of the names of shards, PREFIX-000000.tar.
-        shuffle: The seed of a random order of the samples, after which neighbours are no more alike than others; not for a
-            source in a store. Default: the source's order.
-        max_side: Pixels of the longest side of an image, 1 to 65535: those with a longer one are reduced, bilinear and
-            antialiased, and become JPEGs. Default: images stay as they are.
-        quality: The JPEG quality of all images, 1 to 100, which are encoded anew. Default: files stay as they are, and those
-            that ``max_side`` reduces have 90.
+        shuffle: The seed of a random order of the samples, in which neighbours are no more alike than others. A source in a
+            store cannot be shuffled. Default: the source's order.
+        max_side: The longest side of an image in pixels, 1 to 65535. An image with a longer side is reduced, bilinear and
+            antialiased, and becomes a JPEG. Default: images stay as they are.
+        quality: The quality, 1 to 100, with which all images are encoded anew as JPEGs. Default: files stay as they are, and
+            those that ``max_side`` reduces have 90.
         workers: Threads that read and encode: 1 to 4096. Default: one for each core.
         scratch: The folder of this machine in which shards are written before they are uploaded to a store. Default: the
             system's folder of temporary files.
-        verify: Reads all back, and compares it with the source: byte for byte, and pixels where they were encoded anew.
+        verify: Reads the whole pack back, and compares it with the source: files byte for byte, and pixels where images were
+            encoded anew.
         plan: Lists the samples for ``parts`` machines, once, and packs nothing; parts take the settings of a plan.
         parts: The number of parts of a plan, 1 to 100000. Default: none.
         part: Packs one part of a plan: its number, from 0 on, and the number of parts. It may be stopped and repeated, and

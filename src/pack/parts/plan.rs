@@ -63,7 +63,7 @@ impl Listed {
 pub(super) struct Plan {
     /// The version of gpufeed that made the plan.
     gpufeed: String,
-    /// The hash of all that follows.
+    /// The number of parts, the split, and the hash of these and of the fields below.
     #[serde(flatten)]
     pub(super) planned: Planned,
     pub(super) job: Job,
