@@ -1,8 +1,8 @@
 //! Advice in errors as data: which settings change an error, and how Rust, the command and Python write them.
 //!
-//! The sentence of an [`Error`](crate::Error) states facts. The settings that change it are beside it, as
-//! [`Advice`]: the library's own text names the methods of its builders, the command its flags and keys of recipes, the Python
-//! package its keywords. A [`Language`] is one of these.
+//! The sentence of an [`Error`](crate::Error) states facts. The settings that change the error come with it, as
+//! [`Advice`]. The library's own text names them as methods of its builders, the command as its flags and keys of
+//! recipes, and the Python package as its keywords. Each of these ways is a [`Language`].
 
 // advice/pieces.rs makes all advice of the library. The command (crates/cli/src/error_text.rs) and the Python package
 // (python/src/advice.rs) write settings in their own words.
@@ -36,15 +36,15 @@ macro_rules! settings {
             /// All settings that advice names.
             pub const ALL: &[Setting] = &[$(Setting::$name),*];
 
-            /// The words for the setting in Rust: a method, or what it is for.
+            /// Returns the words for the setting in Rust: the method that sets it, or what to change.
             pub const fn in_rust(self) -> &'static str {
                 match self {
                     $(Setting::$name => $rust,)*
                 }
             }
 
-            /// The keyword for the setting in Python, which is the key of a setting of a loader in a file of settings;
-            /// `None` for a setting that has none.
+            /// Returns the keyword for the setting in Python; `None` for a setting that has none. A file with a
+            /// loader's settings has the same word as its key.
             pub const fn keyword(self) -> Option<&'static str> {
                 match self {
                     $($(Setting::$name => Some($keyword),)?)*
@@ -178,7 +178,7 @@ settings! {
     PackScratch = "PackSettings::scratch" ["scratch"],
     /// The longest side of images that are packed.
     PackMaxSide = "PackSettings::max_side" ["max_side"],
-    /// What was called to pack.
+    /// The call that packed, to be made again.
     PackAgain = "the same call" [],
 }
 
@@ -216,7 +216,7 @@ pub enum Value {
     AnyBlocks,
 }
 
-/// Writes a setting, or a setting and its value, as Rust does.
+/// Writes a setting, or a setting with its value, as Rust does.
 pub fn in_rust(setting: Setting, value: Option<Value>) -> Cow<'static, str> {
     let name = setting.in_rust();
     match value {
@@ -258,16 +258,17 @@ pub fn in_rust(setting: Setting, value: Option<Value>) -> Cow<'static, str> {
 /// assert!(error.to_string().ends_with("; raise max_pixels"));
 /// ```
 pub trait Language {
-    /// The name of the argument that an [`ErrorKind::Argument`](crate::ErrorKind::Argument) is about; `name` is Rust's.
+    /// Returns this language's name of the argument that an [`ErrorKind::Argument`](crate::ErrorKind::Argument) is
+    /// about. `name` is the name in Rust.
     fn argument(&self, name: &'static str) -> Cow<'static, str>;
 
-    /// An argument and its value, in a list of some.
+    /// Writes an argument with its value, as an item of a list.
     fn argument_with(&self, name: &'static str, value: &str) -> String {
         format!("{}={value}", self.argument(name))
     }
 
-    /// A setting, or a setting and its value, inside a sentence. `None` if the language cannot set it: the advice is then
-    /// left out.
+    /// Writes a setting, or a setting with its value, as a part of a sentence. `None` if the language cannot set it:
+    /// the error then leaves the advice out.
     fn setting(&self, setting: Setting, value: Option<Value>) -> Option<Cow<'static, str>>;
 }
 
@@ -284,7 +285,8 @@ impl Language for Rust {
     }
 }
 
-/// A language that sets nothing, for records that users of every language read: facts without advice.
+/// A language that sets nothing, so that its errors are facts without advice. Records that users of every language read
+/// are written in it.
 pub(crate) struct FactsAlone;
 
 impl Language for FactsAlone {
@@ -297,7 +299,7 @@ impl Language for FactsAlone {
     }
 }
 
-/// Something to set so that an error goes away: a phrase, and the settings in it.
+/// Advice on an error: a phrase that says what to set so that the error goes away, and the settings in the phrase.
 ///
 /// ```
 /// use gpufeed::{Error, ErrorKind};
@@ -312,10 +314,10 @@ pub struct Advice {
     settings: Cow<'static, [(Setting, Option<Value>)]>,
 }
 
-/// In a phrase, the place of a setting; there are as many as settings.
+/// Marks the place of one setting in a phrase. A phrase has as many of these marks as it has settings.
 const ONE: &str = "{}";
 
-/// In a phrase, the place of those of its settings that the reader's language has.
+/// Marks the place, in a phrase, of all its settings that the reader's language has.
 const SOME: &str = "{..}";
 
 impl Advice {
@@ -327,7 +329,7 @@ impl Advice {
         Advice { phrase, settings: Cow::Owned(settings) }
     }
 
-    /// The phrase in the words of a language; `None` if it cannot set what the advice is about.
+    /// Returns the phrase in the words of a language; `None` if the language cannot set what the advice is about.
     pub fn in_words_of(&self, language: &dyn Language) -> Option<String> {
         let mut names = self.settings.iter().map(|(setting, value)| language.setting(*setting, *value));
         if let Some((before, after)) = self.phrase.split_once(SOME) {
@@ -353,14 +355,14 @@ impl Advice {
     }
 }
 
-/// In Rust's words.
+/// Shows the advice in Rust's words.
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.in_words_of(&Rust).unwrap_or_default())
     }
 }
 
-/// The reason of an error, and its advice.
+/// The reason of an error, with its advice.
 #[derive(Clone, Debug)]
 pub(crate) struct Reason {
     pub(crate) text: String,
@@ -396,8 +398,8 @@ impl From<&str> for Reason {
     }
 }
 
-/// The facts of an error, followed by its advice in the words of a language. A phrase in brackets, or one that begins with
-/// a comma, goes on with the sentence.
+/// Returns the facts of an error, followed by its advice in the words of a language. A phrase in brackets, or one that
+/// begins with a comma, continues the sentence of the facts.
 ///
 /// ```
 /// use gpufeed::advice::{Language, Setting, Value, advised};
@@ -432,7 +434,7 @@ pub fn advised(facts: &str, advice: &[Advice], language: &dyn Language) -> Strin
     text
 }
 
-/// The text alone: an [`Error`](crate::Error) that holds the reason shows its advice.
+/// Shows the text alone. An [`Error`](crate::Error) that holds the reason shows the advice, too.
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

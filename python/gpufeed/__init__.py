@@ -164,5 +164,6 @@ def recipes() -> list[str]:
     return _gpufeed.recipe_names()
 
 
-# A thread that asks for the interpreter's lock after its end would wait for ever.
+# A thread that asks for the interpreter's lock after the interpreter's end would wait for ever, so all threads end
+# before.
 _atexit.register(_gpufeed.end_all)

@@ -10,9 +10,10 @@ from gpufeed import _gpufeed
 
 
 def silence_mesa() -> None:
-    """Switches off Mesa's layer that sorts devices, which prints a line for each Vulkan instance where there is no desktop session.
+    """Switches off Mesa's layer that sorts devices. Without a desktop session, the layer prints a line for each Vulkan
+    instance.
 
-    As the program in Rust does (crates/cli/src/mesa.rs): gpufeed sorts devices itself.
+    The program in Rust does the same (crates/cli/src/mesa.rs). gpufeed sorts devices itself.
     """
     configured = {"NODEVICE_SELECT", "MESA_VK_DEVICE_SELECT", "DRI_PRIME"} & os.environ.keys()
     if not configured and not os.path.isabs(os.environ.get("XDG_RUNTIME_DIR", "")):
@@ -20,9 +21,10 @@ def silence_mesa() -> None:
 
 
 def main() -> int:
-    """Runs the command with the program's arguments; returns its exit status."""
+    """Runs the command with the program's arguments, and returns its exit status."""
     silence_mesa()
-    # The command waits in native code, where Python's handler would not run: Ctrl-C ends the process.
+    # While the command waits in native code, Python's handler would not run. With the system's handler, Ctrl-C ends the
+    # process.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _gpufeed.command(["gpufeed", *sys.argv[1:]])
 

@@ -1,4 +1,5 @@
-"""Arguments of a loader: checked, and put into the form of the native module. Each error begins with the argument's name."""
+"""Checks a loader's arguments, and puts them into the form of the native module. Each error begins with the argument's
+name."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ from typing import Any
 
 from gpufeed.errors import ArgumentError
 
-# Makes the form for the native module of a keyword's name and value, or raises.
+# A function that gets a keyword's name and value. It returns the value in the form of the native module, or raises.
 Check = Callable[[str, Any], Any]
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
-# Arguments of torch.utils.data.DataLoader that have another name here, or are not needed.
+# Arguments of torch.utils.data.DataLoader that have another name here, or that are not needed.
 _OF_TORCH = {
     "num_workers": "workers= sets the threads that read and decode; by default there is one for each core",
     "prefetch_factor": "queue_depth= sets how many ready batches wait",
@@ -37,25 +38,25 @@ _OF_TORCH = {
 
 
 def unknown(name: str) -> ArgumentError | TypeError:
-    """The error for an argument that does not exist."""
+    """Returns the error for an argument that does not exist."""
     if name in _OF_TORCH:
         return ArgumentError(f"{name}: not an argument of gpufeed.DataLoader: {_OF_TORCH[name]}")
     return TypeError(f"DataLoader() has no argument {name!r}")
 
 
 def checked(checks: Mapping[str, Check], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords that were given, in the form of the native module."""
+    """Checks the keywords that were given, and returns them in the form of the native module."""
     made = {name: check(name, given[name]) for name, check in checks.items()}
     return {name: value for name, value in made.items() if value is not None}
 
 
 def optional(check: Check) -> Check:
-    """A check that takes None, too, for a keyword that was not given."""
+    """Returns a check that also takes None, for a keyword that was not given."""
     return lambda name, value: None if value is None else check(name, value)
 
 
 def whole(name: str, value: Any, least: int = 0, most: int = (1 << 64) - 1) -> int:
-    """A whole number from ``least`` to ``most``."""
+    """Takes a whole number from ``least`` to ``most``."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -69,7 +70,7 @@ def whole(name: str, value: Any, least: int = 0, most: int = (1 << 64) - 1) -> i
 
 
 def size(name: str, value: Any) -> int:
-    """A number of bytes: a whole number, or text such as ``"16G"`` (powers of 1024)."""
+    """Takes a number of bytes: a whole number, or text such as ``"16G"`` (with powers of 1024)."""
     if isinstance(value, str):
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", value.strip(), re.IGNORECASE)
         if match is None:
@@ -79,22 +80,22 @@ def size(name: str, value: Any) -> int:
 
 
 def seconds(name: str, value: Any) -> float:
-    """A time of at least 0 seconds."""
+    """Takes a time of at least 0 seconds."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not float(value) >= 0:
         raise ArgumentError(f"{name}: {value!r}; a number of seconds from 0 on works")
-    # JSON has no infinity. Nobody waits for 30 years.
+    # JSON has no infinity, and nobody waits for 30 years.
     return min(float(value), 1e9)
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False."""
+    """Takes True or False."""
     if not isinstance(value, bool):
         raise ArgumentError(f"{name}: {value!r}; True and False work")
     return value
 
 
 def word(name: str, value: Any, words: tuple[str, ...]) -> str:
-    """One of ``words``."""
+    """Takes one of ``words``."""
     if value not in words:
         raise ArgumentError(f"{name}: {value!r}; {_listed(words)} work")
     return str(value)
@@ -106,7 +107,7 @@ def _listed(words: tuple[str, ...]) -> str:
 
 
 def dtype(name: str, value: Any) -> str:
-    """The type of the images: torch's, NumPy's, or its name."""
+    """Takes the type of the images: torch's, NumPy's, or its name."""
     written = (getattr(value, "__name__", None) or str(value)).rpartition(".")[2]
     written = {"half": "float16", "float": "float32"}.get(written, written)
     if written in ("float32", "float16", "uint8"):
@@ -116,7 +117,7 @@ def dtype(name: str, value: Any) -> str:
 
 
 def cache(name: str, value: Any) -> str:
-    """``"host:16G"``, ``"device:8G"`` or ``"off"``."""
+    """Takes ``"host:16G"``, ``"device:8G"`` or ``"off"``."""
     if value == "off":
         return "off"
     place, colon, bytes = value.partition(":") if isinstance(value, str) else ("", "", "")
@@ -126,7 +127,7 @@ def cache(name: str, value: Any) -> str:
 
 
 def order(name: str, value: Any) -> Any:
-    """``"full"`` or ``("blocks", samples, window)``."""
+    """Takes ``"full"`` or ``("blocks", samples, window)``."""
     if value == "full":
         return "full"
     if isinstance(value, (tuple, list)) and len(value) == 3 and value[0] == "blocks":
@@ -135,14 +136,14 @@ def order(name: str, value: Any) -> Any:
 
 
 def remote_cache(name: str, value: Any) -> tuple[str, int]:
-    """``(folder, bytes)``."""
+    """Takes ``(folder, bytes)``."""
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise ArgumentError(f'{name}: {value!r}; ("/var/cache/gpufeed", "200G"), a folder and its bound, and None work')
     return path(name, value[0]), size(name, value[1])
 
 
 def part(name: str, value: Any) -> tuple[int, int]:
-    """``(part, parts)``."""
+    """Takes ``(part, parts)``."""
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise ArgumentError(f"{name}: {value!r}; (3, 7) works, the fourth of seven parts")
     number, parts = whole(name, value[0]), whole(name, value[1], 1)
@@ -152,7 +153,7 @@ def part(name: str, value: Any) -> tuple[int, int]:
 
 
 def on_error(name: str, value: Any) -> str | float:
-    """``"skip"``, ``"fail"``, or the share of samples that may fail."""
+    """Takes ``"skip"``, ``"fail"``, or the share of samples that may fail."""
     if value in ("skip", "fail"):
         return str(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
@@ -161,21 +162,21 @@ def on_error(name: str, value: Any) -> str | float:
 
 
 def text(name: str, value: Any) -> str:
-    """A name."""
+    """Takes a name."""
     if not isinstance(value, str):
         raise ArgumentError(f"{name}: {given(value)}; a name works")
     return value
 
 
 def character(name: str, value: Any) -> str:
-    """One character of ASCII."""
+    """Takes one character of ASCII."""
     if isinstance(value, str) and len(value) == 1 and value.isascii():
         return value
     raise ArgumentError(f'{name}: {value!r}; one ASCII character works, such as ";"')
 
 
 def texts(name: str, value: Any) -> list[str]:
-    """One text, or several."""
+    """Takes one text, or several."""
     several = [value] if isinstance(value, str) else value
     if isinstance(several, (list, tuple)) and all(isinstance(each, str) for each in several):
         return list(several)
@@ -183,14 +184,14 @@ def texts(name: str, value: Any) -> list[str]:
 
 
 def columns(name: str, value: Any) -> str | list[str]:
-    """A column, or several."""
+    """Takes a column, or several."""
     if isinstance(value, (list, tuple)) and not value:
         raise ArgumentError(f"{name}: {value!r}, which names no column; leave it out for the one with a usual name")
     return value if isinstance(value, str) else texts(name, value)
 
 
 def class_names(name: str, value: Any) -> bool | list[str]:
-    """The names of the classes, or whether labels are names."""
+    """Takes the names of the classes, or True or False: whether labels are names."""
     if isinstance(value, bool):
         return value
     if isinstance(value, (list, tuple)) and value:
@@ -199,7 +200,7 @@ def class_names(name: str, value: Any) -> bool | list[str]:
 
 
 def texts_by_name(name: str, value: Any) -> dict[str, str]:
-    """A text for each name. Values are not shown: they may be credentials."""
+    """Takes a text for each name. Errors do not show the texts, because they may be credentials."""
     if not isinstance(value, Mapping):
         raise ArgumentError(f'{name}: a {type(value).__name__}; a dictionary of texts works, such as {{"AWS_REGION": "eu-west-1"}}')
     for key, each in value.items():
@@ -209,22 +210,23 @@ def texts_by_name(name: str, value: Any) -> dict[str, str]:
 
 
 def given(value: Any) -> str:
-    """A value of a wrong type, for an error. A value with a length is not shown: it may hold addresses with credentials."""
+    """Describes a value of a wrong type for an error. A value with a length is not shown: it may hold addresses with
+    credentials."""
     kind = f"a {type(value).__name__}"
     return kind if hasattr(value, "__len__") else f"{value!r} is {kind}"
 
 
 def is_path(value: Any) -> bool:
-    """True for what names a file: text, bytes as ``os.fsencode`` makes them, and a Path."""
+    """Returns True for a value that names a file: text, bytes as ``os.fsencode`` makes them, or a Path."""
     return isinstance(value, (str, bytes)) or hasattr(value, "__fspath__")
 
 
 def path(name: str, value: Any) -> str:
-    """A path as text."""
+    """Takes a path, and returns it as text."""
     if not isinstance(value, (str, bytes, os.PathLike)):
         raise ArgumentError(f"{name}: {given(value)}; a path works")
     text = os.fsdecode(value)
-    # Other paths go to the native module in JSON, which holds Unicode alone.
+    # All paths but ``data`` go to the native module in JSON, which holds only Unicode.
     if name != "data" and not text.isascii():
         try:
             text.encode()

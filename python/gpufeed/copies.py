@@ -1,8 +1,8 @@
-"""Batches copied to a device ahead of the consumer, without a host buffer being reused under a running copy.
+"""Copies batches to a device ahead of the consumer, and reuses no host buffer from which a copy still reads.
 
-A copy from page-locked memory goes on after the call that began it returns. torch protects only blocks of its own
-allocator meanwhile, so this module holds each host batch together with the event that ends its copy, and returns it to
-the loader's ring once that event is done.
+A copy from page-locked memory may still run when the call that began it has returned. Meanwhile torch protects only
+blocks of its own allocator. So this module holds each host batch together with the event that ends its copy, and
+returns the batch to the loader's ring once that event is done.
 
 This module does not use torch: a device is any :class:`Device`, and the tests have one whose copies finish late and in
 any order. ``gpufeed.torch`` has the real devices.
@@ -23,15 +23,15 @@ Tensor = TypeVar("Tensor")
 """A tensor on the device."""
 
 MOST_RUNNING = 2
-"""Copies that may be under way at once. They use one bus, one after the other: more of them would not be faster, and
-hold buffers that the loader's threads could fill."""
+"""The most copies that may be under way at once. All copies use one bus, one after the other. More copies would not be
+faster, and would hold buffers that the loader's threads could fill."""
 
 
 class Event(Protocol):
     """A point in the device's work."""
 
     def query(self) -> bool:
-        """True once the device has passed it."""
+        """Returns True once the device has passed this point."""
 
     def synchronize(self) -> None:
         """Waits until the device has passed this point."""
@@ -41,19 +41,21 @@ class Device(Protocol[Tensor]):
     """A device that copies from host memory, possibly after ``copy`` has returned."""
 
     def copy(self, array: HostArray) -> Tensor:
-        """Begins to copy an array. The array's memory is read until an event that is recorded afterwards is done."""
+        """Begins to copy an array. The device may read the array's memory until an event that is recorded after this is
+        done."""
 
     def record(self) -> Event:
-        """An event after all copies begun so far."""
+        """Returns an event that is done after all copies that were begun so far."""
 
     def wait(self, event: Event, tensors: Sequence[Tensor]) -> None:
-        """Lets the consumer's work from now on wait for an event, and keeps the tensors' memory until it is done."""
+        """Makes the consumer's work from now on wait for an event, and keeps the tensors' memory until that work is
+        done."""
 
     def lock(self, address: int, nbytes: int) -> None:
         """Page-locks host memory."""
 
     def unlock(self, address: int) -> None:
-        """Undoes ``lock``; does nothing where that has failed."""
+        """Undoes ``lock``. Does nothing if ``lock`` has failed."""
 
 
 class HostArray(Protocol):
@@ -84,27 +86,29 @@ class HostBatch(Protocol):
 
     @property
     def state(self) -> str:
-        """The state of the run after this batch."""
+        """The state of the run after this batch, as JSON."""
 
 
 @dataclass
 class _Running:
-    """A copy that may be under way, and the batch that it reads."""
+    """A copy that may be under way, with the batch from which it reads."""
 
     batch: HostBatch
-    # None until the copy has begun, and if an interrupt came before that.
+    # None until the copy has begun. It stays None if an interrupt came before that.
     event: Event | None = None
 
 
 class HostBuffers(Generic[Tensor]):
-    """The host buffers of one loader for one device: which are page-locked, and which a copy may still read.
+    """The host buffers of one loader for one device: it knows which are page-locked, and from which a copy may still
+    read.
 
-    ``events`` is ``Loader.buffer_events``: it returns the buffers made (True) and freed (False) since its last call, and
-    only one object may call it. As a method of the loader it also keeps the loader and its buffers alive.
+    ``events`` is ``Loader.buffer_events``: it returns the buffers that were made (True) and freed (False) since its
+    last call, and only one object may call it. As it is a method of the loader, it also keeps the loader and its
+    buffers alive.
 
-    No buffer may be freed while it is locked: the device would go on reading the old pages, whoever gets the addresses.
-    A loader frees the buffer that a run was filling as it stopped. Therefore only a buffer that came with a batch is
-    locked, and a run that stops leaves no locks (:meth:`CopyAhead.close`).
+    No buffer may be freed while it is locked: the device would go on reading the old pages, whoever gets their
+    addresses. A loader frees the buffer that a run was filling as it stopped. Therefore only buffers that came with a
+    batch are locked, and a run that stops leaves no locks (:meth:`CopyAhead.close`).
     """
 
     def __init__(
@@ -123,7 +127,7 @@ class HostBuffers(Generic[Tensor]):
             if made:
                 self._existing[changed] = nbytes
             else:
-                # Without this, a later buffer at the same address would count as locked, although it has other pages.
+                # Without this, a later buffer at the same address would count as locked, although its pages are others.
                 self._existing.pop(changed, None)
                 self._unlock(changed)
         if address in self._existing and address not in self._locked:
@@ -131,13 +135,15 @@ class HostBuffers(Generic[Tensor]):
             self._locked.add(address)
 
     def copy(self, batch: HostBatch) -> tuple[Tensor, Tensor | None, Event]:
-        """Begins to copy a batch and holds it until that is done: images, labels, and the event that ends the copy."""
+        """Begins to copy a batch, and holds the batch until the copy is done. Returns images, labels, and the event
+        that ends the copy."""
         self.lock(batch.images.data_ptr)
         running = _Running(batch)
-        # Before the copy begins: whatever is raised from here on, the buffer does not return early.
+        # The batch is held before the copy begins. Whatever is raised after this, the buffer does not return early.
         self._running.append(running)
         try:
-            # The labels first. A device may copy them synchronously, and would wait for the images too.
+            # Copies the labels first. A device may copy them synchronously, and would otherwise wait for the images,
+            # too.
             labels = None if batch.labels is None else self.device.copy(batch.labels)
             images = self.device.copy(batch.images)
         finally:
@@ -145,11 +151,11 @@ class HostBuffers(Generic[Tensor]):
         return images, labels, running.event
 
     def release_done(self) -> None:
-        """Releases the batches whose copies are done, in any order."""
+        """Releases the batches whose copies are done, in whatever order these end."""
         self._running = deque(running for running in self._running if not self._event(running).query())
 
     def wait(self, most: int = 0) -> None:
-        """Waits until at most ``most`` copies run, and lets the other batches go. Does nothing after a fork."""
+        """Waits until at most ``most`` copies run, and releases the other batches. Does nothing after a fork."""
         if not self.is_here():
             return
         self.release_done()
@@ -159,13 +165,13 @@ class HostBuffers(Generic[Tensor]):
 
     @property
     def running(self) -> int:
-        """The batches that are held."""
+        """The number of batches that are held."""
         return len(self._running)
 
     def unlock(self) -> None:
-        """Waits for the copies and undoes the page-locks: before batches are handed out in host memory, where a copy
-        that the user begins has to be a synchronous one. The next :meth:`copy` locks again. Does nothing after a
-        fork."""
+        """Waits for the copies, and undoes the page-locks. Called before batches are handed out in host memory, because
+        a copy that the user begins from there has to be synchronous. The next :meth:`copy` locks again. Does nothing
+        after a fork."""
         if not self.is_here():
             return
         self.wait()
@@ -181,11 +187,12 @@ class HostBuffers(Generic[Tensor]):
         self._events = None
 
     def is_here(self) -> bool:
-        """False in a forked child: the copies and locks are its parent's, and the device cannot be used there."""
+        """False in a forked child: the copies and the locks belong to its parent, and the child cannot use the
+        device."""
         return os.getpid() == self._process
 
     def check(self) -> None:
-        """An error in a forked child."""
+        """Raises an error in a forked child."""
         if not self.is_here():
             error = RunError(
                 f"this loader belongs to process {self._process}, and its device cannot be used after the fork to "
@@ -205,19 +212,19 @@ class HostBuffers(Generic[Tensor]):
             self.device.unlock(address)
 
     def __del__(self) -> None:
-        # First the copies end, then the locks, and then, with this object's references, the buffers. The garbage
-        # collector keeps this order too: it calls this before it clears any object of a cycle.
+        # First the copies end, then the locks are undone, and then this object drops the buffers. The garbage collector
+        # keeps this order, too: it calls this method before it clears any object of a cycle.
         try:
             self.close()
         except Exception:
-            # At the interpreter's end the device's runtime may be gone before this object.
+            # At the interpreter's end, the device's runtime may be gone before this object.
             if not sys.is_finalizing():
                 raise
 
 
 @dataclass
 class _Ahead(Generic[Tensor]):
-    """A batch on its way to the device."""
+    """A batch that is on its way to the device."""
 
     images: Tensor
     labels: Tensor | None
@@ -226,11 +233,11 @@ class _Ahead(Generic[Tensor]):
 
 
 class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
-    """The batches of ``source`` on a device: images, labels and the state after them.
+    """Hands out the batches of ``source`` on a device: images, labels and the state after them.
 
-    ``source`` returns the next batch, or None after the last one. While a batch is with the consumer, up to ``depth``
-    more are copied. ``ready``, if given, is True if ``source`` would not wait: then a batch that is on the device never
-    waits for those behind it. An exception of the source is raised where its batch would have been.
+    ``source`` returns the next batch, or None after the last one. While the consumer has a batch, up to ``depth`` more
+    are copied. ``ready``, if given, returns True if ``source`` would not wait: then a batch that is on the device never
+    waits for the batches after it. An exception of the source is raised where its batch would have been.
     """
 
     def __init__(
@@ -245,16 +252,16 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
         self._depth = depth
         self._ready = ready
         self._ahead: deque[_Ahead[Tensor]] = deque()
-        # The batch that was taken from the source and whose copy has not begun.
+        # The batch that was taken from the source, but whose copy has not begun.
         self._taken: HostBatch | None = None
-        # The error of the source, which is raised once the batches before it are handed out.
+        # The error of the source. It is raised once the batches before it are handed out.
         self._failed: Exception | None = None
         self._ended = False
-        # False once an exception was raised: the run may have stopped within a batch.
+        # False once an exception was raised: the run may have stopped in the middle of a batch.
         self._whole = True
         self._closed = False
         self.last_state: str | None = None
-        """The state after the last batch that was handed out, never of one that is copied ahead."""
+        """The state after the last batch that was handed out, even if later batches are copied already."""
 
     def __next__(self) -> tuple[Tensor, Tensor | None, str]:
         if self._closed:
@@ -263,10 +270,10 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
         self._fill()
         if not self._ahead:
             self._raise_failed()
-            # The consumer may not call again, so all buffers have to return now.
+            # The consumer may not call again, so all buffers are returned now.
             self._buffers.wait()
             raise StopIteration
-        # The batch leaves the queue last, so that an interrupt loses none.
+        # Removes the batch from the queue last, so that an interrupt loses none.
         first = self._ahead[0]
         tensors = [first.images] if first.labels is None else [first.images, first.labels]
         self._buffers.device.wait(first.event, tensors)
@@ -275,14 +282,16 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
         return first.images, first.labels, first.state
 
     def close(self) -> None:
-        """Waits for the copies and drops what is ahead. To be called before the run is ended and another one begins."""
+        """Waits for the copies, and drops the batches that were not handed out. Call it before the run is ended and
+        another one begins."""
         self._closed = True
         self._taken = self._failed = None
         try:
             if self._ended and self._whole:
                 self._buffers.wait()
             else:
-                # The next run frees buffers that this one was filling. Nobody here knows which.
+                # The next run frees buffers that this run was filling, and nothing here says which. So all are
+                # unlocked.
                 self._buffers.unlock()
                 # A second call of close must not undo the locks of a newer run.
                 self._ended = self._whole = True
@@ -290,26 +299,28 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
             self._ahead.clear()
 
     def _fill(self) -> None:
-        """Begins copies until ``depth`` batches are ahead of the one that is due."""
+        """Begins copies until ``depth`` batches are ahead of the batch that is handed out next."""
         self._buffers.release_done()
         while len(self._ahead) <= self._depth and not self._ended and self._failed is None:
             try:
                 if not self._take():
                     return
-                # Only a batch whose copy has begun is removed from the queue. After a failure, of memory on the device or by
+                # A batch leaves the queue only when its copy has begun. After a failure, of the device's memory or by
                 # an interrupt, the next call copies the batch again.
                 self._copy()
             except Exception as error:
                 self._failed, self._whole = error, False
             except BaseException:
-                # Such errors are raised at once. After Ctrl-C the run goes on; after an exception of the data set it has ended.
+                # Such errors are raised at once. After Ctrl-C the run goes on, and after an exception of the data set
+                # it has ended.
                 self._whole = False
                 raise
 
     def _take(self) -> bool:
-        """Takes a batch from the source; False if there is none, or none yet and another one is due first."""
+        """Takes a batch from the source. Returns False if there is none, or if the source would wait while another
+        batch is on the device."""
         if self._taken is None:
-            # Returns buffers first: the source may wait for these very buffers, and meanwhile nobody looks at events.
+            # First returns buffers: the source may wait for these buffers, and meanwhile nothing looks at events.
             self._buffers.wait(MOST_RUNNING - 1)
             if self._ahead and self._ready is not None and not self._ready():
                 return False
@@ -329,5 +340,6 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
             if failed is not None:
                 raise failed
         finally:
-            # The exception's traceback has this frame: without a cycle, what it holds goes with it.
+            # The traceback of the exception has this frame. Without this cycle, the traceback's objects are freed with
+            # the exception.
             del failed

@@ -1,8 +1,8 @@
-"""Ray's part of a fleet: its actors, and the streams of batches that come of them. Imports Ray; nothing else does.
+"""Ray's part of a fleet: actors, and the streams of batches that they send. Only this module imports Ray.
 
 An actor streams by a generator task with back-pressure: it stops once ``ahead`` batches wait in the object store of its
-node. The trainer takes up to ``ahead`` more over, whose bytes Ray then brings to the trainer's node, so that they are
-there when their turn comes.
+node. The trainer takes over up to ``ahead`` more. Ray brings their bytes to the trainer's node, so that they are there
+when their turn comes.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ LOST = (
     exceptions.WorkerCrashedError,
     exceptions.OutOfMemoryError,
 )
-"""Ray's errors after which another actor can make the same batches."""
+"""Errors of Ray after which another actor can make the same batches."""
 
 WARNED_AFTER = 30.0
-"""Seconds without an actor after which a warning says what is waited for."""
+"""After this many seconds without an actor, a warning says for what the trainer waits."""
 
-# The threads of an actor: one streams, another may wait for its turn to stream, and questions are answered meanwhile.
+# The number of threads of an actor. One streams, another may wait for its turn to stream, and the others answer
+# questions.
 _THREADS = 4
 
 
 def _raise(error: exceptions.RayError, handle: Any) -> NoReturn:
-    """Raises an error of the actor ``handle``. An error of its loader is raised as it was there; Ray's own text would have the
-    actor, its node and its lines."""
+    """Raises an error of the actor ``handle``. An error of the actor's loader is raised as it was in the actor: Ray's
+    own text would also have the actor, its node and its lines."""
     if getattr(error, "actor_init_failed", False):
         raise RunError(f"an actor cannot begin; every node needs gpufeed, and the modules of the data set: {error}") from error
     if isinstance(error, LOST):
@@ -50,7 +51,7 @@ def _raise(error: exceptions.RayError, handle: Any) -> NoReturn:
 
 
 class RayCrew:
-    """Actors that decode. ``options`` are those of Ray for each, such as ``num_cpus``."""
+    """Actors that decode. ``options`` are Ray's options for each actor, such as ``num_cpus``."""
 
     def __init__(self, config: dict[str, Any], actors: int, ahead: int, options: dict[str, Any], patience: float) -> None:
         self.actors = actors
@@ -95,13 +96,14 @@ class RayCrew:
             _raise(error, handle)
 
     def wait(self, actor: int, what: Any) -> None:
-        """Waits until a reference or a generator has something, and longer than is usual only for an actor that runs."""
+        """Waits until a reference or a generator has something. Only for an actor that runs, it waits longer than is
+        usual."""
         began, warned = time.monotonic(), False
         while not ray.wait([what], timeout=1.0, fetch_local=False)[0]:
             waited = time.monotonic() - began
             if waited < min(WARNED_AFTER, self._patience) or ray.wait([self._begun[actor]], timeout=0, fetch_local=False)[0]:
                 continue
-            # The variables of a runtime_env may be a store's credentials.
+            # The variables in a runtime_env may be a store's credentials, so it is not shown.
             options = {name: value for name, value in self._options.items() if name != "runtime_env"}
             needs = f"actor {actor} needs {options}, and Ray has free: {ray.available_resources()}"
             if waited > self._patience:
@@ -114,7 +116,7 @@ class RayCrew:
                 warnings.warn(f"gpufeed: still waiting for Ray: {needs}", RuntimeWarning, stacklevel=2)
 
     def stream(self, actor: int, shard: Shard, epoch: int, batch: int, end: int) -> Stream:
-        """The batches of an actor from a position on."""
+        """Starts the stream of an actor's batches from a position on."""
         self._streams += 1
         handle, number = self._handles[actor], self._streams
         method = handle.batches.options(num_returns="streaming", _generator_backpressure_num_objects=self._ahead)
@@ -122,30 +124,31 @@ class RayCrew:
 
     @property
     def ahead(self) -> int:
-        """The number of batches of an actor that wait on its node, and again on the trainer's."""
+        """The number of an actor's batches that may wait on its node, and of those that may wait on the trainer's
+        node."""
         return self._ahead
 
     def replace(self, actor: int, losses: int, why: Lost) -> None:
-        """Makes another actor in the place of one that is gone, unless it was replaced already."""
+        """Makes another actor in the place of an actor that is gone, unless it was replaced already."""
         if why.handle is not self._handles[actor]:
             return
         _kill(self._handles[actor])
         if losses > 1:
-            # Ray may not know yet that a node is gone, and would choose it again.
+            # Ray may not know yet that a node is gone, and would choose the node again.
             time.sleep(min(0.1 * 2**losses, 2.0))
         self.replaced += 1
         self._handles[actor] = self._class.remote(self._config)
         self._begun[actor] = self._handles[actor].here.remote()
 
     def close(self) -> None:
-        """Ends the actors."""
+        """Ends all actors."""
         handles, self._handles = self._handles, []
         for handle in handles:
             _kill(handle)
 
 
 def _kill(handle: Any) -> None:
-    # Without Ray there are no actors any more either.
+    # If Ray was shut down, the actors have ended already.
     if ray.is_initialized():
         ray.kill(handle, no_restart=True)
 
@@ -156,13 +159,14 @@ class _Stream:
     def __init__(self, crew: RayCrew, actor: int, handle: Any, number: int, generator: Any) -> None:
         self._crew, self._actor, self._handle, self._number = crew, actor, handle, number
         self._generator = generator
-        # The batches taken over from the actor, in order: those that are here, or an error, then those on their way.
+        # The batches that were taken over from the actor, in order: first those that are here, or an error, then those
+        # on their way.
         self._here: deque[Parcel | exceptions.RayError] = deque()
         self._coming: deque[Any] = deque()
         self._ended = False
 
     def pull(self) -> None:
-        """Takes over what the actor has ready, and begins to bring it here."""
+        """Takes over the batches that the actor has ready, and begins to bring them here."""
         while len(self._coming) + len(self._here) < self._crew.ahead and not self._ended and self._generator.next_ready():
             self._take()
         while self._coming and ray.wait([self._coming[0]], timeout=0, fetch_local=True)[0]:
@@ -172,12 +176,12 @@ class _Stream:
             ray.wait(list(self._coming), num_returns=1, timeout=0, fetch_local=True)
 
     def ready(self) -> bool:
-        """True if ``next`` would not wait."""
+        """Returns True if ``next`` would not wait."""
         self.pull()
         return bool(self._here) or self._ended
 
     def next(self) -> Parcel | None:
-        """The next batch, or None after the last one."""
+        """Returns the next batch, or None after the last one."""
         if not self._here:
             if not self._coming and not self._ended:
                 self._crew.wait(self._actor, self._generator)
@@ -197,19 +201,19 @@ class _Stream:
             self._ended = True
 
     def _arrive(self) -> None:
-        """Maps the first batch on its way, once it is here."""
+        """Maps the first batch on its way into memory, once it is here."""
         try:
             arrived = ray.get(self._coming[0])
         except exceptions.RayError as error:
             if isinstance(error, LOST):
                 _raise(error, self._handle)
-            # The error comes in its turn: the batches before it are complete.
+            # The error is raised in its turn, because the batches before it are complete.
             arrived, self._ended = error, True
         self._coming.popleft()
         self._here.append(arrived)
 
     def close(self) -> None:
-        """Ends the stream. The actor stops first: without a reader it would go on for ever."""
+        """Ends the stream. Stops the actor first, because without a reader it would go on for ever."""
         if not self._ended and ray.is_initialized():
             self._handle.end.remote(self._number)
         self._ended = True

@@ -1,4 +1,4 @@
-"""The loader of an actor, which makes batches for other processes. This module does not use Ray."""
+"""The loader in an actor, which makes batches for other processes. This module does not use Ray."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Shard = tuple[int, int]
 
 @dataclass(frozen=True)
 class About:
-    """The facts of an actor's loader that the trainer needs."""
+    """The facts about an actor's loader that the trainer needs."""
 
     version: str
     batches: int
@@ -29,14 +29,14 @@ class About:
 
 
 class Decoder:
-    """A loader that is made in the actor's process from ``config``, the arguments of ``gpufeed.DataLoader``. Several threads
-    may call its methods."""
+    """A loader that is made in the actor's process from ``config``, the arguments of ``gpufeed.DataLoader``. Several
+    threads may call the methods."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self._config = config
         self._made: DataLoader | None = None
         self._making = threading.Lock()
-        # The number of the only stream that goes on; held while one does.
+        # The number of the only stream that goes on. A stream that goes on has the lock.
         self._wanted = -1
         self._streaming = threading.Lock()
 
@@ -51,7 +51,7 @@ class Decoder:
         return self._loader(shard)._loader()
 
     def here(self) -> int:
-        """Answers as soon as the actor runs: its process."""
+        """Returns the id of the process. The answer comes as soon as the actor runs."""
         return os.getpid()
 
     def about(self, shard: Shard) -> About:
@@ -61,28 +61,28 @@ class Decoder:
         return About(_gpufeed.__version__, len(native), len(data), made.batch_size, data.classes, made._made_with())
 
     def state(self, shard: Shard, epoch: int, batch: int) -> str:
-        """The state, as JSON, at which a batch of an epoch is due."""
+        """Returns a state as JSON. A loader that loads it continues with batch ``batch`` of epoch ``epoch``."""
         return self._native(shard).state(epoch, batch)
 
     def place(self, shard: Shard, state: str) -> tuple[int, int]:
-        """The epoch and the batch at which a state continues."""
+        """Returns the epoch and the batch at which a state continues."""
         return self._native(shard).place(state)
 
     def explain(self, shard: Shard) -> str:
-        """The plan, the executor, the batches and the memory, in words."""
+        """Describes the plan, the executor, the batches and the memory in words."""
         return self._loader(shard).explain()
 
     def stats(self, shard: Shard) -> dict[str, Any]:
-        """The statistics of the loader."""
+        """Returns the statistics of the loader."""
         return self._native(shard).stats()
 
     def replay(self, shard: Shard, index: int, params: str) -> bytes:
-        """Makes one image again."""
+        """Makes one image again from its parameters."""
         return self._native(shard).replay(index, params)
 
     def batches(self, shard: Shard, epoch: int, batch: int, end: int, number: int) -> Iterator[Parcel]:
-        """The batches from one of an epoch up to but excluding epoch ``end``: stream ``number``, which ends any earlier
-        one."""
+        """Streams the batches from batch ``batch`` of ``epoch`` up to but excluding epoch ``end``. This is stream
+        ``number``; it ends any earlier one."""
         self._wanted = max(self._wanted, number)
         # Only one run at a time, because each has buffers of its own.
         with self._streaming:
@@ -93,12 +93,13 @@ class Decoder:
                     try:
                         made = run.next()
                     except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:
-                        # The error belongs to the trainer. If it ended this process, Ray would see a lost machine.
+                        # The error is raised in the trainer. If it ended this process, Ray would see a lost machine.
                         raise RunError(f"the data set has ended the run in process {os.getpid()}: {error!r}") from error
                     if made is None:
                         return
                     parcel = pack(made)
-                    # Ray copies the parcel out of the loader's buffer, which then returns: nothing else may hold the buffer.
+                    # Ray copies the parcel out of the loader's buffer, which then returns to the loader. So nothing
+                    # else may hold the buffer.
                     del made
                     yield parcel
                     del parcel

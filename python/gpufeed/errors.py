@@ -1,4 +1,4 @@
-"""gpufeed's exceptions. Each is an :class:`Error`, and the built-in exception that a script would catch."""
+"""gpufeed's exceptions. Each is an :class:`Error`, and also the built-in exception that a script would catch."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class FileError(Error, OSError):
     kind = "Io"
 
     def __str__(self) -> str:
-        # OSError's own would show the filename and leave the reason out.
+        # The text that OSError makes would show the filename, and leave the reason out.
         return str(self.args[0]) if self.args else ""
 
 
 class DataError(Error, ValueError):
-    """A data set or one of its samples cannot be used. ``__cause__`` is the exception of a data set in Python."""
+    """A data set or one of its samples cannot be used. For a data set in Python, ``__cause__`` is its exception."""
 
     kind = "DataFile"
 

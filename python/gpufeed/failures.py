@@ -1,4 +1,4 @@
-"""Samples that fail: the default of ``on_error``, and the warning about replaced samples."""
+"""Samples that fail: chooses the default of ``on_error``, and warns about replaced samples."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gpufeed.iterator import Run
 
 
 def on_error_of(shuffle: bool, recipe: str) -> str:
-    """The default of ``on_error``. "fail" for an epoch in order and for a recipe whose name ends in ``-eval``: a metric that is
-    computed with a replacement would be wrong. Otherwise "skip"."""
+    """Returns the default of ``on_error``. It is "fail" for an epoch in order, and for a recipe whose name ends in
+    ``-eval``, because a metric that is computed with a replacement would be wrong. Otherwise it is "skip"."""
     return "skip" if shuffle and not recipe.endswith("-eval") else "fail"
 
 
 def warn_once_outside(text: str) -> None:
-    """Warns at the line of the caller's program, wherever in the package this is called."""
+    """Warns at the line of the caller's program, from wherever in the package this is called."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "gpufeed":
         level, frame = level + 1, frame.f_back
@@ -29,14 +29,14 @@ class Watched(Run):
     def __init__(self, run: Run) -> None:
         self._run = run
         self._warned: int | None = None
-        # The epoch of the last batch, and the index of the first one of it that this run has.
+        # The epoch of the last batch, and the index of the first batch of that epoch in this run.
         self._epoch: int | None = None
         self._first = 0
-        # A batch whose warning was made an error: it comes with the next call.
+        # A batch whose warning was raised as an error. The next call returns it.
         self._held: Any = None
 
     def next(self) -> Any:
-        """The next batch, or None after the last one."""
+        """Returns the next batch, or None after the last one."""
         if self._held is not None:
             batch, self._held = self._held, None
             return batch
@@ -55,14 +55,14 @@ class Watched(Run):
         return batch
 
     def ready(self) -> bool:
-        """True if ``next`` would not wait."""
+        """Returns True if ``next`` would not wait."""
         return self._held is not None or self._run.ready()
 
     def close(self) -> None:
-        """Ends the run and whatever makes its batches."""
+        """Ends the run, and whatever makes its batches."""
         self._held = None
         self._run.close()
 
     def __len__(self) -> int:
-        """Batches that are left."""
+        """Returns the number of batches that are left."""
         return len(self._run) + (self._held is not None)

@@ -1,8 +1,8 @@
-"""The batches of several actors, taken in turn; actors that die are replaced. This module does not use Ray.
+"""Takes the batches of several actors in turn, and replaces actors that die. This module does not use Ray.
 
-Actor ``a`` of the ``N`` that belong to rank ``r`` of ``R`` trainers has the loader of rank ``r * N + a`` in a world of
-``R * N``. Turn ``t`` of an epoch is batch ``t // N`` of actor ``t % N``. The order of batches depends on
-the position alone, not on which actors made them or how often.
+Actor ``a`` of the ``N`` actors of rank ``r`` among ``R`` trainers has the loader of rank ``r * N + a`` in a world of
+``R * N``. Turn ``t`` of an epoch is batch ``t // N`` of actor ``t % N``. So the order of batches depends on the
+position alone, not on which actors made the batches, or how often.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from gpufeed.errors import ArgumentError, RunError
 from gpufeed.parcel import Batch, Parcel, unpack
 
 MOST_LOSSES = 5
-"""Times that an actor may die without having sent a batch in between."""
+"""An actor may die this often without having sent a batch in between."""
 
 
 class Lost(Exception):
-    """An actor is gone, or a batch of it: the text says why. ``handle`` is the crew's handle of that actor, which shows
-    whether it was replaced since."""
+    """An actor is gone, or a batch of it. The text says why. ``handle`` is the crew's handle of that actor, which shows
+    whether the actor was replaced since."""
 
     def __init__(self, why: str, handle: Any = None) -> None:
         super().__init__(why)
@@ -29,16 +29,18 @@ class Lost(Exception):
 
 
 class Stream(Protocol):
-    """The batches of one actor from a position on."""
+    """The batches of one actor, from a position on."""
 
     def pull(self) -> None:
-        """Begins to bring here what is ready, without waiting. Raises :class:`Lost`; other errors wait for their turn."""
+        """Begins to bring here the batches that are ready, without waiting. Raises :class:`Lost`. Other errors are
+        raised in their turn."""
 
     def ready(self) -> bool:
-        """True if ``next`` would not wait."""
+        """Returns True if ``next`` would not wait."""
 
     def next(self) -> Parcel | None:
-        """The next batch, or None after the last one. Raises :class:`Lost`, or the error of the actor's loader."""
+        """Returns the next batch, or None after the last one. Raises :class:`Lost`, or the error of the actor's
+        loader."""
 
     def close(self) -> None:
         """Ends the stream."""
@@ -53,15 +55,15 @@ class Crew(Protocol):
         """Calls a method of any actor's :class:`gpufeed.decoder.Decoder`, and returns its result."""
 
     def stream(self, actor: int, shard: Shard, epoch: int, batch: int, end: int) -> Stream:
-        """The batches of an actor's shard from a position up to but excluding epoch ``end``."""
+        """Starts a stream of the batches of an actor's shard, from a position up to but excluding epoch ``end``."""
 
     def replace(self, actor: int, losses: int, why: Lost) -> None:
         """Makes another actor in the place of one that is gone, for the ``losses``-th time in a row. Does nothing if
-        ``why.handle`` is no longer the crew's actor: ``ask`` has replaced it already."""
+        ``why.handle`` is no longer the crew's actor: then ``ask`` has replaced the actor already."""
 
 
 class Fleet:
-    """Makes runs of what the actors of rank ``shard[0]`` of ``shard[1]`` trainers send."""
+    """Makes runs from the batches that actors send. The trainer has rank ``shard[0]`` of ``shard[1]``."""
 
     def __init__(self, crew: Crew, shard: Shard) -> None:
         self.crew = crew
@@ -71,16 +73,16 @@ class Fleet:
         self.about: About = crew.ask("about", self.shards[0])
 
     def __len__(self) -> int:
-        """Batches of an epoch: those of all actors, which have equally many."""
+        """Returns the batches of an epoch from all actors, which have equally many."""
         return self.about.batches * self.crew.actors
 
     def state(self, epoch: int, batch: int) -> str:
-        """The state, as JSON, at which a batch of an epoch is due."""
+        """Returns a state as JSON. A loader that loads it continues with batch ``batch`` of epoch ``epoch``."""
         round, taken = divmod(batch, self.crew.actors)
         return self.within(self.crew.ask("state", self.shards[0], epoch, round), taken)
 
     def place(self, state: str) -> tuple[int, int]:
-        """The epoch and the batch at which a state continues."""
+        """Returns the epoch and the batch at which a state continues."""
         text, taken = self._split(state)
         epoch, round = self.crew.ask("place", self.shards[0], text)
         turn = round * self.crew.actors + taken
@@ -89,12 +91,13 @@ class Fleet:
         return epoch, turn
 
     def resume(self, state: str, end: int) -> Turns:
-        """The batches from a state up to but excluding epoch ``end``."""
+        """Starts a run from a state up to but excluding epoch ``end``."""
         epoch, turn = self.place(state)
         return Turns(self, epoch, turn, end, self._split(state)[0])
 
     def _split(self, state: str) -> tuple[str, int]:
-        """A state at a round's beginning, and the batches taken of the round."""
+        """Divides a state into the state at the beginning of its round, and the number of batches that were taken of
+        the round."""
         content = json.loads(state)
         turn = saved.turn(content)
         content.pop("turn", None)
@@ -110,14 +113,14 @@ class Fleet:
         return text, taken
 
     def within(self, state: str, taken: int) -> str:
-        """The state after ``taken`` batches of a round, from the state at the round's beginning. A loader without actors refuses
-        it: no global batch begins there."""
+        """Returns the state after ``taken`` batches of a round, from the state at the beginning of the round. A loader
+        without actors refuses the result, because no global batch begins there."""
         if taken == 0:
             return state
         return json.dumps(json.loads(state) | {"turn": self._numbers() | {"taken": taken}})
 
     def _numbers(self) -> dict[str, int]:
-        """The numbers that have to be the same to go on within a round."""
+        """Returns the numbers that must not change, if a run is to go on in the middle of a round."""
         return {"actors": self.crew.actors, "world": self._world, "batch_size": self.about.batch_size}
 
 
@@ -126,13 +129,13 @@ def _said(numbers: dict[str, int]) -> str:
 
 
 class Turns:
-    """A run: the batches of one or more epochs, one actor after the other."""
+    """A run: the batches of one or more epochs, taken from one actor after the other."""
 
     def __init__(self, fleet: Fleet, epoch: int, turn: int, end: int, round: str) -> None:
         self._fleet, self._crew = fleet, fleet.crew
         self._actors, self._length = fleet.crew.actors, len(fleet)
         self._epoch, self._turn, self._end = epoch, turn, end
-        # The state at which the round began, in which the next turn is.
+        # The state at the beginning of the round that has the next turn.
         self._round = round
         self._losses = [0] * self._actors
         self._ended = self._failed = False
@@ -143,7 +146,7 @@ class Turns:
             self._open(actor)
 
     def _due(self, actor: int) -> tuple[int, int]:
-        """The epoch and the batch that are due of an actor."""
+        """Returns the epoch and the batch that an actor has to send next."""
         round, taken = divmod(self._turn, self._actors)
         batch = round + (actor < taken)
         return (self._epoch, batch) if batch * self._actors < self._length else (self._epoch + 1, 0)
@@ -156,7 +159,7 @@ class Turns:
         self._streams[actor] = stream
 
     def next(self) -> Batch | None:
-        """The next batch, or None after the last one."""
+        """Returns the next batch, or None after the last one."""
         if self._ended and self._epoch < self._end:
             reason = "an actor's error ended it" if self._failed else "the loader was closed, or another iteration began"
             raise RunError(f"this run has ended: {reason}")
@@ -193,7 +196,7 @@ class Turns:
             try:
                 stream.pull()
             except Lost as lost:
-                # Replaced at once, not in its turn: the new actor begins while the batches of others are consumed.
+                # Replaces the actor at once, not in its turn: so it begins while the batches of others are consumed.
                 self._replace(actor, lost)
 
     def _replace(self, actor: int, lost: Lost) -> None:
@@ -216,12 +219,12 @@ class Turns:
         return unpack(parcel, epoch, turn, state)
 
     def ready(self) -> bool:
-        """True if ``next`` would not wait: a batch, an error or the end is there."""
+        """Returns True if ``next`` would not wait: a batch, an error or the end is there."""
         stream = None if self._ended else self._streams[self._turn % self._actors]
         return stream is None or stream.ready()
 
     def __len__(self) -> int:
-        """Batches that are left; 0 after the end."""
+        """Returns the number of batches that are left; 0 after the end."""
         return 0 if self._ended else max(0, (self._end - self._epoch) * self._length - self._turn)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Batches as tensors on a device."""
+"""Hands batches over as tensors on a device."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Normalize = tuple[list[float], list[float], str]
 
 
 def import_torch() -> Any:
-    """torch, or an error that says what works without it."""
+    """Imports torch. If that fails, raises an error that says what works without it."""
     try:
         import torch
     except ImportError as error:

@@ -7,23 +7,24 @@ from typing import Any, Protocol
 
 
 class Run(Protocol):
-    """The batches of one or more epochs, as the native module and a fleet make them."""
+    """The batches of one or more epochs. The native module and a fleet make such runs."""
 
     def next(self) -> Any:
-        """The next batch, or None after the last one."""
+        """Returns the next batch, or None after the last one."""
 
     def ready(self) -> bool:
-        """True if ``next`` would not wait."""
+        """Returns True if ``next`` would not wait."""
 
     def close(self) -> None:
-        """Ends the run and whatever makes its batches."""
+        """Ends the run, and whatever makes its batches."""
 
     def __len__(self) -> int:
-        """Batches that are left."""
+        """Returns the number of batches that are left."""
 
 
 class Iterating(Iterator[Any]):
-    """The batches of a run, converted if ``convert`` is given. ``state`` is the position after the last batch handed out, as JSON."""
+    """Iterates over the batches of a run. ``convert``, if given, converts each. ``state`` is the state after the last
+    batch that was handed out, as JSON."""
 
     def __init__(self, run: Run, state: str, convert: Callable[[Run], Callable[[], Any]] | None) -> None:
         self._run = run
@@ -44,7 +45,7 @@ class Iterating(Iterator[Any]):
         return batch
 
     def __len__(self) -> int:
-        """Batches that are left."""
+        """Returns the number of batches that are left."""
         return len(self._run)
 
     def close(self) -> None:

@@ -50,10 +50,11 @@ class DataLoader(Positioned):
         batch_size: Samples in a batch: at least 1.
         shuffle: Gives each epoch its own random order.
         seed: The seed of every random number.
-        order: The kind of a shuffled epoch's order: ``"full"``, or ``("blocks", samples, window)``, which permutes blocks of so
-            many neighbours and shuffles within windows of so many blocks. Default: full; remote data need one to be shuffled.
-        lanes: The lanes of an order of blocks, which the number of ranks has to divide: at least 1. Default: as many as there
-            are ranks.
+        order: The kind of a shuffled epoch's order: ``"full"``, or ``("blocks", samples, window)``, which permutes blocks of
+            ``samples`` neighbours and shuffles within windows of ``window`` blocks. Default: full; remote data are shuffled
+            only in an order that is set here.
+        lanes: The number of lanes of an order of blocks: at least 1. The number of ranks has to divide it. Default: as many as
+            there are ranks.
         shard: The share of each epoch that this process takes: ``(rank, world)``, or ``"auto"`` for the one that the launcher's
             variables name. Default: ``torch.distributed`` if it is initialised, else the launcher's variables; None is all of
             it.
@@ -147,7 +148,7 @@ class DataLoader(Positioned):
             variables alone.
     """
 
-    # A data set of gpufeed.open pickles how it was made.
+    # A data set of gpufeed.open is pickled as the call that makes it.
     _not_pickled = ("_running", "_buffers", "_native", "_native_data", "_in_force")
 
     def __init__(
@@ -257,7 +258,7 @@ class DataLoader(Positioned):
         for text in self._native_data.warnings:
             warnings.warn(text, UserWarning, stacklevel=2)
         if self._normalize is not None:
-            # The loader itself sees the list without its last Normalize.
+            # The loader itself gets the list without its last Normalize.
             _gpufeed.recipe_check(whole, self._native_data.channels)
         mixes = bool(content.get("batch_transform"))
         if (found := num_classes_of(mixes, num_classes, classes, self._native_data)) is not None:
@@ -278,11 +279,12 @@ class DataLoader(Positioned):
                 raise arguments.unknown(name)
 
     def _open(self) -> _gpufeed.Dataset:
-        """The data set, of a path or as it is."""
+        """Opens the data set of a path, or takes the data set as it is."""
         return opening.open_data(self._data, self._keywords, self._thread_safe)
 
     def _early_shard(self) -> tuple[tuple[int, int], str]:
-        """The shard that is known before the launcher's library is initialised. Its errors are raised at the first iteration."""
+        """Returns the shard that is known before the launcher's library is initialised. Its errors are raised at the
+        first iteration."""
         if self._shard == "auto":
             try:
                 return resolve("auto")
@@ -294,8 +296,8 @@ class DataLoader(Positioned):
         self._settled, self._shard_source = shard, source
         settings = json.dumps(self._settings | {"shard": shard})
         native = _gpufeed.Loader(self._native_data, self._recipe, settings, **self._of_python)
-        # As keywords would be given that make such a loader. The share and the threads are a process's: a state is the same on
-        # every rank.
+        # These are keywords that make a loader with the same batches. The share and the threads are left out, because
+        # they belong to one process, while a state is the same on every rank.
         own = json.loads(native.settings()) | self._of_keywords
         self._in_force = {name: value for name, value in own.items() if name not in ("shard", "workers")}
         return native
@@ -304,7 +306,7 @@ class DataLoader(Positioned):
         return self._in_force
 
     def _loader(self) -> _gpufeed.Loader:
-        """The native loader, of the shard that is known now."""
+        """Returns the native loader, with the shard that is known now."""
         self._check_open()
         shard, source = resolve(self._shard)
         if shard != self._settled:
@@ -315,8 +317,9 @@ class DataLoader(Positioned):
         return self._native
 
     def batches(self) -> Iterator[_gpufeed.Batch]:
-        """The batches of the next epoch with all that is known of them: ``images`` and ``labels`` for
-        ``torch.from_dlpack`` and its like, ``ids``, ``failures``, ``params``, ``mixed``, ``valid``, ``epoch``, ``index``."""
+        """Returns the batches of the next epoch with all their facts: ``images`` and ``labels`` for
+        ``torch.from_dlpack`` and its like, ``ids``, ``failures``, ``params``, ``mixed``, ``valid``, ``epoch``,
+        ``index``."""
         return super().batches()
 
     def _host_buffers(self) -> Any:
@@ -334,16 +337,16 @@ class DataLoader(Positioned):
 
     @property
     def dataset(self) -> Any:
-        """The data set, as it was given; that of a path as :func:`gpufeed.open` returns it."""
+        """The data set as it was given. For a path, it is the one that :func:`gpufeed.open` returns."""
         return self._native_data if arguments.is_path(self._data) else self._data
 
     @property
     def recipe(self) -> str:
-        """The recipe that was understood, as TOML."""
+        """The recipe of this loader, as TOML."""
         return self._loader().recipe()
 
     def explain(self) -> str:
-        """The plan, the executor, the batches, the memory and the shard, in words."""
+        """Describes the plan, the executor, the batches, the memory and the shard in words."""
         loader = self._loader()
         (rank, world), source = resolve(self._shard)
         # The library does not know `torch.distributed`, so its own line is replaced.
@@ -355,11 +358,13 @@ class DataLoader(Positioned):
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def stats(self) -> dict[str, Any]:
-        """Statistics since the loader was made: counts, times in seconds, ``bottleneck`` in a sentence."""
+        """Returns statistics since the loader was made: counts, times in seconds, and ``bottleneck``, which is a
+        sentence."""
         return self._loader().stats()
 
     def replay(self, index: int, params: str) -> bytes:
-        """Makes one image again from its parameters (``batch.params``): its bytes, in the batches' layout and type."""
+        """Makes one image again from its parameters (``batch.params``). Returns its bytes in the layout and type of the
+        batches."""
         return self._loader().replay(arguments.whole("index", index), params)
 
     def __repr__(self) -> str:
@@ -378,7 +383,7 @@ class DataLoader(Positioned):
 
 
 def check_device(device: str) -> None:
-    """An error that says what to write, unless torch has the device."""
+    """Raises an error that says what to write, unless torch has the device."""
     # Without torch, a loader on the CPU is still good for batches().
     if device != "cpu":
         from gpufeed.torch import resolve_device

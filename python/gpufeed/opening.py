@@ -1,4 +1,4 @@
-"""Data sets: of a path with the keywords of ``gpufeed.open``, and of an object in Python."""
+"""Opens data sets: those of a path, with the keywords of ``gpufeed.open``, and objects in Python."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gpufeed.errors import ArgumentError
 
 
 def open_path(data: Any, given: dict[str, Any]) -> _gpufeed.Dataset:
-    """The data set at a path or an address, with keywords that have been checked."""
+    """Opens the data set at a path or an address. The keywords were checked already."""
     return _gpufeed.Dataset.open(arguments.path("data", data), json.dumps(given))
 
 
 def reopen(path: str, keywords: str, test: bool, *older: Any) -> _gpufeed.Dataset:
-    """The data set of a pickle: that of a path, or its test split."""
+    """Makes the data set of a pickle again: that of a path, or its test split."""
     if older:
         raise ArgumentError("data: the data set was pickled by an older gpufeed; open its path again")
     data = _gpufeed.Dataset.open(path, keywords)
@@ -29,12 +29,13 @@ def reopen(path: str, keywords: str, test: bool, *older: Any) -> _gpufeed.Datase
 
 
 def wrap(data: Any, item: Any, channels: int, classes: list[str], thread_safe: bool | None = None) -> _gpufeed.Dataset:
-    """The data set of an object in Python, also of its pickle."""
+    """Makes a data set of an object in Python. Pickles call this, too."""
     return _gpufeed.Dataset.wrap(data, item, channels, classes, turns.parts(data, thread_safe), thread_safe)
 
 
 def open_data(data: Any, given: dict[str, Any], thread_safe: bool | None = None) -> _gpufeed.Dataset:
-    """The data set of whatever a loader takes: a path with its keywords, one that is open, or an object."""
+    """Makes the data set of whatever a loader takes: a path with its keywords, a data set that is open, or an
+    object."""
     if thread_safe is not None and (arguments.is_path(data) or isinstance(data, _gpufeed.Dataset)):
         raise ArgumentError("thread_safe: it belongs to a data set in Python; gpufeed's own are always read by all workers")
     if arguments.is_path(data):
@@ -42,7 +43,7 @@ def open_data(data: Any, given: dict[str, Any], thread_safe: bool | None = None)
     if "counts" in given:
         raise ArgumentError("counts: it belongs to the path of tar shards or Parquet files; gpufeed.open takes it, too")
     for name in given:
-        # The loader's own settings have it, too.
+        # The settings of the loader have this keyword, too.
         if name not in keywords.LOADER:
             raise ArgumentError(f"{name}: it belongs to a path, and data is {arguments.given(data)}; gpufeed.open takes it, too")
     if isinstance(data, _gpufeed.Dataset):
@@ -58,7 +59,7 @@ def open_data(data: Any, given: dict[str, Any], thread_safe: bool | None = None)
 
 
 def _channels(data: Any) -> int:
-    """The attribute ``channels`` of an object: the channels of its images."""
+    """Returns the attribute ``channels`` of an object: the number of channels of its images."""
     channels = getattr(data, "channels", 3)
     if isinstance(channels, bool) or not isinstance(channels, numbers.Integral) or channels not in (1, 3):
         raise ArgumentError(
@@ -69,7 +70,7 @@ def _channels(data: Any) -> int:
 
 
 def _classes(data: Any) -> list[str]:
-    """The attribute ``classes`` of an object: the classes' names, in the order of their numbers."""
+    """Returns the attribute ``classes`` of an object as a list: the classes' names, in the order of their numbers."""
     classes = getattr(data, "classes", None)
     if classes is None:
         return []
@@ -84,7 +85,7 @@ def _classes(data: Any) -> list[str]:
 
 
 def _classes_by_name(classes: Mapping[Any, Any], what: str) -> list[str]:
-    """The names of a dictionary such as torchvision's ``class_to_idx``: of each name its number."""
+    """Returns the names in a dictionary such as torchvision's ``class_to_idx``, which has the number of each name."""
     plain = all(isinstance(name, str) for name in classes) and all(
         isinstance(number, numbers.Integral) and not isinstance(number, bool) for number in classes.values()
     )

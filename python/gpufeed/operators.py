@@ -1,4 +1,5 @@
-"""torchvision's transforms, v2 and v1, as operators of a recipe: one function each, of public attributes alone.
+"""Converts torchvision's transforms, v2 and v1, to operators of a recipe. Each has a function, which uses only public
+attributes.
 
 An operator keeps torchvision's numbers: ``fill`` and ``threshold`` count 0 to 255 before ``ToDtype(scale=True)`` and
 0 to 1 after it, in a recipe as in torchvision.
@@ -22,12 +23,13 @@ class Refused(Exception):
 
 
 _MODES = {"nearest": "Nearest", "nearest-exact": "NearestExact", "bilinear": "Bilinear", "bicubic": "Bicubic"}
-# Pillow's numbers, which older code passes.
+# The numbers of Pillow's modes, which older code passes.
 _PILLOW = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
 
 
 def interpolation_mode(given: Any, works: Sequence[str] = tuple(_MODES)) -> str:
-    """The interpolation by gpufeed's name; ``works`` has torchvision's names of those that an operator has."""
+    """Returns gpufeed's name of an interpolation. ``works`` has torchvision's names of those that the operator can
+    do."""
     mode = _PILLOW.get(given, str(given)) if isinstance(given, int) else str(getattr(given, "value", given))
     if mode not in works:
         raise Refused(f"interpolation {mode!r} is not supported there; {', '.join(works)} are")
@@ -38,7 +40,7 @@ _OF_WARPS = ("nearest", "bilinear")
 
 
 def shortest(number: float) -> float:
-    """The shortest decimal that is the same 32-bit float: 0.485 for a tensor's 0.48500001."""
+    """Returns the shortest decimal that is the same 32-bit float: 0.485 for a tensor's 0.48500001."""
     for digits in range(6, 9):
         candidate = float(f"{number:.{digits}g}")
         if struct.pack("f", candidate) == struct.pack("f", number):
@@ -47,7 +49,7 @@ def shortest(number: float) -> float:
 
 
 def numbers(values: Any) -> list[float]:
-    """Floats of a number, a sequence of numbers or tensors, or a tensor."""
+    """Returns the floats of a number, a sequence of numbers or tensors, or a tensor."""
     if isinstance(values, torch.Tensor):
         found: list[float] = values.double().flatten().tolist()
         return [shortest(value) for value in found] if values.dtype == torch.float32 else found
@@ -57,7 +59,7 @@ def numbers(values: Any) -> list[float]:
 
 
 def three(values: Any) -> list[float]:
-    """Three numbers, one a channel; a single number is repeated."""
+    """Returns three numbers, one for each channel. A single number is repeated."""
     found = numbers(values)
     if len(found) == 1:
         return found * 3
@@ -67,12 +69,12 @@ def three(values: Any) -> list[float]:
 
 
 def whole(given: Any) -> int | list[int]:
-    """A whole number, or several."""
+    """Returns a whole number, or several."""
     return given if isinstance(given, int) else [int(number) for number in given]
 
 
 def size(given: Any) -> int | list[int]:
-    """``[height, width]``, or one number for a square."""
+    """Returns ``[height, width]``, or one number for a square."""
     if isinstance(given, int):
         return given
     found = [int(side) for side in given]
@@ -80,7 +82,7 @@ def size(given: Any) -> int | list[int]:
 
 
 def of_images(given: dict[Any, Any], argument: str) -> Any:
-    """The entry for images of a dictionary by type, as v2 takes one."""
+    """Returns the entry for images in a dictionary by type, which v2 takes as an argument."""
     found = [given[kind] for kind in (tv_tensors.Image, torch.Tensor, PIL.Image.Image) if kind in given]
     if not found and "others" in given:
         return given["others"]
@@ -92,13 +94,13 @@ def of_images(given: dict[Any, Any], argument: str) -> Any:
 
 
 def fill(transform: Any) -> Any:
-    """The fill of images: a number, several, or None."""
+    """Returns the fill of images: a number, several, or None."""
     given = transform.fill
     return of_images(given, "fill") if isinstance(given, dict) else given
 
 
 def warp_fill(transform: Any) -> Any:
-    """The fill of a warp: absent and 0 differ."""
+    """Returns the fill of a warp, for which None and 0 are different."""
     given = fill(transform)
     if given is None:
         return "None"
@@ -107,7 +109,7 @@ def warp_fill(transform: Any) -> Any:
 
 
 def border_fill(transform: Any) -> list[float]:
-    """The fill of a border, where absent is 0."""
+    """Returns the fill of a border. None means 0."""
     given = fill(transform)
     return three(0 if given is None else given)
 
@@ -137,7 +139,8 @@ def cropped(transform: Any) -> Operator:
 
 
 def padding(given: Any, is_v2: bool = False) -> int | list[int]:
-    """Left, top, right and bottom, or fewer numbers. v2's RandomCrop keeps left, right, top, bottom."""
+    """Returns left, top, right and bottom, or fewer numbers. v2's RandomCrop has them in the order left, right, top,
+    bottom."""
     if isinstance(given, int):
         return given
     sides = [int(side) for side in given]
@@ -245,7 +248,8 @@ def policy(transform: Any) -> Operator:
 
 
 def attributes(*others: Callable[[Any], Operator], **by_name: Callable[[Any], Any]) -> Callable[[Any], Operator]:
-    """An operator whose arguments are attributes of the same names, each made by a function; ``others`` make more of them."""
+    """Makes a converter. The operator's arguments are attributes of the same names, each converted by a function.
+    ``others`` add more arguments."""
 
     def convert(transform: Any) -> Operator:
         made = {"type": _named(transform)} | {name: of(getattr(transform, name)) for name, of in by_name.items()}
@@ -257,16 +261,16 @@ def attributes(*others: Callable[[Any], Operator], **by_name: Callable[[Any], An
 
 
 def number(given: Any) -> Any:
-    """A number, whole if it was given so."""
+    """Returns a number, as a whole number if it was given as one."""
     return given if isinstance(given, int) else numbers(given)[0]
 
 
 def plain(*names: str) -> Callable[[Any], Operator]:
-    """An operator whose arguments are numbers of the same names."""
+    """Makes a converter. The operator's arguments are numeric attributes of the same names."""
     return attributes(**dict.fromkeys(names, number))
 
 
-# By the class's name, which v2 and v1 share.
+# The converters by the names of classes, which v2 and v1 share.
 OPERATORS: dict[str, Callable[[Any], Operator]] = {
     "AugMix": policy,
     "AutoAugment": policy,

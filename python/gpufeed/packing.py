@@ -18,7 +18,7 @@ _NAMED = 10
 
 
 class Unusable(NamedTuple):
-    """A sample or a file of a pack, and what is wrong with it."""
+    """The name of a sample or a file of a pack, and what is wrong with it."""
 
     sample: str
     reason: str
@@ -26,7 +26,7 @@ class Unusable(NamedTuple):
 
 @dataclass(frozen=True)
 class Compared:
-    """A pack that was compared with its source: ``gpufeed.pack(verify=True)``."""
+    """The result of comparing a pack with its source: ``gpufeed.pack(verify=True)``."""
 
     samples: int
     #: Shards and samples that differ.
@@ -37,7 +37,8 @@ class Compared:
 
 @dataclass(frozen=True, kw_only=True)
 class Packed:
-    """What :func:`gpufeed.pack` has done. A plan, and a part that was joined before, have the defaults of what they lack."""
+    """What :func:`gpufeed.pack` has done. A plan, and a part that was joined before, have the defaults of the fields
+    that they lack."""
 
     #: The folder that was packed into, an address without its credentials.
     out: str
@@ -51,26 +52,27 @@ class Packed:
     shards: int = 0
     #: Samples that earlier calls had packed.
     resumed: int = 0
-    #: Samples whose files were copied as they were, and those that were encoded.
+    #: Samples whose files were copied unchanged, and samples that were encoded.
     kept: int = 0
     encoded: int = 0
-    #: Samples that were copied as they were, although they should have been encoded, or are no images.
+    #: Samples that were copied unchanged because they could not be encoded, or because they are not images. Each has
+    #: its name and the reason.
     undecodable: list[Unusable] = field(default_factory=list)
-    #: Samples that could not be read, and are left out.
+    #: Samples that could not be read, and are left out. Each has its name and the reason.
     skipped: list[Unusable] = field(default_factory=list)
     #: Bytes of these samples in the source, and in the pack.
     bytes_read: int = 0
     bytes_packed: int = 0
-    #: What came of the comparison with the source; None without ``verify``.
+    #: The result of the comparison with the source; None without ``verify``.
     verified: Compared | None
-    #: Seconds that it has taken.
+    #: The seconds that the call took.
     seconds: float = 0.0
-    #: The number of the part, of a part; the number of parts, also of a plan.
+    #: The number of the part, if it is one, and the number of parts, which a plan has, too.
     part: int | None
     parts: int | None
-    #: The hash of the plan, of a plan alone.
+    #: The hash of the plan. Only a plan has it.
     plan: str | None
-    #: True for a part that was joined with the others before: nothing was packed.
+    #: True for a part that was joined with the others before. Then nothing was packed.
     joined: bool = False
     #: The samples of the source's other split, which was not asked for.
     other_split: int = 0
@@ -114,21 +116,23 @@ def pack(
     on any machine, then one with ``join=True``. Settings of the pack are those of the plan.
 
     Args:
-        to: What is written: ``"tar"`` shards or an ``"lmdb"``.
-        shard_bytes: Bytes of a tar shard at the most, one larger sample aside; an LMDB is written to the disk after so many, or
-            32 MiB. A pack that was stopped goes on behind these.
-        split: What is packed of a path that comes in two: ``"train"`` or ``"test"``.
+        to: The format that is written: ``"tar"`` shards or an ``"lmdb"``.
+        shard_bytes: The most bytes of a tar shard, unless one sample alone is larger. An LMDB is written to the disk each time
+            this many bytes, or 32 MiB, have come together. A pack that was stopped goes on after the last complete shard or
+            write.
+        split: The part to pack of a data set that comes in two: ``"train"`` or ``"test"``.
         prefix: The beginning of the names of shards, PREFIX-000000.tar.
-        shuffle: The seed of a random order of the samples, after which neighbours are no more alike than others; not for a
-            source in a store. Default: the source's order.
-        max_side: Pixels of the longest side of an image, 1 to 65535: those with a longer one are reduced, bilinear and
-            antialiased, and become JPEGs. Default: images stay as they are.
-        quality: The JPEG quality of all images, 1 to 100, which are encoded anew. Default: files stay as they are, and those
-            that ``max_side`` reduces have 90.
+        shuffle: The seed of a random order of the samples, in which neighbours are no more alike than others. A source in a
+            store cannot be shuffled. Default: the source's order.
+        max_side: The longest side of an image in pixels, 1 to 65535. An image with a longer side is reduced, bilinear and
+            antialiased, and becomes a JPEG. Default: images stay as they are.
+        quality: The quality, 1 to 100, with which all images are encoded anew as JPEGs. Default: files stay as they are, and
+            those that ``max_side`` reduces have 90.
         workers: Threads that read and encode: 1 to 4096. Default: one for each core.
         scratch: The folder of this machine in which shards are written before they are uploaded to a store. Default: the
             system's folder of temporary files.
-        verify: Reads all back, and compares it with the source: byte for byte, and pixels where they were encoded anew.
+        verify: Reads the whole pack back, and compares it with the source: files byte for byte, and pixels where images were
+            encoded anew.
         plan: Lists the samples for ``parts`` machines, once, and packs nothing; parts take the settings of a plan.
         parts: The number of parts of a plan, 1 to 100000. Default: none.
         part: Packs one part of a plan: its number, from 0 on, and the number of parts. It may be stopped and repeated, and
@@ -160,7 +164,7 @@ def pack(
 
 
 def _packed(found: dict[str, Any] | None, out: str, part: tuple[int, int] | None, other_split: int) -> Packed:
-    """The result of the native module; None for a part that was joined before."""
+    """Makes the result from that of the native module, which is None for a part that was joined before."""
     if found is None:
         number, parts = part or (None, None)
         found = {"out": _gpufeed.shown(out), "part": number, "parts": parts, "joined": True}
@@ -174,7 +178,8 @@ def _packed(found: dict[str, Any] | None, out: str, part: tuple[int, int] | None
 
 
 def _warn(packed: Packed) -> None:
-    """Warns of samples that are left out or are no images, which a part leaves to the join, and of differences."""
+    """Warns of samples that are left out or are not images, and of differences. A part leaves its samples to the
+    join."""
     found = [] if packed.part is not None else [("left out", packed.skipped), ("packed as it was", packed.undecodable)]
     found.append(("different", packed.verified.different if packed.verified else []))
     lines = [f"{what}: {sample}: {reason}" for what, listed in found for sample, reason in listed]
@@ -184,7 +189,7 @@ def _warn(packed: Packed) -> None:
 
 
 def _listener(progress: bool | Callable[[int, int], object]) -> Callable[[str, int, int], object] | None:
-    """What the native module calls."""
+    """Returns the function that the native module calls."""
     if progress is True:
         return _Line()
     if callable(progress):
@@ -195,7 +200,7 @@ def _listener(progress: bool | Callable[[int, int], object]) -> Callable[[str, i
 
 
 class _Line:
-    """A line on standard error."""
+    """Writes the progress to a line on standard error."""
 
     def __init__(self) -> None:
         self._begun = False

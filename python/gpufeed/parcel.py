@@ -1,4 +1,5 @@
-"""A batch on its way from the process that made it: plain arrays, which other processes can map, and what is known of them."""
+"""A batch on its way from the process that made it to another one: plain arrays, which the other process can map, and
+the facts of the batch."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Failure:
-    """A sample that could not be used; another one has replaced it. ``error`` comes without its ``__cause__``, which need
-    not be known in this process."""
+    """A sample that could not be used, and that another one has replaced. ``error`` comes without its ``__cause__``,
+    whose class this process may not know."""
 
     batch_index: int
     id: int
@@ -28,7 +29,7 @@ class Failure:
 
 @dataclass
 class Parcel:
-    """A batch as an actor sends it. ``state`` is the position of its own shard after the batch, as JSON."""
+    """A batch as an actor sends it. ``state`` is the state of the actor's own shard after the batch, as JSON."""
 
     images: AnyArray
     labels: AnyArray | None
@@ -43,7 +44,7 @@ class Parcel:
 
 
 def pack(batch: _gpufeed.Batch) -> Parcel:
-    """A batch of the native module as a parcel, whose arrays share the batch's buffer."""
+    """Makes a parcel of a batch of the native module. The parcel's arrays share the batch's buffer."""
     failures = [Failure(each.batch_index, each.id, each.name, each.error) for each in batch.failures]
     labels = None if batch.labels is None else numpy.from_dlpack(batch.labels)
     images = numpy.from_dlpack(batch.images)
@@ -105,19 +106,21 @@ class Batch:
     labels: StoredArray | None
     """Class numbers as int64, vectors and soft labels as float32; None without labels."""
     ids: list[int]
-    """The samples' ids, image by image."""
+    """For each image, the id of its sample, in the order of ``images``. Several views or crops of a sample repeat its
+    id."""
     failures: list[Failure]
     """The samples that could not be used and were replaced."""
     params: list[str]
     """The drawn parameters of each image as JSON, for ``replay``."""
     mixed: list[tuple[int, int, float]] | None
-    """The class of each image, its partner's, and the share of its own; None where a label is no class."""
+    """For each image: its class, the class of its partner, and its own share of the mix. None if some label is no
+    class."""
     valid: int
     """Images that are not padding; padding comes last."""
     views: int
     """Views of each sample."""
     crops: int
-    """Images of each view, of FiveCrop and TenCrop."""
+    """Images of each view: more than one with FiveCrop and TenCrop."""
     epoch: int
     """The epoch of the batch."""
     index: int
@@ -136,7 +139,7 @@ class Batch:
 
 
 def unpack(parcel: Parcel, epoch: int, index: int, state: str) -> Batch:
-    """A parcel as a batch of this process's epoch."""
+    """Makes a batch of this process's epoch from a parcel."""
     labels = None if parcel.labels is None else StoredArray(parcel.labels)
     return Batch(
         StoredArray(parcel.images), labels, parcel.ids, parcel.failures, parcel.params, parcel.mixed, parcel.valid,

@@ -1,4 +1,4 @@
-"""The next epoch and the position in it, which every loader of the package has, wherever its batches are made."""
+"""Keeps the next epoch and the position in it. Every loader of the package has this, wherever its batches are made."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ Self = TypeVar("Self", bound="Positioned")
 
 
 class Source(Protocol):
-    """Makes runs: the native loader, or a fleet."""
+    """Makes runs. The native loader is one, and a fleet is one."""
 
     def __len__(self) -> int:
-        """Batches of an epoch."""
+        """Returns the number of batches of an epoch."""
 
     def state(self, epoch: int, batch: int) -> str:
-        """The state, as JSON, at which a batch of an epoch is due."""
+        """Returns a state as JSON. A loader that loads it continues with batch ``batch`` of epoch ``epoch``."""
 
     def place(self, state: str) -> tuple[int, int]:
-        """The epoch and the batch at which a state continues."""
+        """Returns the epoch and the batch at which a state continues."""
 
     def resume(self, state: str, end: int) -> Run:
-        """The batches from a state up to but excluding epoch ``end``."""
+        """Starts a run from a state up to but excluding epoch ``end``."""
 
 
 class Positioned:
-    """A loader with epochs that can go on in the middle of one. Subclasses make the batches."""
+    """A loader that can go on in the middle of an epoch. Subclasses make the batches."""
 
     batch_size: int
     device: str
@@ -60,11 +60,11 @@ class Positioned:
         self._buffers: Any = None
 
     def _loader(self) -> Source:
-        """The source of the shard that is known now."""
+        """Returns the source of runs, with the shard that is known now."""
         raise NotImplementedError
 
     def _host_buffers(self) -> Any:
-        """The host buffers that are copied to the device."""
+        """Returns the host buffers from which batches are copied to the device."""
         raise NotImplementedError
 
     def _before_run(self) -> None:
@@ -72,10 +72,10 @@ class Positioned:
 
     @classmethod
     def _refuse_unknown(cls, given: Iterable[str]) -> None:
-        """Raises an error for an unknown keyword if it has better advice than Python's own error."""
+        """Raises an error for an unknown keyword, if there is better advice than in Python's own error."""
 
     def _made_with(self) -> dict[str, Any]:
-        """The settings of the batches, for a state."""
+        """Returns the settings that made the batches, for a state."""
         raise NotImplementedError
 
     def _check_open(self) -> None:
@@ -89,22 +89,22 @@ class Positioned:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        # A pickle holds configuration and position, never threads or actors.
+        # A pickle has the configuration and the position, but never threads or actors.
         kept = {name: value for name, value in self.__dict__.items() if name not in self._not_pickled}
         return kept | {"_resume": self._state(), "_next_epoch": self.epoch}
 
     def __len__(self) -> int:
-        """Batches of an epoch of this shard."""
+        """Returns the number of batches of an epoch of this shard."""
         return len(self._loader())
 
     def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """The batches of the next epoch, as ``(images, labels)``. Ends an iteration that is under way."""
+        """Iterates over the batches of the next epoch, as ``(images, labels)``. Ends an iteration that is under way."""
         return self._start(None, self._tensors)
 
     def epochs(self, epochs: range) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """The batches of several epochs in a row, as ``(images, labels)``: the next epoch's first batches are prepared
-        while the last ones of an epoch are consumed. After :meth:`load_state_dict` the
-        first epoch goes on in its middle."""
+        """Iterates over the batches of several epochs in a row, as ``(images, labels)``. The first batches of the next
+        epoch are prepared while the last ones of an epoch are consumed. After :meth:`load_state_dict`, the first epoch
+        goes on in its middle."""
         if not isinstance(epochs, range) or epochs.step != 1:
             raise ArgumentError(f"epochs: {epochs!r}; a range with step 1 works")
         if self._resume is None or epochs.start != self._next_epoch:
@@ -112,20 +112,20 @@ class Positioned:
         return self._start(epochs.stop, self._tensors)
 
     def batches(self) -> Iterator[Any]:
-        """The batches of the next epoch with all that is known of them."""
+        """Iterates over the batches of the next epoch, with all their facts."""
         if self._buffers is not None:
-            # From pageable memory, copies that the user begins are synchronous, and so they are safe.
+            # A copy that the user begins from pageable memory is synchronous, and therefore safe.
             self._buffers.unlock()
         return self._start(None, None)
 
     def _tensors(self, run: Run) -> Callable[[], Any]:
-        """The source of an iteration over tensors."""
+        """Returns the source of an iteration over tensors."""
         if self.device == "cpu":
             return Host(run, self._channels_last, self._normalize)
         from gpufeed.torch import OnDevice
 
         if self._buffers is None:
-            # Made only now: a process may choose its CUDA device after it has made the loader.
+            # This is made only now, because a process may choose its CUDA device after it has made the loader.
             self._buffers = self._host_buffers()
         return OnDevice(run, self._buffers, self._channels_last, self._normalize, run.ready)
 
@@ -135,7 +135,8 @@ class Positioned:
         self._before_run()
         if self._running is not None:
             if not self._running.begun and self._resume is None:
-                # No batch of the earlier iteration was taken: this one takes its place, as Lightning makes two for an epoch.
+                # No batch of the earlier iteration was taken, so this iteration takes its place: Lightning makes two
+                # for an epoch.
                 self._resume = self._running.state
                 self._next_epoch = json.loads(self._resume)["epoch"]
             self._running.close()
@@ -156,13 +157,14 @@ class Positioned:
         return json.loads(self._state())["epoch"] if self._resume is None else self._next_epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of the next iteration. The epoch of a loaded state goes on where it was."""
+        """Sets the epoch of the next iteration. If that is the epoch of a loaded state, it goes on where the state
+        was."""
         epoch = arguments.whole("epoch", epoch)
         if self._resume is not None and epoch == self._next_epoch:
             return
         if self._running is not None:
             if not self._running.begun and json.loads(self._running.state)["epoch"] == epoch:
-                # Lightning makes the iterator first, and then says which epoch it is.
+                # Lightning makes the iterator first, and then sets the same epoch.
                 return
             if len(self._running) == 0 or not self._running.begun:
                 self._running.close()
@@ -177,14 +179,14 @@ class Positioned:
         return self._loader().state(self._next_epoch, 0)
 
     def state_dict(self) -> dict[str, Any]:
-        """The position after the last batch that was handed out, for a checkpoint, and the settings of the loader, which show a
-        reader how its batches were made."""
+        """Returns the position after the last batch that was handed out, for a checkpoint. Also has the settings of the
+        loader, so that a reader sees how its batches were made."""
         return {"gpufeed": json.loads(self._state()), "settings": dict(self._made_with())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on at a position of :meth:`state_dict`: the next iteration has the batches that were still due. A state of
-        another seed, order, data set length, batch size or world that does not fit is refused by name; so are numbers that no
-        run has, such as a position beyond the end of the epoch."""
+        """Goes on at a position of :meth:`state_dict`: the next iteration has the batches after it. Refuses a state of
+        another seed, order, data set length, batch size or world that does not fit, and names it. Also refuses numbers
+        that no run has, such as a position beyond the end of the epoch."""
         text = saved.text(state)
         turn = saved.turn(json.loads(text))
         if turn is not None and not self._takes_turns:
@@ -201,8 +203,8 @@ class Positioned:
         self._next_epoch, self._resume = epoch, text
 
     def skip_first_batches(self, batches: int) -> None:
-        """Begins the epoch that comes next, or the one under way, after its first ``batches``; none of them is read. Does
-        what ``accelerate.skip_first_batches`` does for torch's loaders."""
+        """Begins the next epoch, or the one under way, after its first ``batches`` batches, without reading them.
+        ``accelerate.skip_first_batches`` does the same for torch's loaders."""
         batches, loader = arguments.whole("batches", batches), self._loader()
         if batches > len(loader):
             raise ArgumentError(f"batches: {batches}, but an epoch has {len(loader)}")
@@ -216,7 +218,8 @@ class Positioned:
 
     @property
     def batch_sampler(self) -> Any:
-        """Always an error: code that looks for it, such as ``accelerate.skip_first_batches``, would make one of torch's loaders."""
+        """Always raises an error. Code that looks for this attribute, such as ``accelerate.skip_first_batches``, would
+        make one of torch's loaders."""
         raise AttributeError(
             "a gpufeed loader has no batch_sampler of which one of torch's loaders could be made; "
             "loader.skip_first_batches(n) does what accelerate.skip_first_batches(loader, n) does, and load_state_dict goes on "
@@ -225,7 +228,7 @@ class Positioned:
 
     @property
     def sampler(self) -> Sampler:
-        """For training loops that call ``loader.sampler.set_epoch(epoch)``."""
+        """An object for training loops that call ``loader.sampler.set_epoch(epoch)``."""
         return Sampler(self)
 
     def close(self) -> None:
@@ -248,7 +251,7 @@ class Sampler:
         self._loader.set_epoch(epoch)
 
     def __len__(self) -> int:
-        """The most samples that an epoch of this shard has."""
+        """Returns the most samples that an epoch of this shard has."""
         return len(self._loader) * self._loader.batch_size
 
 

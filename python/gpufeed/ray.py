@@ -1,4 +1,5 @@
-"""A fleet of decoding actors under Ray: ``gpufeed.ray.DataLoader``. CPU machines decode, the trainer's feeds its device."""
+"""Decodes with a fleet of actors under Ray: ``gpufeed.ray.DataLoader``. CPU machines decode, and the trainer's machine
+feeds its device."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ __all__ = ["Batch", "DataLoader", "Failure", "RemoteDataset", "StoredArray"]
 
 
 class DataLoader(Positioned):
-    """Batches that ``actors`` processes of a Ray cluster decode and transform, each on whatever node Ray has placed it.
+    """Batches that ``actors`` processes of a Ray cluster decode and transform. Ray chooses the node of each process.
 
     ``config`` is a dictionary of the arguments of :class:`gpufeed.DataLoader`, ``data`` among them. Each actor makes a
     loader of it: paths are those of its node. The arguments ``shard`` and ``device`` are those of the trainer: with
@@ -66,7 +67,7 @@ class DataLoader(Positioned):
     ) -> None:
         super().__init__()
         if not isinstance(config, Mapping) or "data" not in config:
-            # An address in it may have credentials.
+            # An address in the value may have credentials.
             given = f"a dictionary of {', '.join(map(str, config))}" if isinstance(config, Mapping) else f"a {type(config).__name__}"
             raise ArgumentError(
                 f"config: {given}; a dictionary of gpufeed.DataLoader's arguments works, data among them: "
@@ -89,7 +90,7 @@ class DataLoader(Positioned):
         self._begin()
 
     def _settle_recipe(self, finish: bool) -> None:
-        """Makes a recipe of the transforms here: actors need no torch then."""
+        """Makes a recipe of the transforms in this process, so that actors need no torch."""
         config = self._config
         words = (config.pop(name, None) for name in ("transforms", "recipe", "batch_transforms"))
         content, self.notes, classes = recipe_of(*words)
@@ -109,7 +110,8 @@ class DataLoader(Positioned):
         self._fleet: Fleet | None = None
         self._settled: Shard | None = None
         try:
-            # Wrong arguments raise here already. Their errors do not depend on the rank, which may not be known yet.
+            # Wrong arguments raise an error already here. Their errors do not depend on the rank, which may not be
+            # known yet.
             try:
                 shard, _ = resolve(self._shard)
             except ArgumentError:
@@ -141,17 +143,18 @@ class DataLoader(Positioned):
         from gpufeed.copies import HostBuffers
 
         resolved = resolve_device(self.device)
-        # The memory of Ray's store is not page-locked: torch copies it into page-locked blocks of its own.
+        # The memory of Ray's store is not page-locked. torch copies it into page-locked blocks of its own.
         return HostBuffers(CudaDevice(resolved) if resolved.type == "cuda" else PlainDevice(resolved))
 
     def _made_with(self) -> dict[str, Any]:
-        # The settings of the actors, which are known even after the actors have ended.
+        # The settings of the actors. They are known even after the actors have ended.
         fleet = self._loader() if self._fleet is None else self._fleet
         return fleet.about.settings
 
     def batches(self) -> Iterator[Batch]:
-        """The batches of the next epoch with all that is known of them: ``images`` and ``labels`` for
-        ``torch.from_dlpack`` and its like, ``ids``, ``failures``, ``params``, ``mixed``, ``valid``, ``epoch``, ``index``."""
+        """Returns the batches of the next epoch with all their facts: ``images`` and ``labels`` for
+        ``torch.from_dlpack`` and its like, ``ids``, ``failures``, ``params``, ``mixed``, ``valid``, ``epoch``,
+        ``index``."""
         return super().batches()
 
     @property
@@ -162,7 +165,7 @@ class DataLoader(Positioned):
 
     @property
     def replaced(self) -> int:
-        """The actors that have died and were replaced."""
+        """The number of actors that have died and were replaced."""
         return 0 if self._crew is None else self._crew.replaced
 
     def explain(self) -> str:
@@ -182,13 +185,13 @@ class DataLoader(Positioned):
         return "\n".join([*(line for line in lines if line is not None), *(f"note: {note}" for note in self.notes)])
 
     def stats(self) -> list[dict[str, Any]]:
-        """The statistics of each actor's loader since it was made, as :meth:`gpufeed.DataLoader.stats` has them."""
+        """Returns the statistics of each actor's loader since it was made, as :meth:`gpufeed.DataLoader.stats` does."""
         fleet = self._loader()
         assert self._crew is not None
         return self._crew.ask_each("stats", fleet.shards)
 
     def replay(self, index: int, params: str) -> bytes:
-        """Makes one image again from its parameters (``batch.params``): its bytes, as the actors send them."""
+        """Makes one image again from its parameters (``batch.params``). Returns its bytes as the actors send them."""
         fleet = self._loader()
         found: bytes = fleet.crew.ask("replay", fleet.shards[0], arguments.whole("index", index), params)
         return found
@@ -219,7 +222,7 @@ class RemoteDataset:
         self.classes = classes
 
     def __len__(self) -> int:
-        """The samples."""
+        """Returns the number of samples."""
         return self._samples
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The recipe of a loader: the transforms for the native module, and the one that the device does."""
+"""Makes the recipe of a loader: the transforms for the native module, and the one that the device does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpufeed.failures import warn_once_outside
 
 
 def recipe_of(transforms: Any, recipe: Any, batch_transforms: Any) -> tuple[dict[str, Any], tuple[str, ...], int | None]:
-    """A recipe's content, notes for explain(), and the classes that a batch transform names."""
+    """Returns a recipe's content, notes for explain(), and the number of classes that a batch transform names."""
     if (transforms is None) == (recipe is None):
         raise ArgumentError("transforms: give either transforms=, torchvision's, or recipe=, a name, a file or a dictionary")
     notes: tuple[str, ...] = ()
@@ -45,8 +45,8 @@ def _warn_of_two(places: tuple[str, ...]) -> None:
 
 
 def num_classes_of(mixes: bool, given: Any, named: int | None, data: _gpufeed.Dataset) -> int | None:
-    """The number of classes of the soft labels of mixed batches: the given one, or that of ``MixUp`` or ``CutMix``, of the data set,
-    or of its vectors. None if nothing is mixed."""
+    """Returns the number of classes of the soft labels of mixed batches. It is the given number, or else that of
+    ``MixUp`` or ``CutMix``, or else that of the data set's classes or label vectors. None if nothing is mixed."""
     if given is not None:
         given = arguments.whole("num_classes", given, 1)
         if not mixes:
@@ -62,18 +62,19 @@ def num_classes_of(mixes: bool, given: Any, named: int | None, data: _gpufeed.Da
 
 
 def _numbers_of_a_vector(data: _gpufeed.Dataset) -> int:
-    """The length of the first sample's label if it is a vector, such as a row of a one-hot matrix; else 0."""
+    """Returns the length of the first sample's label if it is a vector, such as a row of a one-hot matrix; else 0."""
     try:
         _, label = data[0]
     except Exception:
-        # The run says what is wrong with the sample, or replaces it.
+        # Here the error is ignored: the run will report what is wrong with the sample, or replace it.
         return 0
     return len(label) if isinstance(label, list) else 0
 
 
 def cut_normalize(content: dict[str, Any], dtype: Any, keyword: str) -> tuple[list[float], list[float], str]:
-    """Takes the last ``Normalize`` off a recipe: its means, its deviations, and the type of its results. Three equal numbers
-    become one, which serves one channel, too. ``keyword`` asks for it."""
+    """Takes the last ``Normalize`` off a recipe. Returns its means, its deviations, and the type of its results. Three
+    equal numbers become one, so that it also serves images of one channel. ``keyword`` is the argument that asks for
+    this."""
     transforms = list(content.get("transform", []))
     if not transforms or transforms[-1].get("type") != "Normalize":
         raise ArgumentError(f"{keyword}: the last transform is no Normalize; it has to be, as it runs last")

@@ -1,4 +1,4 @@
-"""Samples of a data set in Python, as the native module takes them.
+"""Converts samples of a data set in Python to the form that the native module takes.
 
 A data set returns ``(image, label)``. The image is an encoded file (``bytes``, ``bytearray``, ``memoryview``), a uint8 or
 float32 array of rows, columns and channels (or of rows and columns, or with the channels first), a torch tensor with the
@@ -14,7 +14,7 @@ from typing import Any
 
 Item = tuple[bytes, "tuple[int, int, str] | None", "int | list[float] | None"]
 
-# The array's type and channels, and gpufeed's name for its pixels.
+# gpufeed's name of the pixels, for an array's type and number of channels.
 _FORMATS = {
     ("uint8", 1): "R8",
     ("uint8", 3): "Rgb8",
@@ -25,7 +25,7 @@ _FORMATS = {
 
 
 def item(sample: Any, index: int) -> Item:
-    """Makes ``(bytes, form, label)`` of a data set's item; ``form`` is ``None`` for an encoded image."""
+    """Makes ``(bytes, form, label)`` of an item of a data set; ``form`` is ``None`` for an encoded image."""
     if not isinstance(sample, (tuple, list)) or len(sample) != 2:
         raise TypeError(
             f"sample {index} is {_kind(sample)}; a data set returns (image, label), with None where there is no label"
@@ -46,7 +46,7 @@ def _image(image: Any, index: int) -> tuple[bytes, tuple[int, int, str] | None]:
         return bytes(image), None
     if hasattr(image, "getbands"):  # PIL
         if image.mode == "F" or image.mode.startswith("I"):
-            # Pillow's conversion would clip them to bytes without a word.
+            # Pillow's conversion would clip the pixels to bytes without an error.
             raise ValueError(
                 f"the image of sample {index} is a PIL image of mode {image.mode}, whose numbers do not fit 8 bits: return an "
                 "array, uint8 or float32 (0 is black, 1 white)"
@@ -105,7 +105,7 @@ def _label(label: Any, index: int) -> int | list[float] | None:
             _check_numbers([label], index)
         return [float(label)]
     if getattr(getattr(label, "dtype", None), "kind", None) in ("b", "i", "u") and getattr(label, "size", 0) == 1:
-        # NumPy's bool_ and arrays of one whole number are classes, as torch's tensors of one are.
+        # NumPy's bool_, arrays of one whole number and torch's tensors of one are classes.
         label = int(label.item())
     try:
         number = operator.index(label)
@@ -134,21 +134,21 @@ def _label(label: Any, index: int) -> int | list[float] | None:
 
 
 def _is_held(label: Any) -> bool:
-    """True for an array or tensor of a type whose numbers float32 holds, all of them."""
+    """Returns True for an array or tensor whose type has only numbers that float32 can hold."""
     dtype = getattr(label, "dtype", None)
     return str(dtype).removeprefix("torch.") == "float32" or getattr(dtype, "itemsize", 8) <= 2
 
 
 def _check_numbers(values: list[Any], index: int) -> None:
-    """Refuses numbers of a vector that float32 does not hold: those outside of its range, and whole numbers, such as ids, that it
-    would round to others."""
+    """Refuses numbers of a vector that float32 cannot hold. These are numbers outside of its range, and whole numbers,
+    such as ids, that it would round to others."""
     for value in values:
         number = int(value) if isinstance(value, numbers.Integral) else float(value)
         try:
             near = struct.unpack("<f", struct.pack("<f", float(number)))[0]
         except OverflowError:
             near = None
-        # Beyond 64 bits a whole number is a magnitude.
+        # A whole number beyond 64 bits is a magnitude, not an id.
         is_id = abs(number) < 2**64 and (isinstance(number, int) or number.is_integer())
         if near is None or (is_id and near != number):
             becomes = "it is outside of its range" if near is None else f"it would become {near:.0f}"

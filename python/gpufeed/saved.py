@@ -1,4 +1,5 @@
-"""Checks the content of a saved state before it is used: whole numbers and words by their names, and for a fleet the turn."""
+"""Checks the content of a saved state before it is used: whole numbers and words by their names, and the turn of a
+fleet."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ _TURN = ("actors", "world", "batch_size", "taken")
 
 
 def text(state: Any) -> str:
-    """The JSON of a ``state_dict()``."""
+    """Returns the JSON of a ``state_dict()``."""
     content = state.get("gpufeed") if isinstance(state, dict) else None
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
         raise ArgumentError("state: not a state of gpufeed.DataLoader.state_dict()")
@@ -23,7 +24,8 @@ def text(state: Any) -> str:
 
 
 def turn(content: dict[str, Any]) -> dict[str, int] | None:
-    """The place within a round of a fleet's actors, and the numbers of that fleet; ``None`` where a round begins."""
+    """Returns the place within a round of a fleet's actors, and the numbers of that fleet; ``None`` if the state is at
+    the beginning of a round."""
     if "turn" not in content:
         return None
     found = content["turn"]
@@ -39,7 +41,7 @@ def turn(content: dict[str, Any]) -> dict[str, int] | None:
 
 
 def number(key: str, value: Any) -> int:
-    """A whole number of a state."""
+    """Takes a whole number of a state."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise ArgumentError(f"state: {key} is {value!r}, a {type(value).__name__}; a whole number works")
     if not 0 <= value < 1 << 64:

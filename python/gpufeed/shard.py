@@ -1,4 +1,4 @@
-"""The share of this process in each epoch: its rank, and the number of ranks."""
+"""Finds the share of this process in each epoch: its rank, and the number of ranks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Shard = tuple[int, int]
 
 
 def resolve(shard: Any, environment: Mapping[str, str] | None = None) -> tuple[Shard, str]:
-    """The rank and the world, and the name of their source.
+    """Returns the rank and the world, and the name of the source that says so.
 
     ``"auto"`` asks ``torch.distributed`` if it is initialised, then the variables of torchrun, Open MPI, MPICH and Slurm, as
     the library does by itself.

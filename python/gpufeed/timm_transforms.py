@@ -1,4 +1,5 @@
-"""timm's own transforms, those that ``timm.data.create_transform`` makes by default: torchvision's by other names."""
+"""Converts timm's own transforms that ``timm.data.create_transform`` makes by default. They are torchvision's under
+other names."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ NAMES = ("MaybeToTensor", "RandomErasing", "RandomResizedCropAndInterpolation")
 
 
 def name_of(transform: Any) -> str | None:
-    """The class's name if it is exactly one of timm's that is known here."""
-    # Without an import of timm, which a list that has none of it does not need.
+    """Returns the name of the transform's class, if it is exactly one of timm's classes that are known here."""
+    # Does not import timm: a list without its transforms does not need it.
     for module in ("timm.data.transforms", "timm.data.random_erasing"):
         name = type(transform).__name__
         if module in sys.modules and type(transform) is getattr(sys.modules[module], name, None):
@@ -24,7 +25,7 @@ def name_of(transform: Any) -> str | None:
 
 
 def convert(transform: Any, name: str) -> Operator:
-    """One of timm's transforms as an operator of a recipe."""
+    """Converts one of timm's transforms to an operator of a recipe."""
     return _random_erasing(transform) if name == "RandomErasing" else _random_resized_crop(transform)
 
 
@@ -34,7 +35,7 @@ def _random_resized_crop(transform: Any) -> Operator:
     )
     made: Operator = {"type": "RandomResizedCrop", "size": size(transform.size)}
     made |= {"scale": numbers(transform.scale), "ratio": numbers(transform.ratio)}
-    # It works on Pillow's images, which are always antialiased.
+    # The transform works on Pillow's images, which are always antialiased.
     crops = [made | {"interpolation": interpolation_mode(each), "antialias": True} for each in several]
     # interpolation="random" draws one of two for each image.
     return crops[0] if len(crops) == 1 else {"type": "RandomChoice", "transforms": crops}
@@ -45,7 +46,7 @@ def _random_erasing(transform: Any) -> Operator:
         raise Refused("mode='rand' is not supported; 'pixel' and 'const' are")
     if (transform.min_count, transform.max_count) != (1, 1):
         raise Refused("it erases several rectangles of an image; one (min_count=max_count=1) is supported")
-    # timm keeps logarithms; 12 digits leave their rounding out.
+    # timm stores logarithms. 12 digits leave out their rounding.
     ratio = [float(f"{math.exp(bound):.12g}") for bound in transform.log_aspect_ratio]
     made: Operator = {"type": "RandomErasing", "p": float(transform.probability)}
     made |= {"scale": [float(transform.min_area), float(transform.max_area)], "ratio": ratio}

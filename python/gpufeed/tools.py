@@ -17,7 +17,8 @@ _DONE, _WRONG_ARGUMENTS, _FINDINGS = 0, 2, 3
 
 
 def _run(*arguments: str) -> str:
-    """Runs the command and returns what it prints. In a process of its own: it handles Ctrl-C as a program does."""
+    """Runs the command, and returns what it prints. It runs in a process of its own, because it handles Ctrl-C as a
+    program does."""
     command = [sys.executable, "-m", "gpufeed", *arguments]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", errors="replace")
     said = done.stderr.strip().removeprefix("error: ") or f"gpufeed {arguments[0]} ended with status {done.returncode}"
@@ -31,7 +32,7 @@ def _run(*arguments: str) -> str:
 
 
 def _options(options: dict[str, Any]) -> list[str]:
-    """Keyword arguments as the command's options: ``max_side=500`` is ``--max-side 500``."""
+    """Converts keyword arguments to the command's options: ``max_side=500`` is ``--max-side 500``."""
     words = []
     for name, value in options.items():
         option = "--" + name.replace("_", "-")
@@ -43,7 +44,7 @@ def _options(options: dict[str, Any]) -> list[str]:
 
 
 class Sheet:
-    """A contact sheet: samples of a data set, and what a recipe makes of them."""
+    """A contact sheet. It shows samples of a data set, and what a recipe makes of them."""
 
     def __init__(self, png: bytes) -> None:
         self.png = png

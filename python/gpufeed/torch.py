@@ -1,4 +1,4 @@
-"""Batches as tensors on torch's devices."""
+"""Hands batches over as tensors on torch's devices."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _cuda: Any = torch.cuda
 
 
 def to_tensor(array: HostArray) -> torch.Tensor:
-    """A tensor that shares an array's memory."""
+    """Makes a tensor that shares an array's memory."""
     return from_dlpack(array)
 
 
 def channels_last(images: torch.Tensor) -> torch.Tensor:
-    """NHWC images in the shape of NCHW, without a copy: what torch calls the channels_last memory format."""
+    """Returns NHWC images in the shape of NCHW, without a copy. torch calls this the channels_last memory format."""
     return images.permute(0, 3, 1, 2)
 
 
 def resolve_device(device: str | torch.device) -> torch.device:
-    """The device that is meant, or an error that says what to write."""
+    """Returns the device that is meant, or raises an error that says what to write."""
     try:
         parsed = torch.device(device)
     except RuntimeError as error:
@@ -55,7 +55,7 @@ def resolve_device(device: str | torch.device) -> torch.device:
 
 
 class _Done:
-    """The event of copies that are over when their call returns."""
+    """The event of copies that were over when their call returned."""
 
     def query(self) -> bool:
         return True
@@ -65,18 +65,18 @@ class _Done:
 
 
 class PlainDevice:
-    """A device whose copies are over when ``.to(device)`` returns. On the CPU the tensor shares the batch's memory, and
-    returns it when it goes."""
+    """A device whose copies are over when ``.to(device)`` returns. On the CPU, the tensor shares the batch's memory,
+    and returns that memory when the tensor is freed."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
 
     def copy(self, array: HostArray) -> torch.Tensor:
-        """The array on the device."""
+        """Returns the array on the device."""
         return to_tensor(array).to(self.device)
 
     def record(self) -> Event:
-        """An event that is done."""
+        """Returns an event that is done."""
         return _Done()
 
     def wait(self, event: Event, tensors: Sequence[torch.Tensor]) -> None:
@@ -102,32 +102,36 @@ class CudaDevice:
     def copy(self, array: HostArray) -> torch.Tensor:
         """Begins to copy an array."""
         host = to_tensor(array)
-        # The tensor's memory belongs to the side stream; `wait` records the consumer's stream for torch's allocator.
+        # The tensor's memory belongs to the side stream. `wait` tells torch's allocator that the consumer's stream uses
+        # it.
         with _cuda.stream(self._stream):
             if array.data_ptr in self._locked:
                 return host.to(self.device, non_blocking=True)
             if not self._can_lock:
                 return host.to(self.device)
-            # Labels, and images that a GPU backend has read back: memory outside the ring. A copy from pageable memory
-            # would wait for the stream; torch's own blocks are page-locked, and torch keeps them until they are read.
+            # Labels, and images that a GPU backend has read back, are outside of the ring, in pageable memory. A copy
+            # from there would wait for the stream. torch's own blocks are page-locked, and torch keeps them until they
+            # are read.
             return host.pin_memory().to(self.device, non_blocking=True)
 
     def record(self) -> Event:
-        """An event after the copies begun so far. Waiting for it sleeps: the loader's threads need the core."""
+        """Returns an event after the copies that were begun so far. A thread that waits for it sleeps, because the
+        loader's threads need the core."""
         event: Event = _cuda.Event(blocking=True)
         self._stream.record_event(event)
         return event
 
     def wait(self, event: Event, tensors: Sequence[torch.Tensor]) -> None:
-        """Lets the stream that is current here wait for the copies."""
+        """Makes the current stream wait for the copies."""
         consumer = _cuda.current_stream(self.device)
         consumer.wait_event(event)
         for tensor in tensors:
-            # Without this, the memory could go to the next copy when Python drops the tensor, while kernels still read it.
+            # Without this, the memory could go to the next copy when Python drops the tensor, while kernels still read
+            # from it.
             tensor.record_stream(consumer)
 
     def lock(self, address: int, nbytes: int) -> None:
-        """Page-locks a buffer. If that fails, copies from it are synchronous, which a warning says once."""
+        """Page-locks a buffer. If that fails, copies from the buffer are synchronous, and a warning says so once."""
         with _cuda.device(self.device):
             cudart = _cuda.cudart()
             error = cudart.cudaHostRegister(address, nbytes, 0)
@@ -160,8 +164,8 @@ class CudaDevice:
             warnings.warn(f"gpufeed: host memory could not be unlocked: {reason}", RuntimeWarning, stacklevel=2)
 
     def _forget_error(self) -> None:
-        # A failed call leaves its error in the CUDA runtime, where torch finds it after its next kernel, and blames that kernel.
-        # torch clears the error as it raises it, so this kernel is launched only to clear the error.
+        # A failed call leaves its error in the CUDA runtime. torch would find it after its next kernel, and blame that
+        # kernel. torch clears the error as it raises it, so this kernel is launched only to clear the error.
         try:
             torch.empty(1, device=self.device).fill_(0.0)
         except RuntimeError:
@@ -169,8 +173,9 @@ class CudaDevice:
 
 
 class DeviceNormalize:
-    """The last ``Normalize`` on the device: uint8 images, NCHW in either memory format, to floats, as torchvision's
-    ``ToDtype(torch.float32, scale=True)``, ``Normalize(mean, std)`` and ``ToDtype(dtype)`` make them, bit for bit."""
+    """Does the last ``Normalize`` on the device. It converts uint8 images, NCHW in either memory format, to floats. The
+    result is that of torchvision's ``ToDtype(torch.float32, scale=True)``, ``Normalize(mean, std)`` and
+    ``ToDtype(dtype)``, bit for bit."""
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], dtype: torch.dtype = torch.float32) -> None:
         if not dtype.is_floating_point:
@@ -188,7 +193,7 @@ class DeviceNormalize:
         self._dtype = dtype
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        """Normalizes a batch. The consumer's stream does it."""
+        """Normalizes a batch on the consumer's stream."""
         if images.dtype != torch.uint8:
             raise ArgumentError(f"normalize_on_device: the images are {images.dtype}, not torch.uint8")
         channels = self._mean.shape[0]
@@ -206,26 +211,28 @@ class Run(Protocol):
     """The part of a native run that this module uses."""
 
     def next(self) -> HostBatch | None:
-        """The next batch, or None after the last one."""
+        """Returns the next batch, or None after the last one."""
 
 
 class Loader(Protocol):
     """The part of a native loader that this module uses."""
 
     def buffer_events(self) -> Sequence[tuple[bool, int, int]]:
-        """The host buffers made (True) and freed (False) since the last call: address and bytes."""
+        """Returns the host buffers that were made (True) and freed (False) since the last call, each with its address
+        and its bytes."""
 
 
 def host_buffers(device: str | torch.device, loader: Loader) -> HostBuffers[torch.Tensor]:
-    """Makes the buffers of a native loader for a device. A loader has one such object for its whole life, because its events go
-    to one object alone. Called at the first iteration: before that, the process may not have chosen its CUDA device."""
+    """Makes the buffers of a native loader for a device. A loader has one such object for its whole life, because only
+    one object may get its events. Called at the first iteration: before that, the process may not have chosen its CUDA
+    device."""
     resolved = resolve_device(device)
     made: Device[torch.Tensor] = CudaDevice(resolved) if resolved.type == "cuda" else PlainDevice(resolved)
     return HostBuffers(made, loader.buffer_events)
 
 
 class OnDevice:
-    """The source of an iteration on a device: a call gives ``(images, labels)`` and the state after them, and raises
+    """The source of an iteration on a device. A call returns ``(images, labels)`` and the state after them, and raises
     ``StopIteration`` after the last batch."""
 
     def __init__(
@@ -236,7 +243,7 @@ class OnDevice:
         normalize: tuple[Sequence[float], Sequence[float], str] | None,
         ready: Callable[[], bool] | None = None,
     ) -> None:
-        # A device whose copies are synchronous has none ahead of the consumer.
+        # For a device whose copies are synchronous, no batch is copied ahead of the consumer.
         depth = 2 if isinstance(buffers.device, CudaDevice) else 0
         self._copies = CopyAhead(run.next, buffers, depth, ready)
         self._nhwc = nhwc

@@ -27,7 +27,7 @@ from gpufeed.operators import OPERATORS, Operator, Refused, numbers, of_images
 
 
 class UnsupportedTransform(ArgumentError):
-    """A transform that gpufeed does not have, with its ``place`` in the list, and its class as ``name``."""
+    """A transform that gpufeed does not have. ``place`` is its place in the list, and ``name`` its class."""
 
     def __init__(self, place: str, name: str, reason: str) -> None:
         super().__init__(f"{place}: {name} {reason}")
@@ -35,15 +35,15 @@ class UnsupportedTransform(ArgumentError):
         self.name = name
 
     def __reduce__(self) -> Any:
-        # Exceptions travel between processes; their text alone would not make a new one.
+        # An exception that travels between processes is made again from its arguments: its text alone would not do.
         reason = str(self).removeprefix(f"{self.place}: {self.name} ")
         return UnsupportedTransform, (self.place, self.name, reason)
 
 
 @dataclass(frozen=True)
 class Converted:
-    """A recipe's content, sentences for ``explain()``, the classes that ``MixUp`` or ``CutMix`` name, and where the ``Normalize``
-    stand that work on one image."""
+    """The result of a conversion: the recipe's content, sentences for ``explain()``, the classes that ``MixUp`` or
+    ``CutMix`` name, and the places of each ``Normalize`` that works on the same image."""
 
     recipe: dict[str, Any]
     notes: tuple[str, ...]
@@ -63,17 +63,18 @@ _OF_BATCHES = ("MixUp", "CutMix", "Identity", "RandomApply", "RandomChoice")
 
 _FLOATS = {torch.float32: "F32", torch.float16: "F16"}
 
-# An entry of a choice that does nothing.
+# The entry of a choice that does nothing.
 _NOTHING: Operator = {"type": "RandomHorizontalFlip", "p": 0.0}
 
-# The numbers are those of docs/guide/augmentation.md, "Where Pillow differs".
+# The differences in this text repeat those of docs/guide/augmentation.md, "Where Pillow differs": change both.
 _PIL = (
     "a list for PIL images is taken as the same list on tensors. Pillow's pixels differ from theirs: by a level of 255 "
     "in resizes, bilinear warps, contrast, saturation and gray, by up to 15 in hue and 20 in bicubic enlargements, and "
     "by more at the borders of bilinear warps, where Pillow does not blend the fill"
 )
 
-# The numbers are those of docs/guide/pytorch/transforms.md, "8-bit numbers and floats".
+# The differences in this text repeat those of docs/guide/pytorch/transforms.md, "8-bit numbers and floats": change
+# both.
 _V1 = (
     "a bicubic resize of v1, or of weights' presets, is taken as v2's: v1 resizes 8-bit tensors in floats, and its pixels differ "
     "by up to 20 levels of 255 on photographs, 31 without antialias"
@@ -87,7 +88,7 @@ def _is(transform: Any, *names: str) -> bool:
 
 
 def _unknown(transform: Any, place: str) -> UnsupportedTransform:
-    """The error for an unknown transform, with advice where a user may have meant something else."""
+    """Returns the error for an unknown transform, with advice if the user may have meant something else."""
     kind = type(transform)
     why = ""
     if _is(transform, "MixUp", "CutMix"):
@@ -106,18 +107,18 @@ def _unknown(transform: Any, place: str) -> UnsupportedTransform:
 
 
 class _Conversion:
-    """The walk over a list."""
+    """Walks over a list, and collects what it finds."""
 
     def __init__(self) -> None:
         self.output = "U8"
-        # The place of a conversion to anything but float32, which only the last one may be.
+        # The place of a conversion to a type other than float32. Only the last conversion may be one.
         self.last_type: str | None = None
         self.is_float = False
         self.notes: list[str] = []
         self.has_operators = False
-        # The places of antialias=False, which Pillow does not have.
+        # The places of transforms with antialias=False, which Pillow does not have.
         self.aliased: list[str] = []
-        # The places of Normalize.
+        # The places of each Normalize.
         self.normalized: list[str] = []
 
     def all(self, transforms: Iterable[Any], place: str, top: bool) -> list[Operator]:
@@ -127,7 +128,7 @@ class _Conversion:
         return found
 
     def one(self, transform: Any, place: str, top: bool) -> list[Operator]:
-        """The operators of one transform: none, one, or those of a list."""
+        """Returns the operators of one transform: none, one, or those of a list."""
         name = type(transform).__name__
         of_timm = timm_transforms.name_of(transform)
         if isinstance(transform, (list, tuple)) or type(transform) is torch.nn.Sequential:
@@ -275,14 +276,14 @@ def _check_range(made: Operator, is_float: bool) -> None:
 
 
 def _classification(preset: Any) -> list[Any]:
-    """The transforms of a weights' preset."""
+    """Returns the transforms of a weights' preset."""
     resize = v2.Resize(preset.resize_size, interpolation=preset.interpolation, antialias=preset.antialias)
     crop = v2.CenterCrop(preset.crop_size)
     return [resize, crop, v2.ToDtype(torch.float32, scale=True), v2.Normalize(preset.mean, preset.std)]
 
 
 def _batch(transform: Any, place: str) -> tuple[Operator, int | None]:
-    """A transform of batches, and the number of classes that it names."""
+    """Converts a transform of batches. Returns its operator, and the number of classes that it names."""
     name = type(transform).__name__
     if type(transform) in (v2.MixUp, v2.CutMix):
         return {"type": name, "alpha": float(transform.alpha)}, transform.num_classes
@@ -304,7 +305,7 @@ def _batch(transform: Any, place: str) -> tuple[Operator, int | None]:
     )
 
 
-# Transforms that make an array of an image of PIL, which timm has in the last of its three lists.
+# Transforms that make an array of a PIL image. timm has them in the last of its three lists.
 _FROM_PIL = {*_TO_FLOAT, *timm_transforms.DROPPED, "MaybeToTensor", "PILToTensor", "ToImage"}
 
 

@@ -1,4 +1,4 @@
-"""Which objects of a data set in Python are called one at a time.
+"""Finds the objects of a data set in Python that may be called by only one thread at a time.
 
 A data set that is right in torch's worker processes may be wrong on threads: one that seeks in a file and then reads it
 gives one sample the bytes of another. Therefore one call at a time is inside an object, unless its reads are known to
@@ -22,8 +22,9 @@ from typing import Any
 
 from gpufeed.errors import ArgumentError
 
-# Each has images in memory, or opens a file of its own for a sample. Not here: FakeData, which seeds the process's random
-# numbers for each image, LSUN and PCAM, whose libraries decide, and what reads videos.
+# Each of these has its images in memory, or opens a file of its own for a sample. Not among them are FakeData, which
+# seeds the process's random numbers for each image, LSUN and PCAM, for which their libraries decide, and data sets of
+# videos.
 _TORCHVISION = {
     "caltech": ("Caltech101", "Caltech256"),
     "celeba": ("CelebA",),
@@ -56,25 +57,26 @@ _TORCHVISION = {
 }
 _SAFE = {(f"torchvision.datasets.{module}", name) for module, names in _TORCHVISION.items() for name in names}
 _SAFE |= {("builtins", "list"), ("builtins", "tuple"), ("torch.utils.data.dataset", "TensorDataset")}
-# A data set of gpufeed.open; around an object in Python it takes that object's turns by itself.
+# A data set of gpufeed.open. If it is around an object in Python, it takes that object's turns by itself.
 _SAFE |= {("gpufeed", "Dataset")}
 _WRAPPERS = {
     ("torch.utils.data.dataset", "Subset"): "dataset",
     ("torch.utils.data.dataset", "ConcatDataset"): "datasets",
     ("torch.utils.data.dataset", "StackDataset"): "datasets",
 }
-# The attributes that torchvision's data sets call for each sample.
+# The attributes with functions that torchvision's data sets call for each sample.
 _CALLED = ("loader", "_loader", "transform", "target_transform", "transforms")
 _LOADERS = ("default_loader", "pil_loader", "accimage_loader")
 
-# Their objects have items, too, but no state that a read changes.
+# The modules of objects that have items, too, but no state that a read changes.
 _ARRAYS = ("builtins", "collections", "numpy", "pandas", "polars", "pyarrow", "torch")
 
 Parts = list[tuple[Any, bool]]
 
 
 def parts(data: Any, thread_safe: bool | None) -> Parts:
-    """All objects that reading ``data`` is known to call, each with True where one call at a time is to be inside it."""
+    """Returns all objects that reading ``data`` is known to call. True with an object means that one thread at a time
+    may call it."""
     found: dict[int, tuple[Any, bool]] = {}
     _look(data, thread_safe, found)
     if thread_safe:
@@ -97,13 +99,14 @@ def _look(data: Any, said: bool | None, found: dict[int, tuple[Any, bool]]) -> N
         for called in _called(data):
             found[id(called)] = called, True
     for part in inner:
-        # True is the word on all that this object's reads call.
+        # True holds for all objects that the reads of this object call.
         _look(part, True if said else None, found)
 
 
 def _claim(data: Any) -> bool | None:
-    """The object's attribute ``thread_safe``: its own, or that of the class that has its methods. A subclass with a read of
-    its own needs an attribute of its own, and an attribute that ``__getattr__`` finds in another object does not count."""
+    """Returns the attribute ``thread_safe`` of the object itself, or of the class that has its methods. A subclass with
+    a read of its own needs an attribute of its own. An attribute that ``__getattr__`` finds in another object does not
+    count."""
     kinds = type(data).__mro__
     if "thread_safe" in getattr(data, "__dict__", {}):
         value = data.__dict__["thread_safe"]
@@ -121,7 +124,8 @@ def _claim(data: Any) -> bool | None:
 
 
 def _inner(data: Any) -> list[Any]:
-    """The data sets that an object wraps: those of torch's classes, and for any other what its attributes read from."""
+    """Returns the data sets that an object wraps. torch's classes are known; for any other object, these are the
+    attributes from which something can be read."""
     if _name(data) in _SAFE:
         return []
     held = getattr(data, "__dict__", {})
@@ -131,7 +135,8 @@ def _inner(data: Any) -> list[Any]:
 
 
 def _is_read(part: Any) -> bool:
-    """True for a data set and for an open file, which a copy of its owner shares; false for arrays and their like."""
+    """Returns True for a data set, and for an open file, which copies of its owner share. Returns False for arrays and
+    their like."""
     if isinstance(part, io.IOBase):
         return True
     kind = type(part)
@@ -148,12 +153,12 @@ def _is_torch_data(part: Any) -> bool:
 def _listed(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return list(value.values())
-    # Longer lists hold paths or labels: nobody wraps so many data sets.
+    # A longer list holds paths or labels: nobody wraps so many data sets.
     return list(value[:1000]) if isinstance(value, (list, tuple)) else [value]
 
 
 def _called(data: Any) -> list[Any]:
-    """The functions that a data set of torchvision calls for a sample, but for torchvision's own."""
+    """Returns the functions that a data set of torchvision calls for a sample, except for torchvision's own."""
     held = getattr(data, "__dict__", {})
     return [part for name in _CALLED for part in _foreign(held.get(name))]
 
@@ -167,6 +172,6 @@ def _foreign(called: Any) -> list[Any]:
     if (module, kind) == ("torchvision.datasets.vision", "StandardTransform"):
         return _foreign(called.transform) + _foreign(called.target_transform)
     if module.startswith("torchvision.transforms.") and kind != "Lambda":
-        # Compose, RandomApply, RandomChoice and RandomOrder.
+        # Looks into Compose, RandomApply, RandomChoice and RandomOrder.
         return [part for inner in _listed(getattr(called, "transforms", None)) for part in _foreign(inner)]
     return [called]

@@ -1,4 +1,4 @@
-//! Advice in the library's errors as keywords of Python.
+//! Writes the advice in the library's errors as keywords of Python.
 
 use gpufeed::advice::{Language, Setting, Value};
 use gpufeed::internals::every_piece;
@@ -22,7 +22,7 @@ impl Language for Keywords {
     }
 
     fn setting(&self, setting: Setting, value: Option<Value>) -> Option<Cow<'static, str>> {
-        // The steps of a pack have several keywords, or a value that nobody sees in advance.
+        // A step of a pack has several keywords, or a value that nobody knows in advance.
         match (setting, value) {
             (Setting::PackPlan, Some(_)) => return Some("plan=True, parts=N".into()),
             (Setting::PackPart, Some(Value::Number(parts))) => return Some(format!("part=(I, {parts})").into()),
@@ -33,11 +33,9 @@ impl Language for Keywords {
             None => return words(setting).map(Cow::from),
         };
         let value = match value {
-            // The loader takes no semantics beside transforms=, whose ToDtype says as much.
+            // The loader takes no semantics together with transforms=, whose ToDtype says as much.
             Some(Value::Word { word: "uint8", .. }) if setting == Setting::Semantics => {
-                return Some(
-                    "semantics=\"uint8\" with a recipe, or a later ToDtype in transforms=".into(),
-                );
+                return Some("semantics=\"uint8\" with a recipe, or a later ToDtype in transforms=".into());
             }
             None => String::new(),
             Some(Value::Flag(true)) => "True".to_owned(),
@@ -52,7 +50,7 @@ impl Language for Keywords {
     }
 }
 
-/// The words for settings that have no keyword.
+/// Returns the words for settings that have no keyword.
 fn words(setting: Setting) -> Option<&'static str> {
     Some(match setting {
         Setting::HeldBatches => "copy what you keep, images.clone() with torch, and let the batches go",
@@ -68,7 +66,7 @@ fn words(setting: Setting) -> Option<&'static str> {
     })
 }
 
-/// All advice in Python's words, for tests.
+/// Returns all advice in Python's words, for tests.
 #[pyfunction]
 pub(crate) fn every_advice() -> Vec<String> {
     every_piece().iter().filter_map(|advice| advice.in_words_of(&Keywords)).collect()

@@ -1,4 +1,4 @@
-//! A batch as Python gets it: arrays, and everything else that is known of it.
+//! A batch as Python gets it: arrays, and the other facts of the batch.
 
 use crate::dlpack::{Array, Element};
 use crate::errors;
@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
 
-/// A batch whose buffer returns to its loader. In a forked process it does not return: a thread that was not copied may
-/// hold the loader's lock.
+/// A batch whose buffer returns to its loader. In a forked process the buffer does not return, because a thread that
+/// the fork has not copied may hold the loader's lock.
 struct Lease {
     batch: Option<gpufeed::Batch>,
     owner: Owner,
@@ -21,7 +21,7 @@ impl Lease {
         self.batch.as_ref().expect("only drop takes it")
     }
 
-    /// The images in host memory.
+    /// Returns the images in host memory.
     fn elements(&mut self) -> &mut [u8] {
         self.batch.as_mut().and_then(gpufeed::Batch::host_mut).unwrap_or_default()
     }
@@ -38,7 +38,8 @@ impl Drop for Lease {
 
 /// A batch of augmented images with their labels. Unpacks as `images, labels`.
 ///
-/// The batch, its arrays and every tensor made of them share the loader's buffer; the last of them to go returns it.
+/// The batch, its arrays and every tensor made of them share a buffer of the loader. The buffer returns to the loader
+/// when the last of them is freed.
 #[pyclass(frozen, module = "gpufeed")]
 pub(crate) struct Batch {
     lease: Arc<Lease>,
@@ -53,7 +54,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Hands over a batch of a run that is at `state` now. Images on a GPU are read back.
+    /// Makes the batch of a run whose state is `state` after it. Reads images on a GPU back.
     pub(crate) fn new(
         py: Python<'_>,
         mut batch: gpufeed::Batch,
@@ -81,7 +82,7 @@ impl Batch {
     }
 }
 
-/// The labels of a batch: soft ones if it was mixed.
+/// Returns the labels of a batch: soft ones if the batch was mixed.
 fn labels(batch: &gpufeed::Batch, num_classes: Option<usize>) -> Result<Option<Array>, Error> {
     let images = batch.len() as i64;
     if let Some(num_classes) = num_classes {
@@ -119,7 +120,8 @@ fn labels(batch: &gpufeed::Batch, num_classes: Option<usize>) -> Result<Option<A
 
 #[pymethods]
 impl Batch {
-    /// The samples' ids, image by image.
+    /// For each image, the id of its sample, in the order of `images`. Several views or crops of a sample repeat its
+    /// id.
     #[getter]
     fn ids(&self) -> Vec<u64> {
         self.lease.batch().ids().to_vec()
@@ -144,7 +146,8 @@ impl Batch {
         params.collect::<Result<_, _>>().map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
     }
 
-    /// The class of each image, its partner's, and the share of its own; None where a label is no class.
+    /// For each image: its class, the class of its partner, and its own share of the mix. None if some label is no
+    /// class.
     #[getter]
     fn mixed(&self) -> Option<Vec<(u32, u32, f64)>> {
         self.lease.batch().mixed()
@@ -174,7 +177,7 @@ impl Batch {
         self.lease.batch().views()
     }
 
-    /// Images of each view, of FiveCrop and TenCrop.
+    /// Images of each view: more than one with FiveCrop and TenCrop.
     #[getter]
     fn crops(&self) -> usize {
         self.lease.batch().crops()
@@ -209,21 +212,21 @@ impl Batch {
     }
 }
 
-/// A state as JSON.
+/// Writes a state as JSON.
 pub(crate) fn state_text(state: &State) -> PyResult<String> {
     serde_json::to_string(state).map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
 }
 
-/// A sample that could not be used; another one has replaced it.
+/// A sample that could not be used, and that another one has replaced.
 #[pyclass(frozen, get_all, module = "gpufeed")]
 pub(crate) struct Failure {
-    /// The place of the replacement in its batch.
+    /// The number of the replacement in its batch.
     batch_index: usize,
     /// The sample's id.
     id: u64,
     /// The sample's path or name.
     name: String,
-    /// The error; the exception of a data set in Python is its `__cause__`.
+    /// The error. For a data set in Python, its exception is the error's `__cause__`.
     error: Py<PyAny>,
 }
 

@@ -1,4 +1,4 @@
-//! Data sets: those of gpufeed's formats, and objects in Python.
+//! Data sets: those in gpufeed's formats, and objects in Python.
 
 mod made_from;
 
@@ -25,14 +25,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A data set: `gpufeed.open(path)`, or an object in Python.
 #[pyclass(frozen, module = "gpufeed")]
 pub(crate) struct Dataset {
-    /// `None` once the garbage collector has cleared it.
+    /// `None` once the garbage collector has cleared the data set.
     data: Mutex<Option<Data>>,
     /// The test split that the path has, such as MNIST's; None without one.
     #[pyo3(get)]
     test: Option<Py<Dataset>>,
-    /// How this data set was made: its pickle makes it again so.
+    /// How this data set was made, so that its pickle can make it again.
     made_from: MadeFrom,
-    /// The turns to read, if an object in Python is at the bottom.
+    /// The turns of its reads, if an object in Python is at the bottom.
     turns: Option<Arc<Turns>>,
     /// The path, an address without its credentials, or the object's class, and what was made of it.
     #[pyo3(get)]
@@ -60,17 +60,18 @@ impl Dataset {
         data.ok_or_else(|| pyo3::exceptions::PyRuntimeError::new_err("this data set has been collected"))
     }
 
-    /// The data set for a loader.
+    /// Returns the data set for a loader.
     pub(crate) fn dataset(&self) -> PyResult<Arc<dyn gpufeed::Dataset>> {
         self.data().map(|data| data.dataset())
     }
 
-    /// The turns to read; `None` for a data set without an object in Python.
+    /// Returns the turns of its reads; `None` for a data set without an object in Python.
     pub(crate) fn turns(&self) -> Option<&Arc<Turns>> {
         self.turns.as_ref()
     }
 
-    /// A data set made of another one. It keeps the other one, where the garbage collector finds an object in Python.
+    /// Makes a data set of another one. It holds the other one, so that the garbage collector finds an object in Python
+    /// there.
     fn adapted<D: gpufeed::Dataset + 'static>(
         of: &Bound<'_, Self>,
         how: String,
@@ -85,7 +86,7 @@ impl Dataset {
         Ok(Dataset { data, test: None, made_from, turns, description })
     }
 
-    /// A split of a path.
+    /// Makes a data set of a path's split.
     fn native(data: Box<dyn gpufeed::Dataset>, opening: Opening, test: Option<Py<Dataset>>, of_test: bool) -> Dataset {
         let split = if of_test { ", the test split" } else { "" };
         let description = format!("{}{split}", Location::from(&opening.path));
@@ -96,7 +97,7 @@ impl Dataset {
 
 #[pymethods]
 impl Dataset {
-    /// Opens the data set at a path, in any of gpufeed's formats, with the keywords of its format as JSON.
+    /// Opens the data set at a path, in any of gpufeed's formats. `keywords` are those of its format, as JSON.
     #[staticmethod]
     #[pyo3(signature = (path, keywords="{}"))]
     fn open(py: Python<'_>, path: PathBuf, keywords: &str) -> PyResult<Dataset> {
@@ -110,9 +111,10 @@ impl Dataset {
         })
     }
 
-    /// Wraps an object with `__len__` and `__getitem__`, or `__getitems__`. `item` makes `(bytes, form, label)` of what
-    /// these return; form is `None` for an encoded image, else `(width, height, format)`. `parts` are all objects that it
-    /// reads, each with True where one call at a time is to be inside it; `thread_safe` is the user's word on that.
+    /// Wraps an object that has `__len__`, and `__getitem__` or `__getitems__`. `item` converts what the object returns
+    /// to `(bytes, form, label)`. `form` is `None` for an encoded image, else `(width, height, format)`. `parts` are
+    /// all objects that a read may call, this one included. True means that one thread at a time may call it.
+    /// `thread_safe` is what the user said about this, or `None`.
     #[staticmethod]
     #[pyo3(signature = (object, item, channels, classes, parts, thread_safe=None))]
     fn wrap(
@@ -151,19 +153,19 @@ impl Dataset {
         Ok(Dataset { data, test: None, made_from: MadeFrom::Wrapped, turns: Some(turns), description })
     }
 
-    /// All samples `times` times: an epoch of that many epochs' length.
+    /// Returns a data set that has all samples `times` times.
     fn repeat(slf: Bound<'_, Self>, times: usize) -> PyResult<Dataset> {
         let by = Adaptor::Repeat(times);
         Dataset::adapted(&slf, format!("{times} times"), by, |data| gpufeed::Dataset::repeat(data, times))
     }
 
-    /// The samples at `indices`, in that order; an index may come several times.
+    /// Returns a data set of the samples at `indices`, in that order. An index may come several times.
     fn subset(slf: Bound<'_, Self>, indices: Vec<usize>) -> PyResult<Dataset> {
         let by = Adaptor::Subset(indices.clone());
         Dataset::adapted(&slf, format!("{} samples", indices.len()), by, |data| gpufeed::Dataset::subset(data, indices))
     }
 
-    /// With one weight for each sample: an epoch chooses samples by weight, with replacement.
+    /// Returns a data set with one weight for each sample. An epoch then chooses samples by weight, with replacement.
     fn with_weights(slf: Bound<'_, Self>, weights: Vec<f64>) -> PyResult<Dataset> {
         let by = Adaptor::Weights(weights.clone());
         Dataset::adapted(&slf, "by weight".to_owned(), by, |data| gpufeed::Dataset::with_weights(data, weights))
@@ -173,7 +175,8 @@ impl Dataset {
         Ok(self.dataset()?.len())
     }
 
-    /// Sample `index`: the bytes of its file, or its pixels as an array of rows, columns and channels, and its label.
+    /// Returns sample `index` and its label. The sample is the bytes of its file, or its pixels as an array of rows,
+    /// columns and channels.
     fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let data = self.dataset()?;
         let len = data.len();
@@ -192,12 +195,12 @@ impl Dataset {
         })
     }
 
-    /// The name of sample `index` in reports.
+    /// Returns the name of sample `index` that reports show.
     fn name(&self, index: usize) -> PyResult<String> {
         Ok(self.dataset()?.name(index))
     }
 
-    /// The id of sample `index`, which keys its random numbers.
+    /// Returns the id of sample `index`. The sample's random numbers depend on it.
     fn id(&self, index: usize) -> PyResult<u64> {
         Ok(self.dataset()?.id(index))
     }
@@ -244,7 +247,7 @@ impl Dataset {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // A lock that another thread holds is not waited for: the collector comes again.
+        // Does not wait for a lock that another thread holds: the collector comes again.
         if let Ok(data) = self.data.try_lock()
             && let Some(Data::Python(data)) = &*data
         {
@@ -264,7 +267,7 @@ impl Dataset {
     }
 }
 
-/// Pixels as an array of rows, columns and channels.
+/// Makes an array of rows, columns and channels from pixels.
 fn array(pixels: &Pixels<'_>) -> PyResult<Array> {
     let (element, channels) = match pixels.format() {
         PixelFormat::F32 { channels } => (Element::F32, channels),
@@ -276,7 +279,7 @@ fn array(pixels: &Pixels<'_>) -> PyResult<Array> {
     Array::of_bytes(pixels.bytes(), shape, element)
 }
 
-/// A label as Python's: an int, a list of floats, or None.
+/// Converts a label to Python's int, list of floats, or None.
 fn label<'py>(py: Python<'py>, label: &Label) -> PyResult<Bound<'py, PyAny>> {
     match label {
         Label::None => Ok(py.None().into_bound(py)),
@@ -285,7 +288,7 @@ fn label<'py>(py: Python<'py>, label: &Label) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-/// A path as it may be shown: an address without its credentials.
+/// Returns a path as it may be shown: an address loses its credentials.
 #[pyfunction]
 pub(crate) fn shown(path: PathBuf) -> OsString {
     Location::from(path).shown().into_os_string()

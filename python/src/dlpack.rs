@@ -1,7 +1,8 @@
-//! Arrays in host memory that torch, NumPy and JAX take over by DLPack, without a copy.
+//! Arrays in host memory that torch, NumPy and JAX take over through DLPack, without a copy.
 //!
-//! `unsafe`, as DLPack passes pointers. An array owns its memory through an `Arc`, and so does every
-//! tensor made of it; the last of them to go returns the memory, on whatever thread and without the interpreter's lock.
+//! This needs `unsafe`, because DLPack passes pointers. An array owns its memory through an `Arc`, and so does every
+//! tensor made of it. The last of them to be freed returns the memory, on whatever thread, and without the
+//! interpreter's lock.
 
 #![allow(unsafe_code)]
 
@@ -13,7 +14,7 @@ use pyo3::exceptions::{PyBufferError, PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// DLPack's number of the CPU.
+/// The number by which DLPack names the CPU.
 const CPU: u32 = 1;
 
 /// The type of an array's elements: DLPack's code and the bits.
@@ -58,10 +59,10 @@ impl<T: Send + Sync + 'static> Memory for T {}
 /// The address and owner of an array's elements.
 #[derive(Clone)]
 struct Elements {
-    /// The first element. Exclusively the array's, for as long as the owner lives.
+    /// The address of the first element. Only the array uses this memory, for as long as the owner lives.
     address: usize,
     bytes: usize,
-    /// Keeps the memory.
+    /// Holds the owner, and with it the memory.
     _owner: Arc<dyn Memory>,
 }
 
@@ -75,8 +76,8 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    /// Makes an array of the memory of `owner`, which nobody else uses; `slice` finds the elements in it. Returns the array, and
-    /// the owner, which they share.
+    /// Makes an array of the memory of `owner`, which nothing else uses. `slice` finds the elements in the owner.
+    /// Returns the array, and the owner, which both share.
     pub(crate) fn new<O: Memory>(
         mut owner: O,
         slice: impl FnOnce(&mut O) -> &mut [u8],
@@ -91,10 +92,10 @@ impl Array {
         (Array { elements: Elements { address, bytes, _owner: owner.clone() }, shape, element }, owner)
     }
 
-    /// A tensor that shares the memory.
+    /// Makes a tensor that shares the memory.
     fn tensor<M: ManagedTensorBase>(&self) -> PyResult<Managed<M>> {
-        // Batches have four dimensions, labels one or two. Fewer allocations than a dimension known at run time: a
-        // tensor's header has its shape inside.
+        // Batches have four dimensions, labels one or two. With the number known at compile time, a tensor's header has
+        // its shape inside, which takes fewer allocations.
         match *self.shape.as_slice() {
             [a] => self.of_rank([a]),
             [a, b] => self.of_rank([a, b]),
@@ -121,7 +122,7 @@ impl Array {
         Ok(unsafe { tensor.finish() })
     }
 
-    /// A copy of the elements, in memory of its own.
+    /// Returns a copy of the elements in memory of its own.
     ///
     /// # Errors
     /// `MemoryError`.
@@ -131,12 +132,12 @@ impl Array {
         Array::of_bytes(bytes, self.shape.clone(), self.element)
     }
 
-    /// An array with a copy of the elements, given as bytes.
+    /// Makes an array with a copy of the elements, which are given as bytes.
     ///
     /// # Errors
     /// `MemoryError`.
     pub(crate) fn of_bytes(bytes: &[u8], shape: Vec<i64>, element: Element) -> PyResult<Array> {
-        // In words, so that the elements of every type are aligned.
+        // Copies into words of 8 bytes, so that the elements of every type are aligned.
         let (mut words, count) = (Vec::new(), bytes.len().div_ceil(8));
         let text = || format!("a copy of {} bytes, for which there is no memory; use smaller batches", bytes.len());
         words.try_reserve_exact(count).map_err(|_| PyMemoryError::new_err(text()))?;
@@ -148,18 +149,18 @@ impl Array {
         Ok(array)
     }
 
-    /// An array that owns these values.
+    /// Makes an array that owns these values.
     pub(crate) fn of_i64(values: Vec<i64>, shape: Vec<i64>) -> Array {
         Array::new(values, |values| as_bytes(values), shape, Element::I64).0
     }
 
-    /// An array that owns these values.
+    /// Makes an array that owns these values.
     pub(crate) fn of_f32(values: Vec<f32>, shape: Vec<i64>) -> Array {
         Array::new(values, |values| as_bytes(values), shape, Element::F32).0
     }
 }
 
-/// Numbers as bytes.
+/// Returns numbers as bytes.
 fn as_bytes<T: Copy + 'static>(values: &mut [T]) -> &mut [u8] {
     // SAFETY: only called with integers and floats, which have no padding and for which every bit pattern is valid.
     unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), std::mem::size_of_val(values)) }
@@ -194,7 +195,7 @@ impl DlpackExporter for Array {
 
 #[pymethods]
 impl Array {
-    /// A capsule that shares this array's memory, as the array API standard defines it.
+    /// Makes a capsule that shares this array's memory, as the array API standard defines it.
     #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
     fn __dlpack__(
         &self,

@@ -1,4 +1,4 @@
-//! gpufeed's errors as Python's exceptions. The classes stand in `gpufeed/errors.py`.
+//! Converts gpufeed's errors to Python's exceptions. The classes are in `gpufeed/errors.py`.
 
 use crate::advice::Keywords;
 use gpufeed::{Error, ErrorKind};
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use std::time::Duration;
 
-/// The class of an error, and its kind's name.
+/// Returns the name of an error's class, and the name of its kind.
 fn class(kind: &ErrorKind) -> (&'static str, &'static str) {
     match kind {
         ErrorKind::Io { .. } => ("FileError", "Io"),
@@ -25,7 +25,7 @@ fn class(kind: &ErrorKind) -> (&'static str, &'static str) {
         ErrorKind::IntermediateTooLarge { .. } => ("OutOfMemoryError", "IntermediateTooLarge"),
         ErrorKind::Transform { .. } => ("DataError", "Transform"),
         ErrorKind::Snippet { .. } => ("ArgumentError", "Snippet"),
-        // An error of memory is not one of the data set.
+        // An error of memory is not an error of the data set.
         ErrorKind::Sample { source, .. } if is_memory(source) => ("OutOfMemoryError", "Sample"),
         ErrorKind::TooManyFailures { last, .. } if is_memory(last) => ("OutOfMemoryError", "TooManyFailures"),
         ErrorKind::Sample { .. } => ("DataError", "Sample"),
@@ -43,12 +43,12 @@ fn class(kind: &ErrorKind) -> (&'static str, &'static str) {
     }
 }
 
-/// True if an error, or that of its sample, says that there is no memory.
+/// Returns true if an error, or the error of its sample, says that there is no memory.
 fn is_memory(error: &Error) -> bool {
     class(error.kind()).0 == "OutOfMemoryError"
 }
 
-/// An exception of a class of `gpufeed.errors`.
+/// Makes an exception of a class of `gpufeed.errors`.
 pub(crate) fn raise(py: Python<'_>, class: &str, kind: &str, text: &str) -> PyErr {
     let made = || -> PyResult<PyErr> {
         let class = py.import("gpufeed.errors")?.getattr(class)?.cast_into::<PyType>()?;
@@ -59,7 +59,7 @@ pub(crate) fn raise(py: Python<'_>, class: &str, kind: &str, text: &str) -> PyEr
     made().unwrap_or_else(|error| error)
 }
 
-/// An error of the library as an exception. The exception of a data set in Python is its cause.
+/// Converts an error of the library to an exception. For a data set in Python, its own exception becomes the cause.
 pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     if let Some(ends) = that_ends_the_run(py, error) {
         return ends;
@@ -70,7 +70,7 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
         raised.set_cause(py, Some(cause));
     }
     if let ErrorKind::Io { path, source } = error.kind() {
-        // The attributes that users of OSError look for.
+        // Sets the attributes that users of OSError look for.
         let value = raised.value(py);
         let _ = value.setattr("filename", path.to_string_lossy());
         let _ = value.setattr("errno", source.raw_os_error());
@@ -78,8 +78,8 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     raised
 }
 
-/// An exception of a data set in Python that reaches the user as itself: `KeyboardInterrupt`, `SystemExit`, `GeneratorExit`
-/// and others that are no `Exception`, and gpufeed's own.
+/// Returns an exception of a data set in Python that reaches the user unchanged. Such are `KeyboardInterrupt`,
+/// `SystemExit`, `GeneratorExit` and others that are no `Exception`, and gpufeed's own.
 fn that_ends_the_run(py: Python<'_>, error: &Error) -> Option<PyErr> {
     match error.kind() {
         ErrorKind::Fatal { source } => source
@@ -93,7 +93,7 @@ fn that_ends_the_run(py: Python<'_>, error: &Error) -> Option<PyErr> {
     }
 }
 
-/// The exception of a data set in Python, wherever it stands in the error.
+/// Finds the exception of a data set in Python, wherever it is in the error.
 pub(crate) fn cause(py: Python<'_>, error: &Error) -> Option<PyErr> {
     match error.kind() {
         ErrorKind::Foreign { source } | ErrorKind::Fatal { source } => {
@@ -104,14 +104,14 @@ pub(crate) fn cause(py: Python<'_>, error: &Error) -> Option<PyErr> {
     }
 }
 
-/// The exception for a loader that is used inside its own data set.
+/// Makes the exception for a loader that is used inside its own data set.
 pub(crate) fn inside_itself() -> PyErr {
     let text = "a data set's __getitem__ uses a loader of this very data set, which would wait for itself; read other samples \
                 there by the data set's own methods, or by a loader of other data";
     ends_the_run("Inside", text)
 }
 
-/// The exception for a read that cannot begin, because a read of a closed run does not return.
+/// Makes the exception for a read that cannot begin, because a read of a closed run does not return.
 pub(crate) fn stuck(time: Duration) -> PyErr {
     let text = format!(
         "no read of the data set can begin: one of an iteration that has ended is still inside it, and has not returned for {} s \
@@ -121,11 +121,11 @@ pub(crate) fn stuck(time: Duration) -> PyErr {
     ends_the_run("Stuck", &text)
 }
 
-/// An exception of gpufeed's that reaches the user as itself.
+/// Makes an exception of gpufeed that reaches the user unchanged.
 fn ends_the_run(kind: &str, text: &str) -> PyErr {
     Python::attach(|py| {
         let error = raise(py, "RunError", kind, text);
-        // The error ends the run: it is no failure of a sample.
+        // Marks the error as one that ends the run, and not as the failure of a sample.
         match error.value(py).setattr("_ends_the_run", true) {
             Ok(()) => error,
             Err(other) => other,

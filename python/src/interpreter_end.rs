@@ -1,15 +1,16 @@
-//! Calls into the interpreter from threads that the interpreter's end may take away.
+//! Makes calls into the interpreter from threads that may lose it, because the interpreter ends.
 //!
-//! Before CPython 3.14, a thread that asks for the interpreter's lock while the interpreter ends is ended by `pthread_exit`, and glibc
-//! unwinds the thread's stack for that. Rust aborts the process where such an unwinding meets a call that is declared as
-//! `extern "C"`, and pyo3 declares every function of CPython so. The functions here are declared as `extern "C-unwind"`, and the
-//! thread waits for the process's end where the unwinding reaches their caller, which is what CPython 3.14 does by itself.
+//! Before CPython 3.14, if a thread asks for the interpreter's lock while the interpreter ends, `pthread_exit` ends the
+//! thread, and glibc unwinds its stack. If the unwinding meets a call that is declared as `extern "C"`, Rust aborts the
+//! process, and pyo3 declares every function of CPython so. The functions here are declared as `extern "C-unwind"`.
+//! Where the unwinding reaches their caller, the thread waits for the end of the process. CPython 3.14 does the same by
+//! itself.
 //! <https://docs.python.org/3/c-api/init.html#c.PyThread_exit_thread>
 //! <https://doc.rust-lang.org/nomicon/ffi.html#ffi-and-unwinding>
 //!
-//! So a worker's thread takes the lock, and calls a data set's methods, by `attach`, `call` and `get_item`. What it does besides
-//! (attributes, warnings, the end of objects) rarely runs Python code, and still aborts where it does so at that moment. The
-//! `unsafe` passes pointers of live objects to functions of CPython's stable ABI.
+//! So a worker's thread takes the lock by `attach`, and calls a data set's methods by `call` and `get_item`. What it
+//! does besides (attributes, warnings, the end of objects) rarely runs Python code. It still aborts the process if it
+//! runs some at that moment. The `unsafe` blocks pass pointers of live objects to functions of CPython's stable ABI.
 
 #![allow(unsafe_code)]
 
@@ -29,8 +30,8 @@ unsafe extern "C-unwind" {
     fn PyObject_GetItem(object: *mut ffi::PyObject, key: *mut ffi::PyObject) -> *mut ffi::PyObject;
 }
 
-/// Stops the unwinding of a thread's stack by `pthread_exit`: values of the frames above must not be freed without the
-/// interpreter's lock.
+/// Stops the unwinding of a thread's stack by `pthread_exit`, because values of the frames above must not be freed
+/// without the interpreter's lock.
 struct Hangs;
 
 impl Drop for Hangs {
@@ -39,14 +40,14 @@ impl Drop for Hangs {
     }
 }
 
-/// Waits for the process's end, on a thread for which nobody waits.
+/// Waits for the end of the process, on a thread that nothing waits for.
 pub(crate) fn hang() -> ! {
     loop {
         std::thread::park();
     }
 }
 
-/// Runs one call of CPython, which must not panic: the call returns, or ends the thread.
+/// Makes one call of CPython, which must not panic. The call returns, or ends the thread.
 fn hanging<T>(call: impl FnOnce() -> T) -> T {
     let hangs = Hangs;
     let done = call();
@@ -54,7 +55,7 @@ fn hanging<T>(call: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Gives the interpreter's lock back.
+/// Holds the interpreter's lock, and gives it back when dropped.
 struct Attached(c_int);
 
 impl Drop for Attached {
@@ -65,15 +66,15 @@ impl Drop for Attached {
     }
 }
 
-/// Works under the interpreter's lock. Does not return where the interpreter has ended, or ends.
+/// Does `work` with the interpreter's lock. Does not return if the interpreter has ended, or ends.
 pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     // SAFETY: may be called at any time.
     if unsafe { ffi::Py_IsInitialized() } == 0 {
         hang();
     }
-    // SAFETY: the interpreter was there a moment ago; where it has begun to end since, CPython ends this thread.
+    // SAFETY: the interpreter was there a moment ago. If it has begun to end since, CPython ends this thread.
     let attached = Attached(hanging(|| unsafe { PyGILState_Ensure() }));
-    // pyo3 keeps count by itself; the lock is here already, so it waits for nothing.
+    // pyo3 counts the locks that it takes itself. This thread has the lock already, so pyo3 does not wait.
     let done = Python::attach(work);
     drop(attached);
     done
@@ -88,7 +89,7 @@ pub(crate) fn call<'py>(function: &Bound<'py, PyAny>, arguments: &Bound<'py, PyT
     unsafe { Bound::from_owned_ptr_or_err(py, made) }
 }
 
-/// `object[key]`.
+/// Returns `object[key]`.
 pub(crate) fn get_item<'py>(object: &Bound<'py, PyAny>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (object, key, py) = (object.as_ptr(), key.as_ptr(), object.py());
     // SAFETY: as in `call`.

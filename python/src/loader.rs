@@ -1,4 +1,4 @@
-//! A loader: its settings, its positions, and the runs that it starts.
+//! The native loader: its settings, its states, and the runs that it starts.
 
 use crate::batch::state_text;
 use crate::dataset::Dataset;
@@ -26,12 +26,12 @@ pub(crate) struct Loader {
     buffers: Arc<Buffers>,
     num_classes: Option<usize>,
     exit_timeout: Duration,
-    /// True once it was said that workers wait for each other.
+    /// True once the warning that workers wait for each other was given.
     warned: Arc<AtomicBool>,
     owner: Owner,
 }
 
-/// The host buffers that exist, for a device's runtime, which page-locks them.
+/// The host buffers that exist. A device's runtime page-locks them.
 #[derive(Default)]
 struct Buffers(Mutex<Vec<(bool, usize, usize)>>);
 
@@ -71,8 +71,9 @@ impl Loader {
 
 #[pymethods]
 impl Loader {
-    /// A loader of `dataset` with a recipe and the fields of `LoaderSettings`, both as JSON. Closing waits
-    /// `exit_timeout` seconds for threads that are inside a data set in Python; `num_classes` are those of soft labels.
+    /// Makes a loader of `dataset` with a recipe and the fields of `LoaderSettings`, both as JSON. Closing a run waits
+    /// `exit_timeout` seconds for threads that are inside a data set in Python. `num_classes` is the number of classes
+    /// of soft labels.
     #[new]
     #[pyo3(signature = (dataset, recipe, settings, backend, exit_timeout, num_classes=None))]
     fn new(
@@ -87,7 +88,7 @@ impl Loader {
         guard(py, || {
             let buffers = Arc::new(Buffers::default());
             let data = dataset.get().dataset()?;
-            // A longer time than a century counts as one: `Duration` has a limit.
+            // More than a century counts as a century, because `Duration` has a limit.
             let exit_timeout = Duration::from_secs_f64(exit_timeout.clamp(0.0, 4e9));
             if let Some(turns) = dataset.get().turns() {
                 turns.set_patience(exit_timeout);
@@ -102,30 +103,31 @@ impl Loader {
         })
     }
 
-    /// The batches of the epochs from `first` up to but excluding `end`.
+    /// Starts a run of the epochs from `first` up to but excluding `end`.
     fn epochs(&self, py: Python<'_>, first: u64, end: u64) -> PyResult<Run> {
         self.run(py, |loader| loader.epochs(first..end))
     }
 
-    /// The batches from a state up to but excluding epoch `end`.
+    /// Starts a run from a state up to but excluding epoch `end`.
     fn resume(&self, py: Python<'_>, state: &str, end: u64) -> PyResult<Run> {
         let state = read_state(py, state)?;
         self.run(py, |loader| loader.resume_until(&state, end))
     }
 
-    /// The epoch and the batch at which a state continues; raises what does not fit.
+    /// Returns the epoch and the batch at which a state continues. Raises an error if the state does not fit this
+    /// loader.
     fn place(&self, py: Python<'_>, state: &str) -> PyResult<(u64, u64)> {
         let state = read_state(py, state)?;
         let batch = self.loader(py)?.sampler().batch_of(&state).map_err(|error| errors::to_python(py, &error))?;
         Ok((state.epoch(), batch))
     }
 
-    /// The state, as JSON, at which batch `batch` of epoch `epoch` is due.
+    /// Returns the state as JSON. A loader that loads it continues with batch `batch` of epoch `epoch`.
     fn state(&self, py: Python<'_>, epoch: u64, batch: u64) -> PyResult<String> {
         state_text(&self.loader(py)?.sampler().state(epoch, batch))
     }
 
-    /// Makes one image again, from its parameters as JSON: its bytes, in the batches' layout and type.
+    /// Makes one image again from its parameters as JSON. Returns its bytes in the layout and type of the batches.
     fn replay<'py>(&self, py: Python<'py>, index: usize, params: &str) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
         let loader = self.loader(py)?;
         let params = serde_json::from_str(params)
@@ -139,38 +141,39 @@ impl Loader {
         Ok(self.loader(py)?.len())
     }
 
-    /// The plan, the executor, the batches and the memory, in words.
+    /// Describes the plan, the executor, the batches and the memory in words.
     fn explain(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.loader(py)?.explain())
     }
 
-    /// The settings in force, as JSON.
+    /// Returns the settings in force, as JSON.
     fn settings(&self, py: Python<'_>) -> PyResult<String> {
         let settings = serde_json::to_string(self.loader(py)?.settings());
         settings.map_err(|error| errors::raise(py, "ArgumentError", "Argument", &format!("settings: {error}")))
     }
 
-    /// The recipe as TOML.
+    /// Returns the recipe as TOML.
     fn recipe(&self, py: Python<'_>) -> PyResult<String> {
         self.loader(py)?.recipe().to_toml().map_err(|error| errors::to_python(py, &error))
     }
 
-    /// The statistics since the loader was made.
+    /// Returns the statistics since the loader was made.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         stats::to_python(py, &self.loader(py)?.stats())
     }
 
-    /// The samples in the cache, and their bytes.
+    /// Returns the number of samples in the cache, and their bytes.
     fn cached(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         Ok(self.loader(py)?.cached())
     }
 
-    /// Bytes of one run's output buffers and slots.
+    /// Returns the bytes of one run's output buffers and slots.
     fn memory(&self, py: Python<'_>) -> PyResult<u64> {
         Ok(self.loader(py)?.memory())
     }
 
-    /// The host buffers made (True) and freed (False) since the last call: address and bytes.
+    /// Returns the host buffers that were made (True) and freed (False) since the last call, each with its address and
+    /// its bytes.
     fn buffer_events(&self) -> Vec<(bool, usize, usize)> {
         std::mem::take(&mut *self.buffers.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,4 +1,5 @@
-//! The runs that have threads, and their ends: none waits for a thread for ever, and all end with the interpreter.
+//! Keeps the runs that have threads, and ends them. No end waits for a thread for ever, and all runs end with the
+//! interpreter.
 
 use crate::process::Owner;
 use crate::turns::Turns;
@@ -12,25 +13,25 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The longest wait between two looks at signals: Ctrl-C has to end a wait within 0.2 s.
+/// A waiting thread checks at this interval for signals: Ctrl-C has to end a wait within 0.2 s.
 pub(crate) const ROUND: Duration = Duration::from_millis(50);
 
-/// The answer of a run.
+/// What a run returns when it is asked for a batch.
 pub(crate) struct Returned {
-    /// `None` after the last batch.
+    /// The batch, or an error; `None` after the last batch.
     pub(crate) batch: Option<gpufeed::Result<gpufeed::Batch>>,
-    /// The state after it.
+    /// The state of the run after this.
     pub(crate) state: State,
 }
 
-/// A run's threads, and a batch that `ready` has found already.
+/// The threads of a run, and a batch that `ready` has found already.
 pub(crate) struct Waiting {
     pub(crate) epochs: Epochs,
     pub(crate) found: Option<Returned>,
 }
 
 impl Waiting {
-    /// The next batch, the end or an error, if it is there within `time`.
+    /// Returns the next batch, the end or an error, if it comes within `time`.
     pub(crate) fn poll(&mut self, time: Duration) -> Option<Returned> {
         if let Some(found) = self.found.take() {
             return Some(found);
@@ -42,15 +43,15 @@ impl Waiting {
     }
 }
 
-/// A run with its threads, until it has ended.
+/// A run, which has its threads until it has ended.
 pub(crate) struct OpenRun {
     waiting: Mutex<Option<Waiting>>,
-    /// True once somebody wants the run to end: a wait returns.
+    /// True once something wants the run to end. Then waits return.
     ending: AtomicBool,
     /// True after the last batch.
     pub(crate) finished: AtomicBool,
     pub(crate) turns: Option<Arc<Turns>>,
-    /// The longest wait of the run's end for threads that are inside a data set in Python.
+    /// The longest time that the end of the run waits for threads that are inside a data set in Python.
     pub(crate) exit_timeout: Duration,
     pub(crate) owner: Owner,
 }
@@ -62,7 +63,7 @@ impl OpenRun {
         OpenRun { waiting, ending, finished, turns, exit_timeout, owner: Owner::this() }
     }
 
-    /// Works with the run, unless it has ended or is to end.
+    /// Does `work` with the run's threads, unless the run has ended or is about to end.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Waiting) -> T) -> Option<T> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.as_mut().filter(|_| self.is_open()).map(work)
@@ -72,7 +73,7 @@ impl OpenRun {
         !self.ending.load(Ordering::Relaxed)
     }
 
-    /// Begins to end the run: without the interpreter's lock, which its threads may need.
+    /// Begins to end the run. This works without the interpreter's lock, which the run's threads may need.
     pub(crate) fn begin_end(self: &Arc<Self>) -> Ending {
         self.ending.store(true, Ordering::Relaxed);
         if !self.owner.is_here() {
@@ -97,13 +98,13 @@ impl Drop for OpenRun {
             return;
         }
         let time = if self.turns.as_ref().is_some_and(|turns| turns.is_inside()) {
-            // This thread is one of the threads that have to end, so waiting would be in vain.
+            // This thread is one of those that have to end, so it cannot wait for them.
             Duration::ZERO
         } else {
             self.exit_timeout
         };
-        // The threads may need the interpreter's lock to end, and this thread may hold it. At the interpreter's end nobody can
-        // get the lock any more.
+        // The threads may need the interpreter's lock to end, and this thread may hold it. At the interpreter's end,
+        // nothing can get the lock any more.
         let mut waiting = Some(waiting);
         let ended = Python::try_attach(|py| {
             let waiting = waiting.take();
@@ -120,17 +121,17 @@ impl Drop for OpenRun {
     }
 }
 
-/// The runs that have threads, for the interpreter's end.
+/// The runs that have threads. They are ended at the interpreter's end.
 static RUNS: LazyLock<Mutex<Vec<Weak<OpenRun>>>> = LazyLock::new(Mutex::default);
 
-/// Adds a run that `end_all` ends.
+/// Adds a run to those that `end_all` ends.
 pub(crate) fn register(run: Weak<OpenRun>) {
     let mut runs = RUNS.lock().unwrap_or_else(PoisonError::into_inner);
     runs.retain(|run| run.strong_count() > 0);
     runs.push(run);
 }
 
-/// Runs whose ends nobody waits for any more, although their threads have not ended.
+/// The ends of runs whose threads have not ended yet, but for which nothing waits any more.
 static LEFT: LazyLock<Mutex<Vec<Ending>>> = LazyLock::new(Mutex::default);
 
 /// A run that ends, on a thread of its own: the run's threads may be inside a data set in Python that never returns.
@@ -143,10 +144,10 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// Begins `end`, for which others wait as long as `time`.
+    /// Begins `end` in a thread. Others wait for it at most `time`.
     pub(crate) fn begin(time: Duration, end: impl FnOnce() + Send + 'static) -> Ending {
         let (ended, closes) = channel::<()>();
-        // If no thread can be started, this one takes the run back.
+        // If no thread can be started, this thread takes the work back and does it.
         let end = Arc::new(Mutex::new(Some(end)));
         let take = |end: &Mutex<Option<_>>| end.lock().unwrap_or_else(PoisonError::into_inner).take();
         let there = Arc::clone(&end);
@@ -170,7 +171,8 @@ impl Ending {
         Ending { thread: Mutex::new(None), began: Instant::now(), time: Duration::ZERO, owner: Owner::this() }
     }
 
-    /// Waits until the run has ended, no longer than `time`; true if it has. To be called without the interpreter's lock.
+    /// Waits until the run has ended, at most for `time`. Returns true if it has. Call this without the interpreter's
+    /// lock.
     pub(crate) fn wait(&self, time: Duration) -> bool {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         let time = time.min(self.time.saturating_sub(self.began.elapsed()));
@@ -179,41 +181,42 @@ impl Ending {
             return false;
         }
         if let Some((thread, _)) = thread.take() {
-            // The thread has nothing left to do. A panic of it would reach no caller.
+            // The thread has finished its work. A panic of it would reach no caller.
             let _ = thread.join();
         }
         true
     }
 
-    /// Waits as `wait` does, for as long as the run allows.
+    /// Waits as `wait` does, as long as the run allows.
     pub(crate) fn wait_all(&self) -> bool {
         self.wait(self.time)
     }
 
-    /// True once nobody is to wait any more.
+    /// Returns true once the time is over for which others wait.
     pub(crate) fn is_late(&self) -> bool {
         self.began.elapsed() >= self.time
     }
 }
 
-/// Nobody waits for this run any more.
+/// Keeps a run's end, for which nothing waits any more.
 pub(crate) fn leave(ending: Ending) {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner).push(ending);
 }
 
-/// Ends every run, at the interpreter's end: a thread that asks for the interpreter's lock after that waits for ever. Waits as
-/// long as the runs' `exit_timeout` says, or until Ctrl-C, and then leaves the threads.
+/// Ends every run, at the interpreter's end, because a thread that asks for the interpreter's lock after that waits for
+/// ever. Waits as long as the `exit_timeout` of the runs, or until Ctrl-C. After that it leaves the threads to
+/// themselves.
 #[pyfunction]
 pub(crate) fn end_all(py: Python<'_>) -> PyResult<()> {
     let runs = std::mem::take(&mut *RUNS.lock().unwrap_or_else(PoisonError::into_inner));
     let endings: Vec<Ending> = py.detach(|| runs.iter().filter_map(Weak::upgrade).map(|run| run.begin_end()).collect());
     let mut left = std::mem::take(&mut *LEFT.lock().unwrap_or_else(PoisonError::into_inner));
-    // The threads of a parent process are not in this one.
+    // The threads of a parent process do not exist in this process.
     left.retain(|ending| ending.owner.is_here());
     let (mut stuck, mut interrupted) = (0, false);
     for ending in endings.iter().chain(&left) {
         while !py.detach(|| ending.wait(ROUND)) {
-            // Who presses Ctrl-C here wants the process to end.
+            // A user who presses Ctrl-C here wants the process to end.
             interrupted |= py.check_signals().is_err();
             if interrupted || ending.is_late() {
                 stuck += 1;
@@ -232,7 +235,7 @@ pub(crate) fn end_all(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// The number of runs with threads, for tests.
+/// Returns the number of runs with threads, for tests.
 #[pyfunction]
 pub(crate) fn open_runs() -> usize {
     let runs = RUNS.lock().unwrap_or_else(PoisonError::into_inner);

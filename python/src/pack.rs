@@ -9,15 +9,16 @@ use pyo3::prelude::*;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// A path or an address, or a data set that is open.
+/// The source: a path or an address, or a data set that is open.
 #[derive(FromPyObject)]
 pub(crate) enum Source {
     Data(Py<Dataset>),
     Path(PathBuf),
 }
 
-/// Packs as the settings say, which are JSON, and calls `listener` with what is done, and how much of how much. Returns the
-/// result as JSON, `null` for a part that was joined already, and the number of samples in the source's other split.
+/// Packs with these settings, which are JSON. Calls `listener` with the name of what is under way, the number of
+/// samples that are done, and the number of all. Returns the result as JSON, or `null` for a part that was joined
+/// already. Also returns the number of samples in the source's other split.
 #[pyfunction]
 #[pyo3(signature = (source, out, settings, plan, part, join, listener))]
 #[expect(clippy::too_many_arguments, reason = "Python calls it with names")]
@@ -73,7 +74,7 @@ pub(crate) fn pack(
     })
 }
 
-/// Lets Ctrl-C and the listener raise.
+/// Passes an event to the listener. Ctrl-C and the listener may raise.
 fn hear(py: Python<'_>, listener: Option<&Py<PyAny>>, event: Event) -> PyResult<()> {
     py.check_signals()?;
     let (what, done, all) = match event {

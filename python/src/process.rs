@@ -4,7 +4,8 @@ use crate::errors;
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The process that made an object with threads. After a `fork` the child has a copy of the object, but none of the threads.
+/// The process that made an object with threads. After a `fork`, the child has a copy of the object, but none of the
+/// threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner(u32);
 
@@ -17,7 +18,7 @@ impl Owner {
         self == Owner::this()
     }
 
-    /// An error in another process.
+    /// Raises an error if this is another process.
     pub(crate) fn check(self, py: Python<'_>) -> PyResult<()> {
         if self.is_here() {
             return Ok(());
@@ -32,7 +33,7 @@ impl Owner {
     }
 }
 
-/// Runs work whose panic becomes an error of gpufeed's.
+/// Does `work`, and turns its panic into an error of gpufeed.
 pub(crate) fn guard<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<&str>().copied();
@@ -41,7 +42,7 @@ pub(crate) fn guard<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> Py
     })
 }
 
-/// Runs the command `gpufeed` with these arguments, the program's name first; its exit status.
+/// Runs the command `gpufeed` with these arguments, of which the first is the program's name. Returns the exit status.
 #[pyfunction]
 pub(crate) fn command(py: Python<'_>, arguments: Vec<String>) -> PyResult<i32> {
     guard(py, || Ok(py.detach(|| i32::from(gpufeed_cli::run(arguments)))))

@@ -1,4 +1,4 @@
-//! A data set in Python: an object with `__len__` and `__getitem__`, as the library reads it.
+//! Reads a data set in Python, an object with `__len__` and `__getitem__`, for the library.
 
 use crate::errors::{inside_itself, stuck};
 use crate::interpreter_end::{attach, call, get_item};
@@ -14,10 +14,10 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The most samples that a data set in Python is asked for at once.
+/// The most samples for which a data set in Python is asked in one call.
 const JOB_SAMPLES: usize = 64;
 
-/// A data set in Python. To read, a worker waits for its turn, and then for the interpreter's lock.
+/// A data set in Python. A worker that reads it waits for its turn, and then for the interpreter's lock.
 pub(crate) struct PythonDataset {
     pub(crate) object: Py<PyAny>,
     /// Makes `(bytes, form, label)` of an item.
@@ -26,50 +26,52 @@ pub(crate) struct PythonDataset {
     pub(crate) has: Reads,
     pub(crate) channels: u32,
     pub(crate) classes: Vec<String>,
-    /// The objects of which the data set is made, each with true if it takes turns; `thread_safe` is the user's word on that.
+    /// The objects that a read may call. True means that one thread at a time may call the object. `thread_safe` is
+    /// what the user said about this.
     pub(crate) parts: Vec<(Py<PyAny>, bool)>,
     pub(crate) thread_safe: Option<bool>,
     pub(crate) turns: Arc<Turns>,
-    /// True once it was said that samples can be read one by one, but not together.
+    /// True once the warning that samples can be read one by one, but not together, was given.
     pub(crate) warned: AtomicBool,
     /// True once `__getitems__` has returned something that is a sample.
     pub(crate) usable: AtomicBool,
-    /// The exceptions of `__getitems__` until `usable` is true.
+    /// What `__getitems__` has raised, until `usable` is true.
     pub(crate) raised: Mutex<Raised>,
 }
 
-/// The jobs for whose samples `__getitems__` has raised, and these samples.
+/// The number of jobs for which `__getitems__` has raised, and their samples.
 #[derive(Default)]
 pub(crate) struct Raised {
     jobs: usize,
     samples: HashSet<usize>,
 }
 
-/// The fewest jobs and samples that prove `__getitems__` wrong. A fault that passes, such as a lost connection, hits fewer.
+/// At least this many jobs and samples have to fail before `__getitems__` counts as wrong. A fault that passes, such as
+/// a lost connection, makes fewer fail.
 const LEAST_JOBS: usize = 3;
 const LEAST_SAMPLES: usize = 6;
 
 impl Raised {
-    /// True once enough samples have raised, or all `len` samples of the data set. One sample proves nothing.
+    /// Returns true once enough samples have raised, or all `len` samples of the data set. One sample proves nothing.
     fn are_enough(&self, len: usize) -> bool {
         let (samples, all) = (self.samples.len(), self.samples.len() == len);
         samples > 1 && (all || self.jobs >= LEAST_JOBS && samples >= LEAST_SAMPLES)
     }
 }
 
-/// The ways in which the object gives samples.
+/// The methods by which the object gives samples.
 #[derive(Clone, Copy)]
 pub(crate) struct Reads {
-    /// `__getitem__`.
+    /// True if the object has `__getitem__`.
     pub(crate) single: bool,
-    /// `__getitems__`.
+    /// True if the object has `__getitems__`.
     pub(crate) several: bool,
 }
 
-/// A sample that was read, in memory of its own.
+/// A sample that was read, in memory that it owns.
 struct Owned {
     bytes: Vec<u8>,
-    /// Width, height and format of pixels.
+    /// For pixels: the width, the height and the format.
     form: Option<(u32, u32, PixelFormat)>,
     label: Label,
 }
@@ -78,14 +80,14 @@ struct Owned {
 enum Failed {
     /// The run has to stop.
     Stops,
-    /// An exception that is this sample's.
+    /// The sample has failed with this exception.
     Sample(PyErr),
-    /// An exception that ends the run: `KeyboardInterrupt` and its like, and what is wrong with the data set itself.
+    /// The run ends with this exception: `KeyboardInterrupt` and its like, or an error in the data set itself.
     Run(PyErr),
 }
 
 impl Failed {
-    /// The failure that an exception of the object stands for.
+    /// Decides what an exception of the object means for the run.
     fn raised(py: Python<'_>, error: PyErr) -> Failed {
         let ends =
             !error.is_instance_of::<PyException>(py) || error.value(py).hasattr("_ends_the_run").unwrap_or(false);
@@ -112,26 +114,26 @@ impl From<Failed> for Error {
     }
 }
 
-/// A sample of a job that has been read.
+/// A sample of the job under way that was read already.
 struct Ready {
-    /// The address of its data set.
+    /// The address of the data set that has the sample.
     dataset: usize,
     index: usize,
     sample: Result<Owned, Failed>,
 }
 
 thread_local! {
-    /// The samples of the job under way, which `begin_job` has read.
+    /// The samples of the job under way. `begin_job` has read them.
     static JOB: RefCell<Vec<Ready>> = const { RefCell::new(Vec::new()) };
 }
 
 impl PythonDataset {
-    /// The address of this data set, which differs from those of others.
+    /// Returns the address of this data set, by which it differs from others.
     fn address(&self) -> usize {
         std::ptr::from_ref(self) as usize
     }
 
-    /// Works with the object, in its turn and under the interpreter's lock.
+    /// Does `work` with the object: waits for the turn, and has the interpreter's lock.
     fn inside<T>(&self, work: impl FnOnce(Python<'_>) -> T) -> Result<T, Failed> {
         let refused = |refused| match refused {
             Refused::Stops => Failed::Stops,
@@ -143,10 +145,10 @@ impl PythonDataset {
         Ok(attach(work))
     }
 
-    /// An item of the object as a sample.
+    /// Converts an item of the object to a sample.
     fn sample(&self, item: &Bound<'_, PyAny>, index: usize) -> PyResult<Owned> {
         let py = item.py();
-        // The usual case without a call of Python code: a tuple of bytes and an int.
+        // The usual case calls no Python code: a tuple of bytes and an int.
         if let Ok((bytes, label)) = item.extract::<(Bound<'_, PyBytes>, u32)>() {
             return Ok(Owned { bytes: bytes.as_bytes().to_vec(), form: None, label: Label::Class(label) });
         }
@@ -171,7 +173,7 @@ impl PythonDataset {
         Ok(Owned { bytes: bytes.as_bytes().to_vec(), form, label })
     }
 
-    /// A sample by `__getitem__`.
+    /// Reads a sample by `__getitem__`.
     fn single(&self, py: Python<'_>, index: usize) -> Result<Owned, Failed> {
         let read = || {
             let key = index.into_pyobject(py)?;
@@ -181,7 +183,7 @@ impl PythonDataset {
         read().map_err(|error| Failed::raised(py, error))
     }
 
-    /// Samples by one call of `__getitems__`; an error is that of the whole call.
+    /// Reads samples by one call of `__getitems__`. An error is the error of the whole call.
     fn call(&self, py: Python<'_>, indices: &[usize]) -> Result<Vec<Result<Owned, Failed>>, Failed> {
         let found = || {
             let method = self.object.bind(py).getattr("__getitems__")?;
@@ -193,7 +195,8 @@ impl PythonDataset {
         Ok(samples.map(|sample| sample.map_err(|error| Failed::raised(py, error))).collect())
     }
 
-    /// The items that `__getitems__` returned: a list, a tuple or another sequence of as many as were asked for.
+    /// Returns the items in what `__getitems__` returned: a list, a tuple or another sequence, of as many as were asked
+    /// for.
     fn items<'py>(&self, found: &Bound<'py, PyAny>, asked: usize) -> Result<Vec<Bound<'py, PyAny>>, Failed> {
         let py = found.py();
         let text = found.is_instance_of::<PyString>()
@@ -202,7 +205,7 @@ impl PythonDataset {
             || found.is_instance_of::<PyMemoryView>()
             || found.is_instance_of::<PyRange>();
         let sequence = found.cast::<PySequence>().ok().filter(|_| !text);
-        // A sequence of the user's own has Python code: `list` calls it.
+        // A user's own sequence has Python code, which `list` calls.
         let list = |sequence: &Bound<'py, PySequence>| {
             let listed = call(py.get_type::<PyList>().as_any(), &(sequence,).into_pyobject(py)?)?;
             Ok(listed.cast_into::<PyList>()?.iter().collect::<Vec<_>>())
@@ -229,7 +232,8 @@ impl PythonDataset {
         Err(Failed::Run(if items.is_some() { PyValueError::new_err(text) } else { PyTypeError::new_err(text) }))
     }
 
-    /// The samples of a job by `__getitems__`. If the call fails, each sample is asked for by itself, to find those that fail.
+    /// Reads the samples of a job by `__getitems__`. If the call fails, asks for each sample by itself, to find those
+    /// that fail.
     fn several(&self, py: Python<'_>, indices: &[usize]) -> Vec<Result<Owned, Failed>> {
         let failed = match self.call(py, indices) {
             Ok(samples) => return self.checked(py, samples),
@@ -262,15 +266,15 @@ impl PythonDataset {
             && !self.warned.swap(true, Ordering::Relaxed)
             && let Err(error) = self.warn_of(py, &together, indices.len())
         {
-            // Warnings are errors here.
+            // The user has made warnings errors, so the run ends.
             return indices.iter().map(|_| Err(Failed::Run(error.clone_ref(py)))).collect();
         }
         each
     }
 
-    /// Returns the end of the run in two cases. The method `__getitems__` is wrong, and not the samples: it has raised for all
-    /// samples of these and of other jobs, and `__getitem__` gives the first of them. Or `__getitem__` raises an exception that
-    /// ends a run.
+    /// Returns the end of the run in two cases. In the first, `__getitems__` is wrong, and not the samples: it has
+    /// raised for all samples of these and of other jobs, but `__getitem__` returns the first of them. In the second,
+    /// `__getitem__` raises an exception that ends a run.
     fn wrong_together(&self, py: Python<'_>, together: &PyErr, indices: &[usize]) -> Option<Failed> {
         let index = *indices.first().filter(|_| self.has.single && !self.usable.load(Ordering::Relaxed))?;
         let samples = {
@@ -295,8 +299,8 @@ impl PythonDataset {
         Some(Failed::Run(error))
     }
 
-    /// Ends the run if the first items that `__getitems__` returns are no samples, such as those of a collated batch: otherwise
-    /// `__getitem__` would read each sample again, and nobody would notice.
+    /// Ends the run if the first items that `__getitems__` returns are no samples, but for example a collated batch.
+    /// Otherwise `__getitem__` would read each sample again, and the user would not notice.
     fn checked(&self, py: Python<'_>, samples: Vec<Result<Owned, Failed>>) -> Vec<Result<Owned, Failed>> {
         if samples.iter().any(Result::is_ok) {
             self.usable.store(true, Ordering::Relaxed);
@@ -379,7 +383,7 @@ impl Access for PythonDataset {
 
     fn begin_job(&self, indices: &[usize]) {
         let address = self.address();
-        // If the job's turn does not come, its samples fail at once: they do not wait for the turn again.
+        // If the job does not get its turn, its samples fail at once: they do not wait for the turn again.
         let read = match self.inside(|py| self.several(py, indices)) {
             Ok(read) => read,
             Err(Failed::Stops) => indices.iter().map(|_| Err(Failed::Stops)).collect(),

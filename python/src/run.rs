@@ -1,4 +1,4 @@
-//! Runs of a loader: the next batch.
+//! Hands out the batches of a loader's runs.
 
 use crate::batch::Batch;
 use crate::errors::{self, inside_itself};
@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// An error on a thread that is inside a read of these objects.
+/// Raises an error on a thread that is inside a read of these objects.
 pub(crate) fn refuse_inside(turns: Option<&Arc<Turns>>) -> PyResult<()> {
     if turns.is_some_and(|turns| turns.is_inside()) { Err(inside_itself()) } else { Ok(()) }
 }
 
-/// The workers' waits for each other, of which the loader warns once.
+/// Watches how long workers wait for each other. The loader warns of this once.
 pub(crate) struct WatchedWaits {
     pub(crate) waits: Waits,
     /// True once the loader has warned.
@@ -29,9 +29,9 @@ pub(crate) struct WatchedWaits {
 pub(crate) struct Run {
     run: Arc<OpenRun>,
     num_classes: Option<usize>,
-    /// `None` where nobody waits, or the warning is due or given.
+    /// `None` if no worker can wait for another, or if the warning is due or was given.
     waits: Mutex<Option<WatchedWaits>>,
-    /// The warning that is due: the share of an epoch for which workers have waited.
+    /// For a warning that is due: the share of an epoch for which workers have waited.
     to_say: Mutex<Option<f64>>,
 }
 
@@ -48,7 +48,7 @@ impl Run {
         Run { run, num_classes, waits: Mutex::new(waits), to_say: Mutex::new(None) }
     }
 
-    /// Looks, after a batch, whether an epoch has ended in which workers have waited for each other.
+    /// After a batch, checks whether an epoch has ended in which workers have waited for each other.
     fn look(&self, state: &State) {
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(WatchedWaits { waits: watched, warned }) = waits.as_mut()
@@ -61,7 +61,8 @@ impl Run {
         }
     }
 
-    /// Gives the warnings that are due. Called before a batch is taken: a warning that is an error would lose the batch.
+    /// Gives the warnings that are due. Call this before a batch is taken: a warning that is raised as an error would
+    /// lose the batch.
     fn say(&self, py: Python<'_>) -> PyResult<()> {
         warn_of_library(py)?;
         let Some(share) = self.to_say.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
@@ -84,7 +85,7 @@ impl Run {
         self.wait_for(py, ending)
     }
 
-    /// Waits for the threads of a run that ends, as long as `exit_timeout`. Ctrl-C ends the wait.
+    /// Waits for the threads of a run that ends, for at most `exit_timeout`. Ctrl-C ends the wait.
     fn wait_for(&self, py: Python<'_>, ending: Ending) -> PyResult<()> {
         while !py.detach(|| ending.wait(ROUND)) {
             if ending.is_late() {
@@ -108,7 +109,7 @@ impl Run {
 
 #[pymethods]
 impl Run {
-    /// The next batch, or None after the last one.
+    /// Returns the next batch, or None after the last one.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
         self.run.owner.check(py)?;
         refuse_inside(self.run.turns.as_ref())?;
@@ -126,7 +127,7 @@ impl Run {
         };
         let batch = match batch {
             Some(Ok(batch)) => batch,
-            // Nothing comes after the last batch, or after an error.
+            // After the last batch, or after an error, nothing comes.
             ended => {
                 self.run.finished.store(true, Ordering::Relaxed);
                 let waited = self.end(py);
@@ -145,7 +146,7 @@ impl Run {
         guard(py, || Batch::new(py, batch, state, self.num_classes)).map(Some)
     }
 
-    /// True if `next` would not wait: a batch, an error or the end is there.
+    /// Returns true if `next` would not wait: a batch, an error or the end is there.
     fn ready(&self, py: Python<'_>) -> PyResult<bool> {
         self.run.owner.check(py)?;
         refuse_inside(self.run.turns.as_ref())?;
@@ -156,7 +157,7 @@ impl Run {
         guard(py, || Ok(py.detach(|| self.run.with(look).unwrap_or(true))))
     }
 
-    /// Batches that are left; 0 after the end.
+    /// Returns the number of batches that are left; 0 after the end.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.run.owner.check(py)?;
         let left = |waiting: &mut Waiting| {
@@ -166,8 +167,8 @@ impl Run {
         Ok(py.detach(|| self.run.with(left).unwrap_or(0)))
     }
 
-    /// Ends the run and waits for its threads, as long as `exit_timeout`. Ctrl-C ends the wait; the threads then end by
-    /// themselves. Says what the library has logged.
+    /// Ends the run, and waits for its threads for at most `exit_timeout`. Ctrl-C ends the wait; the threads then end
+    /// by themselves. Also gives the warnings that the library has logged.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.end(py)?;
         warn_of_library(py)

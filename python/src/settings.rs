@@ -1,4 +1,4 @@
-//! Makes a loader of the settings that `gpufeed/loader.py` has checked.
+//! Makes a loader with the settings that `gpufeed/loader.py` has checked.
 
 use crate::transforms;
 use gpufeed::{Backend, DataLoader, Dataset, Error, ErrorKind, HostBufferHook, LoaderSettings};
@@ -6,7 +6,8 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The backend: `cpu`, `gpu` (the best adapter, software ones included by name alone), `auto`, or an adapter's name.
+/// Opens the backend with this name: `cpu`, `gpu` (the best adapter), `auto`, or an adapter's name. Only by its name is
+/// a software adapter chosen.
 fn backend_of(name: &str) -> Result<Backend, Error> {
     match name {
         "cpu" => Ok(Backend::Cpu),
@@ -23,7 +24,8 @@ fn backend_of(name: &str) -> Result<Backend, Error> {
     }
 }
 
-/// Builds the loader of a recipe and of settings, both as JSON; `hook` is called for each host buffer that is made or freed.
+/// Builds the loader of a recipe and of settings, both as JSON. `hook` is called for each host buffer that is made or
+/// freed.
 pub(crate) fn build(
     data: Arc<dyn Dataset>,
     recipe: &str,
@@ -38,7 +40,7 @@ pub(crate) fn build(
     builder.page_aligned(true).host_buffer_hook(hook).build(&backend_of(backend)?)
 }
 
-/// The settings that a file of TOML or JSON has, as JSON; raises what is wrong with them.
+/// Returns the settings in a file of TOML or JSON, as JSON. Raises what is wrong with them.
 #[pyfunction]
 pub(crate) fn settings_of(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let given = gpufeed::internals::settings_of(&path).map_err(|error| crate::errors::to_python(py, &error))?;

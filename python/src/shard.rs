@@ -1,15 +1,16 @@
-//! The rank by the launcher's variables, as the library finds it.
+//! Finds the rank by the launcher's variables, as the library does.
 
 use crate::errors;
 use gpufeed::Shard;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// The rank, the world and the variables that say so; `variable` gives the value of one by its name, or None.
+/// Returns the rank, the world and the variables that say so. `variable` returns the value of a variable by its name,
+/// or None.
 #[pyfunction]
 pub(crate) fn launched(py: Python<'_>, variable: &Bound<'_, PyAny>) -> PyResult<(usize, usize, &'static str)> {
     let value = |name: &str| {
-        // A value that is not Unicode counts as set, and is no number.
+        // A value that is not Unicode counts as set, but is no number.
         let value = variable.call1((name,)).ok()?.cast_into::<PyString>().ok()?;
         Some(value.to_string_lossy().into_owned())
     };

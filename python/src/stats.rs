@@ -1,4 +1,4 @@
-//! A loader's statistics as a dictionary.
+//! Converts a loader's statistics to a dictionary.
 
 use gpufeed::Stats;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ macro_rules! dict {
     }};
 }
 
-/// The statistics; times in seconds.
+/// Converts the statistics. Times are in seconds.
 pub(crate) fn to_python<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
     let seconds = |time: Duration| time.as_secs_f64();
     let [stages, pools, queues] = [(); 3].map(|()| PyDict::new(py));

@@ -1,11 +1,11 @@
-//! Recipes: by name, as TOML, and as what the Python side makes of torchvision's objects.
+//! Reads recipes: by name, as TOML, and as what the Python side makes of torchvision's objects.
 
 use crate::errors;
 use gpufeed::{Error, ErrorKind, Plan, Recipe, recipe};
 use pyo3::prelude::*;
 
-/// Reads a recipe: the JSON of a recipe file's content if the text begins with a brace, else a built-in recipe's name or
-/// the path of a TOML file.
+/// Reads a recipe. If the text begins with a brace, it is the JSON of a recipe file's content; else it is the name of a
+/// built-in recipe, or the path of a TOML file.
 pub(crate) fn read(text: &str) -> Result<Recipe, Error> {
     if !text.trim_start().starts_with('{') {
         return recipe::load(text);
@@ -16,13 +16,13 @@ pub(crate) fn read(text: &str) -> Result<Recipe, Error> {
     recipe::from_toml(&toml)
 }
 
-/// The recipe as TOML, as gpufeed understands it; raises what is wrong with it.
+/// Returns the recipe as TOML, as gpufeed understands it. Raises what is wrong with it.
 #[pyfunction]
 pub(crate) fn recipe_toml(py: Python<'_>, text: &str) -> PyResult<String> {
     read(text).and_then(|recipe| recipe.to_toml()).map_err(|error| errors::to_python(py, &error))
 }
 
-/// Checks the whole list of a recipe for images of so many channels, and raises what is wrong with it.
+/// Checks the whole list of a recipe for images with this number of channels. Raises what is wrong with it.
 #[pyfunction]
 pub(crate) fn recipe_check(py: Python<'_>, text: &str, channels: u32) -> PyResult<()> {
     let compiled = read(text).and_then(|recipe| {
@@ -32,20 +32,20 @@ pub(crate) fn recipe_check(py: Python<'_>, text: &str, channels: u32) -> PyResul
     compiled.map(drop).map_err(|error| errors::to_python(py, &error))
 }
 
-/// The places of two `Normalize` of a recipe that work on the same image.
+/// Returns the places of two `Normalize` of a recipe that work on the same image.
 #[pyfunction]
 pub(crate) fn normalized_twice(py: Python<'_>, text: &str) -> PyResult<Option<(String, String)>> {
     let recipe = read(text).map_err(|error| errors::to_python(py, &error))?;
     Ok(gpufeed::internals::normalized_twice(&recipe.transforms))
 }
 
-/// The names of the built-in recipes.
+/// Returns the names of the built-in recipes.
 #[pyfunction]
 pub(crate) fn recipe_names() -> Vec<&'static str> {
     recipe::NAMES.to_vec()
 }
 
-/// The content of a recipe file as JSON, for the Python side to change.
+/// Returns the content of a recipe file as JSON, which the Python side can change.
 #[pyfunction]
 pub(crate) fn recipe_content(py: Python<'_>, text: &str) -> PyResult<String> {
     let toml = read(text).and_then(|recipe| recipe.to_toml()).map_err(|error| errors::to_python(py, &error))?;

@@ -1,6 +1,7 @@
-//! Turns to call an object in Python: one call at a time for each object, unless its reads share no state.
+//! Lets threads take turns at calling an object in Python: one call at a time for each object, unless its reads share
+//! no state.
 //!
-//! Nobody waits for a turn under the interpreter's lock: who has the turn needs it.
+//! Nothing waits for a turn while it has the interpreter's lock, because the thread that has the turn needs that lock.
 
 use gpufeed::internals::{self, RunStop};
 use pyo3::prelude::*;
@@ -10,36 +11,36 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// The interval at which a thread that waits for its turn checks whether its run has to stop.
+/// A thread that waits for its turn checks at this interval whether its run has to stop.
 const ROUND: Duration = Duration::from_millis(50);
 
-/// The least time for which a read whose run has ended may keep the turn: enough for a slow read to return.
+/// A read whose run has ended may keep the turn at least this long, so that a slow read can return.
 const LEAST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The turn of one object.
 #[derive(Default)]
 struct Turn {
-    /// The read that has it.
+    /// The read that has the turn.
     taken: Mutex<Option<Read>>,
     free: Condvar,
 }
 
-/// A read under way, and the run of its thread, which may be closed before the read returns. `None` on a thread that is no
-/// worker.
+/// A read under way, with the run of its thread. The run may be closed before the read returns. `None` on a thread that
+/// is no worker.
 struct Read(Option<RunStop>);
 
 impl Read {
-    /// True if nobody waits for this read any more: its run was closed, or has ended by an error.
+    /// Returns true if nothing waits for this read any more: its run was closed, or has ended by an error.
     fn is_left(&self) -> bool {
         self.0.as_ref().is_some_and(RunStop::is_set)
     }
 }
 
-/// Turns by the process and the object's address. The child of a fork makes turns of its own: a turn that a thread of the
-/// parent had taken would never be free in the child.
+/// Turns, by the process and the object's address. The child of a fork makes turns of its own, because a turn that a
+/// thread of the parent had taken would never be free in the child.
 type Known = HashMap<(u32, usize), Weak<Turn>>;
 
-/// The turns that exist: two loaders over one object share its turn.
+/// The turns that exist. Two loaders over the same object share its turn.
 static TURNS: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
 thread_local! {
@@ -47,32 +48,33 @@ thread_local! {
     static INSIDE: RefCell<Vec<Arc<[usize]>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The objects of which a data set is made, and the turns that its reads take.
+/// The objects of a data set, and the turns that its reads take.
 pub(crate) struct Turns {
-    /// Sorted by the objects' addresses: every thread takes turns in this order.
+    /// The turns, sorted by their objects' addresses. All threads take them in this order.
     turns: Vec<Arc<Turn>>,
-    /// The addresses of all its objects, also of those without turns.
+    /// The addresses of all objects, also of those without turns.
     parts: Arc<[usize]>,
-    /// Nanoseconds that threads have waited for a turn.
+    /// The nanoseconds that threads have waited for a turn.
     waited: AtomicU64,
-    /// Nanoseconds for which a read whose run has ended may keep a turn.
+    /// The nanoseconds for which a read whose run has ended may keep a turn.
     patience: AtomicU64,
 }
 
-/// A read cannot begin.
+/// The reason why a read cannot begin.
 pub(crate) enum Refused {
     /// This thread is inside a read of the same object.
     Inside,
     /// The run of this thread has to stop.
     Stops,
-    /// A read whose run has ended has kept the turn for this long.
+    /// Another read has kept the turn for this long, although its run has ended.
     Stuck(Duration),
-    /// A signal of Python has come while this thread, which is no worker, waited.
+    /// A signal has come while this thread waited, which is no worker.
     Interrupted(PyErr),
 }
 
 impl Turns {
-    /// `parts` are all objects of a data set, each with true if it takes turns. The `Turns` keep these objects alive.
+    /// `parts` are all objects that a read may call. True means that the object takes turns. The caller has to keep the
+    /// objects alive.
     pub(crate) fn new(parts: &[(Py<PyAny>, bool)]) -> Turns {
         let process = std::process::id();
         let mut takes: Vec<usize> =
@@ -94,13 +96,13 @@ impl Turns {
         Turns { turns, parts, waited: AtomicU64::new(0), patience: AtomicU64::new(LEAST_PATIENCE.as_nanos() as u64) }
     }
 
-    /// Sets for how long a read whose run has ended may keep a turn from others: this time, and 5 s at least.
+    /// Sets how long a read whose run has ended may keep a turn from others: this time, but at least 5 s.
     pub(crate) fn set_patience(&self, time: Duration) {
         let nanoseconds = u64::try_from(time.max(LEAST_PATIENCE).as_nanos()).unwrap_or(u64::MAX);
         self.patience.store(nanoseconds, Ordering::Relaxed);
     }
 
-    /// Begins a read: waits for the turns. To be called without the interpreter's lock.
+    /// Begins a read: waits for the turns. Call this without the interpreter's lock.
     pub(crate) fn enter(&self) -> Result<Inside<'_>, Refused> {
         if self.is_inside() {
             return Err(Refused::Inside);
@@ -118,7 +120,7 @@ impl Turns {
         if taken.is_some() {
             let began = Instant::now();
             let patience = Duration::from_nanos(self.patience.load(Ordering::Relaxed));
-            // The time at which this thread first saw that a read whose run has ended has the turn.
+            // When this thread first saw that the turn belongs to a read whose run has ended.
             let mut left: Option<Instant> = None;
             while let Some(read) = &*taken {
                 left = read.is_left().then(|| left.unwrap_or_else(Instant::now));
@@ -128,7 +130,7 @@ impl Turns {
                 match internals::stops() {
                     Some(true) => return Err(Refused::Stops),
                     Some(false) => {}
-                    // This may be the main thread: Ctrl-C ends its wait.
+                    // This may be the main thread, so Ctrl-C ends its wait.
                     None => {
                         drop(taken);
                         let signals = Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()));
@@ -147,23 +149,23 @@ impl Turns {
         Ok(Held(turn))
     }
 
-    /// True on a thread that is inside a read of one of these objects.
+    /// Returns true on a thread that is inside a read of one of these objects.
     pub(crate) fn is_inside(&self) -> bool {
         INSIDE.with_borrow(|inside| inside.iter().any(|parts| parts.iter().any(|part| self.parts.contains(part))))
     }
 
-    /// The time that threads have waited for a turn, added up.
+    /// Returns the time that threads have waited for a turn, added up.
     pub(crate) fn waited(&self) -> Duration {
         Duration::from_nanos(self.waited.load(Ordering::Relaxed))
     }
 
-    /// True if reads wait for each other at all.
+    /// Returns true if reads may have to wait for each other.
     pub(crate) fn takes_turns(&self) -> bool {
         !self.turns.is_empty()
     }
 }
 
-/// A read under way, with its turns.
+/// A read under way, which has its turns until this is dropped.
 pub(crate) struct Inside<'a> {
     _held: Vec<Held<'a>>,
 }
@@ -183,7 +185,7 @@ impl Drop for Held<'_> {
     }
 }
 
-/// The share of an epoch for which a run's workers wait for each other.
+/// Measures the share of an epoch for which a run's workers wait for each other.
 pub(crate) struct Waits {
     turns: Arc<Turns>,
     workers: usize,
@@ -193,7 +195,7 @@ pub(crate) struct Waits {
     before: Duration,
 }
 
-/// Less waiting than this costs nobody anything.
+/// Below this time, waiting is not worth a warning.
 const WORTH_A_WORD: Duration = Duration::from_millis(100);
 
 impl Waits {
@@ -202,7 +204,7 @@ impl Waits {
         Waits { turns, workers, epoch, began, before }
     }
 
-    /// Called after each batch, with the epoch of the batch that is due. At the end of an epoch in which the workers that had
+    /// Called after each batch, with the epoch of the next batch. At the end of an epoch in which the workers that had
     /// no turn have waited for more than half of the time, returns that share.
     pub(crate) fn share(&mut self, due: u64) -> Option<f64> {
         if due == self.epoch {

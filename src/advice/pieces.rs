@@ -1,4 +1,5 @@
-//! All advice of the library. Every piece is made here, so that tests show all of them in every language.
+//! Makes all advice of the library. Every piece is made in this file, so that tests can show all of them in every
+//! language.
 
 use super::{Advice, Setting, Value};
 
@@ -12,7 +13,7 @@ macro_rules! pieces {
     ($($(#[$doc:meta])* $name:ident = $phrase:literal [$($setting:ident $(= $value:expr)?),*];)*) => {
         $($(#[$doc])* pub(crate) const $name: Advice = Advice::new($phrase, &[$((Setting::$setting, pieces!(@ $($value)?))),*]);)*
 
-        /// Pieces that are the same wherever they stand.
+        /// The pieces that need no arguments.
         const FIXED: &[Advice] = &[$($name),*];
     };
     (@) => { None };
@@ -95,7 +96,8 @@ pieces! {
     ARRAYS_NCHW = "if channels come before height and width, that is {}" [ArraysLayout = word!("Arrays::nchw", "nchw")];
     ARRAYS_NHWC = "if channels come last, that is {}" [ArraysLayout = word!("Arrays::nhwc", "nhwc")];
 
-    // Stores. Their variables of the environment stand among the facts, as every language has them.
+    // Stores. The facts of an error name the stores' environment variables, because these are the same in every
+    // language.
     REMOTE_CERTIFICATES = "{} names one, too" [RemoteCertificates];
     REMOTE_STORE = "{} takes them, too" [RemoteStore];
 
@@ -109,33 +111,33 @@ pieces! {
     PACK_AGAIN = "{} continues after the last sample that is on the disk" [PackAgain];
 }
 
-/// The call that packs one of so many parts.
+/// Advises the call that packs one of `parts` parts.
 pub(crate) fn pack_part(parts: usize) -> Advice {
     Advice::of("{} does one", vec![(Setting::PackPart, Some(Value::Number(parts as u64)))])
 }
 
-/// Settings to lower: any of them helps.
+/// Advises to lower these settings. Lowering any one of them helps.
 pub(crate) fn lower(settings: &[Setting]) -> Advice {
     Advice::of("lower {..}", settings.iter().map(|setting| (*setting, None)).collect())
 }
 
-/// A setting to raise.
+/// Advises to raise a setting.
 pub(crate) fn raise(setting: Setting) -> Advice {
     Advice::of("raise {}", vec![(setting, None)])
 }
 
-/// The settings with which a loader goes on from a state.
+/// Advises the settings with which a loader can go on from a state.
 pub(crate) fn go_on_with(settings: Vec<(Setting, Option<Value>)>) -> Advice {
     Advice::of(if settings.len() == 1 { "set {} to go on" } else { "set {} and {} to go on" }, settings)
 }
 
-/// Numbers of a setting that fit, the best first: one, or two.
+/// Advises one or two numbers that fit a setting, the best first.
 pub(crate) fn choose(setting: Setting, numbers: &[u64]) -> Advice {
     let settings = numbers.iter().map(|number| (setting, Some(Value::Number(*number)))).collect();
     Advice::of("choose {..}", settings)
 }
 
-/// Every piece of advice, those with numbers as an example of each form.
+/// Returns every piece of advice. Pieces with numbers are examples, one of each form.
 pub fn every_piece() -> Vec<Advice> {
     let blocks = Value::Blocks { samples: 8, window: 2 };
     let mut all = FIXED.to_vec();

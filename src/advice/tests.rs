@@ -41,7 +41,7 @@ fn every_phrase_has_a_place_for_each_of_its_settings() {
     }
 }
 
-/// An error of each kind; `match` asks for one where a kind is added.
+/// Returns an error of each kind. Where a kind is added, the `match` asks for its error.
 fn one_of_each_kind() -> Vec<ErrorKind> {
     let inner = || Error::from(ErrorKind::TruncatedImage { format: "JPEG", reason: "no end".into() });
     let kinds = vec![

@@ -1,4 +1,4 @@
-//! Reading ahead for a program that reads a part of a data set once, in its order: a pack, and the command's `doctor` and
+//! Reads ahead for a program that reads a part of a data set once and in order: a pack, and the command's `doctor` and
 //! `index`.
 
 use super::{Access, Dataset};
@@ -6,25 +6,25 @@ use crate::storage::{Remote, RemoteRun};
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// Fewest samples of one call of [`Access::prefetch`], but for the last: neighbours that are announced together share a
-/// request.
+/// The fewest samples that one call of [`Access::prefetch`] announces, except for the last call. Neighbours that are
+/// announced together share a request.
 const ANNOUNCED_AT_ONCE: usize = 32;
 
-/// Announces to a data set which samples come next. Many threads may call [`before`](Self::before): one of them announces, and
-/// none waits.
+/// Announces to a data set which samples are read next. Many threads may call [`before`](Self::before): one of them
+/// announces, and none waits.
 pub struct InOrder<'a> {
     /// The access of the data set, if samples are to be announced.
     access: Option<&'a dyn Access>,
     /// How many samples are announced ahead.
     wanted: usize,
     end: usize,
-    /// The samples below this one are announced.
+    /// All samples below this index are announced.
     announced: Mutex<usize>,
     _runs: Vec<RemoteRun>,
 }
 
 impl<'a> InOrder<'a> {
-    /// For a program that reads the samples `range` of `data`.
+    /// Makes an `InOrder` for a program that reads the samples `range` of `data`.
     pub fn new(data: &'a dyn Dataset, range: Range<usize>) -> Self {
         let wanted = data.access().map_or(0, |access| access.prefetch_samples());
         let access = data.access().filter(|_| wanted > 0);
@@ -32,10 +32,11 @@ impl<'a> InOrder<'a> {
         InOrder { access, wanted, end: range.end, announced: Mutex::new(range.start), _runs }
     }
 
-    /// Announces the samples from `index` on, as far as the data set wants to know. Called before that sample is read.
+    /// Announces the samples from `index` on, as far ahead as the data set asks for. Call it before sample `index` is
+    /// read.
     pub fn before(&self, index: usize) {
         let Some(access) = self.access else { return };
-        // Where the lock is taken, another thread announces.
+        // If another thread has the lock, it is announcing samples already, and this thread does not wait.
         let Ok(mut announced) = self.announced.try_lock() else { return };
         let until = self.end.min(index.saturating_add(self.wanted));
         if *announced >= self.end || until < self.end.min(*announced + ANNOUNCED_AT_ONCE.min(self.wanted)) {
@@ -93,7 +94,7 @@ mod tests {
         }
     }
 
-    /// The samples that each call names while the samples `read` are read, of the samples `range`.
+    /// Returns the ranges that `before` announces while the samples `read` of the samples `range` are read.
     fn calls(wanted: usize, range: Range<usize>, read: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
         let data = Noting { wanted, ..Noting::default() };
         let in_order = InOrder::new(&data, range);

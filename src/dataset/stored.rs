@@ -31,7 +31,8 @@ pub trait Stored: Send + Sync {
     /// key in a shard.
     fn own_name(&self, index: usize) -> Option<String>;
 
-    /// Returns true, the default, if that name ends as files do, and false for a key, whose dots are its own.
+    /// Returns true, the default, if that name ends as names of files do. Returns false if it is a key, in which a dot
+    /// begins no ending.
     fn has_ending(&self, index: usize) -> bool {
         let _ = index;
         true
@@ -43,8 +44,8 @@ pub trait Stored: Send + Sync {
         None
     }
 
-    /// Returns the label that goes with a sample's file, if it is known without reading the sample; `None` by default. A
-    /// data set that wraps the one which knows it may give the sample another label.
+    /// Returns the label that goes with a sample's file, if it is known without reading the sample; `None` by default.
+    /// A data set that wraps this one may give the sample another label.
     fn label(&self, index: usize) -> Option<Label> {
         let _ = index;
         None
@@ -61,7 +62,7 @@ pub trait Stored: Send + Sync {
     fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>));
 }
 
-/// What tells contents of an object in a store apart.
+/// Tells whether the content of an object in a store has changed: another content has another stamp.
 ///
 /// ```
 /// use gpufeed::dataset::ObjectStamp;

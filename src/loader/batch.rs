@@ -185,7 +185,8 @@ impl Batch {
         self.labels.iter().map(|label| if let Label::Class(class) = label { Some(*class) } else { None }).collect()
     }
 
-    /// The samples' ids (`Dataset::id`), image by image.
+    /// For each image, the id of its sample (`Dataset::id`), in the order of the images. Several views or crops of a
+    /// sample repeat its id.
     pub fn ids(&self) -> &[u64] {
         &self.ids
     }

@@ -1,8 +1,9 @@
 //! The settings of a loader as data: what a file, a checkpoint or a caller in another language writes.
 //!
 //! `scripts/settings.py` reads this struct, and writes the keywords of Python's `DataLoader` and the guide's table from
-//! it. A field's documentation ends with `Default: ` and the default as it is written, or in words where the setting
-//! may be absent. A range stands in it as `1 to 64` or `at least 1`.
+//! it. The script parses each field's documentation. It ends with `Default: ` and the default as users write it, or
+//! words if the field is an `Option`. Write a range as `1 to 64` or `at least 1`: the script takes its lower bound from
+//! these words.
 
 mod file;
 mod written;
@@ -21,9 +22,9 @@ use std::path::{Path, PathBuf};
 
 /// The settings of a [`DataLoader`](crate::DataLoader), without its data set, its transforms and its backend.
 ///
-/// [`DataLoaderBuilder`](crate::DataLoaderBuilder) has a method for each, which says more about it; its method `output`
-/// sets the layout and the type. [`DataLoaderBuilder::settings`](crate::DataLoaderBuilder::settings) takes all of them,
-/// [`DataLoader::settings`](crate::DataLoader::settings) returns those in force.
+/// [`DataLoaderBuilder`](crate::DataLoaderBuilder) has a method for each setting, with more documentation; its method
+/// `output` sets the layout and the type. [`DataLoaderBuilder::settings`](crate::DataLoaderBuilder::settings) takes all
+/// settings together, and [`DataLoader::settings`](crate::DataLoader::settings) returns those in force.
 ///
 /// In TOML and JSON the settings have the form that users of Python write: words in lower case, and bytes as a number or as
 /// text with a unit of 1024, `"16G"`, `"512M"`, `"64K"`. Absent keys have their defaults, and unknown ones are errors.
@@ -62,13 +63,13 @@ pub struct LoaderSettings {
     /// The seed of every random number. Default: `0`.
     #[serde(with = "written")]
     pub seed: u64,
-    /// The kind of a shuffled epoch's order: `"full"`, or `["blocks", samples, window]`, which permutes blocks of so
-    /// many neighbours and shuffles within windows of so many blocks. Default: full; remote data need one to be
-    /// shuffled.
+    /// The kind of a shuffled epoch's order: `"full"`, or `["blocks", samples, window]`, which permutes blocks of
+    /// `samples` neighbours and shuffles within windows of `window` blocks. Default: full; remote data are shuffled
+    /// only in an order that is set here.
     #[serde(with = "written")]
     pub order: Option<Order>,
-    /// The lanes of an order of blocks, which the number of ranks has to divide: at least 1. Default: as many as there
-    /// are ranks.
+    /// The number of lanes of an order of blocks: at least 1. The number of ranks has to divide it. Default: as many as
+    /// there are ranks.
     #[serde(with = "written")]
     pub lanes: Option<usize>,
     /// The share of each epoch that this process takes: `[rank, world]`, or `"auto"` for the one that the launcher's
@@ -192,7 +193,7 @@ impl Default for LoaderSettings {
     }
 }
 
-/// The source of this process's share of each epoch: [`LoaderSettings::shard`].
+/// Says which share of each epoch this process takes: [`LoaderSettings::shard`].
 ///
 /// ```
 /// use gpufeed::{LoaderSettings, ShardChoice};
@@ -203,9 +204,10 @@ impl Default for LoaderSettings {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShardChoice {
-    /// The variables of torchrun, Open MPI, MPICH or Slurm, as [`Shard::auto`](crate::Shard::auto) finds them.
+    /// The launcher's variables name the share: those of torchrun, Open MPI, MPICH or Slurm, as
+    /// [`Shard::auto`](crate::Shard::auto) finds them.
     Auto,
-    /// The caller, by these numbers.
+    /// These numbers name the share.
     ByHand {
         /// The number of this process, from 0 on.
         rank: usize,
@@ -239,7 +241,7 @@ impl LoaderSettings {
         LoaderSettings::default().updated(path)
     }
 
-    /// These settings, with those of a file in the place of their own.
+    /// Returns a copy of these settings in which the settings of a file replace the values here.
     ///
     /// # Errors
     /// Those of [`load`](Self::load).
@@ -252,7 +254,7 @@ impl LoaderSettings {
         serde_json::from_value(all).map_err(refused)
     }
 
-    /// The part of the settings that [`decode`](crate::decode::decode) reads.
+    /// Returns the settings that [`decode`](crate::decode::decode) reads.
     ///
     /// ```
     /// use gpufeed::{LoaderSettings, decode::DecodeOptions};

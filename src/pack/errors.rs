@@ -1,4 +1,4 @@
-//! The folder to pack into, and errors that say what packing needs there.
+//! Opens the folder to pack into, and adds to errors what packing needs in that folder.
 
 use crate::advice::{PACK_AGAIN, PACK_SCRATCH, Reason};
 use crate::error::{Error, ErrorKind, Result};
@@ -6,10 +6,11 @@ use crate::storage::{Folder, Location};
 use std::io;
 use std::path::Path;
 
-/// Opens the folder or the address to pack into. Files on their way to a store are in a folder below `scratch`.
+/// Opens the folder or the address to pack into. Files that wait for their upload to a store are in a folder below
+/// `scratch`.
 ///
 /// # Errors
-/// An address that cannot be written to; `scratch` where none is needed.
+/// An address that cannot be written to; `scratch` for a folder of this machine, which needs none.
 pub(super) fn open_folder(out: &Path, scratch: Option<&Path>) -> Result<Folder> {
     let location = Location::from(out);
     if scratch.is_some() && !location.is_address() {
@@ -18,12 +19,12 @@ pub(super) fn open_folder(out: &Path, scratch: Option<&Path>) -> Result<Folder> 
     Folder::open(&location, scratch).map_err(permitted)
 }
 
-/// Returns the error of a folder, for this reason.
+/// Makes an error about a folder, with this reason.
 pub(super) fn there(folder: &Folder, reason: impl Into<Reason>) -> Error {
     Error::pack(folder.path(""), reason)
 }
 
-/// Adds to the error of a store that refuses something what packing does there.
+/// If a store has refused permission, adds to its error what packing does in the store.
 pub(super) fn permitted(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Io { path, source }
@@ -42,8 +43,8 @@ pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
     move |error| Error::io(path, error)
 }
 
-/// Returns a function that names the file in an error of writing its temporary file. On its way to a store it is that
-/// file, which is on this machine.
+/// Returns a function that names the file in an error of writing its temporary file. If the folder is in a store, the
+/// error names the temporary file, which is on this machine.
 pub(super) fn failed_to_write<'a>(
     folder: &'a Folder,
     name: &'a str,
@@ -55,7 +56,7 @@ pub(super) fn failed_to_write<'a>(
     }
 }
 
-/// Adds to an error of writing that packing goes on later. Samples that are on the disk by then are kept.
+/// Adds to an error of writing that the same call goes on later. Samples that are on the disk by then stay there.
 pub(super) fn resumable(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Stopped { .. } => error,

@@ -1,7 +1,7 @@
-//! What a caller hears of a step, and how it stops one.
+//! Tells a caller how far a step of a pack is, and lets the caller stop the step.
 //!
-//! The step is in a thread of its own. The calling thread waits for its events, so that it can call the caller's code, and
-//! end, while the step opens a source, waits for a store or uploads a shard.
+//! A step runs in a thread of its own, and the calling thread waits for its events. So the calling thread can run the
+//! caller's code, and can return, while the step opens a source, waits for a store or uploads a shard.
 
 use crate::error::{Error, ErrorKind, Result};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use super::number::PartNumber;
 use crate::dataset::Split;
 
-/// What a [`Packer`](super::Packer) says while it is at work.
+/// What a [`Packer`](super::Packer) reports while it is at work.
 ///
 /// ```
 /// use gpufeed::pack::Event;
@@ -35,23 +35,23 @@ pub enum Event {
         /// The split that is not packed.
         split: Split,
     },
-    /// Another process is at work on this part of a pack. This one waits for its end.
+    /// Another process is at work on this part of a pack. This process waits until that one ends.
     Waiting {
         /// The part.
         part: PartNumber,
     },
     /// Samples are read, encoded and written into the pack.
     Packed {
-        /// Those that are done, earlier runs' included.
+        /// The samples that are done, including those of earlier runs.
         done: usize,
-        /// All that are to be packed.
+        /// All samples that are to be packed.
         all: usize,
     },
     /// Samples are compared with the source.
     Compared {
-        /// Those that are done.
+        /// The samples that are done.
         done: usize,
-        /// All that are to be compared.
+        /// All samples that are to be compared.
         all: usize,
     },
 }
@@ -59,13 +59,13 @@ pub enum Event {
 /// The caller's code, called by its own thread.
 pub(super) type Listener<'a> = Box<dyn FnMut(Event) -> ControlFlow<()> + Send + 'a>;
 
-/// How long a thread waits before it looks whether it is to stop.
+/// How often a waiting thread looks whether it has to stop.
 pub(super) const TICK: Duration = Duration::from_millis(50);
-/// How long the caller waits for a step that it has stopped. One that takes longer, such as an upload, ends by itself, and
-/// has the folder's lock until then.
+/// How long the caller waits for a step that it has stopped. A step that takes longer, such as an upload, ends in the
+/// background, and has the folder's lock until then.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The step's end of the line to the caller.
+/// What a step has of its caller: the step sends events with it, and learns from it whether to stop.
 pub(super) struct Watch {
     /// The threads that prepare samples for the step.
     pub(super) threads: usize,
@@ -80,7 +80,7 @@ impl Watch {
     }
 
     pub(super) fn say(&self, event: Event) {
-        // Nobody listens any more to a step that was stopped.
+        // If the step was stopped, nobody receives its events any more.
         let _ = self.events.send(event);
     }
 }
@@ -89,8 +89,9 @@ fn stopped() -> Error {
     ErrorKind::Stopped { what: "packing" }.into()
 }
 
-/// Does `work` in a thread, and tells the listener how far it is: each event, but of those of progress no more than one a
-/// tick, and what it is about again and again while it says nothing, so that the listener can stop it at any time.
+/// Does `work` in a thread, and calls the listener with its events. Events of progress reach the listener at most once
+/// a tick. While `work` sends nothing, the listener gets the last event again each tick, so that it can stop the step
+/// at any time.
 pub(super) fn watched<T: Send + 'static>(
     listener: &mut Listener<'_>,
     threads: usize,
@@ -103,7 +104,7 @@ pub(super) fn watched<T: Send + 'static>(
         let done = catch_unwind(AssertUnwindSafe(|| work(&watch)));
         done.unwrap_or_else(|payload| Err(Error::panic("pack", &*payload)))
     };
-    // Also where the listener panics.
+    // Stops the step also if the listener panics.
     let _stops = SetOnDrop(&stop);
     let thread = thread::Builder::new().name("gpufeed-pack".to_owned()).spawn(caught);
     let thread = thread.map_err(|source| Error::io("a thread to pack", source))?;
@@ -120,7 +121,7 @@ pub(super) fn watched<T: Send + 'static>(
     thread.join().unwrap_or_else(|payload| Err(Error::panic("pack", &*payload)))
 }
 
-/// Sets a flag at the end of its scope, however that is left.
+/// Sets a flag when its scope ends, by a panic, too.
 pub(super) struct SetOnDrop<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {
@@ -155,7 +156,7 @@ fn listen(heard: &Receiver<Event>, listener: &mut Listener<'_>) -> ControlFlow<(
 
 #[cfg(test)]
 impl Watch {
-    /// For a step that nobody listens to.
+    /// Makes a `Watch` for a step that nobody listens to.
     pub(super) fn unheard() -> Watch {
         Watch { threads: 1, stopped: Arc::default(), events: unbounded().0 }
     }

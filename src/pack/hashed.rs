@@ -1,4 +1,4 @@
-//! Hashes of files: of one that is written, and of one that is there.
+//! Hashes files: while they are written, or when they exist already.
 
 use super::errors::failed;
 use super::events::Watch;
@@ -20,7 +20,7 @@ impl Hashed {
         Ok(Hashed { file: BufWriter::with_capacity(1 << 20, File::create(path)?), hash: Xxh3::new() })
     }
 
-    /// Writes all to the disk. Returns the bytes, and the hash in hexadecimal digits.
+    /// Writes everything to the disk. Returns the number of bytes, and the hash in hexadecimal digits.
     pub(super) fn finish(self) -> io::Result<(u64, String)> {
         let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.sync_all()?;

@@ -17,18 +17,18 @@ pub(super) struct Job {
     /// Number of samples in the source.
     pub(super) samples: usize,
     /// A hash of the samples' names and of the classes. Labels are left out, because hashing them would read all
-    /// samples: editing a list between two runs mixes labels, which verifying finds.
+    /// samples. If a list is edited between two runs, the pack therefore has old and new labels; verifying finds this.
     names: String,
     /// A hash of the sizes and times of the source's files.
     #[serde(default)]
     files: String,
-    /// Version of the layout: it changes when the same samples and settings make a different pack.
+    /// The version of the layout. It goes up when the same samples and settings make a different pack.
     #[serde(default)]
     layout: u32,
     pub(super) to: PackFormat,
     pub(super) shard_bytes: u64,
     pub(super) prefix: String,
-    /// The seed of the order, if it is not the source's.
+    /// The seed of the order; `None` for the source's own order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) shuffle: Option<u64>,
     #[serde(flatten)]
@@ -40,9 +40,9 @@ const LAYOUT: u32 = 1;
 
 /// The difference between two jobs.
 pub(super) enum Mismatch {
-    /// Another source or version, or another order, described for the error.
+    /// Another source, version or order, in words for the error.
     Another(String),
-    /// Other settings: their names and values.
+    /// Other settings, with their names and values.
     Settings(Vec<(&'static str, String)>),
     /// Only the source's files have changed.
     Changed,
@@ -94,7 +94,7 @@ impl Job {
     }
 
     pub(super) fn mismatch(&self, other: &Job) -> Option<Mismatch> {
-        // Another order has other names, too: the settings are the reason.
+        // With another order the names differ, too, so the settings are named as the reason.
         if self.samples == other.samples && self.shuffle != other.shuffle {
             return Some(match other.shuffle {
                 Some(seed) => Mismatch::Settings(vec![("shuffle", seed.to_string())]),
@@ -120,7 +120,7 @@ impl Job {
 }
 
 impl Mismatch {
-    /// Returns the error of a folder that has `what` of this job.
+    /// Makes the error for a folder that holds `what`, such as a plan, of a job that differs in this way.
     pub(super) fn error(self, folder: &Folder, what: &'static str) -> Error {
         let path = folder.path("");
         match self {
@@ -131,10 +131,10 @@ impl Mismatch {
     }
 }
 
-/// Of a pack whose source has other files now.
+/// Describes a pack that was made before its source's files changed.
 pub(super) const CHANGED: &str = "of what the source was before its files changed (their sizes or times)";
 
-/// Returns the error of a folder in which there is `what`.
+/// Makes the error for a folder in which there is `what`.
 pub(super) fn occupied(folder: &Folder, what: &str) -> Error {
     there(folder, format!("there is {what}; remove it, or pack elsewhere"))
 }

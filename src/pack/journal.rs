@@ -20,7 +20,7 @@ pub(super) const MANIFEST: &str = "gpufeed-pack.json";
 /// A sample that could not be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Skipped {
-    /// Its index in the source.
+    /// The sample's index in the source.
     pub(super) skipped: usize,
     pub(super) name: String,
     pub(super) reason: String,
@@ -34,17 +34,18 @@ enum Line {
     Skipped(Skipped),
 }
 
-/// The shards that were completed, and the samples that were skipped. A shard's file may have changed since.
+/// How far a pack is: the shards that were completed, and the samples that were skipped. A shard's file may have
+/// changed since.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     pub(super) shards: Vec<Shard>,
-    /// In the order of the source.
+    /// The skipped samples, in the order of the source.
     pub(super) skipped: Vec<Skipped>,
 }
 
 impl Progress {
-    /// Returns the sample to continue with after `packed` packed ones from `first` on. Samples skipped later are tried
-    /// again.
+    /// Returns the sample to continue with, if `packed` samples from `first` on are packed. Forgets the samples that
+    /// were skipped after these, so that they are tried again.
     pub(super) fn resume_at(&mut self, first: usize, packed: usize) -> usize {
         let mut next = first + packed;
         for skipped in &self.skipped {
@@ -61,25 +62,25 @@ impl Progress {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Shard {
     pub(super) file: String,
-    /// The index of its first sample in the pack.
+    /// The index of the shard's first sample in the pack.
     pub(super) first: usize,
     pub(super) samples: usize,
     pub(super) bytes: u64,
-    /// The hash of its content, in hexadecimal digits.
+    /// The hash of the shard's content, in hexadecimal digits.
     pub(super) xxh3: String,
 }
 
 impl Shard {
-    /// Returns true if its file exists and has the same length.
+    /// Returns true if the shard's file exists and has the same length.
     pub(super) fn is_in(&self, contents: &Contents) -> bool {
         contents.length(&self.file) == Some(self.bytes)
     }
 }
 
-/// A finished pack.
+/// The manifest of a finished pack.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Manifest {
-    /// The version of gpufeed that wrote it.
+    /// The version of gpufeed that wrote the manifest.
     pub(super) gpufeed: String,
     pub(super) job: Job,
     pub(super) classes: usize,
@@ -87,7 +88,7 @@ pub(super) struct Manifest {
     /// The source's samples that could not be read.
     #[serde(default)]
     pub(super) skipped: Vec<Skipped>,
-    /// The plan by which it was packed in parts.
+    /// The plan, for a pack that was made in parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) plan: Option<Planned>,
 }
@@ -103,13 +104,13 @@ pub(super) struct Planned {
 }
 
 impl Manifest {
-    /// Returns the source's indexes of the packed samples, of those in `range`.
+    /// Returns the indices of the packed samples in the source, of those in `range`.
     pub(super) fn packed(&self, range: Range<usize>) -> Vec<usize> {
         let skipped: HashSet<usize> = self.skipped.iter().map(|skipped| skipped.skipped).collect();
         range.filter(|index| !skipped.contains(index)).collect()
     }
 
-    /// Returns those of the folder's files that readers would take for shards and that are none of this pack, sorted.
+    /// Returns those files of the folder that readers would take for shards, but that are not this pack's, sorted.
     pub(super) fn strangers(&self, names: impl IntoIterator<Item = String>) -> Vec<String> {
         let own: HashSet<&str> = self.shards.iter().map(|shard| &*shard.file).collect();
         let tar = names.into_iter().filter(|name| name.ends_with(".tar") && !name.starts_with('.'));
@@ -118,7 +119,7 @@ impl Manifest {
         strange
     }
 
-    /// Writes it and removes the mark of an unfinished pack, which makes the folder a data set.
+    /// Writes the manifest, and removes the mark of an unfinished pack. This makes the folder a data set.
     pub(super) fn finish(&self, folder: &Folder) -> Result<()> {
         let text = serde_json::to_vec_pretty(self).map_err(unwritten)?;
         folder.write(MANIFEST, &text).map_err(permitted)?;
@@ -142,7 +143,7 @@ fn unwritten(error: serde_json::Error) -> Error {
     Error::pack(MANIFEST, error.to_string())
 }
 
-/// Returns the error of a file in the folder that is none of a pack's.
+/// Makes the error for a file in the folder that no pack has written.
 fn wrong(folder: &Folder, name: &str, error: &serde_json::Error) -> Error {
     Error::pack(folder.path(name), format!("{error}; remove the folder, or pack elsewhere"))
 }
@@ -187,7 +188,7 @@ pub(super) fn find(folder: &Folder, job: &Job, verify: bool) -> Result<Found> {
             }
             (None | Some(Mismatch::Changed), true) => Ok(Found::Whole(Box::new(found))),
             (Some(mismatch), _) => Err(mismatch.error(folder, "a pack")),
-            // One run would give its shards names that are sorted before those of parts.
+            // Shards of a pack without parts would have names that are sorted before those of the parts.
             (None, false) if found.plan.is_some() => {
                 let lost = found.shards.iter().find(|shard| !shard.is_in(&contents)).map(|shard| &*shard.file);
                 let lost = lost.unwrap_or("classes.json");
@@ -203,7 +204,7 @@ pub(super) fn find(folder: &Folder, job: &Job, verify: bool) -> Result<Found> {
     Ok(Found::Part(Progress::default()))
 }
 
-/// Returns the error of a plan for a folder in which one run has begun.
+/// Makes the error of a plan for a folder in which a pack without parts has begun.
 pub(super) fn begun_without_plan(folder: &Folder) -> Error {
     there(folder, Reason::new("there is an unfinished pack of one run").advise(PACK_WITHOUT_PLAN))
 }
@@ -221,7 +222,7 @@ pub(super) fn refuse_strangers(folder: &Folder) -> Result<()> {
     Ok(())
 }
 
-/// The mark of a folder that is packed in parts, in the place of a journal.
+/// The mark of a folder that is packed in parts. Such a folder has this in the place of a journal.
 #[derive(Serialize, Deserialize)]
 struct Mark {
     parts: usize,
@@ -233,19 +234,19 @@ pub(super) fn parts_planned(folder: &Folder) -> Option<usize> {
     serde_json::from_slice::<Mark>(&text).ok().map(|mark| mark.parts)
 }
 
-/// Marks a folder that is packed in parts, which a join has to make a data set of.
+/// Marks a folder that is packed in parts, and that only a join makes a data set.
 pub(super) fn mark_planned(folder: &Folder, parts: usize) -> Result<()> {
     let text = serde_json::to_vec(&Mark { parts }).map_err(unwritten)?;
     folder.write(UNFINISHED, &text).map_err(permitted)
 }
 
-/// Reads a journal: its first line if that is complete, and the progress. `None` if the journal does not exist.
+/// Reads a journal: its first line, if that line is complete, and the progress. `None` if the journal does not exist.
 pub(super) fn read_journal<T: for<'a> Deserialize<'a>>(
     folder: &Folder,
     name: &str,
 ) -> Result<Option<(Option<T>, Progress)>> {
     let Some(text) = folder.read(name).map_err(permitted)? else { return Ok(None) };
-    // A line without its end was being written when the process was killed.
+    // A line without an end was being written when the process was killed.
     let mut lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
     let wrong = |error| wrong(folder, name, &error);
     let first = lines.next().map(serde_json::from_slice).transpose().map_err(wrong)?;
@@ -297,9 +298,9 @@ impl Record for Journal {
 /// The file that records each completed shard. While it exists, the folder is not a data set.
 pub(super) struct Journal {
     folder: Folder,
-    /// The file, which lines are added to; none in a store, whose objects are written as a whole.
+    /// The file to which lines are added; `None` for a store, whose objects are written as a whole.
     file: Option<File>,
-    /// The lines so far, for a store.
+    /// All lines so far, for a store.
     text: Vec<u8>,
 }
 

@@ -15,14 +15,14 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of a folder. That of a folder in a store keeps out other processes of this machine alone.
+    /// Takes the lock of a folder. The lock of a folder in a store keeps out only other processes of this machine.
     pub(super) fn take(folder: &Folder) -> Result<Lock> {
         let path = folder.local().join(".gpufeed-pack-lock");
         let taken = "another `gpufeed pack` is at work there; wait for its end, or pack elsewhere";
         Lock::try_at(folder, &path)?.ok_or_else(|| there(folder, taken))
     }
 
-    /// Takes the lock with this file, unless another process has it.
+    /// Takes the lock that this file is, unless another process has it.
     pub(super) fn try_at(folder: &Folder, path: &Path) -> Result<Option<Lock>> {
         let file = folder.lock_file(path).map_err(failed(path))?;
         let held = match file.try_lock() {
@@ -34,7 +34,7 @@ impl Lock {
         Ok(Some(Lock { path: path.to_owned(), _file: file, held }))
     }
 
-    /// Removes the file after all work. A run that waits with the old file open then finds the complete pack.
+    /// Removes the lock's file after all work. A run that waits with the old file open then finds the complete pack.
     pub(super) fn remove(self) {
         let _ = fs::remove_file(self.path);
     }

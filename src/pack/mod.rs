@@ -24,24 +24,24 @@
 //! A pack that was stopped or killed goes on by the same call, as long as the source has not changed: whole shards stay.
 //! Until all is done the folder is no data set. Samples that cannot be read are left out, and named in [`Packed`].
 //!
-//! Members of shards have the names of their samples ([`Dataset::stored`](crate::Dataset::stored)), `cat/1.JPEG` and
-//! `cat/1.cls`. Dots within a name become `_`, as a sample's key ends at its first dot; a key that is there already gets
-//! the sample's number. Samples without names have their numbers.
+//! Members of shards have the names of their samples ([`Dataset::stored`](crate::Dataset::stored)): `cat/1.JPEG` and
+//! `cat/1.cls`. A sample's key ends at its first dot, so dots within a name become `_`. If another sample has the key
+//! already, the sample's number is appended. Samples without names have their numbers as keys.
 //!
 //! Several machines pack together by [`Packer::plan`], once, then [`Packer::part`] for each part, and [`Packer::join`].
 
 // settings.rs            PackSettings
 // packer.rs              Packer, whose steps (task.rs) these files do: whole.rs, and parts/ on many machines (number.rs)
-// events.rs              what a caller hears while a step is at work in a thread of its own, and how it stops that
+// events.rs              tells a caller how far a step is, and lets the caller stop it
 // packed.rs              the results
-// source.rs              opens what is packed, and fingerprints its files
-// run.rs                 walks over the samples; workers.rs prepares them on all threads, recode.rs encodes one
-// write.rs               writes them into a folder: shards.rs tar files (hashed.rs), names.rs the names of their members
-// journal.rs             the progress of a pack (job.rs), by which one that was stopped goes on
-// lock.rs                keeps other processes out
+// source.rs              opens the source, and fingerprints its files
+// run.rs                 goes through the samples; workers.rs prepares them on all threads, recode.rs encodes one
+// write.rs               writes the samples into a folder; shards.rs (hashed.rs) writes tar files, names.rs names members
+// journal.rs             records the progress, from which a stopped pack goes on; job.rs tells packs apart
+// lock.rs                keeps other processes out of a folder or a part
 // verify.rs              compares a pack with its source
 // errors.rs              errors that say what packing needs
-// Reading packs is the data sets' part.
+// A pack is read as any data set is: src/dataset/.
 
 mod errors;
 mod events;

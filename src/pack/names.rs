@@ -17,10 +17,10 @@ use super::source::OpenedSource;
 /// The longest key in bytes. Every tar header holds it with the longest extension.
 const LONGEST: usize = 90;
 
-/// The keys of a data set's samples.
+/// The keys of a data set's samples in shards.
 #[derive(Default)]
 pub(super) struct Names {
-    /// Keys of samples whose own key another sample has.
+    /// The keys of samples whose own key another sample has taken.
     displaced: HashMap<usize, String>,
 }
 
@@ -47,12 +47,12 @@ impl Names {
         Ok(names)
     }
 
-    /// Names that a plan has given: the keys of samples whose own key another sample has.
+    /// Takes the keys that a plan lists for samples whose own key another sample has taken.
     pub(super) fn planned(displaced: HashMap<usize, String>) -> Names {
         Names { displaced }
     }
 
-    /// Returns the sample's key if its own key is another sample's.
+    /// Returns the sample's key, if another sample has taken its own key; else `None`.
     pub(super) fn displaced(&self, index: usize) -> Option<&str> {
         self.displaced.get(&index).map(|key| &**key)
     }
@@ -85,13 +85,14 @@ fn key_of(name: &str, with_extension: bool) -> Option<String> {
     (!key.ends_with('/') && !key.is_empty() && key.len() <= LONGEST).then_some(key)
 }
 
-/// Replaces characters that are not allowed in paths on some system.
+/// Replaces characters that some system does not allow in paths.
 fn tame(part: &str) -> String {
     let odd = |c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER || "<>:\"|?*".contains(c);
     part.chars().map(|c| if odd(c) { '_' } else { c }).collect()
 }
 
-/// Returns the extension of the member with the sample's image. A file that is not encoded again keeps its own.
+/// Returns the extension of the member that has the sample's image. A file that is not encoded again keeps its own
+/// extension.
 pub(super) fn extension(source: &OpenedSource, index: usize, sample: &Packed) -> String {
     let own = match sample.treatment {
         Treatment::Kept | Treatment::Undecodable(_) => source.file(index).and_then(|file| file.extension()?.to_str()),

@@ -23,8 +23,8 @@ pub struct PartNumber {
 }
 
 impl PartNumber {
-    /// Returns the indices of the part's samples: parts follow each other, and differ by one sample at the most. A data
-    /// set with fewer samples than parts leaves some of them empty.
+    /// Returns the indices of the part's samples. Parts follow each other, and their sizes differ by one sample at
+    /// most. If there are fewer samples than parts, some parts are empty.
     ///
     /// # Panics
     ///

@@ -33,33 +33,34 @@ pub struct Packed {
     pub shards: usize,
     /// Samples that earlier calls had packed.
     pub resumed: usize,
-    /// Samples whose files were copied as they were.
+    /// Samples whose files were copied unchanged.
     pub kept: usize,
     /// Samples that were encoded.
     pub encoded: usize,
-    /// Samples that were copied as they were, although they should have been encoded, or are no images.
+    /// Samples that were copied unchanged because they could not be encoded, or because they are not images. Each has
+    /// its name and the reason.
     pub undecodable: Vec<Unusable>,
-    /// Samples that could not be read, and are left out.
+    /// Samples that could not be read, and are left out. Each has its name and the reason.
     pub skipped: Vec<Unusable>,
-    /// Bytes that were read of the source's samples.
+    /// Bytes of the source's samples that were read.
     pub bytes_read: u64,
     /// Bytes that these samples have in the pack.
     pub bytes_packed: u64,
-    /// What came of the comparison with the source, if it was asked for.
+    /// The result of the comparison with the source; `None` if none was asked for.
     pub verified: Option<Compared>,
-    /// How long it has taken.
+    /// The seconds that the call took.
     pub seconds: f64,
-    /// The number of the part, if it is one.
+    /// The number of the part; `None` for a whole pack.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<usize>,
-    /// The number of parts, then.
+    /// The number of parts; `None` for a whole pack.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<usize>,
 }
 
 impl Packed {
-    /// Returns true if there is something to look at: samples that were left out or are no images, unless this is one
-    /// part of several, of which the join says so; and differences.
+    /// Returns true if there is something to look at: samples that were left out or are not images, or differences from
+    /// the source. For one part of several, only differences count: the join names its samples.
     pub fn has_findings(&self) -> bool {
         let unusable = !self.undecodable.is_empty() || !self.skipped.is_empty();
         let differs = self.verified.as_ref().is_some_and(|verified| !verified.different.is_empty());
@@ -67,7 +68,7 @@ impl Packed {
     }
 }
 
-/// A sample or a file with what is wrong with it.
+/// The name of a sample or a file, and what is wrong with it.
 ///
 /// ```
 /// use gpufeed::pack::Unusable;
@@ -107,7 +108,7 @@ pub struct Compared {
     pub lowest_psnr: Option<f64>,
 }
 
-/// A plan of parts, which [`Packer::plan`](super::Packer::plan) has made or found.
+/// A plan of parts, which [`Packer::plan`](super::Packer::plan) has made or has found.
 ///
 /// ```
 /// use gpufeed::pack::Packer;
@@ -138,13 +139,13 @@ pub struct PackPlan {
     pub samples: usize,
     /// The source's classes with names.
     pub classes: usize,
-    /// False if the plan was there before.
+    /// True if this call has made the plan, false if the plan was there before.
     pub new: bool,
-    /// How long it has taken.
+    /// The seconds that the call took.
     pub seconds: f64,
 }
 
-/// Names and reasons, as results have them.
+/// Makes [`Unusable`] of pairs of a name and a reason.
 pub(super) fn unusable(listed: Vec<(String, String)>) -> Vec<Unusable> {
     listed.into_iter().map(|(sample, reason)| Unusable { sample, reason }).collect()
 }

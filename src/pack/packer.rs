@@ -48,8 +48,9 @@ impl<'a> Packer<'a> {
 
     /// Packs a data set that is open, which may be of the caller's own.
     ///
-    /// A pack notices that the source has changed by what [`Dataset::stored`] says of its files; of a data set that has
-    /// none it compares the names of the samples alone. Where parts pack such a data set, each opens the whole of it.
+    /// A later call notices that the source has changed by the files that [`Dataset::stored`] names. If the data set
+    /// has no such files, only the names of the samples are compared. Where parts pack an open data set, each part
+    /// needs the whole of it.
     pub fn of(data: impl Dataset + 'static, out: impl AsRef<Path>) -> Packer<'a> {
         Packer::from_source(PackSource::Data(Arc::new(data)), out.as_ref())
     }
@@ -66,16 +67,17 @@ impl<'a> Packer<'a> {
         self
     }
 
-    /// Calls `listener` about 20 times a second, on the thread that has called [`pack`](Self::pack) or another step. Where
-    /// it breaks, the step stops within a second, with an [`ErrorKind::Stopped`](crate::ErrorKind::Stopped), and the same
-    /// call goes on later. An upload that is under way then ends in the background, and has the folder's lock until then.
+    /// Calls `listener` about 20 times a second, on the thread that has called [`pack`](Self::pack) or another step. If
+    /// the listener returns `Break`, the step stops within a second, with an
+    /// [`ErrorKind::Stopped`](crate::ErrorKind::Stopped), and the same call goes on later. An upload that is under way
+    /// then ends in the background, and has the folder's lock until then.
     #[must_use]
     pub fn listen(mut self, listener: impl FnMut(Event) -> ControlFlow<()> + Send + 'a) -> Packer<'a> {
         self.listener = Box::new(listener);
         self
     }
 
-    /// Packs all samples, or what is missing of them. A pack that is whole is not packed again.
+    /// Packs all samples, or those that are still missing. A complete pack is not packed again.
     ///
     /// # Errors
     ///
@@ -87,8 +89,8 @@ impl<'a> Packer<'a> {
         self.step(whole::pack)
     }
 
-    /// Lists the samples for so many parts, once, and packs nothing. The plan has the settings of all parts, and a plan
-    /// that is there already is returned.
+    /// Lists the samples once, for this number of parts, and packs nothing. The plan holds the settings of all parts.
+    /// If there is a plan already, it is returned.
     ///
     /// # Errors
     ///
@@ -97,8 +99,8 @@ impl<'a> Packer<'a> {
         self.step(move |task, out, watch| parts::plan(task, out, parts, watch))
     }
 
-    /// Packs one part of a plan, counted from 0. It may be stopped, killed and repeated; while another process is at work
-    /// on it, this one waits. `None` if all parts were joined already.
+    /// Packs one part of a plan, counted from 0. The call may be stopped, killed and repeated. While another process is
+    /// at work on the part, this call waits. `None` if all parts were joined already.
     ///
     /// # Errors
     ///
@@ -107,7 +109,7 @@ impl<'a> Packer<'a> {
         self.step(move |task, out, watch| parts::part(task, out, PartNumber { part, parts }, watch))
     }
 
-    /// Makes a data set of all parts.
+    /// Joins all parts into one data set.
     ///
     /// # Errors
     ///
@@ -116,7 +118,8 @@ impl<'a> Packer<'a> {
         self.step(parts::join)
     }
 
-    /// Returns the number of parts of the plan in the folder, or of a pack whose parts were joined, and true for the latter.
+    /// Returns the number of parts of the plan in the folder, and false; or that of a pack whose parts were joined, and
+    /// true.
     ///
     /// # Errors
     ///
@@ -125,7 +128,7 @@ impl<'a> Packer<'a> {
         parts::planned(&self.task.open_out()?)
     }
 
-    /// Does a step in a thread of its own.
+    /// Runs a step in a thread of its own.
     fn step<T: Send + 'static>(
         mut self,
         step: impl FnOnce(&Task, &Folder, &Watch) -> Result<T> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Makes the file to pack of a sample: the sample's own file, or its pixels decoded, reduced and encoded again.
+//! Makes the file that is packed for a sample: the sample's own file, or its pixels decoded, reduced and encoded again.
 
 use crate::advice::{FactsAlone, PACK_MAX_SIDE, Reason};
 use crate::backend::Backend;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// The settings for encoding images again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Recoding {
-    /// The longest side that is not reduced.
+    /// The longest side that an image may have; images with a longer one are reduced.
     pub(super) max_side: Option<u32>,
     /// The JPEG quality. If it is set, all images are encoded again.
     pub(super) quality: Option<u8>,
@@ -69,8 +69,8 @@ impl Recoder {
     /// Makes the file of a sample. A sample that cannot be read is skipped; one that cannot be decoded is copied.
     ///
     /// # Errors
-    /// If the sample has float pixels, or more pixels than a JPEG holds; if a store, or the way to it, has failed; an error of
-    /// the data set that is to end all.
+    /// If the sample has float pixels, or more pixels than a JPEG holds; if a store or the network has failed; if the
+    /// data set's error ends everything.
     pub(super) fn pack(&mut self, data: &dyn Dataset, index: usize, recoding: Recoding) -> Result<Packed> {
         self.picture.rgb.clear();
         let mut file = std::mem::take(&mut self.file);
@@ -82,7 +82,7 @@ impl Recoder {
     fn sample(&mut self, data: &dyn Dataset, index: usize, recoding: Recoding, buffer: &mut Vec<u8>) -> Result<Packed> {
         let sample = match data.read(index, buffer) {
             Ok(sample) => sample,
-            // Another attempt may succeed: the sample is not at fault.
+            // Another attempt may succeed, because the sample is not at fault.
             Err(error) if error.is_fatal() || is_network_failure(&error) => return Err(error),
             Err(error) => {
                 let treatment = Treatment::Unreadable(error.in_words_of(&FactsAlone));

@@ -1,4 +1,4 @@
-//! Walks over the samples that are not packed yet: has them prepared on all threads, passes them to the writer in order,
+//! Goes through the samples that are not packed yet: lets all threads prepare them, passes them to the writer in order,
 //! and counts them.
 
 use crate::dataset::Dataset;
@@ -15,18 +15,19 @@ use super::recode::{Packed, Recoder, Recoding, Treatment};
 use super::source::OpenedSource;
 use super::workers;
 
-/// The most samples that may be skipped, or a tenth of all. If more cannot be read, the source itself is probably gone.
+/// A pack may skip this many samples, or a tenth of all if that is more. If more cannot be read, the source itself is
+/// probably gone.
 const MOST_SKIPPED: usize = 16;
 
-/// The counts of a run, which a part's record has, too.
+/// The counts of a run. The record of a part has them, too.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Totals {
     /// Samples that earlier runs had packed.
     pub(super) resumed: usize,
-    /// Samples that were copied as they were.
+    /// Samples whose files were copied unchanged.
     pub(super) kept: usize,
     pub(super) encoded: usize,
-    /// Names of undecodable samples, and the reasons.
+    /// The names of undecodable samples, with the reasons.
     pub(super) undecodable: Vec<(String, String)>,
     /// Bytes read from the source.
     pub(super) bytes_read: u64,
@@ -44,7 +45,7 @@ impl Totals {
             Treatment::Kept => self.kept += 1,
             Treatment::Encoded => self.encoded += 1,
             Treatment::Undecodable(reason) => self.undecodable.push((data.name(index), reason.clone())),
-            // The journal has skipped samples.
+            // Skipped samples are in the journal, and not counted here.
             Treatment::Unreadable(_) => return,
         }
         self.bytes_read += sample.read as u64;
@@ -102,7 +103,7 @@ impl<'a> PackRun<'a> {
     /// Takes over the progress of earlier runs, which packed `packed` samples. Returns the sample to continue with.
     ///
     /// # Errors
-    /// If a skipped sample can be read now: its place is among samples that are packed already.
+    /// If a skipped sample can be read now: the samples after it are packed already, so it has no place any more.
     pub(super) fn resume(&mut self, found: &mut Progress, packed: usize) -> Result<usize> {
         let first = found.resume_at(self.range.start, packed);
         let mut buffer = Vec::new();
@@ -145,7 +146,7 @@ impl<'a> PackRun<'a> {
     /// Fails if too many samples were skipped.
     fn check_skipped(&self) -> Result<()> {
         let all = self.range.len();
-        // All samples of a small part may be unreadable. A join looks at those of all parts.
+        // All samples of a small part may be unreadable, so the join checks all parts together.
         match all < self.source.data.len() && self.skipped.len() <= MOST_SKIPPED {
             true => Ok(()),
             false => check_skipped(self.out, &self.skipped, all),

@@ -25,32 +25,33 @@ use std::path::PathBuf;
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PackSettings {
-    /// What is written: `"tar"` shards or an `"lmdb"`. Default: `"tar"`.
+    /// The format that is written: `"tar"` shards or an `"lmdb"`. Default: `"tar"`.
     pub to: PackFormat,
-    /// Bytes of a tar shard at the most, one larger sample aside; an LMDB is written to the disk after so many, or 32
-    /// MiB. A pack that was stopped goes on behind these. Default: `"1G"`.
+    /// The most bytes of a tar shard, unless one sample alone is larger. An LMDB is written to the disk each time this
+    /// many bytes, or 32 MiB, have come together. A pack that was stopped goes on after the last complete shard or
+    /// write. Default: `"1G"`.
     #[serde(with = "size")]
     pub shard_bytes: u64,
-    /// What is packed of a path that comes in two: `"train"` or `"test"`. Default: `"train"`.
+    /// The part to pack of a data set that comes in two: `"train"` or `"test"`. Default: `"train"`.
     pub split: Split,
     /// The beginning of the names of shards, PREFIX-000000.tar. Default: `"shard"`.
     pub prefix: String,
-    /// The seed of a random order of the samples, after which neighbours are no more alike than others; not for a source
-    /// in a store. Default: the source's order.
+    /// The seed of a random order of the samples, in which neighbours are no more alike than others. A source in a
+    /// store cannot be shuffled. Default: the source's order.
     pub shuffle: Option<u64>,
-    /// Pixels of the longest side of an image, 1 to 65535: those with a longer one are reduced, bilinear and antialiased,
-    /// and become JPEGs. Default: images stay as they are.
+    /// The longest side of an image in pixels, 1 to 65535. An image with a longer side is reduced, bilinear and
+    /// antialiased, and becomes a JPEG. Default: images stay as they are.
     pub max_side: Option<u32>,
-    /// The JPEG quality of all images, 1 to 100, which are encoded anew. Default: files stay as they are, and those that
-    /// `max_side` reduces have 90.
+    /// The quality, 1 to 100, with which all images are encoded anew as JPEGs. Default: files stay as they are, and
+    /// those that `max_side` reduces have 90.
     pub quality: Option<u8>,
     /// Threads that read and encode: 1 to 4096. Default: one for each core.
     pub workers: Option<usize>,
     /// The folder of this machine in which shards are written before they are uploaded to a store. Default: the system's
     /// folder of temporary files.
     pub scratch: Option<PathBuf>,
-    /// Reads all back, and compares it with the source: byte for byte, and pixels where they were encoded anew. Default:
-    /// `false`.
+    /// Reads the whole pack back, and compares it with the source: files byte for byte, and pixels where images were
+    /// encoded anew. Default: `false`.
     pub verify: bool,
 }
 
@@ -73,7 +74,7 @@ pub enum PackFormat {
 }
 
 impl PackFormat {
-    /// Returns the word for it in settings.
+    /// Returns the word that settings have for the format.
     pub fn name(self) -> &'static str {
         match self {
             PackFormat::Tar => "tar",

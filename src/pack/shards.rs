@@ -166,7 +166,7 @@ mod tests {
     use crate::pack::recode::{Recoder, Recoding};
     use std::path::Path;
 
-    /// A record of nothing.
+    /// A record that stores nothing.
     struct Forgets;
 
     impl Record for Forgets {

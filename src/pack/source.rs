@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::events::{Event, Watch};
 use super::settings::PackSettings;
 
-/// What a caller gives to pack.
+/// The source that a caller gives: a path, an address or a data set.
 #[derive(Clone)]
 pub(super) enum PackSource {
     Path(PathBuf),
@@ -25,7 +25,7 @@ pub(super) enum PackSource {
 }
 
 impl PackSource {
-    /// The path or the address for people; `None` for a data set.
+    /// Returns the path or the address for messages; `None` for a data set.
     pub(super) fn shown(&self) -> Option<PathBuf> {
         match self {
             PackSource::Path(path) => Some(Location::from(path).shown()),
@@ -63,7 +63,7 @@ impl fmt::Debug for PackSource {
     }
 }
 
-/// Opens a part of the data set at a path, and says how large the other part is.
+/// Opens a part of the data set at a path, and reports how large the other part is.
 fn open_path(path: &Path, split: Split, watch: &Watch) -> Result<OpenedSource> {
     let format = Format::detect(path);
     let Opened { train, test } = format.open_as_is(path)?;
@@ -90,14 +90,15 @@ fn open_path(path: &Path, split: Split, watch: &Watch) -> Result<OpenedSource> {
 #[derive(Clone)]
 pub(super) struct OpenedSource {
     pub(super) data: Arc<dyn Dataset>,
-    /// The format of the path; none of a data set that was open, and of samples that a plan has listed.
+    /// The format of the path; `None` for a data set that was already open, and for samples that a plan has listed.
     pub(super) format: Option<Format>,
-    /// The path; of a data set that was open its folder, if it does not say where its samples are stored, else empty.
+    /// The path. For a data set that was already open: its folder, if it does not say where its samples are stored,
+    /// else empty.
     path: PathBuf,
 }
 
 impl OpenedSource {
-    /// Takes samples as they are.
+    /// Takes the samples of a data set in their order.
     pub(super) fn of(data: impl Dataset + 'static) -> OpenedSource {
         OpenedSource { data: Arc::new(data), format: None, path: PathBuf::new() }
     }
@@ -109,7 +110,7 @@ impl OpenedSource {
     /// Puts the samples into a random order: that of epoch 0 of a full shuffle with this seed.
     ///
     /// # Errors
-    /// A data set in a store, which would be read a block for each image.
+    /// A data set in a store: a whole block would be fetched for each image.
     fn shuffled(self, seed: u64) -> Result<OpenedSource> {
         if self.data.access().is_some_and(|access| access.is_remote()) {
             let reason = "the source is in a store, and a block of 8 MiB would be fetched for each image; copy it to \
@@ -123,7 +124,7 @@ impl OpenedSource {
         Ok(OpenedSource { data, ..self })
     }
 
-    /// Returns the folder that is cut off the samples' names, as its path may be written in several ways.
+    /// Returns the folder that is cut off the samples' names. The path of the folder may be written in several ways.
     pub(super) fn root(&self) -> String {
         Location::from(self.data.folder().unwrap_or(&self.path)).to_string()
     }
@@ -137,8 +138,8 @@ impl OpenedSource {
         self.data.stored().and_then(|stored| stored.label(index)).unwrap_or_default()
     }
 
-    /// Calls `see` with the facts of every file that holds samples: those that the data set knows, or else the path, or
-    /// the files of the folder at the path.
+    /// Calls `see` with the facts of every file that holds samples. These are the files that the data set names; or
+    /// else the path itself, if it is a file; or else the files of the folder at the path.
     pub(super) fn each_file(&self, see: &mut dyn FnMut(&Path, Facts) -> Result<()>) -> Result<()> {
         let mut done = Ok(());
         let mut unless_failed = |file: &Path, stamp: Option<ObjectStamp>| {
@@ -166,8 +167,8 @@ impl OpenedSource {
     }
 }
 
-/// Calls `see` for the files in a folder, sorted by name, and in the folders in it, so many folders deep. What cannot be
-/// listed has no files.
+/// Calls `see` for the files in a folder, sorted by name, and for those in its folders, down to `depth` folders deep. A
+/// folder that cannot be listed counts as empty.
 fn files_below(folder: &Path, depth: usize, see: &mut dyn FnMut(&Path)) {
     let mut entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().collect();
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -185,8 +186,8 @@ fn is_written_by_readers(name: &OsStr) -> bool {
     name == "lock.mdb" || name.as_encoded_bytes().starts_with(seek::NAME.as_bytes())
 }
 
-/// A file's length and time, by which a change is noticed; `None` for a file that is missing or cannot be asked. An object
-/// in a store has a part of its ETag's hash in the place of nanoseconds.
+/// The length and the time of a file, by which a change is noticed; `None` for a file that is missing or cannot be
+/// looked at. For an object in a store, a part of the hash of its ETag stands in the place of the nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Facts(Option<(u64, u64, u32)>);
 
@@ -211,7 +212,7 @@ impl Facts {
     }
 }
 
-/// A hash of the sizes and times of the source's files. It changes with any of the files.
+/// A hash of the sizes and times of the source's files. It changes if any of the files changes.
 pub(super) struct Fingerprint(Xxh3);
 
 impl Fingerprint {
@@ -227,7 +228,7 @@ impl Fingerprint {
         self.0.update(&nanoseconds.to_le_bytes());
     }
 
-    /// Returns it in hexadecimal digits.
+    /// Returns the hash in hexadecimal digits.
     pub(super) fn digits(&self) -> String {
         format!("{:016x}", self.0.digest())
     }

@@ -1,4 +1,4 @@
-//! What a step of a pack works on.
+//! What a step of a pack works on: the source, the folder to pack into, and the settings.
 
 use crate::error::Result;
 use crate::storage::Folder;
@@ -8,7 +8,7 @@ use super::errors;
 use super::settings::{PackFormat, PackSettings};
 use super::source::PackSource;
 
-/// What a step's thread has of the packer.
+/// The fields of a packer that the thread of a step needs.
 #[derive(Clone)]
 pub(super) struct Task {
     pub(super) source: PackSource,
@@ -21,7 +21,8 @@ impl Task {
         errors::open_folder(&self.out, self.settings.scratch.as_deref())
     }
 
-    /// Refuses an LMDB in a store, as its file is written at any place of it, and makes the folder of files on their way.
+    /// If the folder is in a store, refuses an LMDB, whose file is not written from front to back, and makes the local
+    /// folder of files that wait for their upload.
     pub(super) fn prepare(&self, out: &Folder) -> Result<()> {
         if out.is_in_store() {
             if self.settings.to == PackFormat::Lmdb {

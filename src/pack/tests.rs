@@ -1,4 +1,4 @@
-//! Packs of data sets that callers have opened or made, and what stops and resumes them. The command's tests pack paths.
+//! Packs data sets that callers have opened or made, and stops and resumes such packs. The command's tests pack paths.
 
 use super::*;
 #[cfg(feature = "lmdb")]
@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Files that are read slowly, with names of their own.
+/// Files that are read slowly, with names that the data set gives them.
 #[derive(Clone)]
 struct Slow {
     files: InMemory,
@@ -111,7 +111,7 @@ fn a_pack_that_is_stopped_is_no_data_set_and_goes_on() {
     let done = packer().pack().unwrap();
     assert!(done.resumed > 20 && done.resumed + done.kept == 200, "{done:?}");
     assert!(shards(&whole) == shards(&stopped), "other bytes");
-    // What is whole is not packed again.
+    // A complete pack is not packed again.
     let again = packer().settings(settings(|settings| (settings.shard_bytes, settings.verify) = (24 << 10, true)));
     let again = again.pack().unwrap();
     assert_eq!((again.resumed, again.kept, again.verified.unwrap().samples), (200, 0, 200));

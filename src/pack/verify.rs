@@ -15,15 +15,16 @@ use super::recode::{Picture, Recoder, Recoding, Treatment};
 use super::settings::PackFormat;
 use super::{hashed, workers};
 
-/// The least peak signal-to-noise ratio of the same picture, in decibels. JPEG of quality 1 gives photographs 15 to 20.
+/// Pictures whose peak signal-to-noise ratio is below this, in decibels, count as different. Photographs in JPEG of
+/// quality 1 have 15 to 20.
 const LEAST: f64 = 10.0;
 
 /// Compares the shards with their hashes, and each sample with the result of packing it again: bytes and label must be
-/// equal. `range` has the source's samples that were packed: all, or those of a part. Samples that were encoded again are
-/// also decoded on both sides; for the others, equal bytes are equal pixels.
+/// equal. `range` has the source's samples that were packed: all, or those of a part. Images that were encoded again
+/// are also decoded on both sides, and their pixels are compared; for the others, equal bytes are equal pixels.
 ///
-/// Returns what differs, and the names of samples that were copied although they should have been encoded or are no
-/// images, with the reasons.
+/// Returns what differs. Also returns the names of samples that were copied although they should have been encoded or
+/// are not images, each with the reason.
 pub(super) fn verify(
     data: &dyn Dataset,
     folder: &Folder,
@@ -36,13 +37,13 @@ pub(super) fn verify(
         compared.check_shards(folder, manifest, watch)?;
     }
     if manifest.job.to == PackFormat::Tar && range.len() == manifest.job.samples {
-        // Readers of the folder would read these, too.
+        // Readers of the folder would read shards of others, too.
         for name in manifest.strangers(folder.names().map_err(permitted)?) {
             compared.differs(folder.path(&name).display(), "it is no shard of this pack".to_owned());
         }
     }
     if manifest.job.to == PackFormat::Tar && manifest.shards.is_empty() {
-        // A part without samples.
+        // The part has no samples.
         return Ok((compared, undecodable));
     }
     let out = folder.path("");
@@ -131,7 +132,7 @@ impl Compared {
 struct OfSample {
     /// The differences; empty if there are none.
     reasons: Vec<String>,
-    /// The reason for which it was copied, although it should have been encoded or is no image.
+    /// The reason for which the sample was copied, although it should have been encoded or is not an image.
     undecodable: Option<String>,
     psnr: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! Packs a source as a whole, and reports what came of it.
+//! Packs a source as a whole, and makes the result of a pack or a part.
 
 use crate::error::{Error, Result};
 use crate::storage::{Folder, Location};
@@ -44,7 +44,7 @@ pub(super) fn pack(task: &Task, out: &Folder, watch: &Watch) -> Result<Packed> {
     report(out, (source, None), (&manifest, totals), (watch, start))
 }
 
-/// Compares a pack or a part with its source, if that is given, and returns the result.
+/// Compares a pack or a part with its source, if the source is given, and returns the result.
 pub(super) fn report(
     out: &Folder,
     (source, part): (Option<&OpenedSource>, Option<PartNumber>),

@@ -1,4 +1,4 @@
-//! Works on samples by several threads, and hands the results on in order.
+//! Lets several threads work on samples, and passes their results on in order.
 
 use crate::error::{Error, Result};
 use crossbeam_channel::unbounded;
@@ -10,14 +10,14 @@ use std::thread;
 
 use super::events::{SetOnDrop, TICK, Watch};
 
-/// Samples in memory per thread, so that a slow sample does not stop the other threads.
+/// The number of samples in memory for each thread. With several, a slow sample does not stop the other threads.
 const EACH: usize = 8;
 
-/// Calls `work` for all `numbers` by so many threads, each of which has a `State` of its own, and `put` with the results,
-/// in order. `before` is called with each number in order before the work on it.
+/// Calls `work` for all `numbers` on `threads` threads, each of which has a `State` of its own. Calls `put` with the
+/// results, in order. `before` is called with each number, in order, before the work on it begins.
 ///
 /// # Errors
-/// The first of `work` and `put`, a panic of `work`, and the caller's stop.
+/// The first error of `work` or `put`, a panic of `work`, or the caller's stop.
 pub(super) fn in_order<State: Default, T: Send>(
     threads: usize,
     numbers: Range<usize>,
@@ -44,7 +44,7 @@ pub(super) fn in_order<State: Default, T: Send>(
         }
     };
     thread::scope(|scope| {
-        // Drops what the threads wait for, also where this returns early.
+        // Drops both channels when this returns, also early, so that the threads stop waiting.
         let (jobs, finished) = (jobs, finished);
         let _ends = SetOnDrop(&ended);
         for number in 0..threads.min(numbers.len()) {
@@ -55,7 +55,7 @@ pub(super) fn in_order<State: Default, T: Send>(
         for number in numbers.clone() {
             while next < numbers.end && next - number < EACH * threads {
                 before(next);
-                // The threads end after this loop.
+                // A thread that takes jobs ends only after this loop.
                 let _ = jobs.send(next);
                 next += 1;
             }
@@ -80,7 +80,7 @@ mod tests {
     use crate::error::ErrorKind;
     use std::time::Duration;
 
-    /// Runs [`in_order`], and returns what was put.
+    /// Runs [`in_order`], and returns the results that were put.
     fn put(threads: usize, work: impl Fn(&mut usize, usize) -> Result<usize> + Sync) -> (Result<()>, Vec<usize>) {
         let mut numbers = Vec::new();
         let done = in_order(

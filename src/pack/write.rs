@@ -40,7 +40,7 @@ pub(super) fn pack(
     Ok((manifest, totals))
 }
 
-/// Writes the names of the classes beside the shards, if there are any.
+/// Writes the names of the classes beside the shards, if the source has any.
 pub(super) fn write_classes(folder: &Folder, classes: &[String]) -> Result<()> {
     if !classes.is_empty() {
         let text = serde_json::to_vec(classes).map_err(|error| there(folder, error.to_string()))?;
@@ -49,8 +49,8 @@ pub(super) fn write_classes(folder: &Folder, classes: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Packs the run's samples into shards. The third argument is the beginning of the shards' names, and the most bytes of a
-/// shard. `open` opens the record of the progress, from which damaged shards were taken before.
+/// Packs the run's samples into shards of at most `bytes` bytes, whose names begin with `prefix`. `open` opens the
+/// record of the progress, once damaged shards are taken out of it.
 pub(super) fn write_shards<J: Record>(
     run: &mut PackRun<'_>,
     names: &Names,
@@ -86,8 +86,8 @@ pub(super) fn write_shards<J: Record>(
     Ok((journal, shards))
 }
 
-/// Opens the shards, which writes the indexes that are missing, and checks the number of samples. A shard in a store is
-/// read back for its index, as the index belongs to what the store calls that content.
+/// Opens the shards, which writes missing indexes, and checks the number of samples. A shard in a store is read back
+/// for its index, because the index names the content as the store does.
 pub(super) fn check_shards(folder: &Folder, shards: &[Shard], samples: usize) -> Result<()> {
     let paths: Vec<_> = shards.iter().map(|shard| folder.path(&shard.file)).collect();
     let builder = TarShards::builder().allow_unlabelled(true).put_indexes(folder.is_in_store());
@@ -137,7 +137,7 @@ fn write_lmdb(
     Ok(journal)
 }
 
-/// The settings refuse an LMDB in this build, and no journal of one is found for a job that is none.
+/// The settings refuse an LMDB in this build, and no journal of an LMDB fits the job of shards.
 #[cfg(not(feature = "lmdb"))]
 fn write_lmdb(_: &OpenedSource, folder: &Folder, _: &Job, _: &mut PackRun<'_>, _: Progress) -> Result<Journal> {
     Err(there(folder, "this build writes no LMDB"))

@@ -146,7 +146,7 @@ impl Sampler {
         self.batch_size as u64 * self.world as u64
     }
 
-    /// The state at which batch `batch` of epoch `epoch` is due.
+    /// Returns the state from which a loader continues with batch `batch` of epoch `epoch`.
     pub fn state(&self, epoch: u64, batch: u64) -> State {
         let global = Global {
             position: batch.saturating_mul(self.global_batch()),

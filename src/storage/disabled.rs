@@ -1,4 +1,5 @@
-//! A build without the feature `remote`: the API of `remote/`. Every function that takes an address returns the same error.
+//! Replaces `remote/` in a build without the feature `remote`. It has the same API, and every function that takes an
+//! address returns the same error.
 //!
 //! No [`Remote`] can be made here, so nothing that needs one can be called.
 
@@ -14,7 +15,7 @@ enum Never {}
 
 const REASON: &str = "this build reads and writes no store; build it with the feature remote";
 
-/// Refuses every address: with the reason of its scheme where nobody reads that, else by the feature that is missing.
+/// Refuses every address: an address of an unknown scheme for its scheme, any other for the missing feature.
 ///
 /// # Errors
 /// An argument error.
@@ -27,7 +28,7 @@ fn refused<T>(address: &Address) -> Result<T> {
     Err(address.refused(REASON))
 }
 
-/// Returns true if an error is that of a store or a web server: never in this build.
+/// Returns false: no error of this build is that of a store or a web server.
 pub fn is_network_failure(_: &Error) -> bool {
     false
 }
@@ -36,11 +37,11 @@ pub fn is_network_failure(_: &Error) -> bool {
 #[derive(Clone, Debug)]
 pub struct Remote(Never);
 
-/// A run of a loader that announces reads of a connection.
+/// A run of a loader that announces reads to a connection.
 #[derive(Debug)]
 pub(crate) enum RemoteRun {}
 
-/// An object as a store describes it.
+/// An object, as a store describes it.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectMeta {
     pub(crate) address: String,
@@ -63,7 +64,7 @@ pub(crate) struct RemoteObject(Never);
 #[derive(Debug, Default)]
 pub(crate) struct ObjectScan;
 
-/// Methods of a type that has no value, which nobody can call.
+/// Makes the methods of a type that has no value. Nobody can call them.
 macro_rules! never {
     ($(fn $name:ident(&self $(, $argument:ty)*) $(-> $result:ty)?;)*) => {
         $(pub(crate) fn $name(&self $(, _: $argument)*) $(-> $result)? { match self.0 {} })*

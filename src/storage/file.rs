@@ -1,4 +1,4 @@
-//! A file of a data set, which many threads read at any offset: on this machine, in a store, or on a web server.
+//! A file of a data set, which many threads read at any offset. It is on this machine, in a store, or on a web server.
 
 use std::fs::{self, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -14,12 +14,12 @@ use super::local::{read_at, regular_file};
 use super::{Address, ObjectMeta, Remote, RemoteObject};
 use crate::error::{Error, Result};
 
-/// A file that is not opened yet: its path, its address, or what a listing said of it.
+/// A file that is not opened yet, by its path, by its address, or as a listing describes it.
 #[derive(Clone, Debug)]
 pub(crate) enum UnopenedFile {
     /// A file of this machine.
     Path(PathBuf),
-    /// An object that its store was not asked about yet.
+    /// An object about which its store was not asked yet.
     Address(Remote, Address),
     /// An object as its store's listing describes it.
     Listed(Remote, ObjectMeta),
@@ -43,8 +43,8 @@ impl UnopenedFile {
         }
     }
 
-    /// Returns the address, with its credentials where it was given with them, so nothing may show it. `None` for a
-    /// file of this machine.
+    /// Returns the address with its credentials, if it was given with any, so nothing may show it. `None` for a file of
+    /// this machine.
     pub(crate) fn address(&self) -> Option<&str> {
         match self {
             UnopenedFile::Path(_) => None,
@@ -78,22 +78,22 @@ pub(crate) struct DataFile {
 #[derive(Debug)]
 enum State {
     Open(fs::File),
-    /// Opened for each read, because a process may open only a limited number of files.
+    /// The file is opened for each read, because a process may have only a limited number of files open.
     Closed,
     Object(RemoteObject),
-    /// An object that a scan reads: in small parts from front to back, which are fetched in large ones.
+    /// An object for a scan, which reads small pieces of it from front to back. The object is fetched in large parts.
     Scanned(RemoteObject, Mutex<ObjectScan>),
 }
 
-/// Length and time of a file, by which a changed file is noticed without reading it.
+/// The length and the time of a file. If they differ, the file has changed, and it need not be read to notice this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// Bytes of the file.
     pub(crate) length: u64,
-    /// Modification time since 1970: seconds and nanoseconds.
+    /// The time of the last change since 1970: seconds and nanoseconds.
     pub(crate) seconds: u64,
     pub(crate) nanoseconds: u64,
-    /// Hash of the object's ETag; `None` for a file of this machine.
+    /// The hash of the object's ETag; `None` for a file of this machine.
     pub(crate) tag: Option<u64>,
 }
 
@@ -107,7 +107,7 @@ impl DataFile {
         Ok(DataFile { name: path.into(), state: State::Open(file) })
     }
 
-    /// Takes an object, whose content cannot change: each read is of the content that was opened.
+    /// Makes a file of an object. Its content cannot change, because each read is of the content that was opened.
     fn of_object(object: RemoteObject) -> DataFile {
         DataFile { name: Path::new(object.name()).into(), state: State::Object(object) }
     }
@@ -124,7 +124,7 @@ impl DataFile {
         }
     }
 
-    /// Returns the object that the file is; `None` for a file of this machine.
+    /// Returns the object; `None` for a file of this machine.
     pub(crate) fn object(&self) -> Option<&RemoteObject> {
         match &self.state {
             State::Object(object) | State::Scanned(object, _) => Some(object),
@@ -132,7 +132,8 @@ impl DataFile {
         }
     }
 
-    /// Announces that one read will take these bytes soon. Does nothing for a file of this machine.
+    /// Announces that one read will take these bytes soon, so that they are fetched ahead. Does nothing for a file of
+    /// this machine.
     pub(crate) fn expect(&self, range: Range<u64>) {
         if let State::Object(object) = &self.state {
             object.expect(range);
@@ -159,7 +160,7 @@ impl DataFile {
         }
     }
 
-    /// The name that errors have.
+    /// The file's name in errors.
     pub(crate) fn name(&self) -> &Path {
         &self.name
     }
@@ -188,7 +189,7 @@ impl DataFile {
         Ok(bytes)
     }
 
-    /// Returns a reader of the first `length` bytes, with a position of its own.
+    /// Returns a reader of the first `length` bytes, which has a position of its own.
     pub(crate) fn reader(&self, length: u64) -> DataReader<'_> {
         DataReader { file: self, at: 0, length }
     }

@@ -34,7 +34,8 @@ use crate::error::{Error, ErrorKind, Result};
 #[derive(Clone)]
 pub struct Folder {
     at: LocalOrStore,
-    /// A part of temporary names, if several processes may write the same file.
+    /// A random part of temporary names, so that several processes may write the same file; `None` if one process
+    /// writes.
     writer: Option<String>,
 }
 
@@ -50,11 +51,12 @@ enum LocalOrStore {
 struct StoreFolder {
     remote: Remote,
     address: Address,
-    /// The folder of this machine that has the files until they are uploaded.
+    /// The folder of this machine that has files until they are uploaded.
     scratch: PathBuf,
 }
 
-/// The most bytes of an object that is read as a whole: a pack reads lists of all samples.
+/// The most bytes of an object that is read as a whole. Such objects may be large: a pack reads lists of all
+/// samples.
 const LARGEST: u64 = 4 << 30;
 
 impl StoreFolder {
@@ -68,14 +70,14 @@ impl StoreFolder {
         self.remote.list_names(&self.at(""))
     }
 
-    /// Returns the bytes of the objects, but for those of folders in the folder.
+    /// Returns the length in bytes of each object in the folder, except for those in its folders.
     fn lengths(&self) -> Result<HashMap<String, u64>> {
         Ok(self.list()?.into_iter().filter(|(name, _)| !name.contains('/')).collect())
     }
 }
 
-/// The files of a [`Folder`] and their lengths: those of a store as they were listed, those of this machine as they are
-/// when each is asked for.
+/// The files of a [`Folder`] with their lengths. For a store, these are the lengths in the listing. For this machine,
+/// each length is looked up when it is asked for.
 #[derive(Debug)]
 pub struct Contents(Listing);
 
@@ -86,7 +88,7 @@ enum Listing {
 }
 
 impl Contents {
-    /// Returns the bytes of a file; `None` if there is none.
+    /// Returns the length of a file in bytes; `None` if there is no such file.
     pub fn length(&self, name: &str) -> Option<u64> {
         match &self.0 {
             Listing::Local(folder) => fs::metadata(folder.join(name)).ok().map(|file| file.len()),
@@ -101,11 +103,11 @@ impl Contents {
 }
 
 impl Folder {
-    /// Takes a folder of this machine or of a store, which need not exist. Nothing is sent to the store yet.
+    /// Opens a folder of this machine or of a store. The folder need not exist, and nothing is sent to the store yet.
     ///
-    /// Files on their way to a store are in a folder of their own below `scratch`, or below the system's folder of
-    /// temporary files. The address gives that folder its name: a program that is started again finds what a killed one
-    /// has left.
+    /// Files that wait for their upload to a store are in a folder of their own below `scratch`, or below the system's
+    /// folder of temporary files. The name of that folder depends on the address alone, so a program that is started
+    /// again finds what a killed one has left.
     ///
     /// # Errors
     ///
@@ -115,7 +117,7 @@ impl Folder {
         Self::open_with(location, scratch, &RemoteOptions::new())
     }
 
-    /// Takes a folder as [`open`](Self::open) does, with these credentials, timeouts and retries for a store.
+    /// Opens a folder as [`open`](Self::open) does, with these credentials, timeouts and retries for a store.
     ///
     /// # Errors
     ///
@@ -135,16 +137,16 @@ impl Folder {
         Ok(Folder { at, writer: None })
     }
 
-    /// Returns the folder with temporary names of this process's own. Two machines may be given the same work; where a
-    /// file system has no locks, neither sees the other, and both write the same bytes.
+    /// Returns the same folder with temporary names that no other process has. Two machines may be given the same work.
+    /// If the file system has no locks, neither machine sees the other, and both write the same bytes.
     #[must_use]
     pub fn shared(&self) -> Folder {
-        // Process ids are equal on machines that run one container each.
+        // Process ids would not do: they are equal on machines that run one container each.
         let random = RandomState::new().build_hasher().finish();
         Folder { at: self.at.clone(), writer: Some(format!("{random:016x}")) }
     }
 
-    /// Returns the folder of this name in it.
+    /// Returns the folder `name` in this folder.
     #[must_use]
     pub fn within(&self, name: &str) -> Folder {
         let at = match &self.at {
@@ -156,8 +158,8 @@ impl Folder {
         Folder { at, writer: self.writer.clone() }
     }
 
-    /// Makes the folder if it does not exist. For a store, makes the folder of the files on their way, and lists the store to
-    /// see whether it can be reached.
+    /// Makes the folder if it does not exist. For a store, makes the local folder of files that wait for their upload,
+    /// and lists the store to see whether it can be reached.
     ///
     /// # Errors
     ///
@@ -173,10 +175,11 @@ impl Folder {
         matches!(self.at, LocalOrStore::Store(_))
     }
 
-    /// Returns the path of a file, or its address without credentials; of the folder itself for the name "".
+    /// Returns the path of a file, or its address without credentials. For the name "", returns that of the folder
+    /// itself.
     pub fn path(&self, name: &str) -> PathBuf {
         match &self.at {
-            // Joined with nothing, a path gets a slash.
+            // A path that is joined with an empty name would get a slash.
             LocalOrStore::Local(folder) if name.is_empty() => folder.clone(),
             LocalOrStore::Local(folder) => folder.join(name),
             LocalOrStore::Store(folder) => folder.address.join(name).to_string().into(),
@@ -191,7 +194,7 @@ impl Folder {
         }
     }
 
-    /// Returns the path at which a file is written before it is whole.
+    /// Returns the path at which a file is written until it is whole.
     pub fn temporary(&self, name: &str) -> PathBuf {
         let path = match &self.writer {
             Some(writer) => self.local().join(format!("{name}.{writer}")),
@@ -332,7 +335,7 @@ impl Folder {
     /// The system's.
     pub fn lock_file(&self, path: &Path) -> io::Result<File> {
         match File::create(path) {
-            // Another process has found the folder of the files on their way empty, and has removed it.
+            // Another process has found the folder of waiting files empty, and has removed it.
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_in_store() => {
                 fs::create_dir_all(self.local())?;
                 File::create(path)
@@ -341,7 +344,7 @@ impl Folder {
         }
     }
 
-    /// Removes the folder of the files on their way to a store, unless another process has some there.
+    /// Removes the local folder of files that wait for their upload to a store, unless another process has some there.
     pub fn remove_scratch(&self) {
         if self.is_in_store() {
             let _ = fs::remove_dir(self.local());

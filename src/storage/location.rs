@@ -5,13 +5,13 @@ use crate::error::{Error, Result};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The schemes of addresses that are read. Errors name the first five; the others are aliases of these.
+/// The schemes of addresses that are read. The last five are aliases of the first five, and errors name only those.
 const SCHEMES: [&str; 10] = ["s3", "gs", "az", "https", "http", "s3a", "abfs", "abfss", "adl", "azure"];
 
 /// The place of data: a path of this machine, or an address in a store or on a web server.
 ///
-/// A path that begins with a scheme and `://` is an address, whichever features this build has; what opens it needs the
-/// feature `remote`. `Display` and `Debug` show no credentials.
+/// A path that begins with a scheme and `://` is an address in every build. Opening it needs the feature `remote`.
+/// `Display` and `Debug` show no credentials.
 ///
 /// ```
 /// use gpufeed::storage::Location;
@@ -87,17 +87,17 @@ impl fmt::Debug for Location {
 pub struct Address(String);
 
 impl Address {
-    /// Takes a text as an address, whatever it is.
+    /// Makes an address of any text, without a check.
     pub(crate) fn new(text: impl Into<String>) -> Address {
         Address(text.into())
     }
 
-    /// The whole text, for requests alone: nothing may show it.
+    /// Returns the whole text, with its credentials. It is for requests alone: nothing may show it.
     pub(crate) fn with_credentials(&self) -> &str {
         &self.0
     }
 
-    /// Returns the address of a file in the folder at this address; of the folder itself for the name "".
+    /// Returns the address of a file in the folder at this address. For the name "", returns that of the folder itself.
     pub(super) fn join(&self, name: &str) -> Address {
         let folder = self.0.trim_end_matches('/');
         Address(if name.is_empty() { folder.to_owned() } else { format!("{folder}/{name}") })

@@ -11,9 +11,9 @@
 // local/                 files of this machine: regular_file.rs opens them, read_at.rs reads at an offset,
 //                        atomic_file.rs replaces them
 // remote/                feature `remote`: stores and web servers
-// disabled.rs            without that feature: the same API, whose every way in is one error
+// disabled.rs            used without that feature. It has the same API, and every function that takes an address fails.
 //
-// The feature is asked for here, once. All other code calls one API.
+// Only this file asks for the feature. All other code calls one API.
 
 #[cfg(not(feature = "remote"))]
 mod disabled;

@@ -33,7 +33,7 @@ pub struct RemoteOptions {
     pub(super) retries: Option<u32>,
     pub(super) min_rate: Option<u64>,
     pub(super) requests: Option<u32>,
-    /// The time over which the rate is averaged. Tests set a shorter one.
+    /// The time over which the rate is averaged. Tests set a shorter time.
     pub(super) rate_window: Duration,
     pub(super) certificates: Option<PathBuf>,
     pub(super) cache: Option<(PathBuf, u64)>,
@@ -50,7 +50,7 @@ impl Default for RemoteOptions {
 }
 
 impl RemoteOptions {
-    /// The defaults, which the environment changes.
+    /// Returns the defaults. Environment variables change them.
     pub fn new() -> Self {
         RemoteOptions {
             timeout: None,
@@ -117,13 +117,13 @@ impl RemoteOptions {
         self
     }
 
-    /// Sets one of the stores' settings by the name of its variable, whose value it replaces.
+    /// Sets a store's setting by the name of its environment variable. This value takes the place of the variable's.
     pub fn store(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.store.insert(name.into().to_ascii_uppercase(), value.into());
         self
     }
 
-    /// Averages the rate over another time than 30 seconds.
+    /// Averages the rate over this time instead of 30 seconds.
     #[cfg(test)]
     pub(super) fn rate_window(mut self, window: Duration) -> Self {
         self.rate_window = window;

@@ -19,17 +19,16 @@ pub struct RemoteStats {
     pub requests: u64,
     /// Bytes that came in the bodies of their answers.
     pub bytes: u64,
-    /// Requests that were made again, because the one before failed or was cut.
+    /// Requests that were repeated because the attempt before failed or was cut.
     pub retries: u64,
-    /// Blocks of 8 MiB that came into memory, from servers or, where another process fetched them, from the cache on
-    /// disk.
+    /// Blocks of 8 MiB that came into memory: from servers, or from the cache on disk if another process fetched them.
     pub blocks: u64,
-    /// Reads from the cache on disk: of a sample's part of a block, as a rule.
+    /// Reads from the cache on disk. Usually each reads only the part of a block that a sample takes.
     pub cache_hits: u64,
-    /// Blocks that left memory before all their announced samples were read, and are fetched again: `read_ahead` is
-    /// smaller than the order of samples needs.
+    /// Blocks that left memory before all their announced samples were read. They are fetched again. `read_ahead` is
+    /// then too small for the order of the samples.
     pub evicted_unread: u64,
-    /// Time that workers waited for bytes, summed over them.
+    /// The time that workers waited for bytes, summed over all workers.
     pub waited: Duration,
 }
 
@@ -45,7 +44,7 @@ impl RemoteStats {
         self.waited += other.waited;
     }
 
-    /// Returns the counters since an earlier time.
+    /// Returns what was counted since an earlier time.
     pub(crate) fn since(&self, earlier: &RemoteStats) -> RemoteStats {
         RemoteStats {
             requests: self.requests.saturating_sub(earlier.requests),

@@ -1,6 +1,6 @@
-//! The concrete operations that transforms emit, with all their numbers, the step of those that are one colour step, and
-//! the size after them. The files of `op/` have their effect on a plan, check the numbers, make colour steps of them, and
-//! put them into words.
+//! `Op`: one concrete operation that a transform emits, with all its numbers. This file also gives the image's size
+//! after an op, and the colour step of an op that is exactly one. In `op/`: `effect.rs` says what an op does to a plan,
+//! `check.rs` checks its numbers, `color_steps.rs` makes its colour steps, `words.rs` describes it in words.
 
 mod check;
 mod color_steps;

@@ -77,8 +77,8 @@ impl Space {
     pub(super) const AUG_MIX: Space =
         Space { shear: 0.3, translate: Translate::Share(1.0 / 3.0), rotate: 30.0, factor: 0.9, bits: (4.0, 4.0) };
 
-    /// The magnitude of an operation at bin `bin` of `bins`, for an image of (width, height); `None` for operations
-    /// without one. True if its sign is random.
+    /// Returns the magnitude of `op` at bin `bin` of `bins`, for an image of (width, height), and true if its sign is
+    /// drawn at random. `None` if the operation has no magnitude.
     pub(super) fn magnitude(
         &self,
         op: PolicyOp,

@@ -2,7 +2,8 @@
 
 use console::{Alignment, measure_text_width, pad_str};
 
-/// Makes a line of each row, with the cells of a column below each other: numbers end in one place, texts begin there.
+/// Makes a line of text of each row, with the cells of a column below each other. Numbers end at the right of the
+/// column, and texts begin at its left.
 pub(crate) fn lines<R: AsRef<[String]>>(rows: &[R], is_number: impl Fn(usize) -> bool) -> Vec<String> {
     let mut widths = Vec::new();
     for (column, cell) in rows.iter().flat_map(|row| row.as_ref().iter().enumerate()) {

@@ -1,9 +1,9 @@
-//! A file of a loader's settings, `--settings FILE`, beside a recipe.
+//! Applies a file of a loader's settings, `--settings FILE`, together with a recipe.
 
 use gpufeed::{LoaderSettings, Output, Recipe};
 
-/// Moves the output, the semantics and the views from settings, where these have any, into the recipe: what is done
-/// without a loader has them, too.
+/// Moves the output, the semantics and the views from the settings into the recipe, if the settings have any. So they
+/// also hold for what is done without a loader.
 pub(crate) fn move_into(recipe: &mut Recipe, settings: &mut LoaderSettings) {
     let (layout, dtype) = (settings.layout.take(), settings.dtype.take());
     if layout.is_some() || dtype.is_some() {

@@ -1,6 +1,6 @@
-//! Shows each of the loader's warnings once on standard error, or, with `RUST_LOG`, the events that this variable
-//! chooses, wgpu's among them. On request it also passes all of the loader's spans to a recorder. For a program that shows
-//! warnings itself, such as the Python package, it collects them while no command runs.
+//! Shows each of the loader's warnings once on standard error. With `RUST_LOG` it shows the events that this variable
+//! chooses instead, wgpu's among them. On request it also passes all of the loader's spans to a recorder. Programs such
+//! as the Python package show warnings themselves: for them it collects the warnings while no command runs.
 
 use crate::output;
 use gpufeed::internals::Shown;
@@ -17,20 +17,20 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::{Layer, Registry, reload};
 
-/// The most different warnings that are shown, because thousands of files may be damaged.
+/// The most warnings with different texts that are shown, because thousands of files may be damaged.
 const MOST: usize = 20;
 
 /// The environment variable that chooses events: a level, or `TARGET=LEVEL` with commas between them.
 const VARIABLE: &str = "RUST_LOG";
 
-/// Prints or collects warnings, or prints the chosen events.
+/// Prints warnings or the chosen events, or collects warnings.
 #[derive(Default)]
 struct Warnings {
     shown: Mutex<HashSet<String>>,
 }
 
-/// The layer that writes a trace. A process's subscriber can be set only once, and a trace begins after all measurements:
-/// so the layer is `None` until [`record`].
+/// The layer that writes a trace. It is `None` until [`record`], because a process can set its subscriber only once,
+/// and a trace begins after all measurements.
 static RECORDER: OnceLock<reload::Handle<Option<Recorder>, Registry>> = OnceLock::new();
 
 type Recorder = ChromeLayer<Registry>;
@@ -42,23 +42,24 @@ fn install() -> bool {
     tracing::subscriber::set_global_default(subscriber).is_ok() && RECORDER.set(handle).is_ok()
 }
 
-/// The events that `RUST_LOG` chooses; `None` without that variable. Read when the first command begins.
+/// The events that `RUST_LOG` chooses; `None` without that variable. The variable is read when the first command
+/// begins.
 static CHOSEN: OnceLock<Option<Targets>> = OnceLock::new();
 
-/// How many commands run: while one does, warnings are printed.
+/// The number of commands that run. While one runs, warnings are printed.
 static COMMANDS: AtomicUsize = AtomicUsize::new(0);
 
-/// The warnings that are collected, and those that wait for [`collected`]; `None` where nobody collects.
+/// The collected warnings, among them those that [`collected`] has not returned yet; `None` if nothing is collected.
 static COLLECTED: Mutex<Option<Collected>> = Mutex::new(None);
 
-/// The most warnings that wait, and the most that are remembered so that each is said once: the oldest are forgotten.
+/// The most warnings that wait, and the most that are remembered so that none is repeated. The oldest are forgotten.
 const MOST_COLLECTED: usize = 100;
 
 #[derive(Default)]
 struct Collected {
     known: VecDeque<String>,
     waiting: VecDeque<String>,
-    /// True if some were left out since the last one that waited was taken.
+    /// True if warnings were left out since the last waiting one was taken.
     more: bool,
 }
 
@@ -88,11 +89,11 @@ fn unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Warnings that are not collected: their modules, and a field that they have; an empty text for any.
+/// Warnings that are not collected, by their module and the name of a field. An empty text stands for any field.
 static LEFT_OUT: OnceLock<&[(&str, &str)]> = OnceLock::new();
 
-/// Collects the loader's warnings from now on, while no command runs, unless the process has another subscriber. Those that
-/// `left_out` names by their modules and a field (an empty text for any) are not even formatted.
+/// Collects the loader's warnings from now on, while no command runs, unless the process has another subscriber.
+/// Warnings that `left_out` names, by their module and a field (an empty text for any), are not even formatted.
 pub fn collect(left_out: &'static [(&'static str, &'static str)]) {
     let left_out = LEFT_OUT.set(left_out);
     if left_out.is_ok() && install() {
@@ -107,12 +108,12 @@ fn is_collected(metadata: &Metadata<'_>) -> bool {
     is_warning(metadata) && !left_out
 }
 
-/// The next warning that was collected; one that is said again comes once.
+/// Returns the next collected warning. A warning that was given several times is returned once.
 pub fn collected() -> Option<String> {
     unpoisoned(&COLLECTED).as_mut()?.take()
 }
 
-/// Warnings are printed as long as this lives.
+/// While this value lives, warnings are printed.
 pub(crate) struct Showing;
 
 impl Drop for Showing {
@@ -121,16 +122,17 @@ impl Drop for Showing {
     }
 }
 
-/// Shows warnings while a command runs.
+/// Prints warnings until the returned value is dropped.
 pub(crate) fn show() -> Showing {
     COMMANDS.fetch_add(1, Ordering::Relaxed);
     let chosen = CHOSEN.get_or_init(chosen);
     if let Some(level) = chosen.as_ref().map(most) {
-        // wgpu writes records of the crate `log`, which become events here. Fails where the process has a logger.
+        // wgpu writes records of the crate `log`, which become events here. This fails if the process has another
+        // logger.
         let _ = LogTracer::init_with_filter(level.as_log());
     }
     if !install() {
-        // The subscriber may be the one that collects, which now knows what is chosen.
+        // The subscriber may be the one that collects. It now knows which events are chosen.
         tracing::callsite::rebuild_interest_cache();
     }
     Showing
@@ -140,7 +142,8 @@ fn chosen_targets() -> Option<&'static Targets> {
     CHOSEN.get().and_then(Option::as_ref)
 }
 
-/// The events that `RUST_LOG` chooses; `None` if it is not set or empty. A text that cannot be parsed is a warning, and `None`.
+/// Returns the events that `RUST_LOG` chooses; `None` if it is not set or empty. If its text cannot be parsed, warns,
+/// and returns `None`.
 fn chosen() -> Option<Targets> {
     let text = std::env::var_os(VARIABLE).filter(|text| !text.is_empty())?;
     let text = text.to_string_lossy();
@@ -153,7 +156,7 @@ fn chosen() -> Option<Targets> {
     parsed.inspect_err(|error| refuse(error.to_string())).ok()
 }
 
-/// The most detailed level that some target has.
+/// Returns the most detailed level that a target has.
 fn most(chosen: &Targets) -> LevelFilter {
     let levels = chosen.iter().map(|(_, level)| level).chain(chosen.default_level());
     levels.max().unwrap_or(LevelFilter::OFF)
@@ -176,7 +179,7 @@ fn warns(metadata: &Metadata<'_>) -> bool {
 }
 
 impl<S: Subscriber> Layer<S> for Warnings {
-    /// Decides for the recorder, too.
+    /// Returns true if a warning or the recorder needs the event: this answer counts for both.
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
         prints(metadata) || is_warning(metadata) || (metadata.target().starts_with("gpufeed") && records())
     }
@@ -201,7 +204,7 @@ impl<S: Subscriber> Layer<S> for Warnings {
                 None => self.print(text()),
             }
         } else if is_collected(metadata) {
-            // Not under the lock, as formatting an error may take other locks.
+            // Formats before the lock is taken, because formatting an error may take other locks.
             let text = text();
             if let Some(collected) = unpoisoned(&COLLECTED).as_mut() {
                 collected.add(text);
@@ -259,7 +262,7 @@ impl Visit for Line {
         let value = Shown(format_args!("{value:?}"));
         match field.name() {
             "message" => self.message = value.to_string(),
-            // The place in the source of a record of the crate `log`.
+            // Records of the crate `log` carry their file and line in fields `log.*`. The warning leaves them out.
             name if name.starts_with("log.") => (),
             name => {
                 let _ = write!(self.fields, "; {name}: {value}");
@@ -292,7 +295,7 @@ mod tests {
         assert_eq!((&said[0], &said[99]), (&text(3), &text(102)));
         assert_eq!(said[100], "there are more warnings, which are not shown");
 
-        // A text that was said long ago is said again.
+        // A text that was given long ago is given again.
         collected.add(text(2000));
         collected.add(text(1));
         collected.add(text(102));

@@ -1,5 +1,5 @@
-//! Random lists of transforms: any operator may follow any other, with arguments that have an effect on images of up to
-//! 90 pixels a side.
+//! Makes random lists of transforms. Any operator may follow any other, and the arguments have an effect on images of
+//! up to 90 pixels a side.
 
 use gpufeed::transforms::{
     AdjustGamma, CenterCrop, ColorJitter, ErasingValue, GaussianNoise, Grayscale, Interpolation, Normalize, Pad,
@@ -36,7 +36,7 @@ impl Dice {
     }
 
     fn fill(&mut self) -> [f32; 3] {
-        // No fill colour lies at a threshold at which `transform` solarizes or posterizes.
+        // None of these fill colours lies at a threshold at which `transform` solarizes or posterizes.
         self.pick(&[[0.0; 3], [0.27, 0.52, 1.0], [0.9, 0.1, 0.6]])
     }
 
@@ -86,8 +86,8 @@ fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
     }
 }
 
-/// A permutation of channels, or an example of a later row of the table. It takes no number of `dice`, so a row that is
-/// added changes nothing else in any list.
+/// Returns a permutation of channels, or an example of a later row of the table. Takes no number of `dice`, so that a
+/// row that is added changes nothing else in any list.
 pub(crate) fn permutation_or_later(dice: &Dice) -> Transform {
     let mut own = Dice(!dice.0);
     let examples = match own.below(1 + OPERATORS.len() - FIRST) {
@@ -135,7 +135,7 @@ fn pad(dice: &mut Dice) -> Pad {
 
 fn random_crop(dice: &mut Dice) -> RandomCrop {
     let crop = RandomCrop::new((dice.between(1, 50), dice.between(1, 50))).fill(dice.fill()).padding_mode(dice.mode());
-    // Without `pad_if_needed`, images that are too small are refused; the tests count these.
+    // Without `pad_if_needed`, images that are too small are refused, and the tests count them.
     let crop = crop.pad_if_needed(dice.chance(85));
     if dice.chance(40) { crop.padding([dice.border(), dice.border()]) } else { crop }
 }
@@ -144,7 +144,7 @@ fn random_erasing(dice: &mut Dice) -> RandomErasing {
     let value = match dice.between(0, 2) {
         0 => ErasingValue::Random,
         1 => ErasingValue::All(dice.pick(&[0.0, 0.6])),
-        // Some of these values are outside [0, 1] and therefore no colours.
+        // Some of these values are outside of [0, 1], so they are no colours.
         _ => ErasingValue::Channels(dice.pick(&[[0.9, 0.2, 0.35], [-1.3, 0.65, 2.1]])),
     };
     RandomErasing::new(0.8).scale(0.02, dice.hundredths(10, 80)).value(value)

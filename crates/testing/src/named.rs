@@ -59,7 +59,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// A fill of one number or several.
+    /// Returns a fill that is one number, or several.
     fn fill(&self) -> Option<Vec<f64>> {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -74,7 +74,8 @@ impl Arguments<'_> {
     }
 }
 
-/// Runs the ops of a case. The crops of `five_crop` and `ten_crop`, which are last, follow each other.
+/// Runs the ops of a case. The crops of `five_crop` and `ten_crop`, which are the last ops, stand in the result one
+/// after the other.
 pub fn run(case: &Case) -> Values {
     let mut pictures = vec![case.picture()];
     for (name, arguments) in &case.ops {
@@ -140,7 +141,7 @@ fn warp(picture: &Picture, name: &str, get: &Arguments<'_>, case: &Case) -> Pict
     }
 }
 
-/// The op of torchvision's function `name`, where the op has the function's name and arguments: `adjust_gamma` is
+/// Returns the op of torchvision's function `name`, if the op has the function's name and arguments: `adjust_gamma` is
 /// [`Op::AdjustGamma`].
 pub fn op(name: &str, arguments: &Value) -> Option<Op> {
     let word = |word: &str| word[..1].to_uppercase() + &word[1..];
@@ -149,7 +150,7 @@ pub fn op(name: &str, arguments: &Value) -> Option<Op> {
     serde_json::from_value(value).ok()
 }
 
-/// torchvision's function of an op, as [`op`] has the op of a function.
+/// Returns the name of torchvision's function for an op: the reverse of [`op`].
 pub fn function(op: &Op) -> String {
     let text = serde_json::to_value(op).expect("ops are data");
     let name =

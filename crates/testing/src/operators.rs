@@ -1,19 +1,20 @@
-//! Every operator of recipes, a row each, from which tests, random lists and seeds of fuzz targets have their operators.
-//! A new operator's row comes last.
+//! All operators of recipes, one row each. Tests, random lists and the seeds of fuzz targets take their operators from
+//! this table. The row of a new operator comes last.
 
 /// An operator. Arguments are those of an inline table of a recipe, as in `gamma = 0.45, gain = 1.25`.
 #[derive(Debug)]
 pub struct Operator {
     pub name: &'static str,
-    /// torchvision's functions that it calls; none if it only chooses among other operators.
+    /// torchvision's functions that the operator calls; none if it only chooses among other operators.
     pub functions: &'static [&'static str],
-    /// The arguments that it needs, if possible none, and then each argument away from its default.
+    /// The first example usually has only the required arguments, often none. The examples together give every argument
+    /// a value other than its default, as far as another one works.
     pub examples: &'static [&'static str],
-    /// Arguments out of range or of a wrong type.
+    /// Arguments that are out of range or of a wrong type.
     pub refused: &'static [Refused],
 }
 
-/// Arguments, the key that the error names, and a part of its text.
+/// The arguments, the key that the error names, and a part of the error's text.
 type Refused = (&'static str, &'static str, &'static str);
 
 const fn row(
@@ -25,22 +26,23 @@ const fn row(
     Operator { name, functions, examples, refused }
 }
 
-/// Number of the rows of which random lists and frozen files have lists of their own. These take later rows from here.
+/// For this many rows, random lists and frozen files have lists of their own. They take the rows after these from this
+/// table.
 pub const FIRST: usize = 42;
 
 impl Operator {
-    /// A recipe of this operator alone.
+    /// Returns a recipe that has this operator alone.
     pub fn recipe(&self, arguments: &str) -> String {
         let comma = if arguments.is_empty() { "" } else { ", " };
         format!("transform = [{{ type = \"{}\"{comma}{arguments} }}]\n", self.name)
     }
 
-    /// A recipe of each example.
+    /// Returns a recipe for each example.
     pub fn recipes(&self) -> impl Iterator<Item = String> {
         self.examples.iter().map(|arguments| self.recipe(arguments))
     }
 
-    /// The examples.
+    /// Returns the transforms of all examples.
     #[cfg(feature = "gpufeed")]
     pub fn transforms(&self) -> Vec<gpufeed::transforms::Transform> {
         let read = |text: String| gpufeed::recipe::from_toml(&text).unwrap_or_else(|error| panic!("{text}{error}"));

@@ -1,4 +1,4 @@
-//! How a data set was made, and how a pickle makes it again in another process.
+//! Stores how a data set was made, so that a pickle can make it again in another process.
 
 use crate::dataset::Dataset;
 use crate::opening::Opening;
@@ -7,18 +7,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
-/// The origin of a data set. This type has no `Debug`, because an address may have credentials.
+/// How a data set was made. This type has no `Debug`, because an address may have credentials.
 pub(crate) enum MadeFrom {
-    /// A path or an address, by `gpufeed.open`; `test` is true for the test split.
+    /// By `gpufeed.open` of a path or an address; `test` is true for the test split.
     Opened { opening: Opening, test: bool },
-    /// From an object in Python, which is the data set's own.
+    /// From an object in Python, which the data set holds.
     Wrapped,
     /// From another data set.
     Adapted { of: Py<Dataset>, by: Adaptor },
 }
 
 impl MadeFrom {
-    /// Shows the collector the data set of which another was made.
+    /// Shows the garbage collector the data set of which this one was made.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self {
             MadeFrom::Adapted { of, .. } => visit.call(of),
@@ -27,13 +27,13 @@ impl MadeFrom {
     }
 }
 
-/// A function and its arguments, which make a data set again: what `__reduce__` returns.
+/// A function and its arguments that make a data set again, as `__reduce__` returns them.
 type Again<'py> = PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)>;
 
 impl Opening {
-    /// The data set of this path, or its test split.
+    /// Returns how to make the data set of this path again, or its test split.
     pub(crate) fn again<'py>(&self, py: Python<'py>, test: bool) -> Again<'py> {
-        // A `Path` of Python would make one slash of an address's two.
+        // A `Path` of Python would turn the two slashes of an address into one.
         let arguments = (self.path.as_os_str(), &self.keywords, test);
         Ok((py.import("gpufeed.opening")?.getattr("reopen")?, arguments.into_pyobject(py)?))
     }
@@ -41,16 +41,16 @@ impl Opening {
 
 /// The change that makes one data set of another.
 pub(crate) enum Adaptor {
-    /// All samples so many times.
+    /// All samples, this many times.
     Repeat(usize),
     /// The samples at these indices.
     Subset(Vec<usize>),
-    /// With a weight for each sample.
+    /// All samples, with a weight for each.
     Weights(Vec<f64>),
 }
 
 impl Adaptor {
-    /// Makes the data set again of `of`, by the method with the name of this change.
+    /// Returns how to make the data set again from `of`, by the method that is called like this change.
     pub(crate) fn again<'py>(&self, py: Python<'py>, of: &Py<Dataset>) -> Again<'py> {
         let method = |name| py.get_type::<Dataset>().getattr(name);
         match self {
@@ -62,7 +62,7 @@ impl Adaptor {
 }
 
 impl PythonDataset {
-    /// The data set of this object.
+    /// Returns how to make the data set of this object again.
     pub(crate) fn again<'py>(&self, py: Python<'py>) -> Again<'py> {
         let wrap = py.import("gpufeed.opening")?.getattr("wrap")?;
         let arguments = (&self.object, &self.item, self.channels, &self.classes, self.thread_safe);

@@ -1,4 +1,4 @@
-//! Opening a path of each format with its settings.
+//! Opens a path of each format with that format's settings.
 
 use super::keywords::{Cifar, ClassNames, ColumnNames, Folder, Idx, Images, List, Lmdb, Numpy, Parquet, Tar};
 use super::{boxed, choose, is_missing, refuse, there, whole};
@@ -119,7 +119,7 @@ impl Idx {
         let split = split(self.split)?;
         let Some(part) = self.part else {
             return match (Format::Idx.open(path), split) {
-                // Without the files of the other split, this one opens by itself.
+                // If the files of the other split are missing, this split is opened alone.
                 (Err(error), Some(split)) if is_missing(&error) => {
                     gpufeed::Idx::open(path, split).map(whole).map_err(|_| error)
                 }
@@ -153,7 +153,7 @@ impl Cifar {
     }
 }
 
-/// The split that was asked for, or both.
+/// Opens the split that was asked for, or both.
 fn both<D: Dataset + 'static>(split: Option<Split>, of: impl Fn(Split) -> Result<D>) -> Result<Opened> {
     match split {
         Some(split) => of(split).map(whole),
@@ -161,7 +161,7 @@ fn both<D: Dataset + 'static>(split: Option<Split>, of: impl Fn(Split) -> Result
     }
 }
 
-/// The names of the classes.
+/// Returns the names of the classes.
 fn names(given: Option<ClassNames>) -> Result<Option<Vec<String>>> {
     match given {
         None => Ok(None),
@@ -184,12 +184,12 @@ fn memory(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// The split of a set that comes in two.
+/// Reads the split of a data set that comes in two.
 fn split(name: Option<String>) -> Result<Option<Split>> {
     word("split", name, &[("train", Split::Train), ("test", Split::Test)], "\"train\" and \"test\" work")
 }
 
-/// The value of one of several words.
+/// Returns the value that belongs to one of several words.
 fn word<T: Copy>(setting: &'static str, given: Option<String>, words: &[(&str, T)], works: &str) -> Result<Option<T>> {
     let Some(given) = given else { return Ok(None) };
     let found = words.iter().find(|(word, _)| *word == given).map(|(_, value)| *value);

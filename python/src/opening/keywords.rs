@@ -1,20 +1,20 @@
 //! The settings of data sets as data: a struct for each format, whose fields are the keywords of `gpufeed.open`.
 //!
-//! `scripts/settings.py` reads this file and writes the signature of `gpufeed.open` and its documentation. Of
-//! several formats with the same keyword, the first one has the line of documentation. A field of the
-//! type `Word` takes one of the words that its documentation has in quotes.
+//! `scripts/settings.py` reads this file, and writes the signature of `gpufeed.open` and its documentation. If several
+//! formats have the same keyword, only the first one has its documentation. A field of the type `Word` takes one of the
+//! words that its documentation has in quotes.
 
 use gpufeed::dataset::Format;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// One of several words.
+/// A text that is one of several words.
 pub(super) type Word = String;
-/// Bytes.
+/// A number of bytes.
 pub(super) type Size = u64;
 
-/// The name of a column, or of several.
+/// The name of a column, or the names of several.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum ColumnNames {
@@ -22,7 +22,7 @@ pub(super) enum ColumnNames {
     Several(Vec<String>),
 }
 
-/// The names of classes; for a list of files whether it has names.
+/// The names of the classes. For a list of files, also true or false: whether its labels are names.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum ClassNames {
@@ -30,7 +30,7 @@ pub(super) enum ClassNames {
     Names(Vec<String>),
 }
 
-/// Makes a struct of each format's keywords, and the table of them.
+/// Makes a struct of the keywords of each format, and the table of all formats.
 macro_rules! formats {
     ($($format:ident $words:literal { $($(#[$doc:meta])* $keyword:ident: $type:ty,)+ })+) => {
         $(
@@ -41,7 +41,7 @@ macro_rules! formats {
             }
         )+
 
-        /// Each format, in words, and the keywords that it knows.
+        /// Each format, its name in words, and the keywords that it knows.
         pub(super) static FORMATS: &[(Format, &str, &[&str])] =
             &[$((Format::$format, $words, &[$(stringify!($keyword)),+])),+];
     };
@@ -142,7 +142,7 @@ formats! {
     }
 }
 
-/// The settings of remote data, for every format. Data of this machine ignore them.
+/// The settings of remote data, which every format has. They do nothing for data of this machine.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Remote {

@@ -1,7 +1,7 @@
-//! Opening a path with the keywords of `gpufeed.open`, each of which one format or another knows: `keywords.rs` has
-//! them, `formats.rs` opens.
+//! Opens a path with the keywords of `gpufeed.open`. `keywords.rs` says which keywords each format knows, and
+//! `formats.rs` opens each format.
 
-/// Sets those settings of a builder that were given.
+/// Sets those settings of a builder that the caller gave.
 macro_rules! set {
     ($builder:ident, $($method:ident = $value:expr),+ $(,)?) => {
         $(
@@ -24,19 +24,19 @@ use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The arguments of `gpufeed.open`, as they were given.
+/// The arguments of `gpufeed.open`, as the caller gave them.
 #[derive(Clone)]
 pub(crate) struct Opening {
     pub(crate) path: PathBuf,
-    /// The keywords as JSON, which Python has checked.
+    /// The keywords as JSON. Python has checked them.
     pub(crate) keywords: String,
 }
 
-/// The keywords of remote data begin so; they belong to every format.
+/// The beginning of the keywords of remote data, which belong to every format.
 const REMOTE: &str = "remote_";
 
 impl Opening {
-    /// Opens the path. A keyword that its format does not know is an error.
+    /// Opens the path. A keyword that the path's format does not know is an error.
     pub(crate) fn open(&self) -> Result<Opened> {
         let given: Map<String, Value> = read(self.keywords.parse().map_err(|error| unread(&error))?)?;
         let (remote, of_format): (Map<_, _>, Map<_, _>) =
@@ -50,7 +50,7 @@ impl Opening {
             return Err(refuse("label_column", "several columns, which a list of files takes; one name works here"));
         }
         of_format.keys().try_for_each(|keyword| check(format, keyword))?;
-        // Other formats are read from this machine alone: the library's error says so.
+        // Other formats are read only from this machine, and the library's error says so.
         if Location::from(&self.path).is_address() && !matches!(format, Format::Tar | Format::Parquet) {
             return gpufeed::dataset::open_with(&self.path, remote);
         }
@@ -79,7 +79,7 @@ impl Remote {
         if self.remote_timeout == Some(0.0) {
             return Err(refuse("remote_timeout", "0 leaves no time for any answer"));
         }
-        // A longer time counts as no limit.
+        // A time that is too long counts as no limit.
         let time = |seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
         set!(options, timeout = self.remote_timeout.map(time), retries = self.remote_retries);
         set!(options, requests = self.remote_requests, min_rate = self.remote_min_rate);
@@ -89,7 +89,7 @@ impl Remote {
     }
 }
 
-/// The settings of a format.
+/// Reads the settings of a format.
 fn read<T: DeserializeOwned>(keywords: Value) -> Result<T> {
     serde_json::from_value(keywords).map_err(|error| unread(&error))
 }
@@ -98,7 +98,7 @@ fn unread(error: &serde_json::Error) -> Error {
     refuse("open", error.to_string())
 }
 
-/// Refuses a keyword that a format does not know.
+/// Refuses a keyword that the format does not know.
 fn check(format: Format, name: &str) -> Result<()> {
     let of_format = FORMATS.iter().find(|(each, ..)| *each == format);
     let words = match of_format {
@@ -124,7 +124,7 @@ fn boxed(data: Option<impl Dataset + 'static>) -> Option<Box<dyn Dataset>> {
     data.map(|data| Box::new(data) as Box<dyn Dataset>)
 }
 
-/// A split, or `None` if its files are not there.
+/// Returns a split, or `None` if its files are missing.
 fn there<D>(opened: Result<D>) -> Result<Option<D>> {
     match opened {
         Ok(data) => Ok(Some(data)),
@@ -133,12 +133,12 @@ fn there<D>(opened: Result<D>) -> Result<Option<D>> {
     }
 }
 
-/// Returns true if a file is not there.
+/// Returns true if an error says that a file is missing.
 fn is_missing(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
 }
 
-/// The split that was asked for, of both.
+/// Chooses the split that was asked for.
 fn choose(opened: Opened, split: Option<Split>, path: &Path) -> Result<Opened> {
     match (split, opened) {
         (Some(Split::Test), Opened { test: Some(test), .. }) => Ok(Opened { train: test, test: None }),

@@ -1,4 +1,4 @@
-//! Endings of files' names.
+//! The endings of files' names: which of them are images.
 
 use std::ffi::OsStr;
 
@@ -13,7 +13,7 @@ pub const NOT_DECODED: [&str; 39] = [
     ".dcm", ".fits", ".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".raf", ".rw2", ".pef", ".srw",
 ];
 
-/// Returns the ending of an image that is not asked for, if a name has one.
+/// Returns the ending of a name if it is in one of the lists above.
 pub(super) fn of_other_image(name: &OsStr) -> Option<&'static str> {
     OTHERS.iter().chain(&NOT_DECODED).find(|ending| ends_with(name, ending)).copied()
 }

@@ -1,4 +1,4 @@
-//! What is noticed while a folder is walked: files that are not taken, hidden folders, links that lead out.
+//! Counts what a walk through a folder notices: files that are not taken, hidden folders, links that lead out of it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -7,21 +7,22 @@ use std::path::{Path, PathBuf};
 use super::endings::of_other_image;
 use crate::dataset::Notice;
 
-/// What a walk noticed.
+/// The facts that a walk noticed. A pair is a number, and the name of the first.
 #[derive(Debug, Default)]
 pub(super) struct Noticed {
-    /// Files in endings of images that are not asked for: how many, and the first.
+    /// Files that are not taken, by their endings, which are those of images.
     unread: BTreeMap<String, (u64, String)>,
-    /// Images outside of the class folders.
+    /// Images that lie outside of the class folders.
     pub(super) outside: (u64, String),
-    /// Images in hidden folders that are not walked.
+    /// Images in hidden folders, which are not walked.
     pub(super) hidden_images: (u64, String),
-    /// Hidden folders with images that belong to the set: how many, the first, and how many images.
+    /// Hidden folders with images that belong to the set: the number of folders, the name of the first, and the number
+    /// of images.
     pub(super) hidden: (u64, String, u64),
     pub(super) links_out: u64,
     pub(super) first_out: Option<(String, PathBuf)>,
     pub(super) not_followed: Vec<(String, PathBuf)>,
-    /// Folders behind links that lead out.
+    /// The number of folders behind links that lead out of the data set's folder.
     pub(super) behind: u64,
 }
 
@@ -41,7 +42,7 @@ impl Noticed {
         all
     }
 
-    /// What an error says of files in endings that are not asked for; nothing if there are none.
+    /// Returns what an error says of images that are not taken; an empty text if there are none.
     pub(super) fn unread_too(&self) -> String {
         self.notices()
             .iter()
@@ -50,7 +51,7 @@ impl Noticed {
             .collect()
     }
 
-    /// Counts a file whose name does not end in one of the endings that are asked for.
+    /// Counts a file that is not taken because of its ending, if the ending is that of an image.
     pub(super) fn other(&mut self, name: &OsStr) {
         if let Some(ending) = of_other_image(name) {
             let found = self.unread.entry(ending.to_owned()).or_default();
@@ -59,7 +60,7 @@ impl Noticed {
     }
 }
 
-/// Counts one more; the first has this name.
+/// Adds one to a count. `name` makes the name of the first.
 pub(super) fn count(found: &mut (u64, String), name: impl FnOnce() -> String) {
     if found.0 == 0 {
         found.1 = name();
@@ -77,7 +78,7 @@ pub(super) fn note_hidden(noticed: &mut Noticed, name: impl FnOnce() -> String, 
     *all += images as u64;
 }
 
-/// Returns a path below the root, for people.
+/// Returns a path relative to the root, as text for messages.
 pub(super) fn below(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).display().to_string()
 }

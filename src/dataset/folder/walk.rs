@@ -1,4 +1,4 @@
-//! Finding files below a folder in the order of Python's `sorted(os.walk(folder, followlinks=True))`.
+//! Finds the files below a folder, in the order of Python's `sorted(os.walk(folder, followlinks=True))`.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -12,17 +12,18 @@ use super::noticed::{Noticed, below, count, note_hidden};
 use crate::error::{Error, Result};
 use crate::quote::Shown;
 
-/// Most folders that are walked behind links that lead out of the data set's folder. `gpufeed doctor` has the same bounds.
+/// The most folders that are walked behind links that lead out of the data set's folder. `gpufeed doctor` has the same
+/// limit.
 pub const BEHIND_LINKS: u64 = 100_000;
 
-/// Limit of the followed links to one folder. A data set may link to a folder from many places. Folders that link to
-/// each other have too many paths to walk, although each path ends: n folders have more than n! paths.
+/// The most links to one folder that are followed. A data set may link to a folder from many places. Folders that link
+/// to each other have too many paths to walk, although each path ends: n folders have more than n! paths.
 pub const LINKS_TO_A_FOLDER: u32 = 1_000;
 
-/// A folder of the walk, with the images directly in it.
+/// A folder of the walk, with the images that lie directly in it.
 struct WalkedFolder {
     path: PathBuf,
-    /// Path below the start, with a '/' before each part: Python's sort key, on every platform.
+    /// The path below the start, with a '/' before each part. Python sorts by it, and so does this on every platform.
     key: OsString,
     files: Vec<OsString>,
 }
@@ -30,8 +31,8 @@ struct WalkedFolder {
 /// Appends to `paths` the files at any depth below `start` whose name ends in one of `extensions`. Hidden folders are
 /// left out unless `hidden`. `root` is the data set's folder, which has `start` or is it.
 ///
-/// A link to `root`, or to a folder that contains it, is not followed: it would give each image twice, and to `/` the walk has
-/// no end that anybody waits for.
+/// A link to `root`, or to a folder that contains `root`, is not followed. It would give each image twice, and a walk
+/// from `/` would take longer than anybody waits.
 ///
 /// Python sorts the folders by their whole path, in which '/' is a character like others: "a-b" comes between "a" and
 /// "a/c". A depth-first walk would not find this order.
@@ -89,8 +90,8 @@ pub(super) fn is_hidden(folder: &Path) -> bool {
     folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
-/// Notes a folder that lies elsewhere than its path says. Returns false if it must not be walked, because it is the data set's
-/// folder or contains it.
+/// Notes a folder that lies elsewhere than its path says. Returns false if the folder must not be walked, because it is
+/// the data set's folder or contains it.
 fn look_at_link(root: &Path, real_root: &Path, path: &Path, real: &Path, noticed: &mut Noticed) -> bool {
     if path != root && real_root.starts_with(real) {
         let link = (below(root, path), real.to_owned());
@@ -125,7 +126,7 @@ struct Walk<'a> {
     /// Number of followed links to each folder, by its real path.
     links: HashMap<PathBuf, u32>,
     found: Vec<WalkedFolder>,
-    /// True inside a folder that a link outside of the root leads to.
+    /// True inside a folder to which a link outside of the root leads.
     outside: bool,
     noticed: &'a mut Noticed,
 }

@@ -1,4 +1,4 @@
-//! Opens an [`ImageList`]: format and settings.
+//! Opens an [`ImageList`] with its format and settings.
 
 use std::path::{Path, PathBuf};
 

@@ -1,33 +1,35 @@
-//! Which columns of a CSV file, or keys of a JSON line, are the path and the label: one rule for both.
+//! Chooses the columns of a CSV file, or the keys of JSON lines, that are the path and the label. Both follow one rule.
 
 use crate::advice::{self, Reason};
 use crate::quote::shortened;
 
-/// The names that a column of paths, or of labels, can have, in upper or lower case; the first one that is there counts.
+/// The usual names of a column of paths, or of labels, in upper or lower case. The first of these names that a file has
+/// counts.
 pub(super) const PATHS: [&str; 9] =
     ["path", "file_path", "filepath", "image_path", "file_name", "filename", "file", "image", "img"];
 pub(super) const LABELS: [&str; 5] = ["label", "labels", "class", "cls", "target"];
-/// The names of columns that are a label only if a setting says so: they count samples, divide or describe them.
+/// Columns of these names are labels only if a setting says so. They number the samples, divide them into sets, or
+/// describe them.
 const NO_LABELS: [&str; 10] =
     ["index", "idx", "id", "split", "subset", "fold", "text", "caption", "captions", "prompt"];
 
-/// The settings for lists in CSV and in JSON lines.
+/// The settings of lists, in CSV and in JSON lines.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     pub(super) header: Option<bool>,
-    /// Labels are names, even if they look like numbers.
+    /// True if labels are names, even where they look like numbers.
     pub(super) names: bool,
     pub(super) delimiter: Option<u8>,
     pub(super) path_column: Option<String>,
     pub(super) label_columns: Vec<String>,
 }
 
-/// Column numbers of a CSV file.
+/// The columns of a CSV file, by their numbers.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct CsvColumns {
     pub(super) path: usize,
     pub(super) labels: Vec<usize>,
-    /// True if the label has no usual name, and is the only column that may be it.
+    /// True if the label's column has no usual name, but is the only one that may be it.
     pub(super) only_one: bool,
     /// The names of the columns that are not read.
     pub(super) unread: Vec<String>,
@@ -92,7 +94,7 @@ impl CsvColumns {
         Ok(CsvColumns { path, labels, only_one, unread })
     }
 
-    /// Chooses columns of a file whose first line is a sample: they have numbers from 0 on.
+    /// Chooses columns of a file whose first line is a sample. Its columns have numbers, from 0 on.
     ///
     /// # Errors
     /// The reason if a number that the settings name is not there, or if several columns could be the label.
@@ -126,9 +128,9 @@ impl CsvColumns {
     }
 }
 
-/// Returns the error for a first line that holds one field because other characters separate its columns: those between
-/// usual names, behind the name of an image, or between the words of a line that names no image. `is_sample`: a setting says
-/// that the line is a sample.
+/// Returns the error for a first line that has one field because another character separates its columns. That
+/// character stands between usual names, after the name of an image, or between the words of a line that names no
+/// image. `is_sample` is true if a setting says that the line is a sample.
 pub(super) fn other_delimiter(fields: &[&str], delimiter: u8, is_sample: bool) -> Option<Reason> {
     let [line] = fields else { return None };
     const DELIMITERS: [(u8, &str); 4] =
@@ -158,7 +160,7 @@ pub(super) fn is_usual(name: &str, usual: &[&str]) -> bool {
     usual.iter().any(|usual| usual.eq_ignore_ascii_case(name))
 }
 
-/// Returns what columns or keys are called in a sentence.
+/// Writes columns or keys for a sentence: `the columns a, b`. `what` is the singular.
 pub(super) fn called(what: &str, names: &[String]) -> String {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     format!("the {what}{} {}", if names.len() == 1 { "" } else { "s" }, list(&names))

@@ -1,4 +1,4 @@
-//! CSV: the columns of a list.
+//! Reads a list in CSV.
 
 use crate::advice::{self, Reason};
 use csv::{ReaderBuilder, StringRecord};
@@ -13,7 +13,7 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
         ReaderBuilder::new().delimiter(delimiter).has_headers(false).trim(csv::Trim::All).from_reader(bytes);
     let mut found = Rows { what: "column", ..Rows::default() };
     let (mut chosen, mut record) = (None, StringRecord::new());
-    // True until a first sample is read in a file whose first line is not known to be one.
+    // True until the first sample is read, in a file whose first line may be the names of columns.
     let mut may_be_names = settings.header.is_none();
     let mut doubtful: Option<Failure> = None;
     loop {
@@ -83,7 +83,7 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
     }
 }
 
-/// Counts the empty lines from `start` on. The reader skips them, but reports a record's position before them.
+/// Counts the empty lines from `start` on. The reader skips them, but reports the position before them as a record's.
 fn empty_lines(bytes: &[u8], start: u64) -> u64 {
     let rest = usize::try_from(start).ok().and_then(|start| bytes.get(start..)).unwrap_or_default();
     rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).filter(|&&byte| byte == b'\n').count() as u64

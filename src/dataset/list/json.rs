@@ -1,4 +1,4 @@
-//! JSON lines: the keys of a list.
+//! Reads a list in JSON lines.
 
 use crate::advice::{self, Reason};
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use super::super::label_numbers;
 use super::columns::{LABELS, PATHS, Settings, list};
 use super::rows::{Failure, ListedSample, Parsed, Rows};
 
-/// Most names of unread keys that are remembered: lines can have any keys.
+/// The most names of unread keys that are remembered: lines can have any keys.
 const UNREAD: usize = 64;
 
 /// Parses rows of JSON lines.

@@ -25,20 +25,23 @@ pub use builder::ImageListBuilder;
 /// A file that ends in `.jsonl`, `.ndjson` or `.json` has one object per line: `{"path": "a.jpg", "label": 3}`. Any other
 /// file is CSV, with tabs if it ends in `.tsv`. One rule says which columns, or keys, are read:
 ///
-/// - the path is in the one called `path`, `file_path`, `filepath`, `image_path`, `file_name`, `filename`, `file`, `image`
-///   or `img`, in upper or lower case; the first of this list that is there counts; or else in the first column with a name;
-/// - the label is in the one called `label`, `labels`, `class`, `cls` or `target`; or else, of a CSV file, in its only
-///   other column, which a [notice](super::Dataset::notices) says. A column without a name, as pandas writes its index, is
-///   none, nor is one called `index`, `idx`, `id`, `split`, `subset`, `fold`, `text`, `caption`, `captions` or `prompt`. Of
-///   JSON lines the first one with such a key chooses the key of all lines, whatever its value there;
-/// - others are not read, and several never become one label, unless [`label_columns`](ImageListBuilder::label_columns)
-///   names them. A CSV file in which several columns could be the label is an error.
+/// - The path is in the column or key called `path`, `file_path`, `filepath`, `image_path`, `file_name`, `filename`,
+///   `file`, `image` or `img`, in upper or lower case. Of several such names, the first of this list counts. Without
+///   any, the path is in the first column that has a name.
+/// - The label is in the column or key called `label`, `labels`, `class`, `cls` or `target`. In a CSV file without
+///   these names it is in the only other column, and a [notice](super::Dataset::notices) says so. A column without a
+///   name, as pandas writes its index, is no such column, nor is one called `index`, `idx`, `id`, `split`, `subset`,
+///   `fold`, `text`, `caption`, `captions` or `prompt`. In JSON lines, the first line that has one of these keys
+///   chooses the key of all lines, whatever its value in that line.
+/// - Other columns and keys are not read. Several of them become one label only if
+///   [`label_columns`](ImageListBuilder::label_columns) names them. A CSV file in which several columns could be the
+///   label is an error.
 ///
-/// If a field of the first line has one of these names, and none ends as the names of images do, that line names the columns
-/// and is not a sample. Two columns or keys whose names differ in their case alone are an error. So is a first line whose
-/// path does not end as the names of images do, while that of the second does:
-/// [`header`](ImageListBuilder::header) says what it is. A first line without the expected separator that has semicolons, tabs
-/// or vertical bars between words is an error that names these.
+/// If a field of the first line has one of these names, and no field ends as the names of images do, that line names
+/// the columns and is not a sample. Two columns or keys whose names differ only in upper and lower case are an error.
+/// It is also an error if the path in the first line does not end as the names of images do, while the path in the
+/// second line does: [`header`](ImageListBuilder::header) then says what the first line is. If the first line lacks the
+/// expected separator, but has semicolons, tabs or vertical bars between words, the error names these.
 ///
 /// | label | becomes |
 /// |---|---|

@@ -1,4 +1,4 @@
-//! The lines of a list: a path and a label each.
+//! The samples of a list. Each of its lines has a path and a label.
 
 use super::super::label_numbers;
 use super::super::labels::Labels;
@@ -9,10 +9,10 @@ use crate::quote::shortened;
 /// The number of a line, and the error in it.
 pub(super) type Failure = (u64, Reason);
 
-/// A sample as a line of the list has it.
+/// A sample, as a line of the list has it.
 #[derive(Debug)]
 pub(super) struct ListedSample {
-    /// The number of its line in the file, from 1.
+    /// The number of the sample's line in the file, from 1.
     pub(super) line: u64,
     pub(super) path: String,
     pub(super) label: Parsed,
@@ -69,13 +69,13 @@ impl Parsed {
     }
 }
 
-/// Reads a number that is written with digits; `None` for another text, "inf" and "nan" among them.
+/// Reads a number that is written with digits. `None` for any other text, also for "inf" and "nan".
 fn of_digits(text: &str) -> Option<Result<f32, String>> {
     if text.contains(|c: char| c.is_ascii_digit()) { label_numbers::of_text(text) } else { None }
 }
 
-/// Returns true for numbers in brackets, and for several numbers with blanks, commas, semicolons or bars between them; "inf" and
-/// "nan" are numbers there.
+/// Returns true for numbers in brackets, and for several numbers with blanks, commas, semicolons or bars between them.
+/// Here "inf" and "nan" count as numbers.
 fn is_list(text: &str) -> bool {
     let is_bracket = |c: char| "[](){}".contains(c);
     let separates = |c: char| c.is_whitespace() || ",;|".contains(c) || is_bracket(c);
@@ -91,14 +91,14 @@ pub(super) struct Rows {
     /// The columns or keys that labels come from, and those that are not read.
     pub(super) labels: Vec<String>,
     pub(super) unread: Vec<String>,
-    /// True if the label has no usual name, and is the only column that may be it.
+    /// True if the label's column has no usual name, but is the only one that may be it.
     pub(super) only_one: bool,
     /// "column" or "key".
     pub(super) what: &'static str,
 }
 
 impl Rows {
-    /// Says what the labels are.
+    /// Describes the labels in words.
     pub(super) fn describe(&self, labels: &Labels, classes: usize) -> String {
         let only_one = if self.only_one { ", the only one that may be the label" } else { "" };
         let from = format!("{}{only_one}", called(self.what, &self.labels));

@@ -1,4 +1,4 @@
-//! Opens [`Parquet`]: which files, which columns, and how their labels are checked.
+//! Opens [`Parquet`]: chooses the files and the columns, and how labels are checked.
 
 use std::path::{Path, PathBuf};
 
@@ -66,8 +66,8 @@ impl ParquetBuilder {
         self
     }
 
-    /// Names the classes, instead of the key `huggingface` of the first file. Without it, files that have other names of
-    /// classes there are an error.
+    /// Names the classes, in the place of the names in the key `huggingface` of the first file. Without this setting,
+    /// files with other names of classes in that key are an error.
     #[must_use]
     pub fn classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.settings.classes = names.into_iter().map(Into::into).collect();
@@ -86,7 +86,7 @@ impl ParquetBuilder {
         self.open_files(files)
     }
 
-    /// Opens the training samples, and those to test with if there are any, as [`Parquet::parts`] does.
+    /// Opens the training samples, and the samples to test with if there are any, as [`Parquet::parts`] does.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The compressions of pages. The crate `parquet` unpacks pages only as it goes through a column from its start.
+//! Unpacks compressed pages. The crate `parquet` would do it only while it goes through a column from its start.
 
 use crate::advice::{self, Reason, Setting};
 use std::io::Read;
@@ -7,18 +7,19 @@ use parquet::basic::Compression;
 
 use crate::allocate::Use;
 
-/// A page in memory.
+/// The memory of a page, for errors.
 const PAGE: Use = Use { what: "a page of a Parquet file", settings: &[Setting::Workers, Setting::ParquetMaxPageBytes] };
 
-/// Largest page that is unpacked: as the largest image, [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES).
+/// The largest page that is unpacked. It is as large as the largest image,
+/// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES).
 pub(super) const LARGEST: u32 = 1 << 30;
 
-/// Without a setting a page may become this many times as long, or this long if it is short. Compressed images become
-/// hardly longer, while 31 KB of zstd can become a gigabyte in every worker.
+/// Without a setting, a page may unpack to this many times its bytes, or to the bytes below if it is short. Compressed
+/// images unpack to hardly more bytes, while 31 KB of zstd can unpack to a gigabyte in every worker.
 const TIMES: u64 = 64;
 const SHORT: u64 = 64 << 20;
 
-/// Returns the most bytes that a page of `packed` bytes may become, by the setting `max_page_bytes`.
+/// Returns the most bytes to which a page of `packed` bytes may unpack. `setting` is `max_page_bytes`.
 pub(super) fn most_unpacked(setting: Option<u64>, packed: usize) -> u64 {
     setting.unwrap_or((TIMES * packed as u64).max(SHORT)).min(LARGEST.into())
 }
@@ -44,7 +45,7 @@ impl Codec {
         })
     }
 
-    /// Returns the number that an index has for it.
+    /// Returns the number that indexes have for this compression.
     pub(super) fn number(self) -> u32 {
         self as u32
     }
@@ -54,11 +55,11 @@ impl Codec {
         [Codec::None, Codec::Snappy, Codec::Gzip, Codec::Zstd].into_iter().find(|codec| codec.number() == number)
     }
 
-    /// Unpacks a page that has to become `length` bytes, of at most [`most_unpacked`] by `setting`. A longer one is
-    /// refused before it is allocated.
+    /// Unpacks a page, which has to become `length` bytes, at most [`most_unpacked`] by `setting`. A page that would be
+    /// longer is refused before memory is allocated.
     ///
     /// # Errors
-    /// Returns what is wrong with it.
+    /// What is wrong with the page.
     pub(super) fn unpack(self, bytes: Vec<u8>, length: u32, setting: Option<u64>) -> Result<Vec<u8>, Reason> {
         let most = if self == Codec::None { LARGEST.into() } else { most_unpacked(setting, bytes.len()) };
         if u64::from(length) > most {
@@ -74,7 +75,7 @@ impl Codec {
             Codec::None => bytes,
             Codec::Snappy => {
                 let claimed = snap::raw::decompress_len(&bytes).map_err(|error| damaged(&error))?;
-                // Three bytes of Snappy become 64 at most.
+                // Three bytes of Snappy unpack to at most 64.
                 if claimed != length || length / 22 > bytes.len() {
                     return Err(format!("its page has {claimed} bytes, the header says {length}").into());
                 }
@@ -136,7 +137,7 @@ mod tests {
             assert_eq!(Codec::numbered(codec.number()), Some(codec));
         }
         assert!(Codec::Snappy.unpack(vec![0xff, 0xff, 0xff, 0xff, 3, 0], (1 << 30) - 1, Some(1 << 30)).is_err());
-        // Images unpack to far less than the bound, zeros do not.
+        // Images unpack to far less than the limit, and zeros do not.
         assert_eq!(most_unpacked(None, 31_000), 64 << 20);
         assert_eq!(most_unpacked(None, 3 << 20), 192 << 20);
         assert_eq!(most_unpacked(None, 1 << 30), u64::from(LARGEST));

@@ -1,4 +1,4 @@
-//! A column of a row group, page by page.
+//! Reads a column of a row group, page by page.
 
 use crate::advice::Reason;
 use std::cell::Cell;
@@ -11,21 +11,21 @@ use super::thrift::{Broken, Kind, Thrift};
 use crate::error::{Error, Result};
 use crate::storage::file::DataFile;
 
-/// Bytes read for a page's header at first, and at most: statistics in it can be long.
+/// The bytes that are read for a page's header at first, and the most. Statistics in a header can be long.
 const HEADER: u64 = 512;
 const LARGEST_HEADER: u64 = 4 << 20;
 
 /// Reads the pages of a column in a row group.
 pub(super) struct ColumnReader<'a> {
     file: &'a DataFile,
-    /// The row group and the name, for errors.
+    /// The row group and the name of the column, for errors.
     place: String,
     pub(super) codec: Codec,
-    /// The level of a value that is there.
+    /// The definition level of a value that is there.
     definition: u32,
     at: u64,
     end: u64,
-    /// True if a page had an encoding that is not read.
+    /// True if a page had an encoding that is not supported.
     encoded: Cell<bool>,
     max_page_bytes: Option<u64>,
 }
@@ -36,13 +36,13 @@ pub(super) struct PageHeader {
     kind: i64,
     pub(super) values: u32,
     pub(super) encoding: i64,
-    /// Bytes of definition levels before the content, where these have a place of their own.
+    /// The bytes of definition levels before the content, for pages in which the levels have a place of their own.
     levels: Option<u32>,
     repetition: i64,
     packed: bool,
     compressed: u32,
     uncompressed: u32,
-    /// Offset of the content in the file.
+    /// The offset of the content in the file.
     at: u64,
 }
 
@@ -66,7 +66,7 @@ impl PageHeader {
         self.at + u64::from(self.compressed)
     }
 
-    /// Returns true if the values are numbers into a dictionary.
+    /// Returns true if the values are indices of a dictionary.
     pub(super) fn is_indexed(&self) -> bool {
         matches!(self.encoding, 2 | 8)
     }
@@ -76,13 +76,13 @@ impl PageHeader {
 #[derive(Default)]
 pub(super) struct Content {
     pub(super) bytes: Vec<u8>,
-    /// The range of the values in `bytes`.
+    /// The range of `bytes` that has the values.
     pub(super) values: Range<usize>,
     levels: Range<usize>,
 }
 
 impl Content {
-    /// Takes values without levels.
+    /// Makes the content of a page whose values have no levels.
     pub(super) fn of_values(bytes: Vec<u8>) -> Content {
         Content { values: 0..bytes.len(), levels: 0..0, bytes }
     }
@@ -90,7 +90,7 @@ impl Content {
 
 impl<'a> ColumnReader<'a> {
     /// # Errors
-    /// A chunk that is not in the file, or whose compression is not read.
+    /// A chunk that is not in the file, or whose compression is not supported.
     pub(super) fn new(
         file: &'a DataFile,
         footer: &Footer,
@@ -115,7 +115,7 @@ impl<'a> ColumnReader<'a> {
         Error::data_file(self.file.name(), &self.place, reason)
     }
 
-    /// Returns true if a page had an encoding that is not read.
+    /// Returns true if a page had an encoding that is not supported.
     pub(super) fn has_other_encodings(&self) -> bool {
         self.encoded.get()
     }
@@ -158,7 +158,7 @@ impl<'a> ColumnReader<'a> {
             }
             match header.kind {
                 0 | 2 | 3 => return Ok(Some(header)),
-                // An index of pages, which no writer makes.
+                // An index of pages. No writer puts one here.
                 _ => {}
             }
         }
@@ -177,8 +177,8 @@ impl<'a> ColumnReader<'a> {
     }
 
     /// # Errors
-    /// A dictionary whose values are not plain, or are more than the rows of its row group, which would take memory that
-    /// the file does not have.
+    /// A dictionary whose values are not plain, or that has more values than its row group has rows: it would take
+    /// memory for values that the file does not have.
     pub(super) fn check_dictionary(&self, header: &PageHeader, rows: u64) -> Result<()> {
         if u64::from(header.values) > rows {
             return Err(self.refused("its dictionary has more values than its row group has rows: the file is damaged"));
@@ -192,7 +192,7 @@ impl<'a> ColumnReader<'a> {
         self.split(header, self.unpack(header, bytes)?)
     }
 
-    /// Returns the error for an encoding that is not read.
+    /// Returns the error for an encoding that is not supported.
     pub(super) fn encoding(&self, header: &PageHeader) -> Error {
         self.encoded.set(true);
         let name = match header.encoding {
@@ -208,7 +208,8 @@ impl<'a> ColumnReader<'a> {
         ))
     }
 
-    /// Reads what of a page is compressed, or all of it; returns its offset in the file, and the bytes.
+    /// Reads the compressed part of a page, or all of a page without one. Returns its offset in the file, and the
+    /// bytes.
     pub(super) fn compressed(&self, header: &PageHeader) -> Result<(u64, Vec<u8>)> {
         let levels = header.levels.filter(|_| header.packed).unwrap_or(0);
         let Some(length) = header.compressed.checked_sub(levels) else {
@@ -218,7 +219,7 @@ impl<'a> ColumnReader<'a> {
         Ok((at, self.read(at, length as usize)?))
     }
 
-    /// Returns how many bytes the compressed part of a page becomes.
+    /// Returns the length of the compressed part of a page when it is unpacked.
     pub(super) fn unpacked_length(&self, header: &PageHeader) -> Result<u32> {
         let levels = header.levels.filter(|_| header.packed).unwrap_or(0);
         header
@@ -237,7 +238,8 @@ impl<'a> ColumnReader<'a> {
     /// Finds the levels and the values in the unpacked bytes of a page.
     pub(super) fn split(&self, header: &PageHeader, mut bytes: Vec<u8>) -> Result<Content> {
         if let Some(levels) = header.levels.filter(|_| header.packed) {
-            // Levels with a place of their own are never compressed. Behind the values, they need not be moved.
+            // Levels with a place of their own are never compressed. They are put after the values, so that these need
+            // not be moved.
             let begin = bytes.len();
             bytes.extend_from_slice(&self.read(header.at, levels as usize)?);
             return Ok(Content { levels: begin..bytes.len(), values: 0..begin, bytes });
@@ -246,7 +248,7 @@ impl<'a> ColumnReader<'a> {
         Ok(Content { levels, values: values..bytes.len(), bytes })
     }
 
-    /// Finds the levels at the start of a page: their range, and where the values begin.
+    /// Finds the levels at the start of a page. Returns their range, and where the values begin.
     fn levels_in(&self, header: &PageHeader, bytes: &[u8]) -> Result<(Range<usize>, usize)> {
         let range = match (header.levels, self.definition) {
             (Some(levels), _) => 0..levels as usize,
@@ -262,7 +264,7 @@ impl<'a> ColumnReader<'a> {
         }
     }
 
-    /// Reads the levels alone of a page that is not compressed. Returns them, and where in the file the values are.
+    /// Reads only the levels of a page that is not compressed. Returns them, and where the values are in the file.
     pub(super) fn levels(&self, header: &PageHeader) -> Result<(Content, Range<u64>)> {
         let length = match (header.levels, self.definition) {
             (Some(levels), _) => levels.into(),
@@ -281,7 +283,7 @@ impl<'a> ColumnReader<'a> {
         Ok((content, header.at + length..header.end()))
     }
 
-    /// Returns for each value whether it is there; the iterator ends early where the levels do.
+    /// Returns for each value whether it is there. The iterator ends early if the levels do.
     pub(super) fn present<'b>(&self, content: &'b Content) -> impl Iterator<Item = bool> + use<'b> {
         let level = self.definition;
         let mut levels = Hybrid::new(&content.bytes[content.levels.clone()], u32::BITS - level.leading_zeros());
@@ -292,7 +294,7 @@ impl<'a> ColumnReader<'a> {
     }
 }
 
-/// Reads the header of a page; returns it, and how many bytes it has.
+/// Reads the header of a page. Returns the header, and its length in bytes.
 fn header(bytes: &[u8]) -> std::result::Result<(PageHeader, usize), Broken> {
     let mut header = PageHeader { kind: -1, packed: true, ..PageHeader::default() };
     let length = |thrift: &mut Thrift<'_>| {

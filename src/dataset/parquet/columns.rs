@@ -1,4 +1,4 @@
-//! Which columns of a file are the images, their names and their labels.
+//! Chooses the columns of a file that are the images, their names and their labels.
 
 use serde_json::Value;
 
@@ -6,20 +6,20 @@ use super::footer::{Footer, Leaf, Physical};
 use crate::error::{Error, Result};
 use crate::storage::file::DataFile;
 
-/// Names of columns that are taken for the images, or the labels, where nothing else says which they are.
+/// The names of columns that are taken for images, or for labels, if nothing else says which they are.
 const IMAGES: [&str; 2] = ["image", "img"];
 const LABELS: [&str; 4] = ["label", "labels", "target", "class"];
 
-/// Numbers of the columns that are read.
+/// The numbers of the columns that are read.
 #[derive(Debug)]
 pub(super) struct ParquetColumns {
     pub(super) images: usize,
-    /// The name of each image's file.
+    /// The column with the name of each image's file.
     pub(super) names: Option<usize>,
     pub(super) labels: Option<(usize, Physical)>,
-    /// Names of the classes.
+    /// The names of the classes.
     pub(super) classes: Vec<String>,
-    /// The name of the labels' column, and those of the columns that are not read.
+    /// The name of the labels' column, and the names of the columns that are not read.
     pub(super) label: Option<String>,
     pub(super) unread: Vec<String>,
     /// The reason for which the key `huggingface` cannot be read.
@@ -27,11 +27,11 @@ pub(super) struct ParquetColumns {
 }
 
 impl ParquetColumns {
-    /// Chooses the columns: those that the settings name, or else those that Hugging Face's features name, or else those
-    /// that look like images and labels.
+    /// Chooses the columns: those that the settings name, or else those that the description of Hugging Face's features
+    /// names, or else those that look like images and labels.
     ///
     /// # Errors
-    /// No such column, or several; columns that nest or hold something else.
+    /// No such column, or several; columns that are nested or hold something else.
     pub(super) fn choose(
         file: &DataFile,
         footer: &Footer,
@@ -59,11 +59,11 @@ impl ParquetColumns {
     }
 }
 
-/// The columns as the key `huggingface` describes them.
+/// The description of the columns in the key `huggingface`.
 struct Features(serde_json::Map<String, Value>);
 
 impl Features {
-    /// Reads the key; nothing is in it if the file has none.
+    /// Reads the key. The result is empty if the file has no such key.
     ///
     /// # Errors
     /// The reason if it cannot be read.
@@ -72,7 +72,7 @@ impl Features {
         let mut value = serde_json::from_str::<Value>(text).map_err(|error| format!("no JSON: {error}"))?;
         match value.pointer_mut("/info/features").map(Value::take) {
             Some(Value::Object(features)) => Ok(Features(features)),
-            // Sets without declared columns have the key without them.
+            // Data sets without declared columns have the key without a description.
             None | Some(Value::Null) if value.get("info").is_none_or(Value::is_object) && value.is_object() => {
                 Ok(Features(serde_json::Map::new()))
             }
@@ -87,7 +87,7 @@ impl Features {
     /// Returns the names of the classes of a column, if it has any.
     ///
     /// # Errors
-    /// The reason if they are something else than a list of names.
+    /// The reason if the names are something else than a list of names.
     fn classes(&self, column: &str) -> Result<Option<Vec<String>>, String> {
         let Some(names) = self.0.get(column).and_then(|feature| feature.get("names")) else { return Ok(None) };
         let list =
@@ -117,7 +117,7 @@ impl Chooser<'_> {
         self.footer.top_name(top)
     }
 
-    /// Returns the columns at the top that `wanted` likes.
+    /// Returns the columns at the top for which `wanted` returns true.
     fn tops(&self, wanted: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut tops: Vec<_> = self.footer.leaves.iter().map(|leaf| leaf.top).collect();
         tops.dedup();
@@ -155,7 +155,7 @@ impl Chooser<'_> {
         text
     }
 
-    /// Returns the one of these columns, the one with a usual name if there are several; `None` if there are none.
+    /// Returns one of these columns. If there are several, it is the one with a usual name; `None` if there are none.
     fn one_of(&self, tops: &[usize], usual: &[&str], what: &str) -> Result<Option<usize>> {
         let named = usual.iter().find_map(|name| tops.iter().copied().find(|top| self.name(*top) == *name));
         match (tops, named) {
@@ -261,7 +261,7 @@ impl Chooser<'_> {
     }
 }
 
-/// The reason of an error for images that are not in the file.
+/// Returns the reason of an error for images of which the file has only the paths.
 pub(super) fn path_alone(column: &str) -> String {
     format!(
         "{column} has paths alone: this set keeps its images in files of their own; list these in a CSV file, or write \

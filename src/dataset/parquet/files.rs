@@ -1,4 +1,4 @@
-//! Which files a path names, and of which split each is, as in the repositories of Hugging Face's Hub.
+//! Finds the files that a path names, and the split of each, as the repositories of Hugging Face's Hub have them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,22 +9,22 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::storage::file::UnopenedFile;
 use crate::storage::{Address, Location, RemoteOptions};
 
-/// Names of splits, and how files and folders begin that have them.
+/// The names of splits, and the beginnings of the names of their files and folders.
 const SPLITS: [(&str, &[&str]); 3] =
     [("train", &["train", "training"]), ("validation", &["validation", "valid", "val", "dev"]), ("test", &["test"])];
 
-/// Files by the names of their splits; those that name none are under "".
+/// Files by the names of their splits. Files that name no split are under "".
 type Splits = BTreeMap<&'static str, Vec<PathBuf>>;
 
-/// Returns true if the folder holds Parquet files, itself or where the Hub's repositories have them.
+/// Returns true if the folder holds Parquet files, directly or where the Hub's repositories have them.
 pub(in crate::dataset) fn is_in(folder: &Path) -> bool {
     folder.is_dir() && in_folder(folder).is_ok_and(|splits| !splits.is_empty())
 }
 
-/// Returns the files that a path or an address names; of a folder, those of the split.
+/// Returns the files that a path or an address names. For a folder, these are the files of the split.
 ///
 /// # Errors
-/// A folder with several splits, if none is chosen, and one without that split.
+/// A folder with several splits if none is chosen, and a folder without the chosen split.
 pub(super) fn of_split(location: &Location, split: Option<&str>, options: &RemoteOptions) -> Result<FileList> {
     let mut splits = match everything(location, options)? {
         Everything::Files(files) => return Ok(files),
@@ -46,17 +46,17 @@ pub(super) fn of_split(location: &Location, split: Option<&str>, options: &Remot
 pub(super) struct SetFiles {
     pub(super) train: FileList,
     pub(super) test: Option<FileList>,
-    /// The names of the splits that are neither.
+    /// The names of the splits that are neither for training nor for testing.
     pub(super) others: Vec<&'static str>,
 }
 
-/// Returns the files to train on, and those to test with.
+/// Returns the files to train on, and the files to test with.
 pub(super) fn parts(location: &Location, options: &RemoteOptions) -> Result<SetFiles> {
     let mut splits = match everything(location, options)? {
         Everything::Files(files) => return Ok(SetFiles { train: files, test: None, others: Vec::new() }),
         Everything::Splits(splits) => splits,
     };
-    // A set may have both: the labels of `test` are often not published.
+    // A data set may have both. `validation` comes first, because the labels of `test` are often not published.
     let test = splits.remove("validation").or_else(|| splits.remove("test"));
     let train = splits.remove("train").or_else(|| splits.remove(""));
     let others = splits.keys().copied().collect();
@@ -85,7 +85,7 @@ fn everything(location: &Location, options: &RemoteOptions) -> Result<Everything
     }
 }
 
-/// Finds the splits of the files that an address names. The files of a folder may lie at any depth.
+/// Finds the splits of the files that an address names. In a folder, files may lie at any depth.
 fn in_store(address: &Address, files: FileList) -> Result<Everything> {
     let mut splits: BTreeMap<&'static str, Vec<UnopenedFile>> = BTreeMap::new();
     let mut configurations = std::collections::BTreeSet::new();
@@ -94,7 +94,7 @@ fn in_store(address: &Address, files: FileList) -> Result<Everything> {
         let name = Path::new(&meta.address);
         let folder = name.parent().unwrap_or(name);
         let split = split_of(name).or_else(|| split_of(folder)).unwrap_or("");
-        // A folder named by a split, or `data`, is that of no configuration.
+        // A folder that is called like a split, or `data`, is no configuration's.
         let named = split_of(folder).is_some() || folder.ends_with("data");
         configurations.insert(if named { folder.parent().unwrap_or(folder) } else { folder }.to_owned());
         splits.entry(split).or_default().push(file.clone());
@@ -128,8 +128,8 @@ fn found(folder: &Path) -> Result<Splits> {
     Ok(splits)
 }
 
-/// Finds files in the folder; or else in `data`; or else in folders of splits; or else the same in its only other
-/// folder, which is that of a configuration.
+/// Finds files in the folder itself; or else in `data`; or else in folders of splits; or else in the same places of its
+/// only other folder, which is that of a configuration.
 fn in_folder(folder: &Path) -> Result<Splits> {
     let mut splits = Splits::new();
     for place in [folder.to_owned(), folder.join("data")] {
@@ -184,8 +184,8 @@ fn in_configuration(folder: &Path) -> Result<Splits> {
     Ok(splits)
 }
 
-/// Returns a folder's Parquet files and its folders, each sorted by name; nothing if there is no such folder. Hidden ones
-/// are left out.
+/// Returns the Parquet files in a folder and its folders, each sorted by name. Both are empty if there is no such
+/// folder. Hidden files and folders are left out.
 fn entries(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let failed = |source| Error::io(folder, source);
     let (mut files, mut folders) = (Vec::new(), Vec::new());
@@ -208,7 +208,7 @@ fn entries(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     Ok((files, folders))
 }
 
-/// Returns the split that a name begins with: `train-00000-of-00004-8f3c.parquet`, `test`.
+/// Returns the split with whose name a file's name begins: `train-00000-of-00004-8f3c.parquet`, `test`.
 fn split_of(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let first = name.split(['-', '_', '.']).next()?.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! The footer of a Parquet file: its columns, and where their chunks are.
+//! Reads the footer of a Parquet file: its columns, and where their chunks are.
 
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type};
 use parquet::file::metadata::{
@@ -10,7 +10,7 @@ use super::guard;
 use crate::error::{Error, Result};
 use crate::storage::file::DataFile;
 
-/// Largest footer that is read. A row group of three columns takes half a kilobyte.
+/// The largest footer that is read. A row group of three columns takes half a kilobyte of it.
 const LARGEST: u64 = 256 << 20;
 
 /// The contents of the footer.
@@ -18,7 +18,7 @@ const LARGEST: u64 = 256 << 20;
 pub(super) struct Footer {
     metadata: ParquetMetaData,
     pub(super) leaves: Vec<Leaf>,
-    /// Where the footer begins, after all pages.
+    /// The offset at which the footer begins. All pages are before it.
     begin: u64,
 }
 
@@ -33,14 +33,14 @@ pub(super) enum Physical {
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaf {
-    /// The number of the column at the top that it belongs to.
+    /// The number of the column at the top to which this column belongs.
     pub(super) top: usize,
     /// The depth of the column: 1 at the top.
     pub(super) depth: usize,
     pub(super) physical: Physical,
     /// True if the bytes are text.
     pub(super) text: bool,
-    /// Levels that may be null, and levels that repeat.
+    /// The number of levels that may be null, and the number of levels that repeat.
     pub(super) definition: u32,
     pub(super) repetition: u32,
 }
@@ -120,7 +120,7 @@ impl Footer {
         let groups = footer.metadata.row_groups();
         let rows = footer.metadata.file_metadata().num_rows();
         let sum = groups.iter().try_fold(0u64, |sum, group| sum.checked_add(group.num_rows().try_into().ok()?));
-        // An index takes 32 bytes a row, and run lengths can claim any number of rows in a few bytes.
+        // An index takes 32 bytes a row, but run lengths can claim any number of rows in a few bytes.
         if sum.is_none_or(|sum| i64::try_from(sum) != Ok(rows) || sum > length) {
             return Err(refused(begin, format!("the footer claims {rows} rows, which the row groups do not have")));
         }
@@ -149,12 +149,12 @@ impl Footer {
         schema.get_fields().get(top).map_or("", |field| field.name())
     }
 
-    /// Returns the own name of a column.
+    /// Returns the name of a column without those above it.
     pub(super) fn own_name(&self, leaf: usize) -> &str {
         self.metadata.file_metadata().schema_descr().columns()[leaf].name()
     }
 
-    /// Returns the name of a column, from the top.
+    /// Returns the name of a column, with those above it.
     pub(super) fn name(&self, leaf: usize) -> String {
         self.metadata.file_metadata().schema_descr().columns()[leaf].path().string()
     }
@@ -168,7 +168,7 @@ impl Footer {
     pub(super) fn pages(&self, group: usize, leaf: usize) -> Option<(u64, u64)> {
         let chunk: &ColumnChunkMetaData = self.metadata.row_group(group).column(leaf);
         let data = chunk.data_page_offset();
-        // Some writers set the offset of a dictionary that is not there to 0.
+        // Some writers set the offset of a missing dictionary to 0.
         let begin = chunk.dictionary_page_offset().filter(|at| *at > 0 && *at < data).unwrap_or(data);
         let begin = u64::try_from(begin).ok().filter(|begin| *begin >= 4)?;
         let end = begin.checked_add(u64::try_from(chunk.compressed_size()).ok()?)?;

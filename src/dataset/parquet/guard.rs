@@ -1,16 +1,16 @@
-//! Looks through a footer before the crate `parquet` reads it, because a footer comes from anybody.
+//! Checks a footer before the crate `parquet` reads it, because anybody may have written the footer.
 //!
-//! That crate believes a footer: it makes room for lists, recurses into the schema and goes through lists of unknown fields.
-//! A footer that passes this check has the shape that the crate expects, every list has its elements, and the schema is no
-//! deeper than a schema can be: reading it takes time and memory in proportion to its bytes. The check also finds encrypted columns,
-//! which the crate passes over without its feature for them.
+//! The crate believes a footer: it makes room for lists, recurses into the schema and goes through lists of unknown
+//! fields. A footer that passes this check has the shape that the crate expects, every list has its elements, and the
+//! schema has a limited depth. So reading it takes time and memory in proportion to its bytes. The check also finds
+//! encrypted columns, which the crate passes over, as it is built without its feature for them.
 
 use super::thrift::{Broken, Kind, Thrift};
 
-/// Deepest column.
+/// The deepest column that is accepted.
 const DEEPEST: usize = 32;
 
-/// The reason for a file with encrypted columns.
+/// The reason for a file that has encrypted columns.
 pub(super) const ENCRYPTED: Broken = Broken::Says("it is encrypted");
 
 /// The type of a field.
@@ -21,7 +21,7 @@ enum Shape {
     Double,
     Text,
     List(&'static Shape),
-    /// Fields by their numbers; others are passed over.
+    /// A structure, with the shapes of fields by their numbers. Other fields are passed over.
     Struct(&'static [(i64, Shape)]),
     /// A field that only an encrypted file has.
     Encrypted,
@@ -120,7 +120,7 @@ const FOOTER: Shape = Struct(&[
 /// Checks a footer.
 ///
 /// # Errors
-/// The reason for which it is not given to the crate.
+/// The reason why the crate does not get the footer.
 pub(super) fn check(footer: &[u8]) -> Result<(), Broken> {
     walk(&mut Thrift::new(footer), &FOOTER)?;
     let mut children = Vec::new();
@@ -142,9 +142,9 @@ pub(super) fn check(footer: &[u8]) -> Result<(), Broken> {
     check_depth(&children)
 }
 
-/// Checks a schema, given as the number of children of each of its elements, from the top down.
+/// Checks the depth of a schema, which is given as the number of children of each of its elements, from the top down.
 fn check_depth(children: &[usize]) -> Result<(), Broken> {
-    // Children of the open groups that are still to come.
+    // For each open group, the number of children that are still to come.
     let mut open = vec![1usize];
     for children in children {
         while open.last() == Some(&0) {
@@ -178,7 +178,7 @@ fn walk(thrift: &mut Thrift<'_>, shape: &Shape) -> Result<(), Broken> {
                 return Err(Broken::Says("a field is of another type"));
             }
             match shape {
-                // Nothing follows the field, or what is skipped as it is read.
+                // No bytes follow the field, or only bytes that are skipped as they are read.
                 Flag | Byte | Double => return Ok(false),
                 shape => walk(thrift, shape)?,
             }

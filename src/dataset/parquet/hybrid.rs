@@ -1,4 +1,5 @@
-//! Parquet's mixture of run lengths and packed bits, for definition levels and for numbers into a dictionary.
+//! Reads Parquet's mixture of run lengths and packed bits, in which definition levels and indices of a dictionary are
+//! written.
 
 /// The values of a stream. Each has at most 32 bits.
 pub(super) struct Hybrid<'a> {
@@ -9,9 +10,9 @@ pub(super) struct Hybrid<'a> {
 
 /// Values that are written together.
 enum ValueRun<'a> {
-    /// One value, this many times more.
+    /// One value, which comes this many times more.
     Same(u64, u32),
-    /// Packed values: the bytes, the next bit in them, and how many values are left.
+    /// Packed values: the bytes, the next bit in them, and the number of values that are left.
     Packed(&'a [u8], u64, u64),
 }
 
@@ -62,7 +63,7 @@ impl<'a> Hybrid<'a> {
                         ValueRun::Packed(self.bytes.split_off(..length)?, 0, count.checked_mul(8)?)
                     }
                 };
-                // Runs of nothing would be read for ever.
+                // Runs of nothing would be read for ever, so they end the values.
                 return (count > 0).then_some(());
             }
         }

@@ -1,4 +1,4 @@
-//! Where the images of a column lie: in the file, or in compressed pages of it.
+//! Finds where the images of a column lie: in the file, or in compressed pages of the file.
 
 use std::io;
 use std::ops::Range;
@@ -11,14 +11,14 @@ use crate::dataset::shards::{Page, StoredImage};
 use crate::error::{Error, Result};
 use crate::storage::file::DataFile;
 
-/// Bytes before an image in the file: its length.
+/// Bytes before an image in the file, which are its length.
 pub(super) const PREFIX: usize = 4;
-/// Bytes of an image's start and end that its check covers.
+/// The bytes at an image's start, and those at its end, that its check covers.
 const START: usize = 60;
 const END: usize = 64;
 
-/// Returns the hash that tells whether an image is still the one that was indexed: of its length, its start and its end.
-/// `bytes` begin with the length.
+/// Returns a hash that shows whether an image is still the one that was indexed. It covers the image's length, its
+/// start and its end. `bytes` begin with the length.
 pub(super) fn check(bytes: &[u8]) -> u32 {
     let image = bytes.len().saturating_sub(PREFIX);
     let (start, end) = (&bytes[..bytes.len().min(PREFIX + START)], &bytes[bytes.len() - image.min(END)..]);
@@ -28,7 +28,8 @@ pub(super) fn check(bytes: &[u8]) -> u32 {
     xxh3_64(&both) as u32
 }
 
-/// Finds the images of a column, `rows` of them. `found` gets the number of each in the row group, and where it lies.
+/// Finds the images of a column, which has `rows` of them. `found` gets the number of each in the row group, and where
+/// it lies.
 ///
 /// # Errors
 /// Pages that are damaged; `missing`, with the row's number, for a row without bytes; the errors of `found`.
@@ -91,13 +92,13 @@ pub(super) fn each(
 
 /// A page of plain values, in the file as they are or unpacked.
 struct ValuePage {
-    /// The levels of the page, and its values if the page was unpacked.
+    /// The levels of the page, and also its values if the page was unpacked.
     content: Content,
-    /// The values: a range of the file, or a compressed page.
+    /// Where the values are: in a range of the file, or in a compressed page.
     at: ValueBytes,
 }
 
-/// The place of the values of a page.
+/// Where the values of a page are.
 enum ValueBytes {
     File(Range<u64>),
     Page(Page),
@@ -184,7 +185,7 @@ impl Values<'_, '_> {
     }
 }
 
-/// Reads small parts of a file, from front to back.
+/// Reads small parts of a file from front to back.
 struct Window<'a> {
     file: &'a DataFile,
     length: u64,
@@ -193,7 +194,8 @@ struct Window<'a> {
 }
 
 impl Window<'_> {
-    /// Bytes read at once. Behind an image they hold its end, and the start of the next one.
+    /// The bytes that are read at once. When they are read after an image, they hold its end and the start of the next
+    /// one.
     const SIZE: u64 = 4 << 10;
 
     fn get(&mut self, at: u64, length: usize) -> io::Result<&[u8]> {

@@ -44,17 +44,18 @@ use scan::ParquetFormat;
 /// | a `ClassLabel`, or an integer column called `label` | the class; -1 and null are no label |
 /// | the key `huggingface` of the file | which columns these are, and the names of the classes |
 ///
-/// A `ClassLabel` with another name than `label` and its like beside an integer column with such a name is an error, as are files
-/// that have other names of classes.
+/// It is an error if a `ClassLabel` has another name than `label` and its like, and stands beside an integer column
+/// that has such a name. Files with other names of classes are an error, too.
 ///
 /// [`image_column`](ParquetBuilder::image_column) and [`label_column`](ParquetBuilder::label_column) choose other columns.
 /// The `path` is the sample's name where it has one.
 ///
-/// Files are scanned once, in one pass over their pages, and the places of all images stored in an index next to each
-/// file ([`ShardIndexes`](super::ShardIndexes)). Where the images are stored uncompressed, as Hugging Face's `datasets`
-/// writes them since version 4, reading a sample is one positioned read, as in a tar shard. In pages that are compressed
-/// (Snappy, gzip, zstd), the page of the image is unpacked, and each thread that reads keeps the last ones, up to 64 MiB:
-/// a shuffled epoch then unpacks a page for nearly every sample, and `gpufeed pack` makes tar shards of such a set.
+/// Files are scanned once, in one pass over their pages. The places of all images are stored in an index next to each
+/// file ([`ShardIndexes`](super::ShardIndexes)). If the images are stored uncompressed, as Hugging Face's `datasets`
+/// writes them since version 4, reading a sample is one positioned read, as in a tar shard. If they are in compressed
+/// pages (Snappy, gzip, zstd), the whole page of an image is unpacked. Each thread that reads keeps the last pages, up
+/// to 64 MiB. A shuffled epoch then unpacks a page for nearly every sample; `gpufeed pack` makes tar shards of such a
+/// set.
 ///
 /// Samples are in the order of the files, and within a file in the order of its rows; [`id`](Dataset::id) is the number of
 /// the row in that order.
@@ -115,7 +116,7 @@ impl Parquet {
         ParquetBuilder::new()
     }
 
-    /// Returns the number of files.
+    /// Returns the number of files in the set.
     pub fn files(&self) -> usize {
         self.shards.files()
     }
@@ -150,14 +151,14 @@ impl Dataset for Parquet {
             let length = entry.length as usize;
             regular_file::lengthen(buffer, length, 0).map_err(failed)?;
             self.pages.read(found.number, found.file, page, |bytes| {
-                // The index was checked against the page's length, which the page was checked against.
+                // The index was checked against the page's length, and the page against the same length.
                 let from = bytes.get(entry.offset as usize..).and_then(|from| from.get(..length));
                 buffer[..length].copy_from_slice(from.ok_or_else(|| self.changed(index))?);
                 Ok(())
             })?;
             return Ok(Sample { data: SampleData::Encoded(&buffer[..length]), label });
         }
-        // The image's length is before it, and is read and compared with the image.
+        // The image's length stands before it. Both are read, and the length is compared.
         let length = PREFIX + entry.length as usize;
         regular_file::lengthen(buffer, length, 0).map_err(failed)?;
         match found.file.read_exact(&mut buffer[..length], entry.offset - PREFIX as u64) {
@@ -171,7 +172,7 @@ impl Dataset for Parquet {
     }
 
     fn name(&self, index: usize) -> String {
-        // An error may be that its file cannot be opened, and must not wait for another attempt.
+        // The name may be for an error that says that the file cannot be opened. It is made without another attempt.
         let is_open = self.shards.place(index).is_none_or(|(number, _)| self.shards.is_open(number));
         let closed =
             || self.shards.place(index).and_then(|(number, row)| Some((self.shards.file(number)?, row, String::new())));
@@ -191,7 +192,7 @@ impl Dataset for Parquet {
 
 impl Stored for Parquet {
     fn own_name(&self, index: usize) -> Option<String> {
-        // The path that goes with an image is that of the file that it was.
+        // The path that goes with an image is the path of the file that it was before.
         self.row(index).map(|(_, _, path)| path).filter(|path| !path.is_empty())
     }
 

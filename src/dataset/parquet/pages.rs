@@ -1,4 +1,4 @@
-//! The compressed pages that a thread has unpacked last.
+//! Holds the compressed pages that a thread has unpacked last.
 
 use crate::advice::Reason;
 use std::cell::RefCell;
@@ -11,15 +11,15 @@ use crate::dataset::shards::Page;
 use crate::error::{Error, Result};
 use crate::storage::file::DataFile;
 
-/// Pages that a thread keeps, and their bytes; one page is kept if it is larger.
+/// The most pages that a thread holds, and the most bytes of them. A page that is larger is held alone.
 const PAGES: usize = 8;
 const BYTES: usize = 64 << 20;
 
-/// The next set's number.
+/// The number that the next set gets.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// The pages of a thread, the one that was asked for last at the end.
+    /// The pages of a thread. The page that was asked for last is at the end.
     static KEPT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -28,12 +28,12 @@ struct Kept {
     bytes: Vec<u8>,
 }
 
-/// A page: its set, its file's number there, its offset in the file, its hash.
+/// Names a page: its set, the number of its file there, its offset in the file, and its hash.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key(u64, usize, u64, u64);
 
-/// The pages of a set. Each thread that reads keeps a few of its own, so that no lock is needed; a set that is dropped
-/// leaves them until the thread ends or reads another set.
+/// The pages of a set. Each thread that reads holds a few pages of its own, so no lock is needed. Pages of a set that
+/// was dropped stay until the thread ends or reads another set.
 #[derive(Debug)]
 pub(super) struct Pages {
     set: u64,
@@ -45,7 +45,7 @@ impl Pages {
         Pages { set: NEXT.fetch_add(1, Relaxed), max_page_bytes }
     }
 
-    /// Calls `copy` with the bytes of a page of `file`, which has this number in the set.
+    /// Calls `copy` with the bytes of a page of `file`, whose number in the set this is.
     ///
     /// # Errors
     /// A page that has changed since it was indexed, or cannot be read.
@@ -61,7 +61,7 @@ impl Pages {
             let found = match kept.iter().position(|kept| kept.key == key) {
                 Some(at) => kept.remove(at),
                 None => {
-                    // Room is made before the page is unpacked.
+                    // Makes room before the page is unpacked.
                     let mut total: usize = kept.iter().map(|kept| kept.bytes.len()).sum();
                     while !kept.is_empty() && (total + page.length as usize > BYTES || kept.len() >= PAGES) {
                         total -= kept.remove(0).bytes.len();

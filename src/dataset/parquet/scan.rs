@@ -1,4 +1,4 @@
-//! Scans a file: one pass over the pages of its images, labels and names.
+//! Scans a file in one pass over the pages of its images, labels and names.
 
 use crate::advice::{self, Advice, Reason};
 
@@ -17,15 +17,15 @@ use crate::dataset::shards::{Fault, Faulty, IndexBuilder, Page, SampleEntry, Sha
 use crate::error::{Error, Result};
 use crate::storage::file::DataFile;
 
-/// Changes with what a scan finds in a file.
+/// The version of what a scan finds in a file.
 const VERSION: &[u8] = b"parquet 3";
 
-/// The format of Parquet files. A column whose name is `None` is chosen by the file's own words.
+/// The format of Parquet files. If the name of a column is `None`, what the file says chooses the column.
 #[derive(Debug)]
 pub(super) struct ParquetFormat {
     pub(super) image_column: Option<String>,
     pub(super) label_column: Option<String>,
-    /// The most bytes that a page may become.
+    /// The most bytes to which a page may unpack.
     pub(super) max_page_bytes: Option<u64>,
 }
 
@@ -60,7 +60,7 @@ impl ShardFormat for ParquetFormat {
         for number in 0..footer.groups() {
             let rows = footer.rows(number);
             if rows == 0 {
-                // Writers of an empty table leave a group without pages.
+                // Writers of an empty table leave a row group without pages.
                 continue;
             }
             let first = index.len() as u64;
@@ -88,7 +88,7 @@ impl ShardFormat for ParquetFormat {
             let mut images = column(number, columns.images)?;
             images::each(file, length, &mut images, rows, missing, |row, location| {
                 let label = match labels.as_ref().and_then(|labels| labels.get(row as usize)).copied().flatten() {
-                    // Hugging Face's mark of a sample without a label.
+                    // Hugging Face marks a sample without a label with -1.
                     None | Some(-1) => Label::None,
                     Some(class) => Label::Class(u32::try_from(class).map_err(|_| {
                         at_row(row, format!("the label {class} is not a class: a number from 0 to 4294967295"))

@@ -1,17 +1,17 @@
-//! Thrift's compact protocol, in which Parquet's footer and the headers of its pages are written.
+//! Reads Thrift's compact protocol, in which Parquet's footer and the headers of its pages are written.
 //!
-//! The work is proportional to the bytes that are there: a list must have room for its elements before they are read, and
-//! unknown fields are skipped only down to a limit of depth.
+//! Reading takes time in proportion to the bytes that are there: a list must have room for its elements before they are
+//! read, and unknown fields are skipped only down to a limited depth.
 
-/// Deepest nesting of what is skipped; a footer of Parquet nests 7 deep.
+/// The deepest nesting that is skipped. A Parquet footer nests 7 deep.
 const DEEPEST: u32 = 24;
 
 /// The reason why a structure cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// The structure goes on after the last byte.
+    /// The structure would go on after the last byte.
     Ends,
-    /// The bytes are no structure, or another one than expected.
+    /// The bytes are no structure, or not the expected one.
     Says(&'static str),
 }
 
@@ -76,8 +76,8 @@ impl<'a> Thrift<'a> {
         self.at
     }
 
-    /// Reads a structure: `field` gets the number and the type of each field, and reads those that it knows, which it
-    /// tells by returning true.
+    /// Reads a structure. `field` gets the number and the type of each field. It reads the fields that it knows, and
+    /// returns true for them.
     pub(super) fn structure(&mut self, mut field: impl FnMut(&mut Self, i64, Kind) -> Result<bool>) -> Result<()> {
         let mut last = 0;
         loop {
@@ -96,7 +96,7 @@ impl<'a> Thrift<'a> {
         }
     }
 
-    /// Reads the start of a list; returns the number of its elements, which have to be of this type.
+    /// Reads the start of a list. Returns the number of its elements, which have to be of this type.
     pub(super) fn list(&mut self, element: Kind) -> Result<usize> {
         let (kind, count) = self.any_list()?;
         if count > 0 && kind != element {
@@ -174,7 +174,7 @@ impl<'a> Thrift<'a> {
         Ok(())
     }
 
-    /// Truth values take a byte in lists and maps, and none as fields.
+    /// Skips an element. Truth values take a byte in lists and maps, and none as fields.
     fn skip_element(&mut self, kind: Kind, depth: u32) -> Result<()> {
         match kind {
             Kind::True | Kind::False => self.byte().map(drop),

@@ -1,11 +1,11 @@
-//! The small columns: labels and names.
+//! Reads the small columns: labels and names.
 
 use super::column::{ColumnReader, PageHeader};
 use super::footer::Physical;
 use super::hybrid::Hybrid;
 use crate::error::Result;
 
-/// Longest name that a sample gets; a longer one is no name.
+/// The longest name that a sample may have. A sample with a longer one has no name.
 const LONGEST: usize = 1024;
 
 /// The names of a row group's samples.
@@ -21,7 +21,7 @@ impl Names {
         self.text.len()
     }
 
-    /// Returns the name of a row; nothing if it has none.
+    /// Returns the name of a row; an empty text if it has none.
     pub(super) fn get(&self, row: usize) -> &str {
         let begin = row.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
         let end = self.ends.get(row).copied().unwrap_or(begin);
@@ -29,7 +29,7 @@ impl Names {
     }
 }
 
-/// Reads a column of integers, `rows` of them.
+/// Reads a column of integers, which has `rows` of them.
 pub(super) fn integers(column: &mut ColumnReader<'_>, physical: Physical, rows: u64) -> Result<Vec<Option<i64>>> {
     let take = |bytes: &mut &[u8]| match physical {
         Physical::Int32 => {
@@ -42,7 +42,7 @@ pub(super) fn integers(column: &mut ColumnReader<'_>, physical: Physical, rows: 
     Ok(values)
 }
 
-/// Reads a column of texts, `rows` of them. Stops taking names when they have more than `most` bytes.
+/// Reads a column of texts, which has `rows` of them. Stops taking names when they have more than `most` bytes.
 pub(super) fn names(column: &mut ColumnReader<'_>, rows: u64, most: usize) -> Result<Names> {
     let take = |bytes: &mut &[u8]| {
         let length = u32::from_le_bytes(bytes.split_off(..4)?.try_into().ok()?);
@@ -65,7 +65,7 @@ pub(super) fn names(column: &mut ColumnReader<'_>, rows: u64, most: usize) -> Re
     }
 }
 
-/// Decodes all values of a column. `take` takes one from the bytes of plain values.
+/// Decodes all values of a column. `take` decodes one value from the bytes of plain values.
 fn decode<T>(
     column: &mut ColumnReader<'_>,
     rows: u64,
@@ -114,13 +114,13 @@ fn decode<T>(
     }
 }
 
-/// Returns the rows that are left after a page.
+/// Returns the number of rows that are left after a page.
 pub(super) fn rows_left(column: &ColumnReader<'_>, header: &PageHeader, left: u64) -> Result<u64> {
     let left = left.checked_sub(header.values.into());
     left.ok_or_else(|| column.refused("it has more values than its row group has rows: the file is damaged"))
 }
 
-/// Returns the numbers into a dictionary that a page has; `None` for a page of plain values.
+/// Returns the indices of a dictionary that a page has; `None` for a page of plain values.
 pub(super) fn indices<'a>(
     column: &ColumnReader<'_>,
     header: &PageHeader,
@@ -129,7 +129,7 @@ pub(super) fn indices<'a>(
     if !header.is_indexed() {
         return if header.encoding == 0 { Ok(None) } else { Err(column.encoding(header)) };
     }
-    // A page whose values are all missing has no bytes.
+    // A page of which all values are missing has no bytes.
     let (width, values) = values.split_first().unwrap_or((&0, &[]));
     let indices = Hybrid::new(values, (*width).into());
     indices.map(Some).ok_or_else(|| column.refused(format!("numbers of {width} bits: the file is damaged")))

@@ -1,4 +1,4 @@
-//! Files in stores: which bytes the announced samples take, and how many samples are worth announcing.
+//! Reads ahead for files in stores: which bytes the announced samples take, and how many samples are worth announcing.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -6,7 +6,7 @@ use super::{ShardFormat, Shards};
 use crate::dataset::Access;
 use crate::storage::Remote;
 
-/// Bytes of an image where no file says more: those of ImageNet.
+/// The bytes of an image if no file is open that shows more: those of ImageNet's images.
 const USUAL_BYTES: u64 = 110_000;
 
 impl<F: ShardFormat> Shards<F> {
@@ -15,7 +15,8 @@ impl<F: ShardFormat> Shards<F> {
         self.is_remote().then_some(self)
     }
 
-    /// Opens the files of these samples that are not open, several at a time. An error belongs to the read of a sample.
+    /// Opens the files of these samples that are not open, several at a time. Errors are left to the reads of the
+    /// samples.
     fn open_together(&self, indices: &[usize]) {
         if self.unopened.load(Relaxed) == 0 {
             return;
@@ -29,11 +30,11 @@ impl<F: ShardFormat> Shards<F> {
 }
 
 impl<F: ShardFormat> Access for Shards<F> {
-    /// Returns how many samples fill what is read ahead, by the mean size of a sample in the files that are open.
+    /// Returns how many samples fill the memory for reading ahead, by the mean size of a sample in the open files.
     fn prefetch_samples(&self) -> usize {
         let Some(remote) = self.listed.remote() else { return 0 };
         if self.unopened.load(Relaxed) == self.files.len() {
-            // An error belongs to the read of its sample.
+            // An error is left to the read of the sample.
             let _ = self.opened(0);
         }
         let (mut bytes, mut samples) = (0, 0);
@@ -44,13 +45,14 @@ impl<F: ShardFormat> Access for Shards<F> {
         remote.samples_ahead(bytes.checked_div(samples).unwrap_or(USUAL_BYTES))
     }
 
-    /// Announces to the connection the bytes of these samples. Reads of one page that follow each other are one.
+    /// Announces the bytes of these samples to the connection. Reads of the same page that follow each other count as
+    /// one.
     fn prefetch(&self, indices: &[usize]) {
         let Some(remote) = self.listed.remote() else { return };
         self.open_together(indices);
         let mut last = None;
         for index in indices {
-            // An error belongs to the read. A file that could not be opened now is not tried again for each sample.
+            // Errors are left to the reads. A file that could not be opened now is not tried again for each sample.
             if self.place(*index).is_none_or(|(number, _)| !self.is_open(number)) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The index of an object beside it in its store.
+//! Reads and writes the index of an object in its store, where it lies in the object's folder.
 
 use std::io;
 
@@ -8,7 +8,8 @@ use crate::dataset::class_names;
 use crate::error::{Error, Result};
 use crate::storage::{Remote, RemoteObject};
 
-/// Largest index that is fetched: that of 20 million samples, and no more than the object has bytes and these besides.
+/// The largest index that is fetched: that of 20 million samples. An index may also be at most `BESIDES` bytes larger
+/// than its object.
 const LARGEST: u64 = 1 << 30;
 const BESIDES: u64 = 1 << 20;
 const LARGEST_NAMES: u64 = 16 << 20;
@@ -26,13 +27,13 @@ impl<'a> Beside<'a> {
         Beside { object, address: object.remote().beside(object.meta(), &name) }
     }
 
-    /// Fetches the index; `None` if there is none, or if it is damaged, larger than [`most`] or belongs to another content of
-    /// the object.
+    /// Fetches the index. `None` if there is none, or if it is damaged, larger than [`most`], or belongs to another
+    /// content of the object.
     pub(super) fn get(&self, binding: &Binding) -> Result<Option<IndexBytes>> {
         let Some(address) = &self.address else { return Ok(None) };
         let found = self.object.remote().get_small(address, most(binding.length));
         let found = match found {
-            // A store that may not be listed answers so for an object that does not exist.
+            // For an object that does not exist, a store that may not be listed answers so.
             Err(error) if is_forbidden(&error) => None,
             Err(error) if is_too_large(&error) => {
                 tracing::warn!(%error, "the index beside an object is not read; the object is read for another one");
@@ -48,10 +49,10 @@ impl<'a> Beside<'a> {
         Ok(self.get(binding)?.is_some())
     }
 
-    /// Writes the index, unless it is larger than [`most`], which nobody would read.
+    /// Writes the index, unless it is larger than [`most`]: then nobody would read it.
     ///
     /// # Errors
-    /// The store's, for example where one may only read.
+    /// The store's, for example if it may only be read.
     pub(super) fn put(&self, bytes: Vec<u8>) -> Result<()> {
         let length = self.object.meta().size;
         if bytes.len() as u64 > most(length) {

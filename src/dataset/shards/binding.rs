@@ -1,4 +1,4 @@
-//! Which file an index belongs to.
+//! Tells which file an index belongs to.
 
 use std::io;
 
@@ -7,8 +7,8 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::storage::file::{DataFile, Stamp};
 
-/// Bytes compared at a file's start and at its end. tar pads an archive to 10 KiB, and Parquet's footer is at the end,
-/// so the end has the last samples' headers too.
+/// The bytes that are compared at a file's start, and at its end. tar pads an archive to 10 KiB, and Parquet's footer
+/// is at the end, so the end has the headers of the last samples, too.
 const START: u64 = 4 << 10;
 const END: u64 = 64 << 10;
 
@@ -18,12 +18,12 @@ const END: u64 = 64 << 10;
 pub(in crate::dataset) struct Binding {
     /// The file's length in bytes.
     pub(in crate::dataset) length: u64,
-    /// Modification time: seconds and nanoseconds.
+    /// The time of the file's last change: seconds and nanoseconds.
     pub(super) seconds: u64,
     pub(super) nanoseconds: u64,
-    /// The hash of the file's first and last bytes; of an object, that of its ETag.
+    /// The hash of the file's first and last bytes; for an object, the hash of its ETag.
     pub(super) ends: u64,
-    /// Hash of the format, and of the settings that decide what is an image and what a label.
+    /// The hash of the format, and of the settings that decide what is an image and what is a label.
     pub(super) settings: u64,
 }
 

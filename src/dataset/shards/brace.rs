@@ -1,15 +1,15 @@
-//! Brace lists as in shells and WebDataset: `train-{000..146}.tar`, `{train,val}-{0..9}.tar`.
+//! Expands brace lists as shells and WebDataset do: `train-{000..146}.tar`, `{train,val}-{0..9}.tar`.
 
 use crate::credentials::without_credentials;
 use crate::error::{Error, Result};
 use crate::quote::shortened;
 
-/// Limit of the names, above the number of shards of any data set; catches slips like `{0..99999999999}`.
+/// The most names. No data set has as many shards; the limit catches slips like `{0..99999999999}`.
 const MOST: usize = 1_000_000;
-/// Limit of the lists in a pattern. Each costs a level of recursion.
+/// The most lists in a pattern. Each list costs a level of recursion.
 const MOST_LISTS: usize = 100;
 
-/// Returns all names of `pattern`, in the order of the lists, the last list changing fastest.
+/// Returns all names of `pattern`, in the order of the lists. The last list changes fastest.
 ///
 /// `{a,b}` is one of the alternatives, which may hold lists themselves. `{000..146}` counts up or down, filled with
 /// zeros to the width of the wider end if one of them starts with a zero. As in a shell, braces without a comma and
@@ -67,7 +67,7 @@ fn expanded(pattern: &str, start: usize) -> Result<Vec<String>, String> {
     Ok(names.collect())
 }
 
-/// Returns the text between the first character, a '{', and its partner; and the text after the partner.
+/// Returns the text between the first character, a '{', and its partner, and the text after the partner.
 fn split(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -81,7 +81,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Returns the parts between commas that are not inside an inner brace.
+/// Returns the parts of a text between commas. Commas inside of an inner brace do not count.
 fn alternatives(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0, 0);
     for (at, byte) in text.bytes().enumerate() {
@@ -99,7 +99,7 @@ fn alternatives(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Returns the first and the last number, and the digits to fill up to.
+/// Returns the first and the last number, and the number of digits to fill up to.
 fn range(text: &str) -> Option<(i64, i64, usize)> {
     let (first, last) = text.split_once("..")?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Labels are checked by the facts in the heads of indexes, when a file's index is read.
+//! Checks the labels of a file when its index is read, by the facts in the head of the index.
 
 use std::path::Path;
 
@@ -21,11 +21,11 @@ pub(in crate::dataset) struct Checks {
 pub(in crate::dataset) enum Fault {
     /// The sample has no label.
     Unlabelled,
-    /// The sample has no label: the text beside it is a caption, but those of the first file are labels.
+    /// The sample has no label: the text beside it is a caption, but the first file decided that texts are labels.
     Caption,
-    /// The sample has no label: the text beside it is a number, but the texts of the first file are captions.
+    /// The sample has no label: the text beside it is a number, but the first file decided that texts are captions.
     Number,
-    /// The class has no name, though this many have.
+    /// The class of this number has no name, though as many classes as the second number have names.
     Class(u32, usize),
 }
 
@@ -34,18 +34,18 @@ pub(in crate::dataset) enum Fault {
 #[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "tar shards name a sample by its key and offset"))]
 pub(in crate::dataset) struct Faulty<'a> {
     pub(in crate::dataset) file: &'a Path,
-    /// The sample's number in the file.
+    /// The number of the sample in the file.
     pub(in crate::dataset) number: usize,
-    /// The sample's key in the file.
+    /// The key of the sample in the file.
     pub(in crate::dataset) key: String,
-    /// Offset of its image.
+    /// The offset of the sample's image.
     pub(in crate::dataset) offset: u64,
     pub(in crate::dataset) fault: Fault,
 }
 
 impl<F: ShardFormat> Shards<F> {
-    /// Checks the labels of all files that are open, and from now on those of each file that is opened. Before that, names
-    /// of classes that differ between the files, unless a setting names the classes.
+    /// Checks the labels of all files that are open, and from now on those of each file that is opened. First checks
+    /// whether files differ in their names of classes, unless a setting names the classes.
     ///
     /// # Errors
     /// The format's, for the first sample with a fault; two files with other names of classes.
@@ -72,11 +72,11 @@ impl<F: ShardFormat> Shards<F> {
         self.texts.get().copied().unwrap_or(true)
     }
 
-    /// Decides whether numbers in texts are labels. Files that are opened late follow the first one, whichever of them is
-    /// opened first, if no setting decides.
+    /// Decides whether numbers in texts are labels. If no setting decides, files that are opened late follow the first
+    /// file, whichever of them is opened first.
     ///
     /// # Errors
-    /// The first file cannot be opened.
+    /// The first file if it cannot be opened.
     pub(super) fn decide_texts(&self, number: usize, facts: &LabelFacts) -> Result<bool> {
         if let Some(set) = self.settings.text_labels {
             return Ok(*self.texts.get_or_init(|| set));
@@ -85,7 +85,7 @@ impl<F: ShardFormat> Shards<F> {
             return Ok(*self.texts.get_or_init(|| facts.captions == 0));
         }
         if self.texts.get().is_none() {
-            // The first file may decide it although it is refused for another reason.
+            // The first file may decide this although it is refused for another reason.
             let opened = self.opened(0);
             if self.texts.get().is_none() {
                 opened?;

@@ -1,9 +1,9 @@
-//! The names of classes in the files of a set: all files with names have the same.
+//! Compares the names of classes in the files of a set: all files that have names must have the same.
 //!
-//! Files are opened in any order and by many threads, but the files that are compared do not depend on that. Without
-//! `counts` all files are opened first, and each file with names is compared with the first one that has some. With
-//! `counts` each file with names is compared with the first file of the set, if that has some; if the first file cannot
-//! be opened, the others are compared once it can.
+//! Files are opened in any order and by many threads, but this does not change which files are compared. Without
+//! `counts`, all files are opened first, and each file with names is compared with the first one that has some. With
+//! `counts`, each file with names is compared with the first file of the set, if that has some. If the first file
+//! cannot be opened, the other files are compared once it can.
 
 use crate::advice::{self, Advice, Reason};
 use std::path::Path;
@@ -37,7 +37,7 @@ impl<F: ShardFormat> Shards<F> {
             return Ok(());
         }
         if self.first_names.get().is_none() {
-            // An error of the first file concerns its own samples; its names may be known all the same.
+            // An error of the first file belongs to its own samples. Its names may be known all the same.
             let _ = self.opened(0);
         }
         *self.files[number].uncompared.lock() = Some(found.classes.clone());
@@ -47,7 +47,7 @@ impl<F: ShardFormat> Shards<F> {
         self.compare_again(number)
     }
 
-    /// Compares the names of a file if they are still to be compared and those of the first file are known.
+    /// Compares the names of a file, if they were not compared yet and the names of the first file are known.
     ///
     /// # Errors
     /// Other names.
@@ -61,19 +61,19 @@ impl<F: ShardFormat> Shards<F> {
         Ok(())
     }
 
-    /// Reads the names of a file again, for an error; nothing if that fails.
+    /// Reads the names of a file again, for an error. Returns an empty list if that fails.
     fn names_of(&self, number: usize) -> Vec<String> {
         let read = self.listed.open(number).and_then(|file| self.open_one(file, false));
         read.map(|(_, index)| index.classes).unwrap_or_default()
     }
 
-    /// The error for two files that have other names.
+    /// Returns the error for two files with different names.
     fn unlike(&self, first: usize, names: &[String], other: usize, of_other: &[String]) -> Error {
         let name = |number: usize| self.files[number].name();
         unlike(name(first), names, name(other), of_other, vec![F::CLASSES])
     }
 
-    /// Compares the names of the set with those of its test split.
+    /// Compares the names of the set with the names of its test split.
     ///
     /// # Errors
     /// Other names.
@@ -88,7 +88,8 @@ impl<F: ShardFormat> Shards<F> {
     }
 }
 
-/// The error for two files that have other names; `advice` is what a user can set besides the same names.
+/// Returns the error for two files with different names. `advice` is what a user can set, apart from giving both the
+/// same names.
 fn unlike(first: &Path, names: &[String], other: &Path, of_other: &[String], advice: Vec<Advice>) -> Error {
     let differs = names.iter().zip(of_other).position(|(a, b)| a != b);
     let at = differs.unwrap_or(names.len().min(of_other.len()));

@@ -1,4 +1,4 @@
-//! The numbers of samples that a JSON file says, so that a set is opened without its files.
+//! Reads the numbers of samples from a JSON file, so that a set can be opened without opening its files.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,10 +12,11 @@ use crate::error::{Error, Result};
 use crate::storage::local::regular_file;
 use crate::storage::{Address, Location, Remote, RemoteOptions, check};
 
-/// Largest JSON that is fetched: a million shards with names of 50 characters take 70 MB.
+/// The largest JSON that is fetched. A million shards with names of 50 characters take 70 MB.
 const LARGEST: u64 = 256 << 20;
 
-/// Most samples of a file: their headers alone are 256 GiB of a tar. Memory has a place for each 512 samples of a set.
+/// The most samples of a file. The headers of so many are 256 GiB of a tar. Memory has a place for each 512 samples of
+/// a set.
 const MOST: usize = 1 << 28;
 
 /// The number of samples of each file, by its name.
@@ -26,10 +27,10 @@ pub(super) struct SampleCounts {
 }
 
 impl SampleCounts {
-    /// Reads a JSON file or object. `files` are those of the set.
+    /// Reads a JSON file or object. `files` are the files of the set.
     ///
     /// # Errors
-    /// A JSON that is not there, or has another form than [`parse`] reads.
+    /// A JSON that is not there, or that has another form than [`parse`] reads.
     pub(super) fn read(json: &Location, files: &FileList, options: &RemoteOptions) -> Result<SampleCounts> {
         let bytes = match json {
             Location::Path(path) => regular_file::read(path).map_err(|source| Error::io(path, source))?,
@@ -42,8 +43,8 @@ impl SampleCounts {
         }
     }
 
-    /// Returns the number of samples of a file. The JSON may have the whole name, or its end from some folder on: the
-    /// longest one counts.
+    /// Returns the number of samples of a file. The JSON may have the file's whole name, or the end of the name from
+    /// some folder on. If several entries fit, the longest counts.
     ///
     /// # Errors
     /// A file that the JSON does not have.
@@ -57,10 +58,10 @@ impl SampleCounts {
         })
     }
 
-    /// Compares what the JSON says of a file with its index.
+    /// Compares the number of samples in the JSON with the number in the file's index.
     ///
     /// # Errors
-    /// Another number.
+    /// The two numbers differ.
     pub(super) fn check(&self, name: &Path, found: usize) -> Result<()> {
         let said = self.of(&name.to_string_lossy())?;
         if said == found {
@@ -87,10 +88,10 @@ fn fetch(address: &Address, files: &FileList, options: &RemoteOptions) -> Result
 }
 
 /// Reads one of three forms: an object of numbers by name, as OpenCLIP's `sizes.json`; a list `shardlist` of `url` and
-/// `nsamples`, as WebDataset's `wids-index`; a list `shards` of `file` and `samples`, as `gpufeed-pack.json`.
+/// `nsamples`, as WebDataset's `wids-index`; or a list `shards` of `file` and `samples`, as `gpufeed-pack.json`.
 ///
 /// # Errors
-/// Returns the reason if it has another form, and if a name is there twice.
+/// The reason if the JSON has another form, or has a name twice.
 fn parse(bytes: &[u8]) -> Result<HashMap<String, usize>, String> {
     let form = "write the number of samples of each file: {\"train-000.tar\": 1000, \"train-001.tar\": 998}";
     let json: Map<String, Value> = serde_json::from_slice(bytes).map_err(|error| format!("{error}; {form}"))?;

@@ -1,11 +1,11 @@
-//! The part of an index that describes its file: names of classes, and what the scan noticed.
+//! The part of an index that describes its file: the names of classes, and what the scan noticed.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::noticed::Noticed;
 
-/// The file's own class names, and what its scan noticed: a list if it noticed nothing.
+/// The file's own class names, and what its scan noticed. Written as a plain list of names if the scan noticed nothing.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Described {
@@ -40,7 +40,7 @@ impl Described {
     }
 }
 
-/// Returns a hash of names of classes; none if there are no names.
+/// Returns a hash of the names of classes; `None` if there are no names.
 pub(super) fn hash(names: &[String]) -> Option<u128> {
     let mut hash = Xxh3::new();
     for name in names {

@@ -1,27 +1,28 @@
-//! A sample as an index has it, and the segments in which samples lie there.
+//! A sample in an index, and the segments of an index.
 
 use bytemuck::{Pod, Zeroable};
 
 use crate::dataset::Label;
 
-/// Samples of a segment; the last one of a file may have fewer.
+/// The samples of a segment. The last segment of a file may have fewer.
 ///
-/// A segment is what is read of an index at once. An epoch in random order reads one for nearly every sample of a set
-/// whose index is larger than the memory for it, so it is small; each costs 40 bytes of memory while the set is open.
+/// An index is read a segment at a time. An epoch in random order reads a segment for nearly every sample, if the index
+/// is larger than the memory for it; so segments are small. Each costs 40 bytes of memory while the set is open.
 pub(super) const SEGMENT: usize = 512;
 
-/// A [`SampleEntry`]'s `targets` if its label is a class.
+/// The value of a [`SampleEntry`]'s `targets` if its label is a class.
 pub(super) const CLASS: u32 = u32::MAX;
 pub(super) const UNLABELLED: u32 = u32::MAX - 1;
-/// The label is a number in a text that may be a caption: the whole set decides whether such numbers are classes.
+/// The value if the label is a number in a text that may be a caption. The whole set decides whether such numbers are
+/// classes.
 pub(super) const TEXT: u32 = u32::MAX - 2;
 
 /// The label of a sample, as a scan finds it.
 #[derive(Clone, Debug)]
 pub(in crate::dataset) enum Labelled {
-    /// A label, or none.
+    /// A label, or no label.
     As(Label),
-    /// A number in a text, which is a class unless the texts of the set are captions.
+    /// A number in a text. It is a class, unless the texts of the set are captions.
     Text(u32),
     /// A text that is no number.
     Caption,
@@ -33,23 +34,23 @@ impl From<&Label> for Labelled {
     }
 }
 
-/// Where a sample is.
+/// Where a sample is in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(in crate::dataset) struct SampleEntry {
-    /// Offset of its image in the file, or in the page if it has one.
+    /// The offset of the image in the file, or in the unpacked page if the image is in one.
     pub(in crate::dataset) offset: u64,
     /// The image's length in bytes.
     pub(in crate::dataset) length: u32,
-    /// Hash of bytes that are read with the image: it detects a file that has changed.
+    /// The hash of bytes that are read with the image, which shows whether the file has changed.
     pub(in crate::dataset) check: u32,
-    /// End of its key in the segment; the key begins at the end of the previous one.
+    /// The end of the sample's key among the keys of the segment. The key begins where the previous one ends.
     pub(super) key_end: u32,
-    /// Number of values if the label is a list; [`CLASS`], [`TEXT`] or [`UNLABELLED`].
+    /// The number of values if the label is a list; else [`CLASS`], [`TEXT`] or [`UNLABELLED`].
     pub(super) targets: u32,
     /// The class, or the index of the list's first value.
     pub(super) label: u32,
-    /// The number of its page in the segment, from 1; 0 for an image that lies in the file as it is.
+    /// The number of the sample's page in the segment, from 1; 0 if the image lies in the file as it is.
     pub(super) page: u32,
 }
 
@@ -63,9 +64,9 @@ pub(in crate::dataset) struct Page {
     pub(in crate::dataset) hash: u64,
     /// The number of compressed bytes.
     pub(in crate::dataset) compressed: u32,
-    /// The number of bytes that they unpack to.
+    /// The number of bytes after unpacking.
     pub(in crate::dataset) length: u32,
-    /// The format's number for the compression.
+    /// The number of the compression, which the format chooses.
     pub(in crate::dataset) codec: u32,
     pub(in crate::dataset) zero: u32,
 }
@@ -102,8 +103,9 @@ impl Segment {
         size_of::<Segment>() + size_of_val(&*self.entries) + size_of_val(&*self.targets) + size_of_val(&*self.pages)
     }
 
-    /// Returns true if every entry points into the data, and the data has nothing else: forged files can have right
-    /// checksums. Lists must be one after the other, since shared lists would make a small file cost a copy a sample.
+    /// Returns true if every entry points into the data, and the data has nothing else, because a forged file can have
+    /// right checksums. Lists must follow one another: if samples shared a list, a small file would cost memory for a
+    /// copy of the list for each sample.
     pub(super) fn is_consistent(&self, keys: &str, mut fits: impl FnMut(&SampleEntry, Option<&Page>) -> bool) -> bool {
         let (mut key_begin, mut targets) = (0, 0);
         let each = self.entries.iter().all(|entry| {

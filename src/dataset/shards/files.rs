@@ -1,4 +1,4 @@
-//! Which files a set has: those that a path or an address names, or a list of them.
+//! The files of a set: those that a path or an address names, or a list of files.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ impl FileList {
         self.0.len()
     }
 
-    /// Returns the name of a file, for people.
+    /// Returns the name of a file for messages.
     pub(in crate::dataset) fn name(&self, number: usize) -> Option<String> {
         self.0.get(number).map(|file| file.name().display().to_string())
     }
@@ -76,13 +76,13 @@ impl FileList {
         self.0.first()?.remote()
     }
 
-    /// Returns the connection and the address of the first file, with its credentials, if the files are in stores.
+    /// Returns the connection, and the address of the first file with its credentials, if the files are in stores.
     pub(super) fn first_address(&self) -> Option<(&Remote, &str)> {
         let first = self.0.first()?;
         Some((first.remote()?, first.address()?))
     }
 
-    /// Returns the name of a file that is listed twice.
+    /// Returns the name of a file that is in the list twice.
     pub(super) fn twice(&self) -> Option<String> {
         let (mut paths, mut addresses) = (HashSet::new(), HashSet::new());
         let twice = self.0.iter().position(|file| match file.address() {
@@ -121,7 +121,7 @@ fn objects(remote: &Remote, address: &Address, ending: &str) -> Result<Vec<Unope
         return Ok(expanded.into_iter().map(|address| unopened(Address::new(address))).collect());
     }
     let name = key.rsplit('/').next().unwrap_or_default();
-    // A name with an ending is a file's; also `x.tar.gz`, which the reader refuses by its content.
+    // A name with an ending is a file. So is `x.tar.gz`, which the reader refuses by its content.
     if name.contains(&format!(".{ending}")) || [".tgz", ".gz", ".zst"].iter().any(|end| name.ends_with(end)) {
         return Ok(vec![unopened(address.clone())]);
     }
@@ -129,10 +129,10 @@ fn objects(remote: &Remote, address: &Address, ending: &str) -> Result<Vec<Unope
     Ok(found.into_iter().map(|meta| UnopenedFile::Listed(remote.clone(), meta)).collect())
 }
 
-/// Lists the objects below an address that end in `.ending`, but for hidden ones.
+/// Lists the objects below an address that end in `.ending`. Hidden objects are left out.
 ///
 /// # Errors
-/// A store that cannot be listed, and one without such objects.
+/// A store that cannot be listed, or that has no such objects.
 fn found(remote: &Remote, address: &Address, ending: &str) -> Result<Vec<ObjectMeta>> {
     let mut listed = remote.list(address.with_credentials())?;
     listed.retain(|meta| {

@@ -1,4 +1,4 @@
-//! The segments of indexes that are in memory: those that were read last, up to a number of bytes.
+//! Holds the segments of indexes that were read last, up to a number of bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -8,11 +8,11 @@ use parking_lot::Mutex;
 use super::entry::Segment;
 use crate::error::Result;
 
-/// A place for each segment of all indexes of a set.
+/// A place in memory for each segment of all indexes of a set.
 ///
-/// The memory is that of a clock cache: when it is full, a hand goes round the places, and takes out each segment that was
-/// not asked for since the hand's last visit. A lock is that of one segment: it is held for the copy of a pointer, or while the segment
-/// is read, so that several threads that want it read it once.
+/// The places are a clock cache. When the memory is full, a hand goes round the places, and removes each segment that
+/// was not asked for since the hand's last visit. Each place has a lock of its own. The lock is held while a pointer is
+/// copied, or while the segment is read, so that several threads that want the segment read it once.
 #[derive(Debug)]
 pub(super) struct InUse {
     places: Box<[SegmentCell]>,
@@ -24,12 +24,13 @@ pub(super) struct InUse {
 #[derive(Debug, Default)]
 struct SegmentCell {
     segment: Mutex<Option<Arc<Segment>>>,
-    /// True if it was asked for since the hand came by.
+    /// True if the segment was asked for since the hand's last visit.
     asked: AtomicBool,
 }
 
 impl InUse {
-    /// Makes places for `segments` segments, which take up to `most` bytes; one that is larger is held alone.
+    /// Makes places for `segments` segments, which take at most `most` bytes together. A segment that is larger is held
+    /// alone.
     pub(super) fn new(segments: usize, most: usize) -> InUse {
         let places = (0..segments).map(|_| SegmentCell::default()).collect();
         InUse { places, bytes: AtomicUsize::new(0), most, hand: AtomicUsize::new(0) }
@@ -54,7 +55,7 @@ impl InUse {
         Ok(segment)
     }
 
-    /// Takes out segments until the others fit. Two rounds meet every segment that no other thread holds or asks for.
+    /// Removes segments until the others fit. Two rounds meet every segment that no other thread holds or asks for.
     fn make_room(&self, but: usize) {
         for _ in 0..2 * self.places.len() {
             if self.bytes.load(Relaxed) <= self.most {
@@ -71,7 +72,7 @@ impl InUse {
         }
     }
 
-    /// Returns the bytes in memory.
+    /// Returns the bytes of all segments in memory.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.bytes.load(Relaxed)

@@ -1,4 +1,4 @@
-//! The index of a file with samples, and the index file.
+//! Reads and writes the index of a file with samples.
 //!
 //! | section | bytes |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | classes | the file's own class names as a JSON list, or nothing; an object of these and of what was noticed ([`Described`]) |
 //! | for each segment | 16: lengths; 32 a sample ([`SampleEntry`]); 4 a number of the labels that are lists; 32 a page ([`Page`]); keys |
 //!
-//! The first three are the head, which is read when a set is opened; a segment is read when one of its samples is. Numbers
-//! are in the machine's byte order; an index of another byte order has another magic number, and is rebuilt. A
-//! damaged index, or one of another file, is rebuilt, too: every check has to succeed before a part of an index is used.
+//! The first three are the head. It is read when a set is opened; a segment is read when one of its samples is. Numbers
+//! are in the machine's byte order. An index of another byte order has another magic number, and is made again, as is
+//! an index that is damaged or belongs to another file. Every check has to succeed before a part of an index is used.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -29,13 +29,13 @@ use crate::storage::local::{atomic_file, read_at, regular_file};
 
 /// The first bytes of the file, as a number of this machine.
 const MAGIC: u64 = u64::from_ne_bytes(*b"gpufeed\x02");
-/// Changes with the layout, and with the way in which a scan reads a file.
+/// The version of the layout, and of the way in which a scan reads a file.
 const VERSION: u64 = 5;
 
-/// Kind of the error for a file that is not an index and must not be overwritten.
+/// The kind of the error for a file that is not an index, and therefore must not be overwritten.
 pub(super) const FOREIGN: io::ErrorKind = io::ErrorKind::AlreadyExists;
 
-/// Bytes read of an index file at first: the head of most.
+/// The bytes of an index file that are read at first. Most heads are shorter.
 const FIRST: usize = 4 << 10;
 
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -46,7 +46,7 @@ struct IndexHeader {
     /// The hash of all bytes of the head after this field.
     checksum: u64,
     binding: Binding,
-    /// Numbers of samples and segments, bytes of the classes and of all segments.
+    /// The numbers of samples and of segments, and the bytes of the classes and of all segments.
     samples: u64,
     segments: u64,
     classes: u64,
@@ -56,7 +56,7 @@ struct IndexHeader {
 
 impl IndexHeader {
     const SIZE: usize = size_of::<IndexHeader>();
-    /// First byte that the checksum covers.
+    /// The first byte that the checksum covers.
     const CHECKED: usize = 24;
 
     /// Returns the length of the head.
@@ -66,7 +66,7 @@ impl IndexHeader {
     }
 }
 
-/// The checks of all samples together when a set is opened.
+/// Facts about the labels of all samples of a file, by which they are checked when a set is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct LabelFacts {
@@ -76,7 +76,7 @@ pub(super) struct LabelFacts {
     /// One more than the largest class, or 0; and the first sample of that class.
     pub(super) classes: u64,
     pub(super) largest: u64,
-    /// The same of classes in texts, and how many there are.
+    /// The same for classes in texts, and the number of such samples.
     pub(super) text_classes: u64,
     pub(super) largest_text: u64,
     pub(super) texts: u64,
@@ -172,8 +172,7 @@ pub(super) struct IndexBytes {
 }
 
 impl IndexBytes {
-    /// Takes the bytes of an index file that belongs to the file of this binding; `None` if they are damaged, or belong
-    /// to another one.
+    /// Takes the bytes of an index file. `None` if they are damaged, or do not belong to the file of this binding.
     pub(super) fn parse(mut bytes: Vec<u8>, binding: &Binding) -> Option<IndexBytes> {
         let header = bytemuck::pod_read_unaligned::<IndexHeader>(bytes.get(..IndexHeader::SIZE)?);
         let length = header.head().filter(|head| head.checked_add(header.data) == Some(bytes.len() as u64))?;
@@ -189,7 +188,7 @@ impl IndexBytes {
         [&*self.head, &*self.data].concat()
     }
 
-    /// Writes the file atomically, replacing an old one.
+    /// Writes the file atomically. It replaces an older file.
     pub(super) fn save(&self, path: &Path) -> io::Result<()> {
         atomic_file::replace(path, |out| {
             out.write_all(&self.head)?;
@@ -198,7 +197,7 @@ impl IndexBytes {
     }
 }
 
-/// The place of the segments of an index.
+/// Where the segments of an index are.
 #[derive(Debug)]
 enum Segments {
     File { path: Box<Path>, begin: u64 },
@@ -206,7 +205,7 @@ enum Segments {
     Memory(Box<[u8]>),
 }
 
-/// The head of an index, and where its segments are.
+/// The head of an index in memory, and where its segments are.
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) samples: usize,
@@ -215,15 +214,15 @@ pub(super) struct Index {
     pub(super) classes: Vec<String>,
     pub(super) names: Option<u128>,
     pub(super) noticed: Noticed,
-    /// The length of the file that it belongs to.
+    /// The length of the file that the index belongs to.
     pub(super) length: u64,
     rows: Box<[SegmentEnd]>,
     segments: Segments,
 }
 
 impl Index {
-    /// Reads the head of the index file at `path`; returns `None` if there is none, or if it is damaged or belongs to
-    /// another file.
+    /// Reads the head of the index file at `path`. Returns `None` if there is no such file, or if it is damaged or
+    /// belongs to another file.
     ///
     /// # Errors
     /// [`FOREIGN`] for another kind of file; the system's error if it cannot be read.
@@ -248,7 +247,7 @@ impl Index {
         let Some(length) = length.filter(|_| header.magic == MAGIC && header.version == VERSION) else {
             return Ok(None);
         };
-        // The memory is that of the file's real length, not of lengths in its header.
+        // Takes memory by the file's real length, not by lengths in its header.
         file.take(length.saturating_sub(head.len() as u64)).read_to_end(&mut head)?;
         head.truncate(length as usize);
         let segments = Segments::File { path: path.into(), begin: length };
@@ -261,7 +260,7 @@ impl Index {
         Self::of(&header, &bytes.head, Segments::Memory(bytes.data.into()))
     }
 
-    /// Takes the index that a scan or a store has made, and appends its segments to a file without a name.
+    /// Takes the index that a scan has made or a store has, and appends its segments to the file without a name.
     ///
     /// # Errors
     /// The system's, if they cannot be written.
@@ -291,7 +290,8 @@ impl Index {
         (ends && whole).then_some(index)
     }
 
-    /// Reads a segment; returns `None` if it is damaged or forged, and if the index file has gone or was replaced.
+    /// Reads a segment. Returns `None` if the segment is damaged or forged, or if the index file has gone or was
+    /// replaced.
     pub(super) fn segment(
         &self,
         number: usize,
@@ -300,7 +300,7 @@ impl Index {
         Ok(self.parse(number, &self.bytes(number)?, fits).map(|(segment, _)| segment))
     }
 
-    /// Reads the key of a sample; nothing if its segment cannot be read.
+    /// Reads the key of a sample; `None` if its segment cannot be read.
     pub(super) fn key(&self, sample: usize) -> Option<String> {
         let bytes = self.bytes(sample / SEGMENT).ok()?;
         let (segment, keys) = self.parse(sample / SEGMENT, &bytes, |_, _| true)?;

@@ -1,4 +1,4 @@
-//! Collects the samples of a file in an index.
+//! Makes the index of a file from its samples.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -9,7 +9,7 @@ use super::index::{IndexBytes, LabelFacts, SegmentEnd, SegmentHead, head};
 use super::noticed::Noticed;
 use crate::dataset::Label;
 
-/// The place of an image: in the file, or in a page of the file.
+/// Where an image is: in the file, or in a page of the file.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataset) struct StoredImage {
     pub(in crate::dataset) offset: u64,
@@ -18,7 +18,7 @@ pub(in crate::dataset) struct StoredImage {
     pub(in crate::dataset) page: Option<Page>,
 }
 
-/// Collects the samples of a file.
+/// Collects the samples of a file for its index.
 #[derive(Debug, Default)]
 pub(in crate::dataset) struct IndexBuilder {
     samples: u64,
@@ -35,10 +35,10 @@ pub(in crate::dataset) struct IndexBuilder {
 }
 
 impl IndexBuilder {
-    /// Adds a sample. Images of one page have to follow each other.
+    /// Adds a sample. Images of the same page have to follow each other.
     ///
     /// # Errors
-    /// Returns the reason if the index is full.
+    /// The reason if the index is full.
     pub(in crate::dataset) fn push(
         &mut self,
         key: &str,
@@ -80,7 +80,7 @@ impl IndexBuilder {
         Ok(())
     }
 
-    /// Counts a text that is a caption beside the label of the next sample.
+    /// Counts a text that is a caption. The next sample has another label beside it.
     pub(in crate::dataset) fn caption(&mut self) {
         self.facts.add_caption(self.samples);
     }

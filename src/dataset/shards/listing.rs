@@ -1,4 +1,4 @@
-//! Which files a path names: one, a brace list of them, or those of a folder.
+//! Finds the files of this machine that a path names: one, a brace list of them, or those of a folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,15 +1,16 @@
-//! Files that hold many samples each, and the indexes that say where: what tar shards and Parquet files share.
+//! Files that hold many samples each, with indexes that say where the samples are. Tar shards and Parquet files share
+//! this.
 //!
 //! | file | |
 //! |---|---|
-//! | `brace.rs`, `listing.rs`, `files.rs` | which files |
+//! | `brace.rs`, `listing.rs`, `files.rs` | which files a set has |
 //! | `open_files.rs` | how many of them stay open |
-//! | `settings.rs`, `counts.rs` | what can be set; numbers of samples from a JSON |
+//! | `settings.rs`, `counts.rs` | what can be set; the numbers of samples from a JSON file |
 //! | `entry.rs`, `index.rs`, `index_builder.rs`, `binding.rs` | a sample, the index file, how it is made, which file it belongs to |
 //! | `stored_at.rs`, `beside.rs`, `spool.rs` | where indexes are stored |
 //! | `in_use.rs` | the parts of indexes that are in memory |
 //! | `open.rs`, `open_one.rs` | opens the files, and makes the indexes that are missing |
-//! | `access.rs` | files in stores: announces what is read next |
+//! | `access.rs` | files in stores: announces the samples that are read next |
 //! | `checks.rs`, `class_lists.rs` | labels that are missing, classes without a name; names of classes that differ between files |
 //! | `noticed.rs`, `described.rs` | what scans noticed: members that are not read, where labels come from |
 
@@ -67,7 +68,7 @@ pub use stored_at::ShardIndexes;
 
 /// A format of files with many samples.
 pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
-    /// The advice of an error about files with other names of classes: the setting that names the classes.
+    /// The advice of an error about files with different names of classes: it is the setting that names the classes.
     const CLASSES: Advice;
 
     /// Returns a hash of the format and of the settings that decide what a scan finds.
@@ -76,13 +77,13 @@ pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
     /// Scans a file for its samples.
     ///
     /// # Errors
-    /// Names the file, the place in it, and what to do.
+    /// Names the file, the offset in it, and what to do.
     fn scan(&self, file: &DataFile) -> Result<IndexBuilder>;
 
     /// Returns true if an image can be where an index of a file of `length` bytes says.
     fn fits(&self, entry: &SampleEntry, page: Option<&Page>, length: u64) -> bool;
 
-    /// Returns the bytes of its file that a read of an image takes.
+    /// Returns the bytes of a file that a read of an image takes.
     fn bytes_read(entry: &SampleEntry, page: Option<&Page>) -> Range<u64>;
 
     /// Returns the error for a label with a fault.
@@ -94,18 +95,18 @@ pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
 pub(super) struct Shards<F> {
     format: F,
     settings: Settings,
-    /// The files as they were listed, which are opened when their samples are read if there are `counts`.
+    /// The files as they were listed. With `counts`, each is opened when one of its samples is read.
     listed: FileList,
     counts: Option<SampleCounts>,
     checks: Option<Checks>,
     /// True if numbers in texts are labels; `None` until that is decided.
     texts: OnceLock<bool>,
-    /// True once a file that was opened late has been warned of.
+    /// True once a warning about a file that was opened late was given.
     warned: AtomicBool,
     files: Vec<Shard>,
     /// The number of files that are not open yet.
     unopened: AtomicUsize,
-    /// Index of the first sample of each file, and the number of samples.
+    /// The index of the first sample of each file, and at the end the number of samples.
     starts: Vec<usize>,
     /// Number of the first segment of each file.
     segments: Vec<usize>,
@@ -114,37 +115,38 @@ pub(super) struct Shards<F> {
     own_classes: Mutex<(usize, Vec<String>)>,
     /// With `counts`, the class names in the first file, once it was opened.
     first_names: OnceLock<Vec<String>>,
-    /// True once a file was opened whose class names could not be compared with those.
+    /// True once a file was opened whose class names could not be compared with `first_names`.
     uncompared: AtomicBool,
-    /// The file of indexes that are stored nowhere else; made for the first of them.
+    /// The file without a name for indexes that are stored nowhere else. It is made for the first such index.
     spool: OnceLock<Option<Arc<Spool>>>,
 }
 
-/// A file, and its index when it is open.
+/// A file, and its index while it is open.
 #[derive(Debug)]
 struct Shard {
     name: Box<Path>,
     file: OnceLock<DataFile>,
-    /// Replaced where a part of the index turns out to be damaged. The lock is held while the file is opened, so that it
-    /// is opened once.
+    /// The index. It is replaced if a part of it turns out to be damaged. The lock is held while the file is opened, so
+    /// that it is opened once.
     index: Mutex<Option<Arc<Index>>>,
-    /// The index of a file that was refused. It is kept so that other reads of the file's samples do not scan it again.
+    /// The index of a file that was refused. It is held so that other reads of the file's samples do not scan the file
+    /// again.
     refused: OnceLock<Index>,
-    /// The names of its classes, where they are still to be compared with those of the first file.
+    /// The names of the file's classes, if they are still to be compared with those of the first file.
     uncompared: Mutex<Option<Vec<String>>>,
     noticed: OnceLock<Noticed>,
 }
 
 impl Shard {
-    /// Returns the name that errors have.
+    /// Returns the file's name in errors.
     fn name(&self) -> &Path {
         self.file.get().map_or(&self.name, DataFile::name)
     }
 }
 
-/// A sample.
+/// Where a sample is.
 pub(super) struct IndexedSample<'a> {
-    /// The file that has the sample, and the number of the sample.
+    /// The file that has the sample, and the sample's number there.
     pub(super) file: &'a DataFile,
     pub(super) number: usize,
     pub(super) segment: Arc<Segment>,
@@ -185,19 +187,19 @@ impl<F: ShardFormat> Shards<F> {
         (file < self.files.len()).then(|| (file, index - self.starts[file]))
     }
 
-    /// Returns the file of sample `index`, and its key there, for people.
+    /// Returns the file of sample `index` and the sample's key there, for messages.
     pub(super) fn key(&self, index: usize) -> Option<(&Path, String)> {
         let (number, at) = self.place(index)?;
         let (_, index) = self.opened(number).ok()?;
         Some((self.files[number].name(), index.key(at)?))
     }
 
-    /// Returns true if a file is open, so that its index can be asked without a request or a scan.
+    /// Returns true if a file is open: then its index can be read without a request or a scan.
     pub(super) fn is_open(&self, number: usize) -> bool {
         self.files.get(number).is_some_and(|shard| shard.file.get().is_some())
     }
 
-    /// Calls `see` for each file, with its stamp if it is an object and was opened.
+    /// Calls `see` for each file, with its stamp if it is an object that was opened.
     pub(super) fn each_file(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {
         for each in &self.files {
             let stamp = each.file.get().and_then(|file| file.stamp().ok());
@@ -215,8 +217,8 @@ impl<F: ShardFormat> Shards<F> {
     /// Finds sample `index`.
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if it is out of range; the errors of a scan, if the index is
-    /// damaged.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if `index` is out of range; the errors of a scan, if the
+    /// index is damaged.
     pub(super) fn find(&self, index: usize) -> Result<IndexedSample<'_>> {
         let (number, sample) = self.place(index).ok_or_else(|| super::out_of_range(index, self.len()))?;
         let file = match self.files[number].file.get() {
@@ -231,7 +233,7 @@ impl<F: ShardFormat> Shards<F> {
         Ok(IndexedSample { file, number, segment, at: sample % SEGMENT, texts: self.texts_are_labels() })
     }
 
-    /// Reads a segment, from an index that is made again if this one is damaged, or its file has gone.
+    /// Reads a segment. If the index is damaged, or its file has gone, makes the index again first.
     fn read_segment(&self, file: usize, number: usize) -> Result<Segment> {
         let (data, index) = self.opened(file)?;
         let length = index.length;
@@ -254,7 +256,7 @@ impl<F: ShardFormat> Shards<F> {
     }
 }
 
-/// An error for a file that has changed since the set was opened.
+/// Returns an error for a file that has changed since the set was opened.
 fn changed(name: &Path) -> Error {
     let reason = "it was changed since its samples were listed; open the data set again";
     Error::io(name, std::io::Error::new(std::io::ErrorKind::InvalidData, reason))

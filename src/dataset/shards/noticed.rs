@@ -1,4 +1,4 @@
-//! Facts that the scans of a set's files noticed. They are stored in the files' indexes, and added up for the set.
+//! The facts that scans of a set's files noticed. They are stored in the files' indexes, and added up for the set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 use super::{ShardFormat, Shards};
 use crate::dataset::Notice;
 
-/// Most kinds of members that are counted each; further ones are counted together.
+/// The most kinds of members that are counted separately. Further kinds are counted together.
 const KINDS: usize = 32;
-/// The name of all further kinds together.
+/// The name under which all further kinds are counted.
 pub(in crate::dataset) const OTHER_KINDS: &str = "members of other kinds";
-/// Most bytes of a name that are kept.
+/// The most bytes of a name that are stored.
 const NAME: usize = 200;
 
 /// The facts that the scan of a file noticed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(in crate::dataset) struct Noticed {
-    /// Members that are not read: the number of each kind, and the name of the first.
+    /// Members that are not read: for each kind their number, and the name of the first.
     unread: BTreeMap<String, (u64, String)>,
     /// The number of samples whose names have dots, and the first of these names.
     dotted: Option<(u64, String)>,
@@ -59,14 +59,14 @@ impl Noticed {
         self.text.get_or_insert_with(|| text_of(name));
     }
 
-    /// Notes a place from which a label came.
+    /// Notes from where a label came.
     pub(in crate::dataset) fn label(&mut self, from: &str) {
         if !self.labels.contains(from) {
             self.labels.insert(from.to_owned());
         }
     }
 
-    /// Adds what a later file noticed.
+    /// Adds what the scan of a later file noticed.
     fn add(&mut self, other: &Noticed) {
         for (what, (count, first)) in &other.unread {
             self.count(what, *count, || first.clone());
@@ -93,7 +93,7 @@ fn text_of(name: &[u8]) -> String {
 }
 
 impl<F: ShardFormat> Shards<F> {
-    /// Returns what was noticed of the files that are open. `classes` is the number of classes with names.
+    /// Returns what was noticed in the files that are open. `classes` is the number of classes that have names.
     pub(in crate::dataset) fn notices(&self, classes: usize) -> Vec<Notice> {
         let (mut all, mut notices) = (Noticed::default(), Vec::new());
         let (mut texts, mut captions, mut unlabelled, mut samples, mut open) = (0, 0, 0, 0, 0);
@@ -150,7 +150,8 @@ impl<F: ShardFormat> Shards<F> {
         notices
     }
 
-    /// Logs what a file that is opened late does not read, once for the set: a loader could not know it when it was built.
+    /// Logs what a file that is opened late does not read, once for the set: a loader could not know this when it was
+    /// built.
     pub(super) fn warn_late(&self, file: &Path, noticed: &Noticed) {
         let broken = noticed.broken_key.clone().map(|reason| Notice::BrokenKey { file: file.to_owned(), reason });
         let Some(notice) = broken.into_iter().chain(noticed.not_read()).next() else { return };

@@ -18,11 +18,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::storage::file::DataFile;
 use crate::storage::local::atomic_file::folder_of;
 
-/// Most objects that are opened at once.
+/// The most objects that are opened at once.
 const REQUESTS: usize = 32;
 
 impl<F: ShardFormat> Shards<F> {
-    /// Opens and indexes these files, several at a time; with `counts` none yet.
+    /// Opens and indexes these files, several at a time. With `counts`, opens none of them yet.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`] if none is given, or one twice; [`ErrorKind::EmptyDataset`], with `hint`, if they have
@@ -92,7 +92,7 @@ impl<F: ShardFormat> Shards<F> {
         Ok(set)
     }
 
-    /// Returns a file and its index; opens it if it is not open.
+    /// Returns a file and its index. Opens the file if it is not open.
     ///
     /// # Errors
     /// A file that cannot be read; the errors of the format's scan; another number of samples than `counts` says; labels
@@ -113,7 +113,7 @@ impl<F: ShardFormat> Shards<F> {
             let _ = shard.refused.set(found);
             return Err(error);
         }
-        // The names in all files would take much memory.
+        // Takes the names out of the index, because the names in all files would take much memory.
         let classes = std::mem::take(&mut found.classes);
         let mut own = self.own_classes.lock();
         if number < own.0 && !classes.is_empty() {
@@ -132,7 +132,7 @@ impl<F: ShardFormat> Shards<F> {
     fn check_found(&self, number: usize, found: &Index) -> Result<()> {
         if let Some(counts) = &self.counts {
             if number == 0 {
-                // Decides for the other files, also where it has another number of samples itself.
+                // The names of this file decide for the others, even if it has a wrong number of samples itself.
                 self.first_names.get_or_init(|| found.classes.clone());
                 if self.checks.is_some() {
                     self.decide_texts(number, &found.facts)?;
@@ -147,7 +147,7 @@ impl<F: ShardFormat> Shards<F> {
     /// Opens these files, several at a time.
     pub(super) fn open_these(&self, numbers: &[usize]) -> Result<()> {
         let (_, threads) = open_files::share();
-        // Threads that open objects wait for answers more than they compute.
+        // Threads that open objects spend more time waiting for answers than computing.
         let most =
             if self.is_remote() { REQUESTS } else { available_parallelism().map_or(1, usize::from).min(threads) };
         let threads = most.min(numbers.len());
@@ -173,7 +173,7 @@ impl<F: ShardFormat> Shards<F> {
         errors.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// Returns the names of the classes that are in the first file that has any; with `counts` in the first file.
+    /// Returns the class names in the first file that has any; with `counts`, those in the first file.
     ///
     /// # Errors
     /// The errors of opening the first file.

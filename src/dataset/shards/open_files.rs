@@ -1,14 +1,14 @@
-//! The number of files that a set of shards may have open, out of the process's limit.
+//! Limits the number of files that a set of shards has open, because the process has a limit.
 
-/// Most shards of a set that stay open; the others are opened for each read.
+/// The most shards of a set that stay open. The others are opened for each read.
 const HELD: u64 = 64;
-/// Most shards that are indexed at once; more would not help, since the disk limits.
+/// The most shards that are indexed at once. More would not help, because the disk is the limit.
 const THREADS: u64 = 8;
-/// Files that a thread has open while it indexes a shard: the shard twice, its index and the temporary file of the new
-/// index.
+/// The files that a thread has open while it indexes a shard: the shard twice, its index, and the temporary file of the
+/// new index.
 const OF_A_THREAD: u64 = 4;
 
-/// Returns the number of shards that stay open, and of threads that index them.
+/// Returns the number of shards that stay open, and the number of threads that index shards.
 ///
 /// Together they use at most half of the files that the process may open; the rest is for other data sets, the workers
 /// and the GPU's driver.

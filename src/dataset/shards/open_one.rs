@@ -1,4 +1,4 @@
-//! Opens one file of a set: finds its index, or makes it.
+//! Opens one file of a set: finds its index, or makes the index.
 
 use std::io;
 use std::path::PathBuf;
@@ -55,7 +55,7 @@ impl<F: ShardFormat> Shards<F> {
         Binding::of(file, self.format.settings()).map_err(|source| Error::io(file.name(), source))
     }
 
-    /// Returns where the index of a file is stored on this machine.
+    /// Returns the path at which the index of a file is stored on this machine.
     fn stored(&self, file: &DataFile) -> Option<PathBuf> {
         let Some(object) = file.object() else { return self.settings.indexes.of_file(file.name()) };
         let cache = object.remote().cache().map(|(folder, _)| folder);
@@ -76,13 +76,13 @@ impl<F: ShardFormat> Shards<F> {
         index.ok_or_else(|| Error::io(file.name(), io::Error::other("its index cannot be read back")))
     }
 
-    /// Stores an index on this machine if that is possible, and else keeps it in memory.
+    /// Stores an index on this machine if that is possible. Otherwise holds it in memory.
     fn kept(&self, file: &DataFile, binding: &Binding, bytes: IndexBytes) -> Option<Index> {
         if let Some(stored) = self.stored(file) {
-            // A file of another kind stays as it is.
+            // If the file is no index, it stays as it is.
             let ours = !matches!(Index::load(&stored, binding), Err(error) if error.kind() == FOREIGN);
             if file.for_a_scan().is_some() {
-                // The folder of a cache may be new; that of other files has to exist.
+                // Makes the folder of a cache if it is missing. A folder of other files has to exist.
                 let _ = stored.parent().map(std::fs::create_dir_all);
             }
             let saved = if ours { bytes.save(&stored) } else { Err(FOREIGN.into()) };
@@ -104,7 +104,7 @@ impl<F: ShardFormat> Shards<F> {
         Index::in_memory(bytes)
     }
 
-    /// Appends an index to the file without a name; nothing if that is not possible.
+    /// Appends an index to the file without a name; `None` if that is not possible.
     fn spooled(&self, bytes: &IndexBytes) -> Option<Index> {
         let warn = |error: &io::Error| {
             let folder = Spool::folder();
@@ -115,7 +115,7 @@ impl<F: ShardFormat> Shards<F> {
         Index::spooled(bytes, spool).inspect_err(warn).ok().flatten()
     }
 
-    /// Makes the index of a file again, which has to have as many samples as before.
+    /// Makes the index of a file again. It has to have as many samples as before.
     pub(super) fn scan_again(&self, file: &DataFile, before: &Index) -> Result<Index> {
         tracing::warn!(path = %Shown(file.name().display()), "a damaged index of a file of samples is made again");
         let binding = self.binding(file)?;

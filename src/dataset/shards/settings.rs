@@ -1,27 +1,27 @@
-//! Settings of a set of files, and the setters that the builders of its formats share.
+//! The settings of a set of files, and the setters that the builders of all formats share.
 
 use super::{Checks, ShardIndexes};
 use crate::dataset::MAX_FILE_BYTES;
 use crate::storage::{Location, RemoteOptions};
 
-/// Default bound of the memory for the parts of indexes in use: those of a million samples.
+/// The default of `index_memory`: the segments of a million samples.
 const INDEX_MEMORY: usize = 32 << 20;
 
-/// Settings of [`Shards`](super::Shards), and of the set that has them.
+/// The settings of [`Shards`](super::Shards), and of the data set around them.
 #[derive(Clone, Debug)]
 pub(in crate::dataset) struct Settings {
     pub(in crate::dataset) allow_unlabelled: bool,
-    /// True if numbers in texts are labels, false if they are captions; `None` if the texts of the set decide it.
+    /// True if numbers in texts are labels, false if they are captions; `None` if the set's texts decide.
     pub(in crate::dataset) text_labels: Option<bool>,
     pub(in crate::dataset) indexes: ShardIndexes,
-    /// Bytes of memory for the parts of indexes in use.
+    /// The most bytes of memory for index segments. A segment that was removed is read again when it is needed.
     pub(in crate::dataset) index_memory: usize,
-    /// Names of the classes, or nothing.
+    /// The names of the classes; empty if the settings name none.
     pub(in crate::dataset) classes: Vec<String>,
     pub(in crate::dataset) max_file_bytes: u64,
-    /// The JSON with the numbers of samples.
+    /// The JSON file with the number of samples of each file.
     pub(in crate::dataset) counts: Option<Location>,
-    /// True to write the indexes that are missing beside objects.
+    /// True to write missing indexes beside the objects.
     pub(in crate::dataset) put_indexes: bool,
     pub(in crate::dataset) remote: RemoteOptions,
 }
@@ -43,13 +43,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns the checks of labels, for a set with so many class names.
+    /// Returns the checks of labels, for a set with `classes` class names.
     pub(in crate::dataset) fn checks(&self, classes: usize) -> Checks {
         Checks { allow_unlabelled: self.allow_unlabelled, classes }
     }
 }
 
-/// The setters of a builder whose field `settings` is [`Settings`].
+/// Defines the setters of a builder whose field `settings` is [`Settings`].
 macro_rules! setters {
     () => {
         /// Accepts samples without a label, of Parquet files those without a column of labels, and rows with -1 or null
@@ -120,7 +120,7 @@ macro_rules! setters {
     };
 }
 
-/// Writes those methods of [`Dataset`](crate::Dataset) that all sets of files share.
+/// Defines those methods of [`Dataset`](crate::Dataset) that are the same for all sets of files.
 macro_rules! of_files {
     () => {
         fn len(&self) -> usize {

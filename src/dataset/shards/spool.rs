@@ -1,4 +1,4 @@
-//! A file without a name for the indexes that have no place of their own on this machine.
+//! A file without a name, for the indexes that have no path on this machine.
 
 use std::fs::File;
 use std::io;
@@ -8,12 +8,12 @@ use parking_lot::Mutex;
 
 use crate::storage::local::{read_at, regular_file};
 
-/// Indexes of objects, one after the other, in the system's folder for temporary files. The file has no name, so it goes
-/// with the set, or with the process. All indexes of a set share one file, because a process may open only a limited number
-/// of files.
+/// Indexes of objects, one after the other, in the system's folder for temporary files. The file has no name, so it
+/// disappears with the set or with the process. All indexes of a set share one file, because a process may open only a
+/// limited number of files.
 #[derive(Debug)]
 pub(super) struct Spool {
-    /// The file, and its length, at which the next index goes.
+    /// The file, and its length, which is the offset of the next index.
     file: Mutex<(File, u64)>,
 }
 
@@ -24,7 +24,7 @@ impl Spool {
         Ok(Spool { file: Mutex::new((tempfile::tempfile()?, 0)) })
     }
 
-    /// The folder that the file is in.
+    /// Returns the folder that the file is in.
     pub(super) fn folder() -> PathBuf {
         std::env::temp_dir()
     }
@@ -32,7 +32,7 @@ impl Spool {
     /// Appends bytes. Returns where they begin.
     ///
     /// # Errors
-    /// The system's, for example on a full disk; then nothing is appended.
+    /// The system's, for example for a full disk. Then nothing was appended.
     pub(super) fn append(&self, bytes: &[u8]) -> io::Result<u64> {
         let (file, length) = &mut *self.file.lock();
         read_at::write_all(file, bytes, *length)?;

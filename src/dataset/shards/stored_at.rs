@@ -1,4 +1,4 @@
-//! Where indexes are stored.
+//! Chooses where indexes are stored.
 
 use std::borrow::Cow;
 use std::fs;
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The place where the indexes of tar shards and Parquet files are stored. With an index, which has the offsets of all samples, a
-/// file need not be scanned again.
+/// Where the indexes of tar shards and Parquet files are stored. An index has the offsets of all samples of a file, so
+/// that the file need not be scanned again.
 ///
-/// An index belongs to one file, identified by its length, its time and its first and last bytes; that of an object in
-/// a store by its length, its time and its ETag. A stale or damaged index is rebuilt.
+/// An index belongs to one file, which it knows by the length, the time, and the first and last bytes. It knows an
+/// object in a store by the length, the time and the ETag. A stale or damaged index is made again.
 ///
-/// The index of an object is looked for in the folder, or else in the folder `indexes` of `RemoteOptions::cache`, then
-/// beside the object, in `.NAME.gpufeed-index`. An index that was read or made is stored in the folder; without a folder,
-/// in a file without a name in the system's folder for temporary files. Only `put_indexes` of a builder writes
-/// beside objects.
+/// The index of an object is searched in the folder, or else in the folder `indexes` of `RemoteOptions::cache`; then
+/// beside the object, in `.NAME.gpufeed-index`. An index that was read or made is stored in the folder. Without a
+/// folder it is stored in a file without a name, in the system's folder for temporary files. Only `put_indexes` of a
+/// builder writes beside objects.
 ///
 /// ```
 /// use gpufeed::dataset::ShardIndexes;
@@ -48,8 +48,8 @@ impl ShardIndexes {
         }
     }
 
-    /// Returns where the index of an object is stored on this machine; `None` if it is not. `cache` is the folder of the
-    /// cache on disk.
+    /// Returns the path at which the index of an object is stored on this machine; `None` if it is not stored here.
+    /// `cache` is the folder of the cache on disk.
     pub(super) fn of_object(&self, address: &Path, cache: Option<&Path>) -> Option<PathBuf> {
         match self {
             ShardIndexes::Beside => Some(cache?.join("indexes").join(hashed(address, address))),
@@ -63,7 +63,7 @@ fn name(file: &Path) -> Cow<'_, str> {
     file.file_name().unwrap_or_default().to_string_lossy()
 }
 
-/// Returns the name of an index in a folder that has those of files from several folders.
+/// Returns the name of an index in a folder that has the indexes of files from several folders.
 fn hashed(file: &Path, whole: &Path) -> String {
     format!("{}.{:016x}.gpufeed-index", name(file), xxh3_64(whole.as_os_str().as_encoded_bytes()))
 }

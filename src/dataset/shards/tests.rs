@@ -1,4 +1,4 @@
-//! Index files: what was saved is loaded, and nothing that is damaged or forged.
+//! Tests index files: what was saved is loaded, and nothing that is damaged or forged is.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn builder() -> IndexBuilder {
     index
 }
 
-/// As a format's reader would check an entry.
+/// Checks an entry as a format's reader would.
 fn fits(entry: &SampleEntry, page: Option<&Page>) -> bool {
     let within = page.map_or(1 << 20, |page| u64::from(page.length));
     entry.offset.checked_add(entry.length.into()).is_some_and(|end| end <= within)
@@ -117,7 +117,7 @@ fn damage_is_noticed_and_other_files_are_not_ours() {
         std::fs::write(&path, &whole[..at]).unwrap();
         assert!(load(&path).is_none(), "cut at {at}");
     }
-    // A file that is cut, or has gone, after its head was read.
+    // The file is cut, or has gone, after its head was read.
     std::fs::write(&path, &whole).unwrap();
     let index = load(&path).unwrap();
     std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();

@@ -1,4 +1,4 @@
-//! Opens [`TarShards`]: which shards, which members, and how their labels are checked.
+//! Opens [`TarShards`]: chooses the shards and the members, and how labels are checked.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::dataset::shards::{FileList, Settings, Shards, setters};
 use crate::error::{Error, Result};
 use crate::storage::Location;
 
-/// Name of a file in a folder that `gpufeed pack` has not finished.
+/// The name of a file that marks a folder in which `gpufeed pack` has not finished.
 #[doc(hidden)]
 pub const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 
@@ -47,18 +47,19 @@ impl TarShardsBuilder {
         self
     }
 
-    /// Says whether numbers in `.txt` members are labels: with `true` they are, and other texts are ignored; with `false`
-    /// all are captions. Default: they are if every such text of the set is a number, also those beside a `.cls` or a
-    /// `.json`. With [`counts`](Self::counts) the texts of the first shard decide, and a shard that differs is an error.
+    /// Says whether numbers in `.txt` members are labels. With `true` they are, and other texts are ignored. With
+    /// `false` all texts are captions. Default: they are labels if every such text of the set is a number, also the
+    /// texts beside a `.cls` or a `.json`. With [`counts`](Self::counts) the texts of the first shard decide, and a
+    /// shard that differs is an error.
     #[must_use]
     pub fn text_labels(mut self, labels: bool) -> Self {
         self.settings.text_labels = Some(labels);
         self
     }
 
-    /// Names the classes, instead of a `classes.txt` or `classes.json`. Without it, shards that have other names than the
-    /// first one that has any are an error; with [`counts`](Self::counts), than the first
-    /// shard, if that has any.
+    /// Names the classes, in the place of a `classes.txt` or `classes.json`. Without this setting, a shard is an error
+    /// if its names differ from those of the first shard that has any; with [`counts`](Self::counts), if they differ
+    /// from those of the first shard, if that has any.
     #[must_use]
     pub fn classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.settings.classes = names.into_iter().map(Into::into).collect();
@@ -107,8 +108,8 @@ impl TarShardsBuilder {
         let format = TarFormat { extensions: self.extensions.clone() };
         let settings = self.settings.clone();
         let mut shards = Shards::open(format, files, self.settings, hint)?;
-        // The names given by the user, or else those of a file in the shards' folder, or else those of the first shard
-        // that has any.
+        // Takes the names that the user has given, or else those of a file in the shards' folder, or else those of the
+        // first shard that has any.
         let mut classes = settings.classes.clone();
         if classes.is_empty() {
             classes = shards.class_names_beside()?;
@@ -122,7 +123,7 @@ impl TarShardsBuilder {
     }
 }
 
-/// Counts the archives of a folder that are passed over, because they are compressed.
+/// Counts the archives of a folder that are not read because they are compressed.
 fn compressed_in(folder: &Path) -> Option<Notice> {
     const ENDINGS: [&str; 6] = [".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".tar.lz4"];
     let names = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());

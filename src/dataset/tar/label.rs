@@ -1,19 +1,19 @@
-//! Labels in a sample's `.cls`, `.json` or `.txt` member.
+//! Reads labels from a sample's `.cls`, `.json` or `.txt` member.
 
 use serde_json::Value;
 
 use crate::dataset::{Label, label_numbers};
 use crate::quote::shortened;
 
-/// Extensions of members that can hold a label; the first one that a sample has counts.
+/// The extensions of members that can hold a label. The first one that a sample has counts.
 pub(super) const KINDS: [&str; 3] = ["cls", "json", "txt"];
-/// Their indices. A text may be a caption.
+/// The indices of these extensions. A text may be a caption.
 pub(super) const CLS: usize = 0;
 pub(super) const JSON: usize = 1;
 pub(super) const TEXT: usize = 2;
 
-/// Parses the label in a member of this kind, an index into [`KINDS`]; returns `None` if it holds something else, like
-/// a caption.
+/// Parses the label in a member of this kind, which is an index of [`KINDS`]. Returns `None` if the member holds
+/// something else, such as a caption.
 ///
 /// # Errors
 /// The reason if a `.cls` is not a class, or a `.json` cannot be parsed or has numbers that f32 does not hold.
@@ -32,8 +32,8 @@ pub(super) fn parse(kind: usize, bytes: &[u8]) -> Result<Option<Label>, String> 
     }
 }
 
-/// Reads an object's `label` or `cls`, or the value itself: a number is a class, a list has one number per class or
-/// target.
+/// Reads the `label` or `cls` of an object, or the value itself. A number is a class, and a list has one number for
+/// each class or target.
 fn from_json(value: &Value) -> Result<Option<Label>, String> {
     let value = match value {
         Value::Object(object) => match object.get("label").or_else(|| object.get("cls")) {

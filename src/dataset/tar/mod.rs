@@ -36,20 +36,21 @@ pub use builder::UNFINISHED;
 /// | `.txt` | the label, if there is neither and all such texts of the set are numbers; else captions, which are ignored ([`text_labels`](TarShardsBuilder::text_labels)) |
 /// | `classes.txt`, `classes.json` | names of the classes, one a line, or a list, or an object of each name's index; a file in the shards' folder has priority |
 ///
-/// A stem may have dots: `photo 12.05.2021.png` is the image of the sample `photo 12.05.2021`, because no known ending
-/// begins at its first dot, unless `photo 12` has an image of its own, as `000.seg.png` beside `000.png`, or unless it
-/// alone has no label. Beside an image of `photo 12` it is a sample if it has a label of its own: a `.cls`, a `.json` with a
-/// label if `photo 12` has a `.json`, or a `.txt` if `photo 12` has only that. The members of samples with one name up to the
-/// first dot may be mixed.
+/// A sample's name may have dots. `photo 12.05.2021.png` is the image of the sample `photo 12.05.2021`, because no
+/// known ending begins at its first dot. There are two exceptions. If `photo 12` has an image of its own, the file is a
+/// further image, as `000.seg.png` beside `000.png`. If it alone has no label, it is no sample. Beside an image of
+/// `photo 12` it is still a sample if it has a label of its own: a `.cls`, a `.json` with a label if `photo 12` has a
+/// `.json`, or a `.txt` if `photo 12` has only that. The members of samples with the same name up to the first dot may
+/// be mixed.
 ///
-/// Other members are not read, folders and hidden files neither; how many of which kind is a
-/// [notice](super::Dataset::notices). Plain tar files of any flavour are read (ustar, GNU and pax
-/// with their long names). Compressed ones are refused, because their samples cannot be reached at random.
+/// Other members are not read, nor are folders and hidden files. A [notice](super::Dataset::notices) says how many
+/// there are of which kind. Plain tar files of any flavour are read (ustar, GNU and pax with their long names).
+/// Compressed ones are refused, because their samples cannot be reached at random.
 ///
-/// The headers are read once, and the offsets of all samples stored in an index next to each shard
-/// ([`ShardIndexes`](crate::dataset::ShardIndexes)): then a set of 100,000 samples opens in milliseconds. Reading a sample
-/// is one positioned read of its header and image; the header must be the indexed one. Members are never extracted, so a
-/// name such as `../../x` is harmless.
+/// The headers are read once. The offsets of all samples are stored in an index next to each shard
+/// ([`ShardIndexes`](crate::dataset::ShardIndexes)): with it, a set of 100,000 samples opens in milliseconds. Reading a
+/// sample is one positioned read of its header and image, and the header must be the indexed one. Members are never
+/// extracted, so a name such as `../../x` is harmless.
 ///
 /// Samples are in the order of the shards, and within a shard in the order of its members. Any sample can be read at
 /// any time, so `shuffle(true)` of a loader shuffles all samples of all shards, without a shuffle buffer or an order of
@@ -69,7 +70,7 @@ pub struct TarShards {
     shards: Shards<TarFormat>,
     classes: Vec<String>,
     folder: Option<PathBuf>,
-    /// Archives in the folder that are not read.
+    /// Archives in the folder that are not read because they are compressed.
     beside: Option<Notice>,
     max_file_bytes: u64,
 }
@@ -114,8 +115,8 @@ impl TarShards {
         self.shards.file(number)
     }
 
-    /// Returns the shard of sample `index` and its key there, the members' name up to the first dot; `None` if out of
-    /// range. The key is read from the shard's index.
+    /// Returns the shard of sample `index`, and its key there, which is the members' name up to the first dot; `None`
+    /// if out of range. The key is read from the shard's index.
     pub fn key(&self, index: usize) -> Option<(&Path, String)> {
         self.shards.key(index)
     }
@@ -153,7 +154,7 @@ impl Dataset for TarShards {
 
     fn name(&self, index: usize) -> String {
         match self.shards.place(index) {
-            // An error may be that its shard cannot be opened, and must not wait for another attempt.
+            // The name may be for an error that says that the shard cannot be opened. It is made without another attempt.
             Some((number, at)) if !self.shards.is_open(number) => {
                 format!("{}: sample {at}", self.shards.file(number).unwrap_or(Path::new("")).display())
             }

@@ -1,14 +1,14 @@
-//! Names of members: which sample a member belongs to, and what it is there.
+//! Decides by a member's name to which sample the member belongs, and what it is there.
 
 use std::collections::HashMap;
 
 use super::label;
 use crate::dataset::shards::OTHER_KINDS;
 
-/// The members of a sample by WebDataset's rule, as they follow each other.
+/// The members of a sample by WebDataset's rule, which follow each other.
 pub(super) struct Group {
     pub(super) key: Vec<u8>,
-    /// Offset of the first member's header.
+    /// The offset of the first member's header.
     pub(super) at: u64,
     pub(super) members: Vec<Member>,
 }
@@ -16,7 +16,7 @@ pub(super) struct Group {
 pub(super) struct Member {
     pub(super) name: Vec<u8>,
     pub(super) role: Role,
-    /// Offset of its header; where its data begin, and how many bytes they are.
+    /// The offset of the member's header; the offset of its data, and their bytes.
     pub(super) header: u64,
     pub(super) begin: u64,
     pub(super) size: u64,
@@ -25,9 +25,9 @@ pub(super) struct Member {
 /// The role of a member.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
-    /// What follows the first dot says what it is: WebDataset's rule.
+    /// The ending after the first dot says what the member is: WebDataset's rule.
     Part(Kind),
-    /// What follows a later dot says what it is; its key would have this length.
+    /// The ending after a later dot says what the member is. The key would then have this length.
     Dotted(usize, Kind),
     Classes,
 }
@@ -44,7 +44,7 @@ impl Role {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     Image,
-    /// A label, by index into [`label::KINDS`].
+    /// A label. The number is an index of [`label::KINDS`].
     Label(usize),
 }
 
@@ -60,13 +60,13 @@ impl Kind {
 /// Members that share a key.
 #[derive(Default)]
 pub(super) struct Part {
-    /// The first one's name, and the offset of its header.
+    /// The name of the first member, and the offset of its header.
     pub(super) first: Vec<u8>,
     pub(super) at: u64,
     pub(super) image: Option<Member>,
-    /// The label of each kind.
+    /// The label of each kind, if there is one.
     pub(super) labels: [Option<Member>; label::KINDS.len()],
-    /// Second images, and second labels of a kind.
+    /// Second images, and second labels of the same kind.
     pub(super) doubles: Vec<Member>,
 }
 
@@ -88,7 +88,8 @@ impl Part {
     }
 }
 
-/// A group, divided into the members that WebDataset's rule knows and those with further dots, by the lengths of keys.
+/// A group, divided into the members that WebDataset's rule knows, and the members with further dots by the lengths of
+/// their keys.
 pub(super) struct Divided {
     pub(super) whole: Option<Part>,
     pub(super) parts: Vec<(usize, Part)>,
@@ -113,8 +114,8 @@ pub(super) fn divide(members: Vec<Member>) -> Divided {
     divided
 }
 
-/// Splits a name by WebDataset's rule: the key is the path up to the first dot of the file's name; the extension is the
-/// rest, in small letters. `None` for hidden files and names without a dot.
+/// Splits a name by WebDataset's rule. The key is the path up to the first dot of the file's name, and the extension is
+/// the rest, in small letters. `None` for hidden files and for names without a dot.
 pub(super) fn split(name: &[u8]) -> Option<(&[u8], String)> {
     let base = base_of(name);
     let dot = base + name[base..].iter().position(|&byte| byte == b'.')?;
@@ -122,7 +123,7 @@ pub(super) fn split(name: &[u8]) -> Option<(&[u8], String)> {
     (dot > base && !extension.is_empty()).then(|| (&name[..dot], extension))
 }
 
-/// Returns how long the longest known ending is that begins at a later dot, with that dot, and what it is.
+/// Finds the longest known ending that begins at a later dot. Returns its length with that dot, and what it stands for.
 pub(super) fn longest_known(extension: &str, images: &[String]) -> Option<(usize, Kind)> {
     let dots = extension.match_indices('.').map(|(at, _)| at);
     dots.filter(|at| *at > 0).find_map(|at| Some((extension.len() - at, Kind::of(&extension[at + 1..], images)?)))
@@ -130,7 +131,7 @@ pub(super) fn longest_known(extension: &str, images: &[String]) -> Option<(usize
 
 /// Names the kind of a member that is not read, for messages. Endings that number files (`.0001`) are counted together.
 pub(super) fn kind(name: &[u8]) -> String {
-    /// A longer ending is that of a name with dots.
+    /// A longer ending is part of a name with dots.
     const LONG: usize = 16;
     let digits = |ending: &str| ending.bytes().filter(u8::is_ascii_digit).count();
     let Some((_, extension)) = split(name) else {
@@ -140,18 +141,19 @@ pub(super) fn kind(name: &[u8]) -> String {
     let last = extension.rsplit('.').next().unwrap_or_default();
     let words = extension.len() <= LONG && !extension.contains(|c: char| c == ' ' || c.is_ascii_digit());
     let ending = if words { &*extension } else { last };
-    // `.mp4` and `.jp2` have a digit.
+    // An ending with one digit may name a kind: `.mp4`, `.jp2`.
     let is_kind = ending.len() <= LONG && !ending.starts_with(|c: char| c.is_ascii_digit()) && digits(ending) < 2;
     if is_kind { format!("members in .{ending}") } else { OTHER_KINDS.to_owned() }
 }
 
-/// Returns true for members that WebDataset skips: those below a folder of the archive that is called `__..__`, and those that
+/// Returns true for members that WebDataset skips. They lie below a folder of the archive that is called `__..__`, or
 /// are called so themselves, without an ending.
 pub(super) fn is_reserved(name: &[u8]) -> bool {
     is_called_so(name.split(|&byte| byte == b'/').next().unwrap_or_default())
 }
 
-/// Returns true for the key of metadata, such as `__meta__`: its members are no sample where none is an image.
+/// Returns true for the key of metadata, such as `__meta__`. Members with this key are no sample unless one is an
+/// image.
 pub(super) fn is_metadata(key: &[u8]) -> bool {
     is_called_so(&key[base_of(key)..])
 }

@@ -1,4 +1,4 @@
-//! The samples of a shard, made of groups of members: their images, their labels, what is not read.
+//! Makes the samples of a shard from groups of members: images, labels, and what is not read.
 
 use crate::advice;
 use std::cell::RefCell;
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::quote::shown;
 use crate::storage::file::DataFile;
 
-/// Limit of a label's bytes: a label is short, so a larger member with such a name is something else.
+/// The most bytes of a label. A larger member with such a name is something else.
 const LARGEST_LABEL: u64 = 1 << 20;
 
 /// The samples of a shard so far.
@@ -26,19 +26,20 @@ pub(super) struct Samples<'a> {
     pub(super) file: &'a DataFile,
     pub(super) extensions: &'a [String],
     pub(super) index: IndexBuilder,
-    /// Hashes of the keys so far, and of those with dots that have labels and no image.
+    /// The hashes of all keys so far, and those of keys with dots that have labels but no image.
     keys: HashSet<u128>,
     alone: HashSet<u128>,
-    /// True once a sample had a label, or a text.
+    /// True once a sample had a label or a text.
     labelled: bool,
-    /// Samples since the first image with dots in its name and nothing beside it: whether that is a sample is not known
-    /// before another sample has a label.
+    /// The samples since the first image that has dots in its name and nothing beside it. Only when another sample has
+    /// a label is it known whether that image is a sample.
     held: Vec<NewSample>,
     buffer: Vec<u8>,
     failed: &'a FirstFailure,
 }
 
-/// The first read of a scan that has failed, but for one beyond the file's end: the archive is then not damaged.
+/// The first read of a scan that failed. If there is one, the archive itself is not damaged. A read beyond the file's
+/// end does not count.
 #[derive(Debug, Default)]
 pub(super) struct FirstFailure(RefCell<Option<io::Error>>);
 
@@ -61,17 +62,17 @@ impl FirstFailure {
 /// A sample that is not in the index yet.
 struct NewSample {
     key: String,
-    /// Offset of the header of its first member.
+    /// The offset of the header of the sample's first member.
     at: u64,
     location: StoredImage,
     label: Labelled,
-    /// Where the label comes from.
+    /// From where the label comes.
     from: Option<usize>,
-    /// The image's name, if its key has dots.
+    /// The name of the image, if the sample's key has dots.
     dotted: Option<Vec<u8>>,
-    /// True if a member could have its label.
+    /// True if another member could have the label of this sample.
     paired: bool,
-    /// True if it has a caption beside its label.
+    /// True if the sample has a caption beside its label.
     caption: bool,
 }
 
@@ -111,7 +112,7 @@ impl<'a> Samples<'a> {
         }
         for (length, part) in divided.parts {
             let own_key = part.first[..length].to_vec();
-            // Beside an image it is a further one (`000.seg.png`), unless it has a label of its own.
+            // Beside another image this is a further image (`000.seg.png`), unless it has a label of its own.
             let is_sample = part.image.is_some() && (!has_image || self.has_own_label(&part, beside));
             if !is_sample {
                 if part.image.is_none() {
@@ -130,12 +131,12 @@ impl<'a> Samples<'a> {
         Ok(())
     }
 
-    /// Takes the members whose names WebDataset's rule divides. `candidate` is an image that it does not know.
+    /// Takes the members whose names WebDataset's rule divides. `candidate` is an image that the rule does not know.
     fn whole(&mut self, key: &[u8], at: u64, whole: Part, candidate: Option<&[u8]>) -> Result<()> {
         if whole.image.is_some() {
             return self.sample(key, at, whole, None);
         }
-        // A text or JSON file alone is not a sample that lacks its image, but for example a README.
+        // A text or JSON file alone is not a sample without its image, but for example a README.
         if whole.labels[label::CLS].is_none() && !self.has_json_label(&whole) {
             for member in whole.labels.into_iter().flatten() {
                 self.index.noticed.unread(&names::kind(&member.name), &member.name);
@@ -148,7 +149,7 @@ impl<'a> Samples<'a> {
         Err(if candidate.is_some() { error.advise(advice::CHOOSE_ENDING) } else { error })
     }
 
-    /// Returns true if the JSON of these members is a label.
+    /// Returns true if the JSON of these members has a label.
     fn has_json_label(&mut self, part: &Part) -> bool {
         let Some((begin, size)) = part.labels[label::JSON].as_ref().map(|json| (json.begin, json.size)) else {
             return false;
@@ -156,8 +157,8 @@ impl<'a> Samples<'a> {
         matches!(self.small(begin, size).and_then(|bytes| label::parse(label::JSON, bytes)), Ok(Some(_)))
     }
 
-    /// Returns true if a further image has a class, or what the sample with this key up to the first dot has for a label.
-    /// `beside` are the kinds that this sample has.
+    /// Returns true if a further image has a label of its own: a class, or a label of a kind that the sample with the
+    /// key up to the first dot has, too. `beside` are the kinds that this sample has.
     fn has_own_label(&mut self, part: &Part, beside: [bool; label::KINDS.len()]) -> bool {
         let text_alone = beside == [false, false, true];
         part.labels[label::CLS].is_some()
@@ -165,14 +166,14 @@ impl<'a> Samples<'a> {
             || text_alone && part.labels[label::TEXT].is_some()
     }
 
-    /// Refuses a key that came before.
+    /// Refuses a key that an earlier sample has.
     fn new_key(&mut self, key: &[u8], at: u64, name: &[u8]) -> Result<()> {
         let hash = xxh3_128(key);
         let new = self.keys.insert(hash) && !self.alone.contains(&hash);
         if new { Ok(()) } else { Err(self.came_before(at, name)) }
     }
 
-    /// Refuses labels whose image came before, and notes that it must not come later.
+    /// Refuses labels whose image came before, and notes that it must not come later either.
     fn label_alone(&mut self, key: &[u8], at: u64, name: &[u8]) -> Result<()> {
         let hash = xxh3_128(key);
         self.alone.insert(hash);
@@ -187,7 +188,7 @@ impl<'a> Samples<'a> {
         self.at(at, reason)
     }
 
-    /// Reads the label of a sample, and inserts it. `dotted` is the image's name if the key has dots.
+    /// Reads the label of a sample, and inserts the sample. `dotted` is the image's name if the key has dots.
     fn sample(&mut self, key: &[u8], at: u64, part: Part, dotted: Option<Vec<u8>>) -> Result<()> {
         let named = shown(key);
         if let Some(double) = part.doubles.first() {
@@ -208,12 +209,12 @@ impl<'a> Samples<'a> {
         let (mut label, mut from, mut caption) = (Labelled::As(Label::None), None, false);
         for (kind, member) in part.labels.into_iter().enumerate() {
             let Some(member) = member else { continue };
-            // A text beside a label is read, as it may show that the set's texts are captions.
+            // A text beside another label is read, too, because it may show that the set's texts are captions.
             if from.is_some() && kind != label::TEXT {
                 self.index.noticed.unread(&names::kind(&member.name), &member.name);
                 continue;
             }
-            // A text that is too large for a label is a caption.
+            // A text that is too large for a label counts as a caption.
             let parsed = match kind == label::TEXT && member.size > LARGEST_LABEL {
                 true => Ok(None),
                 false => self.small(member.begin, member.size).and_then(|bytes| label::parse(kind, bytes)),
@@ -255,8 +256,8 @@ impl<'a> Samples<'a> {
         self.insert(found)
     }
 
-    /// Inserts a sample into the index. Among samples with labels, an image with dots in its name and nothing beside it is
-    /// a further image, such as a mask in a folder of its own.
+    /// Inserts a sample into the index. If other samples have labels, an image with dots in its name and nothing beside
+    /// it is not a sample but a further image, such as a mask in a folder of its own.
     fn insert(&mut self, found: NewSample) -> Result<()> {
         if let Some(name) = &found.dotted {
             if !found.paired && self.labelled {
@@ -274,7 +275,7 @@ impl<'a> Samples<'a> {
         self.index.push(&found.key, found.location, found.label).map_err(|reason| self.at(found.at, reason))
     }
 
-    /// Inserts what is left at the end of the shard.
+    /// Inserts the samples that are left at the end of the shard.
     pub(super) fn end(&mut self) -> Result<()> {
         for held in std::mem::take(&mut self.held) {
             self.insert(held)?;
@@ -282,7 +283,7 @@ impl<'a> Samples<'a> {
         Ok(())
     }
 
-    /// Reads a small member's content.
+    /// Reads the content of a small member.
     pub(super) fn small(&mut self, begin: u64, size: u64) -> std::result::Result<&[u8], String> {
         if size > LARGEST_LABEL {
             return Err(format!("{size} bytes, but labels and class names may have at most 1 MiB"));

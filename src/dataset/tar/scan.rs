@@ -1,4 +1,4 @@
-//! Scans the headers of a shard: the members of each sample, the offset of its image, its label.
+//! Scans the headers of a shard: finds the members of each sample, the offset of its image, and its label.
 
 use crate::advice::{self, Advice};
 use std::cell::Cell;
@@ -17,13 +17,13 @@ use crate::error::{Error, Result};
 use crate::quote::shown;
 use crate::storage::file::{DataFile, DataReader};
 
-/// Limit of the headers of a member: its name and attributes take some hundred bytes, rarely some KiB.
+/// The most bytes of a member's headers. Name and attributes take some hundred bytes, rarely some KiB.
 const LARGEST_HEADERS: u64 = 4 << 20;
-/// First bytes of compressed archives.
+/// The first bytes of compressed archives.
 const COMPRESSED: [(&[u8], &str); 4] =
     [(b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ", "xz"), (b"BZh", "bzip2")];
 
-/// Tar shards whose images have these endings.
+/// The format of tar shards, whose images have these endings.
 #[derive(Debug)]
 pub(super) struct TarFormat {
     pub(super) extensions: Vec<String>,
@@ -78,7 +78,7 @@ impl ShardFormat for TarFormat {
     }
 }
 
-/// Scans the samples of a shard. Reads the data of label members alone.
+/// Scans the samples of a shard. Reads only the data of members with labels.
 ///
 /// # Errors
 /// Names shard and offset: files that are not tar archives, compressed or cut short; members that claim more bytes than
@@ -87,7 +87,7 @@ impl ShardFormat for TarFormat {
 fn scan(file: &DataFile, extensions: &[String]) -> Result<IndexBuilder> {
     let failed = FirstFailure::default();
     let found = members(file, extensions, &failed);
-    // A read that failed is the reason, whatever the scan took it for.
+    // If a read has failed, it is the reason, whatever the scan took it for.
     failed.take().map_or(found, |source| Err(Error::io(file.name(), source)))
 }
 
@@ -107,8 +107,8 @@ fn members(file: &DataFile, extensions: &[String], first_failure: &FirstFailure)
     }
     scan.finish()?;
     scan.samples.end()?;
-    // The crate takes the end of the file for the end of the archive. But a file cut between two members has lost
-    // samples.
+    // The crate takes the end of the file for the end of the archive. But a file that was cut between two members has
+    // lost samples.
     let mut mark = [0; BLOCK as usize];
     if file.read_exact(&mut mark, end).map_err(|error| first_failure.note(error)).is_err()
         || mark != [0; BLOCK as usize]
@@ -122,11 +122,11 @@ fn members(file: &DataFile, extensions: &[String], first_failure: &FirstFailure)
     Ok(scan.samples.index)
 }
 
-/// Reads the headers of an archive. The crate reads long names and extended headers whole, whatever length they claim, so
-/// the bytes before a member have a limit.
+/// Reads the headers of an archive. The crate reads long names and extended headers whole, whatever length they claim.
+/// So the number of bytes before a member is limited.
 struct Headers<'a> {
     reader: DataReader<'a>,
-    /// Bytes that were read since the last member.
+    /// The number of bytes that were read since the last member.
     read: &'a Cell<u64>,
     failed: &'a FirstFailure,
 }
@@ -173,7 +173,7 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// Returns the offset of the next header.
+    /// Takes a member, and returns the offset of the next header.
     fn member(&mut self, mut member: Entry<'_, Headers<'_>>) -> Result<u64> {
         let (begin, size) = (member.raw_file_position(), member.size());
         let header = begin.saturating_sub(BLOCK);
@@ -234,7 +234,8 @@ impl Scan<'_> {
         Ok(next)
     }
 
-    /// Names the kind of an image that WebDataset skips, as it lies below a folder called `__..__`; nobody misses other members there.
+    /// Returns the kind of an image that WebDataset skips because it lies below a folder called `__..__`. Other members
+    /// there are not missed by anybody.
     fn reserved(&self, name: &[u8]) -> Option<String> {
         let (_, extension) = names::split(name)?;
         let images = self.samples.extensions;
@@ -258,7 +259,7 @@ impl Scan<'_> {
         Some(Role::Dotted(name.len().checked_sub(length)?, kind))
     }
 
-    /// Ends the open group.
+    /// Ends the open group of members.
     fn finish(&mut self) -> Result<()> {
         self.open.take().map_or(Ok(()), |group| self.samples.add(group))
     }

@@ -1,4 +1,4 @@
-//! Files of settings, in TOML and JSON. Errors name the file, the line and the key.
+//! Reads files of settings, in TOML and JSON. Errors name the file, the line and the key.
 
 use super::LoaderSettings;
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::path::Path;
 use toml::de::DeTable;
 
-/// The settings that a file has, each checked by itself, in their written forms.
+/// Returns the settings that a file has, in their written forms. Each is checked by itself.
 pub fn given(path: &Path) -> Result<Map<String, Value>> {
     let text = regular_file::read_to_string(path).map_err(|error| Error::io(path, error))?;
     let json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
@@ -19,7 +19,7 @@ pub fn given(path: &Path) -> Result<Map<String, Value>> {
     })
 }
 
-/// The fault of a file, and the number of its line, from 1 on.
+/// What is wrong with a file, and the number of the line, from 1.
 struct Wrong {
     line: usize,
     reason: String,
@@ -47,7 +47,7 @@ fn from_toml(text: &str) -> Read {
 fn from_json(text: &str) -> Read {
     let table: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
         let reason = error.to_string();
-        // The error names the line before the reason, so serde's mention of it goes.
+        // The error names the line before the reason, so this removes the line from serde's text.
         let reason = reason.rsplit_once(" at line ").map_or(&*reason, |(reason, _)| reason);
         Wrong { line: error.line().max(1), reason: reason.to_owned() }
     })?;
@@ -68,7 +68,7 @@ fn from_json(text: &str) -> Read {
     Ok(given)
 }
 
-/// The value of one setting, in the form in which it is written.
+/// Checks the value of one setting, and returns it in its written form.
 fn checked(key: &str, value: Value) -> std::result::Result<Value, String> {
     let alone = Map::from_iter([(key.to_owned(), value)]);
     let written = serde_json::from_value::<LoaderSettings>(alone.into()).and_then(serde_json::to_value);
@@ -81,7 +81,7 @@ fn checked(key: &str, value: Value) -> std::result::Result<Value, String> {
     })
 }
 
-/// The line of byte `at`, counted from 1.
+/// Returns the number of the line that byte `at` is in, from 1.
 fn line(text: &str, at: usize) -> usize {
     1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
 }

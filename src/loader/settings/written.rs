@@ -1,4 +1,5 @@
-//! The forms in which settings are written, and what works for each: those of users of Python, in TOML and JSON.
+//! How the values of settings are written in TOML and JSON, which is how users of Python write them, and which values
+//! work.
 
 use super::ShardChoice;
 use crate::byte_size as size;
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 
 /// A value of a setting that has a written form.
 pub(super) trait WrittenForm: Sized {
-    /// The values that work, for errors.
+    /// Returns a text for errors that says which values work.
     fn works() -> String;
     fn read(value: &Value) -> Option<Self>;
     fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error>;
@@ -48,7 +49,7 @@ impl<T: WrittenForm> WrittenForm for Option<T> {
     }
 }
 
-/// `"partial", "drop" and "pad" work`.
+/// Writes words for an error: `"partial", "drop" and "pad" work`.
 fn listed(words: &[&str]) -> String {
     let quoted: Vec<_> = words.iter().map(|word| format!("{word:?}")).collect();
     match quoted.split_last() {
@@ -57,7 +58,8 @@ fn listed(words: &[&str]) -> String {
     }
 }
 
-/// Enums that are written as words. The word after a `|` is that of recipes, which is read, too.
+/// Gives a written form to enums that are written as words. The word after a `|` is the word of recipes, which is read,
+/// too.
 macro_rules! words {
     ($($type:ident { $($variant:ident = $word:literal $(| $other:literal)?),+ })+) => {$(
         impl WrittenForm for $type {
@@ -90,7 +92,7 @@ words! {
     Truncated { Error = "error", Fill = "fill" }
 }
 
-/// Types that serde writes as they are.
+/// Gives a written form to types that serde writes as they are.
 macro_rules! plain {
     ($($type:ident $read:ident $works:literal)+) => {$(
         impl WrittenForm for $type {
@@ -115,7 +117,7 @@ plain! {
     usize as_u64 "a whole number works"
 }
 
-/// True for an orientation that is applied.
+/// An orientation is written as true if it is applied, else as false.
 impl WrittenForm for Orientation {
     fn works() -> String {
         bool::works()
@@ -251,7 +253,7 @@ impl WrittenForm for SeekIndexes {
     }
 }
 
-/// A folder and its bytes.
+/// A folder and a number of bytes are written as a list of both.
 impl WrittenForm for (PathBuf, u64) {
     fn works() -> String {
         r#"["/var/cache/gpufeed", "200G"], a folder and its bound, works"#.to_owned()

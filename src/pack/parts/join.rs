@@ -1,4 +1,4 @@
-//! Makes a data set of parts that are all done.
+//! Joins parts that are all done into a data set.
 
 use crate::advice::{Reason, pack_part};
 use crate::error::Result;
@@ -26,8 +26,8 @@ const NAMED: usize = 10;
 
 /// Checks that all parts are there, and makes the folder a data set.
 ///
-/// The manifest is written before the mark of an unfinished pack is removed, and the plan is removed last: a join that was
-/// killed is done again.
+/// The manifest is written before the mark of an unfinished pack is removed, and the plan is removed last. So a join
+/// that was killed can be done again.
 pub(in crate::pack) fn join(task: &Task, out: &Folder, watch: &Watch) -> Result<Packed> {
     let start = Instant::now();
     let (manifest, totals) = match joined(out)? {
@@ -89,12 +89,13 @@ fn join_parts(folder: &Folder, plan: &Plan) -> Result<(Manifest, Totals)> {
         return Err(there(folder, format!("{which}: no shard of these parts; remove what does not belong there")));
     }
     if folder.is_in_store() {
-        // A part that two machines have done wrote its objects twice, and the index may be that of the first time.
+        // If two machines have packed a part, its objects were written twice, and an index may belong to the first
+        // ones.
         check_shards(folder, &manifest.shards, packed)?;
     }
     write_classes(folder, &plan.classes)?;
     folder.remove_left(&plan.job.prefix).map_err(permitted)?;
-    // A part that was killed while it wrote the index of a shard.
+    // A part that was killed while it wrote a shard's index has left a temporary file.
     folder.remove_left("gpufeed-").map_err(permitted)?;
     manifest.finish(folder)?;
     Ok((manifest, totals))

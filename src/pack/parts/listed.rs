@@ -1,4 +1,4 @@
-//! A range of a data set's samples whose files and labels somebody has listed before.
+//! A range of a data set's samples, whose files and labels the plan has listed.
 
 use crate::dataset::stored::name_below;
 use crate::dataset::{Dataset, Label, MAX_FILE_BYTES, ObjectStamp, Sample, SampleData, Stored};
@@ -7,7 +7,8 @@ use crate::storage::local::regular_file;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Samples that are files. They have the indices that they have in the whole data set; the others cannot be read.
+/// Samples that are files. They have the indices that they have in the whole data set; samples outside of the range
+/// cannot be read.
 pub(super) struct Listed {
     pub(super) root: PathBuf,
     /// The number of samples of the whole data set.

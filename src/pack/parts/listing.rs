@@ -1,8 +1,8 @@
-//! The listing of a plan: the samples of each part, so that no part lists the source again.
+//! The listings of a plan: the samples of each part, so that no part has to list the source again.
 //!
-//! Where samples are files, a part's listing has each file with its label, size and time. For any other
-//! source, one listing has the files that hold the samples, which every part opens as a whole. Keys of samples that
-//! another sample's name has taken are listed, as only a look at all samples finds them.
+//! Where samples are files, a part's listing has each file with its label, size and time. For any other source, one
+//! listing has the files that hold the samples, and every part opens the whole source. Listings also have the keys of
+//! samples whose own key another sample has taken, because only a look at all samples finds these.
 
 use crate::dataset::Label;
 use crate::error::{Error, Result};
@@ -23,22 +23,22 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::listed::Listed;
 
-/// A file's name below the source's folder, or its path.
+/// The name of a file relative to the source's folder, or its path.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum FileName {
     Text(String),
-    /// A name that is not Unicode, as it is on Unix.
+    /// A name that is not Unicode, as bytes. Unix has such names.
     Bytes(Vec<u8>),
 }
 
-/// A sample whose file is its own.
+/// A line of a listing: a sample that is a file.
 #[derive(Serialize, Deserialize)]
 struct FileRow {
     file: FileName,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     class: Option<u32>,
-    /// The bits of a label of several numbers, which JSON lacks some of.
+    /// The bits of the numbers of a label that is a list, because JSON lacks some numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     values: Option<Vec<u32>>,
     facts: Facts,
@@ -46,14 +46,14 @@ struct FileRow {
     key: Option<String>,
 }
 
-/// A sample with another key than its own, of a source whose samples are not files.
+/// A line of a listing: a sample that has another key than its own, in a source whose samples are not files.
 #[derive(Serialize, Deserialize)]
 struct KeyRow {
     index: usize,
     key: String,
 }
 
-/// A file of the source that holds samples.
+/// A line of a listing: a file of the source that holds samples.
 #[derive(Serialize, Deserialize)]
 pub(super) struct SourceFile {
     pub(super) name: String,
@@ -74,7 +74,7 @@ fn write(
         folder.finish(&temporary, name).map_err(permitted)?;
         Ok(hash)
     };
-    // A full disk needs the space.
+    // Removes the temporary file after an error: a full disk needs the space.
     write().inspect_err(|_: &Error| {
         let _ = std::fs::remove_file(&temporary);
     })
@@ -92,10 +92,11 @@ fn read<T: for<'a> Deserialize<'a>>(folder: &Folder, name: &str, hash: &str) -> 
     lines.map(|line| serde_json::from_slice(line).map_err(|_| damaged())).collect()
 }
 
-/// Files of which the facts are asked for by one thread.
+/// Up to this number of files, one thread looks at their sizes and times.
 const FEW: usize = 64;
 
-/// Lists the samples in `range` of a source whose samples are files, and adds their facts to the fingerprint.
+/// Lists the samples in `range` of a source whose samples are files, and adds the files' sizes and times to the
+/// fingerprint.
 pub(super) fn write_files(
     (source, root, names): (&OpenedSource, &Path, &Names),
     range: Range<usize>,
@@ -124,7 +125,8 @@ pub(super) fn write_files(
     })
 }
 
-/// Reads what [`write_files`] has listed of a part. Returns the samples with their facts, and the keys.
+/// Reads what [`write_files`] has listed of a part. Returns the samples with their files' sizes and times, and the
+/// keys.
 pub(super) fn read_files(
     (folder, name, hash): (&Folder, &str, &str),
     root: &Path,
@@ -150,7 +152,7 @@ pub(super) fn read_files(
     Ok((Listed { root, len, first: range.start, samples, classes }, facts, Names::planned(keys)))
 }
 
-/// Lists the keys that samples in `range` have in the place of their own.
+/// Lists the keys of samples in `range` whose own key another sample has taken.
 pub(super) fn write_keys(names: &Names, range: Range<usize>, (folder, name): (&Folder, &str)) -> Result<String> {
     write(folder, name, |put| {
         for index in range {
@@ -168,7 +170,7 @@ pub(super) fn read_keys(folder: &Folder, name: &str, hash: &str) -> Result<Names
     Ok(Names::planned(rows.into_iter().map(|row| (row.index, row.key)).collect()))
 }
 
-/// Lists the files that hold the samples, and adds their facts to the fingerprint.
+/// Lists the files that hold the samples, and adds their sizes and times to the fingerprint.
 pub(super) fn write_source(
     source: &OpenedSource,
     (folder, name): (&Folder, &str),

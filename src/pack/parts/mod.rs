@@ -1,12 +1,13 @@
-//! A pack made by many machines: a plan that lists the samples once, parts that pack a range of them each, and the join.
+//! Packs by many machines: a plan lists the samples once, each part packs a range of them, and a join makes one data
+//! set.
 //!
-//! All parts write their shards into the folder to pack into, under names of their own; plan and records lie in a hidden
-//! folder there, which the join removes.
+//! All parts write their shards into the folder to pack into, each under names of its own. A hidden folder in it has
+//! the plan and the records, until the join removes it.
 
 // plan.rs     makes a plan and reads it; listing.rs has what it lists
 // part.rs     packs one part; listed.rs reads its samples where they are files
-// record.rs   what parts leave behind
-// join.rs     makes a data set of them
+// record.rs   the files of a part: its journal, and its record when it is done
+// join.rs     makes a data set of all parts
 
 mod join;
 mod listed;
@@ -27,14 +28,14 @@ use crate::storage::Folder;
 use super::errors::{permitted, there};
 use super::journal::{MANIFEST, Manifest, Planned, read_json};
 
-/// The folder of plan and records, in the folder to pack into.
+/// The folder of the plan and the records, in the folder to pack into.
 const FOLDER: &str = ".gpufeed-pack-parts";
 
 fn records_in(out: &Folder) -> Folder {
     out.within(FOLDER)
 }
 
-/// Returns the number of parts of the plan there, or of a pack that was joined, and true for the latter.
+/// Returns the number of parts of the plan there, and false; or that of a pack that was joined, and true.
 pub(super) fn planned(out: &Folder) -> Result<(usize, bool)> {
     if let Some(plan) = plan::Plan::read(out)? {
         return Ok((plan.planned.parts, false));
@@ -42,7 +43,7 @@ pub(super) fn planned(out: &Folder) -> Result<(usize, bool)> {
     joined(out)?.map(|(_, planned)| (planned.parts, true)).ok_or_else(|| no_plan(out))
 }
 
-/// Returns the manifest of parts that have been joined already.
+/// Returns the manifest and the plan of parts that have been joined already.
 fn joined(out: &Folder) -> Result<Option<(Manifest, Planned)>> {
     if out.contents().map_err(permitted)?.has(UNFINISHED) {
         return Ok(None);

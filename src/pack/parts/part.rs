@@ -24,9 +24,9 @@ use super::plan::{Listed, Plan};
 use super::record::{Done, PartJournal, PartOfPlan};
 use super::{joined, listing, no_plan, records_in};
 
-/// Packs the samples of one part, or what is missing of them; `None` if the parts were joined already.
+/// Packs the samples of one part, or those that are still missing; `None` if the parts were joined already.
 ///
-/// If another process is at work on the part, this waits for the end of that one.
+/// If another process is at work on the part, this waits until that process ends.
 pub(in crate::pack) fn part(task: &Task, out: &Folder, number: PartNumber, watch: &Watch) -> Result<Option<Packed>> {
     let start = Instant::now();
     loop {
@@ -48,8 +48,8 @@ pub(in crate::pack) fn part(task: &Task, out: &Folder, number: PartNumber, watch
             lock.remove();
             return Ok(Some(packed));
         }
-        // An engine has given the part to two processes, or has lost the first one. If this one failed, it would be
-        // repeated at once, as long as the engine has patience. Later the part may be done, or even joined.
+        // The engine that starts parts has started this one twice, or has lost the first process. If this process
+        // failed, the engine would repeat it at once, until it gives up. Later the part may be done, or even joined.
         watch.say(Event::Waiting { part: number });
         // The plan is read again, perhaps from a store, when the part is free.
         while Lock::try_at(&records, &lock_path)?.is_none() {
@@ -59,7 +59,7 @@ pub(in crate::pack) fn part(task: &Task, out: &Folder, number: PartNumber, watch
     }
 }
 
-/// Refuses a part of another number of parts than `whose` has.
+/// Refuses a part whose number of parts is not that of `whose`: the plan or the pack.
 fn check(number: PartNumber, parts: usize, out: &Folder, whose: &str) -> Result<()> {
     if number.parts == parts && number.part < parts {
         return Ok(());
@@ -69,7 +69,7 @@ fn check(number: PartNumber, parts: usize, out: &Folder, whose: &str) -> Result<
     Err(Error::argument("part", reason))
 }
 
-/// The state of a part on the disk.
+/// How far a part is on the disk.
 enum Found {
     Done(Box<Done>),
     Begun(Progress),
@@ -82,13 +82,13 @@ struct Part<'a> {
     task: &'a Task,
     records: Folder,
     out: Folder,
-    /// No other process is at work on this part.
+    /// True if a lock keeps other processes from this part.
     alone: bool,
     watch: &'a Watch,
 }
 
 impl Part<'_> {
-    /// Packs what is missing, and reports it.
+    /// Packs what is missing of the part, and returns the result.
     fn done(&self, start: Instant) -> Result<Packed> {
         let verify = self.task.settings.verify;
         let (done, opened) = match self.find()? {
@@ -104,7 +104,7 @@ impl Part<'_> {
         };
         let Done { gpufeed, shards, skipped, totals, .. } = done;
         let (job, classes, plan) = (self.plan.job.clone(), self.plan.classes.len(), Some(self.of.planned.clone()));
-        // The manifest that the part would have if it were a pack.
+        // The manifest that the part would have if it were a whole pack.
         let manifest = Manifest { gpufeed, job, classes, shards, skipped, plan };
         let source = opened.as_ref().filter(|_| verify).map(|(source, _)| source);
         let part = Some(self.number());
@@ -115,7 +115,7 @@ impl Part<'_> {
         format!("{}.json", self.of.stem())
     }
 
-    /// Looks how far the part is.
+    /// Finds out how far the part is.
     fn find(&self) -> Result<Found> {
         let Some(done) = Done::read(&self.records, &self.record())? else {
             return Ok(Found::Begun(PartJournal::find(&self.records, &self.of)?));
@@ -203,7 +203,7 @@ impl Part<'_> {
         format!("the plan in {}", self.out.path("").display())
     }
 
-    /// Compares what a file is with what it was when the plan was made.
+    /// Compares a file with what it was when the plan was made.
     fn compare(&self, file: &Path, found: Facts, planned: Facts) -> Result<()> {
         if found == planned {
             return Ok(());

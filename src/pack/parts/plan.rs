@@ -1,4 +1,4 @@
-//! The plan: which samples each part packs, and how.
+//! The plan: it says which samples each part packs, and with which settings.
 
 use crate::dataset::{Dataset as _, Format, UNFINISHED};
 use crate::error::{Error, Result};
@@ -23,20 +23,20 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{joined, listing, records_in};
 
-/// The plan's file.
+/// The name of the plan's file.
 const PLAN: &str = "plan.json";
-/// The listing of the files that hold the samples.
+/// The name of the listing of the files that hold the samples.
 const FILES: &str = "files.jsonl";
 
 /// How parts find the samples of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Listed {
-    /// Samples are files below the source, which is a folder.
+    /// The source is a folder. Its samples are files, named relative to that folder.
     Folder,
-    /// Samples are files beside the source, which is a list.
+    /// The source is a list. Its samples are files, named relative to the list's folder.
     List,
-    /// Each part opens the whole source.
+    /// Any other source. Each part opens the whole of it.
     Whole,
 }
 
@@ -61,9 +61,9 @@ impl Listed {
 /// A plan of parts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
-    /// The version of gpufeed that made it.
+    /// The version of gpufeed that made the plan.
     gpufeed: String,
-    /// The hash of all that follows.
+    /// The number of parts, the split, and the hash of these and of the fields below.
     #[serde(flatten)]
     pub(super) planned: Planned,
     pub(super) job: Job,

@@ -8,7 +8,7 @@ use crate::pack::run::Totals;
 use crate::storage::Folder;
 use serde::{Deserialize, Serialize};
 
-/// Which part of which plan.
+/// Names a part and its plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PartOfPlan {
     #[serde(flatten)]
@@ -27,14 +27,14 @@ impl PartOfPlan {
     }
 }
 
-/// A part that is done.
+/// The record of a part that is done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Done {
     #[serde(flatten)]
     pub(super) of: PartOfPlan,
-    /// The version of gpufeed that packed it.
+    /// The version of gpufeed that packed the part.
     pub(super) gpufeed: String,
-    /// Their first samples are counted within the part.
+    /// The shards of the part. The index of a shard's first sample is counted within the part.
     pub(super) shards: Vec<Shard>,
     pub(super) skipped: Vec<Skipped>,
     #[serde(flatten)]
@@ -58,8 +58,8 @@ pub(super) fn is_record(name: &str) -> bool {
     name.starts_with("part-") && name.ends_with(".json")
 }
 
-/// The journal of a part. It is replaced as a whole for each shard: two processes that do the same part, because the file
-/// system has no locks, leave the journal of one of them.
+/// The journal of a part. It is replaced as a whole for each shard. On a file system without locks, two processes may
+/// do the same part; then the journal is that of one of them.
 pub(super) struct PartJournal<'a> {
     folder: &'a Folder,
     name: String,
@@ -98,7 +98,8 @@ impl Record for PartJournal<'_> {
         self.folder.write(&self.name, &self.text).map_err(permitted)
     }
 
-    /// It is written with the next shard: until then a run that goes on tries the sample again.
+    /// Adds the sample to the lines, which are written with the next shard. A run that goes on before that tries the
+    /// sample again.
     fn skip(&mut self, skipped: &Skipped) -> Result<()> {
         self.text.extend(line(skipped)?);
         Ok(())

@@ -34,11 +34,12 @@ pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Mode of a new file beside data: whatever the umask, nobody but its owner may write to what other programs trust.
+/// The mode of a new file beside data. Whatever the umask is, only the owner may write to a file that other programs
+/// trust.
 #[cfg(unix)]
 const MODE: u32 = 0o644;
 
-/// Takes the right to write from everybody but the owner.
+/// Returns the permissions of a file without the right to write for anybody but the owner.
 fn of_owner(file: &fs::Metadata) -> fs::Permissions {
     #[allow(unused_mut)] // on systems without such permissions
     let mut permissions = file.permissions();
@@ -50,8 +51,8 @@ fn of_owner(file: &fs::Metadata) -> fs::Permissions {
     permissions
 }
 
-/// Takes the right to write a file from everybody but the owner, if somebody else has it. An older version may have
-/// made the file; that of another user stays as it is.
+/// Takes the right to write a file from everybody but the owner, if others have it: an older version may have made the
+/// file. A file of another user stays as it is.
 pub(crate) fn take_from_others(file: &File) {
     if let Ok(metadata) = file.metadata()
         && of_owner(&metadata) != metadata.permissions()
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    /// A program with the umask 0 makes files that everybody may write; so does the old file here.
+    /// A program with the umask 0 makes files that everybody may write. The old file here is such a file.
     #[test]
     fn nobody_but_the_owner_may_write_a_file() {
         let folder = tempfile::tempdir().unwrap();
@@ -102,7 +103,7 @@ mod tests {
             take_from_others(&create_or_open(&path).unwrap());
             assert_eq!(mode(), old & 0o755);
         }
-        // Under the umask 0, in a process of its own: the umask belongs to all threads.
+        // Runs in a process of its own under the umask 0, because all threads of a process share the umask.
         let text = "umask 0; exec \"$0\" --exact storage::local::atomic_file::tests::makes_files --ignored";
         let program = std::env::current_exe().unwrap();
         let mut made = std::process::Command::new("sh");

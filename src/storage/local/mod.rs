@@ -1,4 +1,4 @@
-//! Files of this machine: opened, read at an offset, replaced as a whole.
+//! Opens files of this machine, reads them at an offset, and replaces them as a whole.
 
 pub(crate) mod atomic_file;
 pub(crate) mod read_at;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Reason of an error for a path that is not a regular file.
+/// The reason of an error for a path that is not a regular file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is {0}, not a regular file")]
 struct NotRegular(&'static str);
@@ -22,7 +22,8 @@ pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let kind = match &opened {
         Ok((_, metadata)) if metadata.is_file() => return opened,
         Ok((_, metadata)) => metadata.file_type(),
-        // Some kinds cannot be opened, for a misleading reason: a socket has "no such device".
+        // Some kinds of files cannot be opened, and the system gives a misleading reason: "no such device" for a
+        // socket.
         Err(_) => match std::fs::metadata(path) {
             Ok(metadata) if !metadata.is_file() => metadata.file_type(),
             _ => return opened,
@@ -57,8 +58,8 @@ pub(crate) fn is_refused(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|reason| reason.is::<NotRegular>())
 }
 
-/// Reads the whole regular file at `path` into the start of `buffer`, which grows to the largest file and stays that
-/// long, so that its old bytes need not be cleared.
+/// Reads the whole regular file at `path` into the start of `buffer`. The buffer grows to the length of the largest
+/// file, and stays that long: so its old bytes need not be cleared.
 ///
 /// # Errors
 /// [`ErrorKind::Io`] as for [`open`], or if there is not enough memory; [`ErrorKind::FileTooLarge`] for a file of more
@@ -73,7 +74,7 @@ pub(crate) fn read_image<'a>(path: &Path, max_file_bytes: u64, buffer: &'a mut V
     if metadata.len() > max_file_bytes {
         return too_large(metadata.len());
     }
-    // One byte more than its length detects a file that grows.
+    // Reads one byte more than the file's length, to detect a file that grows.
     let mut length = usize::try_from(metadata.len()).unwrap_or(usize::MAX).saturating_add(1);
     let mut filled = 0;
     lengthen(buffer, length, filled).map_err(failed)?;
@@ -168,7 +169,7 @@ mod tests {
         assert_eq!((missing.kind(), is_refused(&missing)), (io::ErrorKind::NotFound, false));
     }
 
-    /// The system reports length 0 for every file below /proc.
+    /// Tests a file whose length the system reports as 0, as for every file below /proc.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_file_that_is_longer_than_it_was_is_read_to_its_end_or_its_limit() {

@@ -1,4 +1,4 @@
-//! Addresses of objects in their parts: the store, and the key in it.
+//! Divides the address of an object into the store and the key in it.
 
 use super::provider::Provider;
 use crate::credentials::without_credentials;
@@ -12,7 +12,7 @@ pub(super) const LONGEST_KEY: usize = 8 << 10;
 /// An address in two parts: its store, and the key of the object or the folder in that store.
 #[derive(Clone)]
 pub(super) struct ObjectAddress {
-    /// Everything before the key: the address of the store. The address may have credentials, so nothing shows it.
+    /// Everything before the key: the address of the store. It may have credentials, so nothing shows it.
     pub(super) base: Url,
     /// The key, without a slash before or after it.
     pub(super) key: String,
@@ -38,7 +38,8 @@ impl ObjectAddress {
                     .to_owned(),
             ));
         }
-        // az://container@account.blob.core.windows.net has its container where other addresses have a user.
+        // az://container@account.blob.core.windows.net has its container in the place where other addresses have a
+        // user.
         let container =
             matches!(base.scheme(), "az" | "abfs" | "abfss") && base.host_str().is_some_and(|host| host.contains('.'));
         let user = !base.username().is_empty() && !container;
@@ -97,7 +98,7 @@ impl ObjectAddress {
     }
 }
 
-/// Returns the key of an address of a store as it is written there: nothing in it is encoded.
+/// Returns the key in an address of a store, as it is written: nothing in it is encoded.
 fn raw_key(text: &str) -> Option<String> {
     let rest = text.split_once("://")?.1;
     Some(rest.split_once('/').map_or("", |(_, key)| key).trim_matches('/').to_owned())
@@ -115,7 +116,7 @@ pub(super) fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Returns what no shown text may contain: the secrets of an address and of a store's settings.
+/// Returns the secrets of an address and of a store's settings. No text that is shown may contain them.
 pub(super) fn secrets(base: &Url, settings: &[(String, String)]) -> Vec<String> {
     let secret = |name: &str| ["KEY", "SECRET", "TOKEN", "PASSWORD", "SAS"].iter().any(|word| name.contains(word));
     let mut secrets: Vec<String> = [base.query(), base.password()].into_iter().flatten().map(str::to_owned).collect();

@@ -1,10 +1,10 @@
 //! Decides which blocks are fetched next, which stay in memory, and which leave it. Has no thread and no network.
 //!
-//! An object is read in blocks of [`BLOCK`] bytes. Before samples are read, their blocks are announced: then the block is
-//! *expected*, and waits in a queue until a request is free and the budget has room. A block that a worker waits for is
-//! fetched before all others, and exceeds the budget if no block can leave. The first blocks to leave are those whose
-//! announced reads have all been made, and of these the least recently used. Memory holds at most
-//! the budget, and one block for each worker that waits.
+//! An object is read in blocks of [`BLOCK`] bytes. Before samples are read, their blocks are announced. An announced
+//! block is *expected*: it waits in a queue until a request is free and the budget has room. A block that a worker
+//! waits for is fetched before all others, and exceeds the budget if no block can leave. The first blocks to leave are
+//! those whose announced reads have all been made, and of these the least recently used. Memory holds at most the
+//! budget, and one block for each worker that waits.
 
 mod known;
 
@@ -17,15 +17,15 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes of a block; the last of an object may be shorter.
+/// Bytes of a block. The last block of an object may be shorter.
 pub(crate) const BLOCK: u64 = 8 << 20;
-/// Default budget: the bytes of blocks in memory and under way.
+/// The default budget: the most bytes of blocks in memory and under way.
 pub(crate) const READ_AHEAD: u64 = 256 << 20;
 /// The most neighbouring blocks of one request.
 const NEIGHBOURS: u64 = 4;
-/// The most buffers of blocks that left memory, which blocks that come use again.
+/// The most buffers of blocks that left memory. New blocks use these buffers again.
 const SPARE: usize = 8;
-/// Drops a block from the queue once its announced reads lie this many reads in the past.
+/// A block is dropped from the queue once its announced reads lie this many reads in the past.
 const PASSED: u64 = 4096;
 
 /// The bytes of a block, or the reason why they did not come.
@@ -42,7 +42,8 @@ pub(super) struct BlockKey {
 pub(super) enum Found {
     /// The bytes of the block. True if no other read of the block is expected: its memory may go to another block.
     Ready(Arc<Vec<u8>>, bool),
-    /// The block comes through the worker's channel later. The worker starts the requests that are due.
+    /// The block comes through the worker's channel later. Until then the worker starts the requests that
+    /// [`BlockTable::next`] returns.
     Later,
 }
 
@@ -55,7 +56,7 @@ pub(super) struct Request {
 /// The table of blocks of a connection.
 #[derive(Default)]
 pub(super) struct BlockTable {
-    /// Blocks that exceed a budget that was lowered leave as others come.
+    /// The most bytes of blocks in memory and under way. If it was lowered, blocks beyond it leave only as others come.
     pub(super) budget: u64,
     /// Bytes of blocks in memory and under way.
     held: u64,
@@ -65,13 +66,13 @@ pub(super) struct BlockTable {
     waiting: HashMap<BlockKey, Vec<Sender<Arrival>>>,
     urgent: VecDeque<BlockKey>,
     queue: VecDeque<BlockKey>,
-    /// Requests under way, and how many may be for blocks that nobody waits for yet.
+    /// The requests under way, and the most that may be under way for blocks that nobody waits for yet.
     requests: usize,
     most_requests: usize,
     /// The number of reads that were announced, and the number that were made.
     expected: u64,
     reads: u64,
-    /// The latest announced read that a worker has made, as a number of the count above.
+    /// The latest announced read that a worker has made, as its number among the announced ones.
     passed: u64,
     spare: Vec<Vec<u8>>,
     evicted_unread: u64,
@@ -105,7 +106,7 @@ impl BlockTable {
         }
     }
 
-    /// Announces a read of each of these blocks that the table does not have: neither in memory, under way nor
+    /// Announces a read of each of these blocks that is not in the table: not in memory, not under way and not
     /// expected.
     pub(super) fn expect_missing(&mut self, source: &Arc<OpenedObject>, blocks: Range<u64>) {
         for block in blocks {
@@ -122,7 +123,7 @@ impl BlockTable {
         }
     }
 
-    /// Counts a read of a block whose bytes the cache on disk had.
+    /// Counts a read of a block that was made from the cache on disk.
     pub(super) fn passed_by(&mut self, key: BlockKey) {
         if let Some(entry) = self.entries.get_mut(&key) {
             self.passed = self.passed.max(entry.first);
@@ -140,8 +141,8 @@ impl BlockTable {
         self.entries.get(&key).is_some_and(|entry| !matches!(entry.state, BlockState::Queued))
     }
 
-    /// Reads a block for a worker. If the block is not in memory, the worker waits at the other end of the channel that
-    /// `arrival` makes.
+    /// Reads a block for a worker. If the block is not in memory, the worker has to wait at the other end of the
+    /// channel that `arrival` makes.
     pub(super) fn want(
         &mut self,
         source: &Arc<OpenedObject>,
@@ -167,7 +168,7 @@ impl BlockTable {
         Found::Later
     }
 
-    /// Returns the next request that is due, if there is one.
+    /// Returns the next request to start, if there is one.
     pub(super) fn next(&mut self) -> Option<Request> {
         while let Some(key) = self.urgent.pop_front() {
             if self.is_queued(key) {
@@ -197,8 +198,8 @@ impl BlockTable {
         self.is_queued(key) && (self.is_expected(key) || self.waiting.contains_key(&key))
     }
 
-    /// Makes a request for `key`, which has room, and for those of its neighbours that are wanted and have room. An
-    /// urgent block is the first of its request, so that it comes first.
+    /// Makes a request for `key`, which has room, and for those of its neighbours that are wanted and have room. If the
+    /// block is urgent, it is the first of the request, so that it comes first.
     fn begin(&mut self, key: BlockKey, urgent: bool) -> Request {
         self.start(key);
         let (mut first, mut end) = (key.block, key.block + 1);
@@ -241,8 +242,8 @@ impl BlockTable {
         }
     }
 
-    /// Drops a block that was under way and does not come. Workers that wait for it get the error; the next read of the
-    /// block requests it again.
+    /// Drops a block that was under way and does not come. Workers that wait for the block get the error. The next read
+    /// of the block requests it again.
     pub(super) fn failed(&mut self, key: BlockKey, kind: io::ErrorKind, reason: &Reason) {
         for worker in self.waiting.remove(&key).unwrap_or_default() {
             let _ = worker.send(Err((kind, reason.clone())));
@@ -252,7 +253,7 @@ impl BlockTable {
         }
     }
 
-    /// Counts the end of a request.
+    /// Notes that a request has ended.
     pub(super) fn ended(&mut self) {
         self.requests -= 1;
     }
@@ -283,8 +284,8 @@ impl BlockTable {
         self.entries.get(&key).map_or(0, |entry| entry.bytes(key))
     }
 
-    /// Lets blocks leave until `key` fits too. Returns `false` if it still does not fit. For an urgent block, blocks
-    /// leave whose reads are still to come, too: first the one that is read last.
+    /// Lets blocks leave until `key` fits, too. Returns `false` if it still does not fit. For an urgent block, blocks
+    /// may leave although reads of them are still to come: first the one whose last read comes latest.
     fn make_room(&mut self, key: BlockKey, urgent: bool) -> bool {
         let bytes = self.bytes(key);
         while self.held + bytes > self.budget {
@@ -294,7 +295,7 @@ impl BlockTable {
             };
             match self.ranked.leaving(self.passed).or_else(last) {
                 Some(key) => self.evict(key),
-                // One block is allowed whatever the budget is: without it no read would ever end.
+                // One block is allowed whatever the budget is. Otherwise no read would ever end.
                 None => return urgent || self.held == 0,
             }
         }
@@ -326,7 +327,7 @@ pub(super) fn block_bytes(size: u64, block: u64) -> u64 {
     BLOCK.min(size.saturating_sub(block * BLOCK))
 }
 
-/// Returns the blocks that a range of an object lies in.
+/// Returns the blocks in which a range of an object lies.
 pub(super) fn blocks_of(range: &Range<u64>) -> Range<u64> {
     if range.is_empty() { 0..0 } else { range.start / BLOCK..(range.end - 1) / BLOCK + 1 }
 }

@@ -101,7 +101,7 @@ pub(super) fn client(
     client.build().map_err(unbuilt)
 }
 
-/// Returns whether a setting that is on or off is on.
+/// Returns whether a switch among the settings is on.
 ///
 /// # Errors
 /// One that names the setting if it is neither.
@@ -135,7 +135,7 @@ fn unbuilt(error: reqwest::Error) -> StoreError {
 
 /// Resolves names as the system does.
 struct Names {
-    /// Connects to another of a store's machines each time, so that many readers use all of them.
+    /// True to connect to another of a store's machines each time, so that many readers use all of its machines.
     shuffled: bool,
     reach: Reach,
 }

@@ -20,7 +20,7 @@ impl Counters {
         self.waited.fetch_add(time.as_nanos() as u64, Relaxed);
     }
 
-    /// Returns the counters. The one that the table of blocks counts, `evicted_unread`, is 0.
+    /// Returns the counters, but for `evicted_unread`, which is 0 here: the table of blocks counts it.
     pub(super) fn stats(&self) -> RemoteStats {
         RemoteStats {
             requests: self.requests.load(Relaxed),

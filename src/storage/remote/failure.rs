@@ -11,16 +11,16 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 
-/// Amazon's codes for a session that has expired. Their status is 400.
+/// Amazon's codes for an expired session. The status of such an answer is 400.
 const EXPIRED: [&str; 4] = ["ExpiredToken", "InvalidToken", "RequestExpired", "TokenRefreshRequired"];
 
-/// A request that failed. `service.rs` hands it through the stores' library as the source of an error.
+/// A request that failed. `service.rs` passes it through the stores' library as the source of an error.
 #[derive(Clone, Debug)]
 pub(super) struct RequestFailure {
     pub(super) kind: io::ErrorKind,
     /// The reason, which names variables of the environment, and other settings to change.
     pub(super) reason: Reason,
-    /// The number of attempts that follow.
+    /// Says whether the request is made again.
     pub(super) again: Retry,
     /// True if there is no such object.
     pub(super) missing: bool,
@@ -30,11 +30,12 @@ pub(super) struct RequestFailure {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Retry {
-    /// No: the next attempt would fail for the same reason.
+    /// Not again: the next attempt would fail for the same reason.
     Never,
-    /// Twice: a moment may help, but most often the address or a setting is wrong, as where a name does not resolve.
+    /// Twice more. A moment may help, but most often the address or a setting is wrong, as when a name does not
+    /// resolve.
     Few,
-    /// As often as the settings allow.
+    /// Again, as often as the settings allow.
     Yes,
 }
 
@@ -51,21 +52,21 @@ impl RequestFailure {
         RequestFailure { kind, reason: reason.into(), again, missing: false, status: None }
     }
 
-    /// The failure for an object whose content has changed since it was opened.
+    /// Returns the failure for an object whose content has changed since it was opened.
     pub(super) fn replaced(what: &str) -> Self {
         let reason = format!("the object was replaced since the data set was opened ({what}); open the data set again");
         RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, reason)
     }
 
-    /// The failure of a request to which nothing came in time.
+    /// Returns the failure of a request for which nothing came in time.
     pub(super) fn timed_out(seconds: f64, what: &str) -> Self {
         let reason = Reason::new(format!("{what} for {seconds} s (GPUFEED_REMOTE_TIMEOUT)"));
         let advice = advice::raise(Setting::RemoteTimeout);
         RequestFailure::new(io::ErrorKind::TimedOut, Retry::Yes, reason.advise(advice))
     }
 
-    /// Says why a request failed, by the types of its error and by what the service has seen of the answer. The texts
-    /// of an error name the address of the request, so only the innermost one is shown.
+    /// Finds out why a request failed, from the types of its error and from what the service has seen of the answer.
+    /// The texts of an error name the address of the request, so only the innermost text is shown.
     pub(super) fn of(error: &StoreError, seen: Seen, provider: Provider, secrets: &[String]) -> Self {
         if let Some(failure) = sources(error).find_map(|error| error.downcast_ref::<RequestFailure>()) {
             if failure.kind == io::ErrorKind::TimedOut && seen.asks_for_credentials {
@@ -118,12 +119,12 @@ impl RequestFailure {
         RequestFailure::new(io::ErrorKind::PermissionDenied, Retry::Never, reason)
     }
 
-    /// The failure of a request that was answered with a status other than success.
+    /// Returns the failure of a request that was answered with a status other than success.
     fn of_refusal(refusal: &Refusal, words: &str, provider: Provider) -> Self {
         match refusal.status {
             401 | 403 => RequestFailure::refused(refusal.status, words, provider),
             400 if EXPIRED.contains(&words) => RequestFailure::refused(400, words, provider),
-            // S3 says this if the bytes of an upload stopped coming.
+            // S3 answers this if the bytes of an upload stopped coming.
             400 if words == "RequestTimeout" => RequestFailure::new(
                 io::ErrorKind::TimedOut,
                 Retry::Yes,
@@ -157,8 +158,8 @@ impl RequestFailure {
         }
     }
 
-    /// The failure of an answer that has two meanings at Amazon: the bucket is in another region, or (for `HEAD`) the
-    /// credentials have expired.
+    /// Returns the failure of an answer that has two meanings at Amazon: the bucket is in another region, or (for
+    /// `HEAD`) the credentials have expired.
     fn misdirected(answer: &str, provider: Provider) -> Self {
         let reason = match provider {
             Provider::Web => answer.to_owned(),
@@ -173,13 +174,13 @@ impl RequestFailure {
         RequestFailure::new(io::ErrorKind::InvalidInput, Retry::Never, reason)
     }
 
-    /// The failure of a request for a range whose answer is the whole object.
+    /// Returns the failure of a request for a range that was answered with the whole object.
     pub(super) fn ignores_ranges() -> Self {
         let reason = "the server or a proxy before it ignores byte ranges and sends whole objects; use the store's own address, name it in NO_PROXY, or use a server that supports Range";
         RequestFailure::new(io::ErrorKind::Unsupported, Retry::Never, reason)
     }
 
-    /// The failure of a request that would go out without encryption, which is not allowed.
+    /// Returns the failure of a request that would go out without encryption, which is not allowed.
     pub(super) fn unencrypted(provider: Provider) -> Self {
         let reason = match provider.prefix() {
             Some(prefix) => {
@@ -190,8 +191,8 @@ impl RequestFailure {
         RequestFailure::new(io::ErrorKind::InvalidInput, Retry::Never, reason)
     }
 
-    /// The failure of a request without an answer, or with one that the stores' library cannot use. `words` are those
-    /// of the innermost error.
+    /// Returns the failure of a request that got no answer, or one that the stores' library cannot use. `words` are the
+    /// text of the innermost error.
     fn of_cause(cause: Cause, words: String, provider: Provider) -> Self {
         use io::ErrorKind as Kind;
         let server = provider.server();
@@ -225,7 +226,7 @@ impl RequestFailure {
             Cause::Timeout => (Kind::TimedOut, Retry::Yes, format!("no connection in time ({words})")),
             Cause::Connect => (Kind::ConnectionRefused, Retry::Yes, format!("no connection ({words})")),
             Cause::Ended => (Kind::ConnectionReset, Retry::Yes, format!("the connection ended ({words})")),
-            // For example XML that is cut: another answer may be whole.
+            // The answer is, for example, XML that was cut. Another answer may be whole.
             Cause::Unusable => (Kind::Other, Retry::Yes, words),
         };
         let reason = Reason::new(reason);
@@ -233,7 +234,7 @@ impl RequestFailure {
         RequestFailure::new(kind, again, reason)
     }
 
-    /// Makes the error of a read of these bytes, whose request was made again `retries` times.
+    /// Makes the error for a read of these bytes, whose request was made again `retries` times.
     pub(super) fn into_error(self, range: Option<&Range<u64>>, retries: u32) -> io::Error {
         let bytes = range.map(|range| format!("bytes {}..{}: ", range.start, range.end)).unwrap_or_default();
         let after = match retries {
@@ -263,9 +264,9 @@ enum Cause {
     Connect,
     /// The connection ended in the middle of a request or of its answer.
     Ended,
-    /// A key in a listing that the stores' library does not take.
+    /// A listing has a key that the stores' library does not take.
     Key,
-    /// The answer came, and could not be interpreted.
+    /// An answer came, but could not be interpreted.
     Unusable,
 }
 
@@ -295,7 +296,7 @@ impl Cause {
     }
 }
 
-/// An error and its sources, with those that an I/O error holds and passes over.
+/// Returns an error and all its sources. Includes those inside of I/O errors, which `source` passes over.
 fn sources<'a>(error: &'a StoreError) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
     std::iter::successors(Some(error as &'a (dyn std::error::Error + 'static)), |&error| {
         let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
@@ -303,7 +304,7 @@ fn sources<'a>(error: &'a StoreError) -> impl Iterator<Item = &'a (dyn std::erro
     })
 }
 
-/// The innermost reason of an error, without the address of the request.
+/// Returns the innermost reason of an error, without the address of the request.
 fn words(error: &StoreError) -> String {
     sources(error).last().map_or(String::new(), |inner| code_or_begin(&inner.to_string()))
 }

@@ -16,17 +16,17 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
-/// Interval at which a waiting worker checks that the network thread is alive.
+/// While a worker waits, it checks at this interval that the network thread is alive.
 const CHECK: Duration = Duration::from_secs(5);
-/// Interval at which a block is looked up again that another process fetches.
+/// A block that another process fetches is looked up again at this interval.
 const BUSY: Duration = Duration::from_millis(20);
 
-/// Fetches the blocks of a connection. Clones share its blocks.
+/// Fetches the blocks of a connection. Clones share the connection's blocks.
 #[derive(Clone)]
 pub(super) struct Fetcher(Arc<Shared>);
 
 struct Shared {
-    /// Locked once by a worker for each block of a read, and by the network thread when a block comes.
+    /// The table of blocks. A worker locks it once for each block of a read, and the network thread when a block comes.
     blocks: Mutex<BlockTable>,
     requests: Requests,
     handle: Handle,
@@ -37,7 +37,7 @@ struct Shared {
 
 impl Shared {
     /// Returns the object's blocks in the cache on disk. `None` without a cache, for an object that is too large, and
-    /// for one without ETag and time, whose next version would be taken for this one.
+    /// for an object without ETag and time, because its next version would be taken for this one.
     fn cached<'a>(&self, source: &'a OpenedObject) -> Option<&'a CachedObject> {
         let cache = self.cache.get()?;
         if source.etag.is_none() && source.modified.is_none() {
@@ -54,7 +54,7 @@ impl Shared {
                 etag: source.etag.as_deref(),
                 size: source.size,
                 modified: source.modified.map_or(0, |seconds| seconds as i64 * 1000),
-                // An ETag tells contents apart. A query may be a signature that changes each time.
+                // An ETag tells versions apart by itself. A query may be a signature, which changes each time.
                 query: if source.etag.is_some() { 0 } else { source.query },
             })
         }))
@@ -78,8 +78,8 @@ impl Fetcher {
         self.0.cache.get_or_init(open);
     }
 
-    /// Announces one read of each of these blocks; [`start`](Self::start) starts requests for them. Blocks that the
-    /// cache on disk has are not announced: they are read there.
+    /// Announces one read of each of these blocks, but starts no request: [`start`](Self::start) does. Blocks in the
+    /// cache on disk are not announced, because they are read there.
     pub(super) fn expect(&self, source: &Arc<OpenedObject>, blocks: Range<u64>) {
         match self.0.cached(source) {
             None => self.0.blocks.lock().expect(source, blocks),
@@ -95,7 +95,7 @@ impl Fetcher {
         }
     }
 
-    /// Fills `buffer` from the bytes of a block at `begin`. Waits until the block is there.
+    /// Fills `buffer` from the bytes of a block at `begin`. Waits until the block has come.
     ///
     /// # Errors
     /// The request's, which names the bytes.
@@ -114,8 +114,8 @@ impl Fetcher {
         Ok(())
     }
 
-    /// Reads from the cache on disk, unless the block is in memory or on its way there. Returns true if the cache had
-    /// it.
+    /// Reads from the cache on disk, unless the block is in memory or on its way into it. Returns true if the cache had
+    /// the block.
     fn read_from_disk(&self, source: &Arc<OpenedObject>, block: u64, begin: usize, buffer: &mut [u8]) -> bool {
         let Some(cached) = self.0.cached(source) else { return false };
         let key = BlockKey { object: source.number, block };
@@ -130,8 +130,8 @@ impl Fetcher {
         found
     }
 
-    /// Announces those of these blocks that are neither in memory, on their way there nor on the disk, and starts
-    /// requests.
+    /// Announces those of these blocks that are not in memory, not on their way there and not on the disk, and starts
+    /// requests for them.
     pub(super) fn expect_missing(&self, source: &Arc<OpenedObject>, blocks: Range<u64>) {
         let cached = self.0.cached(source);
         for block in blocks.filter(|block| !cached.is_some_and(|cached| cached.has(*block))) {
@@ -140,7 +140,7 @@ impl Fetcher {
         self.start();
     }
 
-    /// Returns a block. Waits until it is there.
+    /// Returns a block. Waits until it has come.
     ///
     /// # Errors
     /// The request's, which names the bytes.
@@ -175,7 +175,7 @@ impl Fetcher {
         arrival.map_err(|(kind, reason)| io::Error::new(kind, NetworkError(reason)))
     }
 
-    /// Starts all requests that are due.
+    /// Starts all requests that the table of blocks returns.
     pub(super) fn start(&self) {
         loop {
             let Some(request) = self.0.blocks.lock().next() else { return };
@@ -191,14 +191,14 @@ impl Fetcher {
 struct UnderWay {
     fetcher: Fetcher,
     source: Arc<OpenedObject>,
-    /// The blocks that are still to come.
+    /// The blocks that have not come yet.
     blocks: Range<u64>,
     /// True once the request has succeeded or failed. False if it was dropped.
     ended: bool,
 }
 
-/// Neighbouring blocks that are fetched together: for each the claim by which the cache on disk gets it, or `None`.
-/// The last of them comes before the block that is looked up next.
+/// Neighbouring blocks that one request fetches. Each has its claim, by which the cache on disk gets it, or `None`. The
+/// last of them comes right before the block that is looked up next.
 type Neighbours = Vec<Option<Claim>>;
 
 impl UnderWay {
@@ -228,7 +228,7 @@ impl UnderWay {
                     count(&self.fetcher.0.requests.counters.cache_hits);
                     self.arrived(bytes, None);
                 }
-                // Blocks that are claimed already come first, as other processes may wait for them.
+                // First fetches the blocks that are claimed already, as other processes may wait for them.
                 Lookup::Busy if !next.is_empty() => self.fetch_neighbours(std::mem::take(&mut next)).await?,
                 Lookup::Busy => {
                     tokio::time::sleep(BUSY).await;
@@ -266,12 +266,12 @@ impl UnderWay {
         read.await
     }
 
-    /// Returns the bytes of the block that comes next.
+    /// Returns the length in bytes of the block that comes next.
     fn len(&self) -> usize {
         block_bytes(self.source.size, self.blocks.start) as usize
     }
 
-    /// Returns memory for the block that comes next; none from block `end` on.
+    /// Returns memory for the block that comes next; none if that is block `end` or a later one.
     fn buffer(&self, end: u64) -> Vec<u8> {
         match self.blocks.start < end {
             true => self.fetcher.blocks().buffer(self.len()),
@@ -279,11 +279,12 @@ impl UnderWay {
         }
     }
 
-    /// Takes the next block, gives it to the workers that wait for it, and to the cache on disk if it has a claim.
+    /// Takes the next block, and gives it to the workers that wait for it. Also gives it to the cache on disk, if it
+    /// has a claim.
     fn arrived(&mut self, bytes: Vec<u8>, claim: Option<Claim>) {
         let bytes = Arc::new(bytes);
         let key = BlockKey { object: self.source.number, block: self.blocks.start };
-        // Counted before a worker gets the block: it may read the counters then.
+        // Counts the block before a worker gets it: the worker may read the counters then.
         count(&self.fetcher.0.requests.counters.blocks);
         self.fetcher.blocks().arrived(key, bytes.clone());
         if let Some(claim) = claim {
@@ -314,7 +315,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// A block in memory, as the cache on disk takes it.
+/// A block in memory, in the form that the cache on disk takes.
 struct SharedBlock(Arc<Vec<u8>>);
 
 impl AsRef<[u8]> for SharedBlock {

@@ -9,19 +9,19 @@ use std::ops::Range;
 
 /// The headers that are read.
 const READ: [&str; 5] = ["content-encoding", "content-length", "content-range", "etag", "last-modified"];
-/// The words in `Content-Encoding` that say that bytes are compressed. Others change no byte, such as Amazon's
+/// The words in `Content-Encoding` that say that bytes are compressed. Other words change no byte, such as Amazon's
 /// `aws-chunked`.
 const COMPRESSED: [&str; 7] = ["br", "compress", "deflate", "gzip", "x-compress", "x-gzip", "zstd"];
 
-/// Returns the range of bytes that a request asks for.
+/// Returns the range of bytes for which a request asks.
 pub(super) fn range_of(request: &HttpRequest) -> Option<Range<u64>> {
     let (first, last) = request.headers().get("range")?.to_str().ok()?.strip_prefix("bytes=")?.split_once('-')?;
     let [first, last]: [u64; 2] = [first.parse().ok()?, last.parse().ok()?];
     Some(first..last.checked_add(1)?)
 }
 
-/// Checks the headers of an answer that describes an object or has bytes of it, `range` of them if that was asked for.
-/// Removes what nobody reads and the store's library would refuse.
+/// Checks the headers of an answer that describes an object, or that has its bytes: `range`, if that was asked for.
+/// Removes headers that nobody reads and that the stores' library would refuse.
 ///
 /// # Errors
 /// One that names the header, or says which bytes came.
@@ -58,7 +58,7 @@ pub(super) fn check(answer: &mut HttpResponse, range: Option<Range<u64>>) -> Res
     let Some(header) = value("content-range") else { return Ok(()) };
     let Some((found, size)) = parsed(header) else {
         let reason = format!("the server's header Content-Range is no range of an object's bytes ({})", Shown(header));
-        // A proxy may have cut it.
+        // A proxy may have cut the header.
         return Err(RequestFailure::new(io::ErrorKind::InvalidData, Retry::Few, reason));
     };
     if found != (asked.start..asked.end.min(size)) {
@@ -80,7 +80,7 @@ fn parsed(value: &str) -> Option<(Range<u64>, u64)> {
     (first <= last && last < size).then(|| (first..last + 1, size))
 }
 
-/// Returns the name of a header in its usual capital letters.
+/// Returns the name of a header with its usual capital letters.
 fn written(name: &str) -> String {
     match name {
         "etag" => "ETag".to_owned(),

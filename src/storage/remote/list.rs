@@ -12,11 +12,12 @@ use object_store::path::Path;
 use std::collections::HashSet;
 use std::io;
 
-/// The most objects of a listing. Their descriptions take a GiB, without their texts.
+/// The most objects that a listing may have. That many `ObjectMeta` take 1 GiB, without their strings, which `TEXTS`
+/// limits.
 const OBJECTS: usize = 4 << 20;
 /// The most bytes of all keys, ETags and tokens of a listing.
 const TEXTS: usize = 1 << 30;
-/// The most pages without an object that follow each other. Stores send a few where many objects were removed.
+/// The most pages without an object that may follow each other. Stores send a few where many objects were removed.
 const EMPTY: usize = 1000;
 
 fn endless(what: &str) -> io::Error {
@@ -25,12 +26,12 @@ fn endless(what: &str) -> io::Error {
     RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, reason).into_error(None, 0)
 }
 
-/// Counts the bytes of a listing's texts.
+/// Counts the bytes of a listing's strings: keys, ETags and tokens.
 #[derive(Default)]
 struct Texts(usize);
 
 impl Texts {
-    /// Counts a text, which errors call `what`.
+    /// Counts the bytes of a string, which errors call `what`.
     fn add(&mut self, what: &str, text: &str) -> io::Result<()> {
         if text.len() > LONGEST_KEY {
             let begin: String = text.chars().take(60).collect();

@@ -8,10 +8,10 @@
 //! | `store.rs`, `profile.rs`, `client.rs` | an address becomes a store with a client of HTTP |
 //! | `service.rs`, `redirect.rs` | each request: counted, and sent on where that is allowed |
 //! | `headers.rs`, `pace.rs` | what an answer's headers may say, and how slowly it may come |
-//! | `seen.rs` | the status and the kind of what failed there |
+//! | `seen.rs` | the status and the body of an answer that refuses a request |
 //! | `request.rs`, `list.rs`, `failure.rs` | requests, made again until they succeed or cannot, and why they could not |
 //! | `network_error.rs` | errors of the network, which the loader tells from damaged samples |
-//! | `object.rs`, `scan.rs` | an object: its description by the store, reading it at any offset, and from front to back |
+//! | `object.rs`, `scan.rs` | an object: its description, and reads at any offset; a scan reads it from front to back |
 //! | `blocks.rs`, `fetch.rs` | which blocks are in memory, are fetched next, or leave; how workers wait for them |
 //! | `cache/` | blocks on disk, which the processes of a machine share |
 //! | `upload.rs` | objects are written, large files in parts, and removed |
@@ -71,7 +71,7 @@ use object::describe;
 pub(crate) use object::{ObjectMeta, RemoteObject};
 pub(crate) use scan::ObjectScan;
 
-/// Refuses an address that nobody reads.
+/// Refuses an address whose store or server cannot be read.
 ///
 /// # Errors
 /// An argument error.
@@ -80,7 +80,7 @@ pub(crate) fn check(address: &Address) -> Result<()> {
 }
 
 /// The connection of a data set to the stores of its objects. [`Access::remotes`](crate::dataset::Access::remotes)
-/// returns it, so that a loader can set how much is read ahead, and read the counters. Clones are the same connection.
+/// returns it. A loader sets through it how much is read ahead, and reads its counters. Clones are the same connection.
 ///
 /// ```
 /// use gpufeed::{Dataset, InMemory};
@@ -102,13 +102,13 @@ impl Drop for RemoteRun {
 struct Connection {
     options: RemoteOptions,
     requests: Requests,
-    /// The stores of the addresses that were opened; taken while a data set is opened.
+    /// The stores of the addresses that were opened. Locked while a data set is opened.
     stores: Mutex<Vec<(url::Url, Arc<Store>)>>,
     /// The number that the next opened object gets.
     objects: AtomicU64,
     /// The number of runs under way.
     runs: AtomicU64,
-    /// The folder of the cache on disk, and its bound.
+    /// The folder of the cache on disk, and the most bytes in it.
     cache: OnceLock<(PathBuf, u64)>,
     fetcher: Fetcher,
     runtime: Runtime,
@@ -117,17 +117,17 @@ struct Connection {
 /// The store and the key that an address names.
 struct Located {
     store: Arc<Store>,
-    /// The number of the store among those of the connection.
+    /// The number of the store in the connection.
     number: usize,
     address: ObjectAddress,
     key: Key,
 }
 
-/// The name of the object that marks a folder in which `gpufeed pack` has not finished. `dataset::UNFINISHED` is the
-/// name of the file that does so on a disk.
+/// The name of the object that marks a folder in which `gpufeed pack` has not finished. On a disk, the file
+/// `dataset::UNFINISHED` does so.
 const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 
-/// The most samples that are announced ahead, whatever their size: the table of announced blocks has a bound.
+/// The most samples that are announced ahead, whatever their size. It limits the table of announced blocks.
 const MOST_AHEAD: u64 = 1 << 16;
 
 impl Remote {
@@ -158,7 +158,7 @@ impl Remote {
         Ok(remote)
     }
 
-    /// Finds the store and the key of an address. Connects to the store if nothing of it was asked for yet.
+    /// Finds the store and the key of an address. Connects to the store if this is its first address.
     fn locate(&self, address: &str) -> Result<Located> {
         let parsed = ObjectAddress::parse(address)?;
         let shown = without_credentials(address);
@@ -266,8 +266,8 @@ impl Remote {
         self.run(address, async move { requests.put(&store, &key, bytes.into()).await })
     }
 
-    /// Returns the address of another object in the folder of an object, with its credentials, so nothing may show it.
-    /// `None` where the address has a signature, which is valid for one object alone.
+    /// Returns the address of another object in the same folder, with its credentials, so nothing may show it. `None`
+    /// if the address has a signature, which is valid for one object alone.
     pub(crate) fn beside(&self, meta: &ObjectMeta, name: &str) -> Option<String> {
         let base = self.0.stores.lock()[meta.store].0.clone();
         ObjectAddress { base, key: meta.key.as_ref().to_owned() }.beside(name)
@@ -320,20 +320,20 @@ impl Remote {
         });
     }
 
-    /// Returns how many samples of this mean size fill what is read ahead. No more are worth
-    /// [announcing](RemoteObject::expect).
+    /// Returns how many samples of this mean size fill the memory for reading ahead. It is of no use to
+    /// [announce](RemoteObject::expect) more.
     pub(crate) fn samples_ahead(&self, mean_bytes: u64) -> usize {
         (self.0.fetcher.blocks().budget / mean_bytes.max(1)).clamp(1, MOST_AHEAD) as usize
     }
 
-    /// Starts requests for the announced blocks. Called once all reads that are known are announced, so that
+    /// Starts requests for the announced blocks. Call this after all reads that are known were announced, so that
     /// neighbouring blocks share a request.
     pub(crate) fn fetch_expected(&self) {
         self.0.fetcher.start();
     }
 
-    /// Begins a run, which lasts as long as the result. If no other run is under way, this forgets the reads that were
-    /// announced before: a run that ended early announced them, and nobody makes them.
+    /// Begins a run, which lasts until the result is dropped. If no other run is under way, forgets the reads that were
+    /// announced before: a run that ended early has announced them, and nobody will make them.
     pub(crate) fn begin_run(&self) -> RemoteRun {
         if self.0.runs.fetch_add(1, Relaxed) == 0 {
             self.0.fetcher.blocks().forget();

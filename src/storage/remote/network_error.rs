@@ -1,16 +1,16 @@
-//! Errors of the network, which the loader tells from those of a damaged sample.
+//! The errors of the network. The loader tells them from the errors of a damaged sample.
 
 use crate::advice::Reason;
 use crate::error::{Error, ErrorKind};
 use std::fmt;
 use std::io;
 
-/// The inner error of an I/O error of a store or web server.
+/// The inner error of an I/O error that a store or web server has caused.
 #[derive(Debug)]
 pub(super) struct NetworkError(pub(super) Reason);
 
 impl NetworkError {
-    /// The reason of an error, of the network or another.
+    /// Returns the reason of an error, be it one of the network or another.
     pub(super) fn reason_of(error: &io::Error) -> Reason {
         let network = error.get_ref().and_then(|inner| inner.downcast_ref::<NetworkError>());
         network.map_or_else(|| error.to_string().into(), |network| network.0.clone())
@@ -30,7 +30,7 @@ impl std::error::Error for NetworkError {
     }
 }
 
-/// The error of a name that does not resolve, by which `failure.rs` knows it.
+/// The error for a name that does not resolve. `failure.rs` recognises it by this type.
 #[derive(Debug)]
 pub(super) struct Unresolved(pub(super) io::Error);
 
@@ -43,7 +43,7 @@ impl fmt::Display for Unresolved {
 impl std::error::Error for Unresolved {}
 
 /// Returns true if an error is that of a store or a web server, or of the way to it, and not of a sample's own data. No
-/// other sample stands in for one that fails so: batches would depend on the network.
+/// other sample stands in for a sample that fails in this way, because batches would then depend on the network.
 ///
 /// ```
 /// use gpufeed::storage::is_network_failure;

@@ -1,4 +1,4 @@
-//! An object of a store: its description, and reading it at any offset.
+//! An object of a store: its description, and its reads at any offset.
 
 use super::Remote;
 use super::address::ObjectAddress;
@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Largest object: Azure's have up to 190 TiB, those of the others less.
+/// The largest object. Azure's have up to 190 TiB, those of other stores less.
 const LARGEST: u64 = 256 << 40;
 
 /// An object, as a store describes it.
@@ -20,13 +20,13 @@ const LARGEST: u64 = 256 << 40;
 pub(crate) struct ObjectMeta {
     /// The address, without credentials.
     pub(crate) address: String,
-    /// The object's bytes.
+    /// The length of the object in bytes.
     pub(crate) size: u64,
-    /// The server's name of this content.
+    /// The ETag: the server's name of this content.
     pub(crate) etag: Option<String>,
     /// When the object was written, in seconds since 1970.
     pub(crate) modified: Option<u64>,
-    /// The hash of the address's query.
+    /// The hash of the query in the address.
     pub(super) query: u64,
     /// The number of its store among the stores of the connection.
     pub(super) store: usize,
@@ -55,8 +55,8 @@ pub(super) fn describe(address: &ObjectAddress, store: usize, meta: object_store
     Ok(ObjectMeta { address: shown, size: meta.size, etag, modified, query, store, key: meta.location })
 }
 
-/// Returns an ETag with the quotes that headers have and Azure's listings lack: indexes and the cache on disk know an
-/// object by its ETag.
+/// Returns an ETag with quotes. Headers have the quotes, and Azure's listings lack them, but indexes and the cache on
+/// disk compare an object's ETags.
 fn quoted(etag: String) -> String {
     match etag.ends_with('"') {
         true => etag,
@@ -79,7 +79,7 @@ impl RemoteObject {
         &self.meta.address
     }
 
-    /// The object's bytes.
+    /// The length of the object in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.meta.size
     }

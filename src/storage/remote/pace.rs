@@ -1,4 +1,4 @@
-//! The limits of slow answers: the longest time without a byte, and the least rate.
+//! Limits how slowly an answer may come: by the longest time without a byte, and by the least rate.
 
 use super::failure::{RequestFailure, Retry};
 use super::settings::Settings;
@@ -11,12 +11,12 @@ use tokio::time::{Instant, timeout};
 /// Measures the pace of one answer's body.
 pub(super) struct Pace {
     timeout: Duration,
-    /// Bytes a second; 0 for any.
+    /// The least rate in bytes a second; 0 for any rate.
     least: u64,
     /// The time over which the rate is averaged.
     window: Duration,
-    /// The time for which this process has waited for the server since the window began. Time at work on the bytes that
-    /// came does not count.
+    /// The time for which this process has waited for the server since the window began. Time in which the process
+    /// works on bytes that have come does not count.
     waited: Duration,
     came: u64,
 }
@@ -36,7 +36,7 @@ impl Pace {
     /// Waits for the next part of an answer.
     ///
     /// # Errors
-    /// The failure where nothing came in time, or too little.
+    /// The failure if nothing came in time, or too little.
     pub(super) async fn next<T>(&mut self, part: impl Future<Output = T>) -> Result<T, RequestFailure> {
         let mut part = pin!(part);
         let mut idle = Duration::ZERO;
@@ -60,13 +60,13 @@ impl Pace {
     /// Counts the bytes of a part.
     ///
     /// # Errors
-    /// The failure where too few bytes came in this window.
+    /// The failure if too few bytes came in this window.
     pub(super) fn came(&mut self, bytes: usize) -> Result<(), RequestFailure> {
         self.came += bytes as u64;
         self.check_rate()
     }
 
-    /// Compares the rate of a window with the least rate at the window's end, and begins the next window.
+    /// At the end of a window, compares its rate with the least rate, and begins the next window.
     fn check_rate(&mut self) -> Result<(), RequestFailure> {
         if self.waited < self.window {
             return Ok(());

@@ -1,9 +1,9 @@
-//! Credentials of the files that Amazon's tools write: `~/.aws/credentials` and `~/.aws/config`.
+//! Reads credentials from the files that Amazon's tools write: `~/.aws/credentials` and `~/.aws/config`.
 
 use std::path::PathBuf;
 
-/// Returns the settings of a profile, by the names of the variables for them. The caller leaves out those that
-/// variables set. `variable` looks up the environment, and `read` reads a file.
+/// Returns the settings of a profile, named as the environment variables are. The caller leaves out settings whose
+/// variables are set. `variable` looks up the environment, and `read` reads a file.
 pub(super) fn settings(
     variable: impl Fn(&str) -> Option<String>,
     home: Option<PathBuf>,

@@ -13,7 +13,7 @@ use url::{Host, Url};
 /// Most redirects of a request.
 pub(super) const MOST: usize = 10;
 
-/// The headers that go along to another server.
+/// The headers that are sent along to another server.
 const TRAVELS: [&str; 9] = [
     "accept",
     "content-length",
@@ -38,8 +38,9 @@ const METADATA_V6: [Ipv6Addr; 3] = [
 const METADATA_NAMES: [&str; 5] =
     ["metadata.google.internal", "metadata.goog", "metadata", "instance-data", "instance-data.ec2.internal"];
 
-/// Returns true if an answer with this status and a `Location` is a redirect that is followed for this method. By other
-/// statuses a `PUT` would become a `GET` without its bytes, and an object that was not written would count as written.
+/// Returns true if an answer with this status and a `Location` is a redirect that is followed for this method. With
+/// other statuses, a `PUT` would become a `GET` without its bytes: an object that was not written would count as
+/// written.
 pub(super) fn is_followed(status: u16, method: &str) -> bool {
     match status {
         307 | 308 => true,
@@ -51,7 +52,7 @@ pub(super) fn is_followed(status: u16, method: &str) -> bool {
 /// Returns the address that a server at `from` redirects to.
 ///
 /// # Errors
-/// Why the redirect is not followed.
+/// The reason why the redirect is not followed.
 pub(super) fn target(from: &Url, location: Option<&str>) -> Result<Url, RequestFailure> {
     let parsed = location.and_then(|location| from.join(location).ok());
     let mut target = parsed.ok_or_else(|| refused("to a Location that is no address"))?;
@@ -60,7 +61,7 @@ pub(super) fn target(from: &Url, location: Option<&str>) -> Result<Url, RequestF
             format!("to an address of the scheme {}:, and only http:// and https:// are followed", target.scheme());
         return Err(refused(&reason));
     }
-    // A metadata server may redirect to itself.
+    // A metadata server may redirect to itself, so that is no error here.
     if target.origin() != from.origin() && is_metadata_host(&target) {
         let host = target.host_str().unwrap_or_default();
         return Err(refused(&format!("to {host}, a metadata or link-local address, where no data is")));
@@ -104,7 +105,8 @@ const GIVE_CREDENTIALS: [&str; 6] = [
     "metadata.google.internal",
 ];
 
-/// Returns true for a request to a server that gives credentials. A store of one's own may have another link-local address.
+/// Returns true for a request to a server that gives credentials. Other link-local addresses may be those of a user's
+/// own store.
 pub(super) fn asks_for_credentials(request: &HttpRequest) -> bool {
     request.uri().host().is_some_and(|host| GIVE_CREDENTIALS.contains(&host.trim_end_matches('.')))
 }
@@ -120,7 +122,7 @@ pub(super) fn is_metadata(address: IpAddr) -> bool {
     }
 }
 
-/// The IPv4 address that an IPv6 address stands for: mapped, compatible, of NAT64 or of 6to4.
+/// Returns the IPv4 address that an IPv6 address stands for: mapped, compatible, of NAT64 or of 6to4.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let of = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
     match address.segments() {

@@ -1,5 +1,5 @@
-//! Requests that read: a range of an object, a store's description of it, a small object as a whole. Each is made again
-//! until it succeeds, or cannot.
+//! Makes the requests that read: a range of an object, a store's description of it, or a small object as a whole. Each
+//! request is made again until it succeeds, or cannot succeed.
 
 use super::cache::CachedObject;
 use super::counters::{Counters, count};
@@ -17,9 +17,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// A request that has brought this many bytes since its last failure has all its retries again.
+/// After this many bytes since its last failure, a request has all its retries again.
 const PROGRESS: u64 = 1 << 20;
-/// Retries of a failure that rarely passes within seconds.
+/// The number of retries after a failure that rarely passes within seconds.
 const FEW: u32 = 2;
 
 /// The settings and counters with which a connection makes requests.
@@ -31,24 +31,24 @@ pub(super) struct Requests {
 
 /// An object as it was when the data set was opened.
 pub(super) struct OpenedObject {
-    /// The object's number in its connection.
+    /// The number of the object in its connection.
     pub(super) number: u64,
-    /// Without credentials.
+    /// The address, without credentials.
     pub(super) address: String,
-    /// The hash of the address's part after `?`: two objects of a web server may differ in that part alone.
+    /// The hash of the part of the address after `?`. Two objects of a web server may differ in that part alone.
     pub(super) query: u64,
     pub(super) store: Arc<Store>,
     pub(super) key: Path,
     pub(super) size: u64,
     pub(super) etag: Option<String>,
-    /// Seconds since 1970.
+    /// The time of the last change, in seconds since 1970.
     pub(super) modified: Option<u64>,
     /// The object in the cache on disk; set by the first read with a cache.
     pub(super) cached: OnceLock<CachedObject>,
 }
 
 impl OpenedObject {
-    /// Checks that an answer is about the content that was opened: some servers ignore the header `If-Match`.
+    /// Checks that an answer is about the content that was opened, because some servers ignore the header `If-Match`.
     fn check(&self, meta: &Meta) -> Result<(), RequestFailure> {
         if meta.size != self.size {
             return Err(RequestFailure::replaced(&format!("it has {} bytes instead of {}", meta.size, self.size)));
@@ -74,12 +74,14 @@ impl OpenedObject {
     }
 }
 
-/// Returns an ETag without a proxy's mark of weakness and without quotes, in which listings and answers differ.
+/// Returns an ETag without quotes, and without the mark of weakness that a proxy adds. Listings and answers differ in
+/// these.
 fn bare(etag: &str) -> &str {
     etag.trim_start_matches("W/").trim_matches('"')
 }
 
-/// Returns the time of an object in whole seconds since 1970: listings have parts of seconds, and answers have none.
+/// Returns the time of an object's last change in whole seconds since 1970. Listings have parts of seconds, and answers
+/// have none.
 pub(super) fn modified(meta: &Meta) -> Option<u64> {
     u64::try_from(meta.last_modified.timestamp()).ok().filter(|seconds| *seconds > 0)
 }
@@ -128,7 +130,7 @@ fn pause(retry: u32) -> Duration {
 }
 
 impl Requests {
-    /// Makes a request again and again until it succeeds, or cannot.
+    /// Makes a request again and again, until it succeeds or cannot succeed.
     ///
     /// # Errors
     /// The last failure.
@@ -145,7 +147,7 @@ impl Requests {
         }
     }
 
-    /// Reads a range of an object, and gives its bytes to `take`, in order and each once.
+    /// Reads a range of an object. `take` gets each of its bytes once, and in order.
     ///
     /// # Errors
     /// One that names the bytes that are missing and what to set.
@@ -165,7 +167,7 @@ impl Requests {
                 take(bytes);
             };
             let Err(mut failure) = self.read_once(source, next, &mut counted).await else { continue };
-            // The server described this object when it was opened, so its name and the credentials work, and will
+            // The server described this object when it was opened. So its name and the credentials work, and will work
             // again.
             let known = matches!(failure.kind, io::ErrorKind::HostUnreachable | io::ErrorKind::PermissionDenied);
             if failure.again == Retry::Few && known {
@@ -216,7 +218,7 @@ impl Requests {
         }
     }
 
-    /// Gives the body of an answer to `take`, part by part.
+    /// Passes the body of an answer to `take`, part by part.
     async fn body<S>(
         &self,
         mut stream: S,
@@ -248,7 +250,8 @@ impl Requests {
             Ok(answer) => return Ok(answer.meta),
             Err(failure) => failure,
         };
-        // Servers refuse `HEAD` by several statuses, also by 404, or answer it without the number of the object's bytes.
+        // Some servers refuse `HEAD` with one of several statuses, also with 404, or answer it without the object's
+        // length.
         let without_length = failure.kind == io::ErrorKind::Unsupported;
         if !web || failure.again != Retry::Never || (failure.status.is_none() && !without_length) {
             return Err(failure);
@@ -279,7 +282,7 @@ impl Requests {
         if meta.size > limit {
             return Err(too_large());
         }
-        // The size is the server's claim: memory is taken only for bytes that have come.
+        // The size is only the server's claim, so memory is taken for bytes that have come.
         let mut bytes = Vec::new();
         self.body(answer.into_stream(), store, |part| {
             if (bytes.len() + part.len()) as u64 > limit {

@@ -15,7 +15,7 @@ const NAME: &str = "gpufeed-net";
 #[derive(Debug)]
 pub(super) struct Runtime {
     handle: Handle,
-    /// The process that started the thread. The child of a fork does not have it.
+    /// The process that started the thread. The child of a fork does not have the thread.
     process: u32,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -42,7 +42,7 @@ impl Runtime {
     /// Runs a future, and waits until it is done. Must not be called on the network thread.
     ///
     /// # Errors
-    /// The future's; another where the thread has ended, or this process is the child of a fork.
+    /// The error of the future; or another error, if the thread has ended, or if this process is the child of a fork.
     pub(super) fn run<T: Send + 'static>(
         &self,
         future: impl Future<Output = io::Result<T>> + Send + 'static,
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_process_that_was_forked_gets_an_error_instead_of_waiting() {
-        // A forked child sees this: another process began the thread.
+        // As in the child of a fork: another process has started the thread.
         let mut forked = Runtime::start().unwrap();
         forked.process += 1;
         let error = forked.run(async { Ok(7) }).unwrap_err().to_string();

@@ -3,17 +3,17 @@
 use super::object::RemoteObject;
 use std::io;
 
-/// Bytes of a part: those of a block, which a connection fetches as a whole.
+/// Bytes of a part. A part is one block, the smallest piece that a connection fetches.
 const PART: u64 = super::blocks::BLOCK;
-/// Parts that are announced ahead of the one that is read.
+/// The number of parts that are announced ahead of the part that is read.
 const AHEAD: u64 = 4;
-/// Parts in memory. A scan goes back a little now and then.
+/// The most parts in memory. There are several, because a scan goes back a little now and then.
 const HELD: usize = 3;
 
 /// The parts of an object that a scan has read last.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectScan {
-    /// Parts by their numbers, the last one at the end.
+    /// Parts with their numbers. The part that was read last is at the end.
     parts: Vec<(u64, Vec<u8>)>,
     /// The first part that was not announced yet.
     expected: u64,

@@ -1,9 +1,10 @@
-//! The status and body of a request's answer, from `service.rs` to the caller. The stores' library passes on a text alone.
+//! Carries the status and body of a request's answer from `service.rs` to the caller, because the stores' library
+//! passes on only a text.
 
 use object_store::client::HttpResponse;
 use std::cell::RefCell;
 
-/// The longest part of a server's own words that is shown.
+/// The most bytes of a server's own words that are shown.
 const WORDS: usize = 300;
 
 tokio::task_local! {
@@ -31,7 +32,7 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// The server's words: its code, else the beginning of its text, else the meaning of the status.
+    /// Returns the server's words: its code, else the beginning of its text, else the meaning of the status.
     pub(super) fn words(&self) -> String {
         let status = reqwest::StatusCode::from_u16(self.status).ok();
         match self.body.trim() {
@@ -64,7 +65,7 @@ pub(super) fn refused(answer: &HttpResponse, body: &str) {
     let _ = SEEN.try_with(|last| last.borrow_mut().refusal = Some(refusal));
 }
 
-/// The code in a text that is an XML answer of a store, or else the text's beginning.
+/// Returns the code in a text, if the text is an XML answer of a store, else the beginning of the text.
 pub(super) fn code_or_begin(text: &str) -> String {
     let code = text.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>")).map(|(code, _)| code);
     let text = code.unwrap_or(text);

@@ -35,11 +35,11 @@ const ERROR: usize = 64 << 10;
 const PAGE: usize = 64 << 20;
 
 tokio::task_local! {
-    /// The bytes of the object that the store makes of its parts at the task's request.
+    /// The length in bytes of the object that the store makes of its parts when the task asks it to.
     pub(super) static COMPLETED: u64;
 }
 
-/// Marks a request whose answer describes an object or has its bytes, which are not read here.
+/// Marks a request whose answer describes an object or has its bytes. This service does not read such a body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OfObject;
 
@@ -90,9 +90,9 @@ impl HttpConnector for Connector {
 #[derive(Debug)]
 struct Bounded {
     first: HttpClient,
-    /// The client for redirects to another server.
+    /// The client that makes redirected requests to another server.
     elsewhere: OnceLock<HttpClient>,
-    /// Requests may go out without encryption.
+    /// True if requests may go out without encryption.
     allows_http: bool,
     options: ClientOptions,
     connector: Connector,
@@ -153,7 +153,7 @@ impl Bounded {
                 return Ok(answer);
             }
             let from = passed.last().unwrap_or(&first);
-            // Some servers do not encode other characters than ASCII.
+            // Some servers send characters beyond ASCII without encoding them.
             let location = std::str::from_utf8(location.as_bytes()).ok();
             let target = redirect::target(from, location).map_err(failed)?;
             if passed.contains(&target) {
@@ -200,8 +200,8 @@ impl Bounded {
         Ok(self.elsewhere.get_or_init(|| HttpClient::new(made)))
     }
 
-    /// Notes an answer whose status is no success, and returns it with what came of its body in time and up to a bound:
-    /// the server's words, which are not needed.
+    /// Notes an answer whose status is not success. Returns the answer with as much of its body as came in time and
+    /// below a limit of bytes. The body has the server's words, which are useful but not necessary.
     async fn refused(&self, answer: HttpResponse) -> HttpResponse {
         let (head, body) = answer.into_parts();
         let mut bytes = Vec::new();
@@ -213,7 +213,7 @@ impl Bounded {
             }
         };
         let _ = timeout(self.connector.settings.timeout, read).await;
-        // The library takes UTF-8 alone.
+        // The library takes only UTF-8.
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let answer = HttpResponse::from_parts(head, HttpResponseBody::from(text.clone()));
         seen::refused(&answer, &text);
@@ -238,7 +238,7 @@ impl Bounded {
     }
 }
 
-/// Hands a failure through the stores' library, below whose errors `failure.rs` finds it again.
+/// Passes a failure through the stores' library as the source of one of its errors, where `failure.rs` finds it.
 fn failed(failure: RequestFailure) -> HttpError {
     HttpError::new(HttpErrorKind::Unknown, failure)
 }

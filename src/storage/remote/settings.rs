@@ -1,4 +1,4 @@
-//! The settings in force: those of [`RemoteOptions`], else those of the environment, else the defaults.
+//! The settings in force: from [`RemoteOptions`], else from the environment, else the defaults.
 
 use crate::error::{Error, Result};
 use crate::storage::RemoteOptions;
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 /// The default of [`RemoteOptions::min_rate`], in bytes a second.
 const MIN_RATE: u64 = 1 << 10;
-/// The default of [`RemoteOptions::requests`]: 8 hide 50 ms of latency at a GB a second.
+/// The default of [`RemoteOptions::requests`]: 8 requests hide 50 ms of latency at a GB a second.
 pub(super) const REQUESTS: u32 = 8;
 /// The largest number of requests: each may have 32 MiB under way.
 const MOST_REQUESTS: u32 = 256;
-/// Longest time that a server may be given, in seconds: a longer one would overflow the clock.
+/// The longest time in seconds that a server may be given. A longer time would overflow the clock.
 const LONGEST: f64 = 1e6;
 
 /// The settings in force.
@@ -19,10 +19,10 @@ const LONGEST: f64 = 1e6;
 pub(super) struct Settings {
     pub(super) timeout: Duration,
     pub(super) retries: u32,
-    /// Bytes a second; 0 for any.
+    /// The least rate in bytes a second; 0 for any rate.
     pub(super) min_rate: u64,
     pub(super) rate_window: Duration,
-    /// Requests that run at once for blocks that are expected.
+    /// The most requests that run at once for expected blocks.
     pub(super) requests: usize,
     pub(super) certificates: Option<PathBuf>,
 }

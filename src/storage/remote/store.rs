@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-/// The settings that are addresses of servers.
+/// The settings whose values are addresses of servers.
 const ENDPOINTS: [&str; 6] = [
     "AWS_ENDPOINT_URL",
     "AWS_ENDPOINT",
@@ -71,12 +71,12 @@ impl Store {
         self.ask(request).await.map_err(|failure| self.of_a_write(failure))
     }
 
-    /// The reason why the bytes of an answer did not come.
+    /// Returns the reason why the bytes of an answer did not come.
     pub(super) fn failure_in_body(&self, error: &StoreError) -> RequestFailure {
         RequestFailure::of(error, Seen::default(), self.provider, &self.secrets)
     }
 
-    /// The failure of a request that writes or removes.
+    /// Returns the failure of a request that writes or removes.
     fn of_a_write(&self, failure: RequestFailure) -> RequestFailure {
         let missing = failure.kind == io::ErrorKind::NotFound;
         let refused = matches!(failure.status, Some(401 | 403))
@@ -113,8 +113,8 @@ pub(super) fn connect(
     let mut base = address.base.clone();
     let provider = Provider::of(&base);
     let client = client_options(settings, base.scheme() == "http");
-    // The library makes no request again: `request.rs` does, which counts retries, goes on in the middle of a body and
-    // asks for new credentials.
+    // The library must not repeat requests. `request.rs` repeats them: it counts retries, goes on in the middle of a
+    // body and asks for new credentials.
     let retry = RetryConfig { max_retries: 0, retry_timeout: Duration::ZERO, ..RetryConfig::default() };
     let connector = Connector::new(&base, settings.clone(), certificates(settings)?, counters);
     let variables = usable(variables(options, provider), provider)
@@ -163,13 +163,13 @@ pub(super) fn connect(
     Ok(Store { api, parts, pages, provider, secrets })
 }
 
-/// Returns the settings of a store: those of the options, else those of the environment, else those of Amazon's files.
-/// Amazon's keys come together from one of these.
+/// Returns the settings of a store, each from the options, else from the environment, else from Amazon's files.
+/// Amazon's keys all come from the same one of these.
 fn variables(options: &RemoteOptions, provider: Provider) -> Vec<(String, String)> {
     let ours = |name: &str| ["AWS_", "GOOGLE_", "AZURE_"].iter().any(|prefix| name.starts_with(prefix));
     let texts = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let mut found: Vec<_> = std::env::vars_os().filter_map(texts).filter(|(name, _)| ours(name)).collect();
-    // A setting may have two names, of which the later one counts: so the order has to be the same each time.
+    // A setting may have two names, and the later one counts. Sorting makes the order the same each time.
     found.sort();
     found.retain(|(name, _)| !options.store.contains_key(name));
     if ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].iter().any(|name| options.store.contains_key(*name)) {
@@ -221,14 +221,14 @@ fn usable(variables: Vec<(String, String)>, provider: Provider) -> std::result::
 }
 
 fn client_options(settings: &Settings, plain: bool) -> ClientOptions {
-    // `pace.rs` bounds the time of a body; a time limit for the whole body would cut large ones.
+    // `pace.rs` limits the time of a body. A time limit of the client would cut large bodies.
     ClientOptions::new()
         .with_timeout_disabled()
         .with_connect_timeout(settings.timeout.min(Duration::from_secs(10)))
         .with_allow_http(plain)
 }
 
-/// The certificates that are trusted besides the system's.
+/// Returns the certificates that are trusted besides the system's.
 fn certificates(settings: &Settings) -> Result<Vec<Certificate>> {
     let Some(file) = &settings.certificates else { return Ok(Vec::new()) };
     let refused = |reason: String| {

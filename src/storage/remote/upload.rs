@@ -18,16 +18,16 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The least bytes of a part. A file of no more bytes is written by one request.
+/// The least bytes of a part. A file that is not larger is written by one request.
 const PART: u64 = 16 << 20;
 /// The most parts of an object that S3 takes.
 const MOST_PARTS: u64 = 10_000;
-/// The most parts under way. Each of them is in memory.
+/// The most parts under way. Each is in memory.
 const AT_ONCE: usize = 4;
 /// The most objects that are removed at once.
 const REMOVED_AT_ONCE: usize = 16;
 
-/// Returns the bytes of each part of an object but the last one: some stores want parts of the same length.
+/// Returns the bytes of each part of an object except the last one: some stores want parts of equal length.
 fn part_bytes(length: u64) -> u64 {
     length.div_ceil(MOST_PARTS).next_multiple_of(1 << 20).max(PART)
 }
@@ -99,7 +99,7 @@ impl Remote {
         sent.map_err(|source| Error::io(address, source))
     }
 
-    /// Returns the store's name of each part, and the number of all bytes.
+    /// Sends all parts of a file. Returns the store's name of each part, and the number of all bytes.
     fn send_parts(&self, upload: &Arc<Upload>, file: &mut File, part_bytes: u64) -> io::Result<(Vec<PartId>, u64)> {
         let (mut parts, mut total, mut failed) = (Vec::new(), 0, None);
         let mut under_way = VecDeque::new();
@@ -126,7 +126,7 @@ impl Remote {
             let upload = upload.clone();
             under_way.push_back(self.0.runtime.spawn(async move { upload.put_part(number, bytes.into()).await }));
         }
-        // All parts have to end first: one that came after the upload was aborted would stay in the store.
+        // Waits for all parts first: a part that came after the upload was aborted would stay in the store.
         for part in under_way {
             match received(part) {
                 Ok(part) => parts.push(part),
@@ -136,7 +136,7 @@ impl Remote {
         failed.map_or(Ok((parts, total)), Err)
     }
 
-    /// Removes these objects of one store; those that are not there count as removed.
+    /// Removes these objects of one store. An object that is not there counts as removed.
     ///
     /// # Errors
     /// An I/O error with the first address.
@@ -180,7 +180,7 @@ impl Upload {
                 Ok(_) => return Ok(()),
                 Err(failure) => failure,
             };
-            // A store that has completed the upload, and whose answer was lost, says that there is no such upload.
+            // If a store has completed the upload, and its answer was lost, it says that there is no such upload.
             if retries.made > 0
                 && failure.kind == io::ErrorKind::NotFound
                 && self.requests.head(&self.store, &self.key, false).await.is_ok_and(|meta| meta.size == length)
@@ -198,7 +198,7 @@ impl Upload {
     }
 }
 
-/// Returns the API by which a store takes objects in parts.
+/// Returns the API through which a store takes objects in parts.
 fn parts_of(store: &Store) -> io::Result<&dyn MultipartStore> {
     store.parts.as_deref().ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "a web server takes no parts"))
 }

@@ -38,14 +38,14 @@ pub(crate) fn run(arguments: &BenchArguments, given: &[OsString]) -> Outcome {
         return Ok(DONE);
     }
     let outputs = arguments.outputs()?;
-    // The summary is left out where one of them is standard output.
+    // The summary is left out if one of the outputs is standard output.
     let summarise = !outputs.iter().flatten().any(Output::is_standard);
     let [json, page, trace, card] = outputs;
     let Finished { report, traced } = run::run(arguments, given, settings, &workers, main, trace.as_ref())?;
     let text = |report: &Report| serde_json::to_string_pretty(report).map(|text| text + "\n");
     let (json_text, card_text) = (text(&report)?, text(&report.card())?);
-    // Tries all outputs, because one may fail while the next succeeds. JSON comes first: the others can be made from
-    // it.
+    // Tries all outputs, because one may fail and the next succeed. JSON comes first, because the others can be made
+    // from it.
     let written = [
         json.map_or(Ok(()), |output| output.write_all(json_text)),
         if summarise { summary::print(&report) } else { Ok(()) },

@@ -1,4 +1,4 @@
-//! One run of all measurements, in order, into one report.
+//! Makes all measurements of one run, in order, and puts them into one report.
 
 use super::checks::{bottleneck, consistency};
 use super::kernels::{self, upload};
@@ -16,7 +16,7 @@ use std::error::Error;
 use std::ffi::OsString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Time of each measurement as a share of `--seconds`. The main run and the sweep take all of `--seconds` each.
+/// The time of each measurement, as a share of `--seconds`. The main run and the sweep each take all of `--seconds`.
 const SLOWED_STAGES: f64 = 1.0;
 const MEMORY: f64 = 0.5;
 const KERNELS: f64 = 0.5;
@@ -51,7 +51,7 @@ impl Drop for Progress {
 /// What a call of `bench` has measured and written.
 pub(super) struct Finished {
     pub(super) report: Report,
-    /// The result of writing the trace. A failed trace does not discard the report.
+    /// The result of writing the trace. If it failed, the report is still written.
     pub(super) traced: Result<(), Box<dyn Error>>,
 }
 
@@ -59,14 +59,15 @@ pub(super) struct Finished {
 struct Measurements<'a> {
     arguments: &'a BenchArguments,
     setup: &'a Setup,
-    /// The main run's number of workers.
+    /// The number of workers of the main run.
     workers: usize,
     samples: Samples,
     progress: Progress,
     report: Report,
 }
 
-/// Makes all measurements. `given` holds all arguments of the process; the last of `workers` is `main`.
+/// Makes all measurements. `given` are all arguments of the process. The last of `workers` is the number of the main
+/// run.
 pub(super) fn run(
     arguments: &BenchArguments,
     given: &[OsString],
@@ -114,7 +115,7 @@ fn read_samples(arguments: &BenchArguments, setup: &Setup, workers: &[usize]) ->
 }
 
 impl Measurements<'_> {
-    /// The main run of the pipeline.
+    /// Makes the main run of the pipeline.
     fn pipeline(&mut self, loader: &DataLoader) -> Result<Measured, Box<dyn Error>> {
         self.progress.next("the pipeline");
         let others = OtherLoad::watch();
@@ -165,7 +166,7 @@ impl Measurements<'_> {
         Ok(())
     }
 
-    /// The measurements that `--quick` leaves out: memory, kernels, upload.
+    /// Makes the measurements that `--quick` leaves out: memory, kernels, upload.
     fn parts(&mut self, loader: &DataLoader) -> Result<(), Box<dyn Error>> {
         let Measurements { setup, samples, progress, report, .. } = self;
         let (seconds, notes) = (self.arguments.seconds, &mut report.notes);
@@ -178,8 +179,8 @@ impl Measurements<'_> {
         Ok(())
     }
 
-    /// The sweep over numbers of workers. The main run's loader is gone by then, so that its slots and buffers are free
-    /// for the sweep's loaders.
+    /// Makes the sweep over numbers of workers. The main run's loader was dropped before, so that its slots and buffers
+    /// are free for the loaders of the sweep.
     fn sweep(&mut self, workers: &[usize]) -> Result<(), Box<dyn Error>> {
         self.progress.next("numbers of workers");
         self.report.sweep = worker_sweep::measure(self.setup, workers, self.arguments.seconds)?;

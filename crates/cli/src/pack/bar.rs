@@ -1,4 +1,4 @@
-//! The progress bar of a pack, and what is said meanwhile.
+//! Shows the progress bar of a pack, and prints messages meanwhile.
 
 use console::style;
 use gpufeed::Split;
@@ -6,11 +6,11 @@ use gpufeed::pack::Event;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
 
-/// The bar of what is under way, which disappears when that is done.
+/// The bar of the work under way. It disappears when that work is done.
 #[derive(Default)]
 pub(super) struct Bar {
     shown: Option<ProgressBar>,
-    /// It was said that another process is at work.
+    /// True once the message that another process is at work was printed.
     waits: bool,
 }
 
@@ -61,7 +61,7 @@ impl Bar {
     }
 }
 
-/// Where packing ends early.
+/// Removes the bar if packing ends early.
 impl Drop for Bar {
     fn drop(&mut self) {
         self.clear();

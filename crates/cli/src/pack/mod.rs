@@ -1,7 +1,7 @@
 //! `gpufeed pack`: packs a data set in any format into tar shards or an LMDB, by `gpufeed::pack`.
 
 // arguments.rs   the options
-// bar.rs         shows how far it is
+// bar.rs         shows how far the pack is
 // summary.rs     prints the result
 
 mod arguments;
@@ -18,7 +18,7 @@ use gpufeed::pack::{Packed, Packer, PartNumber};
 use gpufeed::storage::Location;
 use std::ops::ControlFlow;
 
-/// Packs, verifies if asked to, and prints the result; or does one step of a pack in parts.
+/// Packs, verifies if the options ask for it, and prints the result; or does one step of a pack in parts.
 pub(crate) fn run(arguments: &PackArguments) -> Outcome {
     let PackArguments { source, out, json, .. } = arguments;
     let mut bar = Bar::default();
@@ -67,7 +67,8 @@ fn part_of(
     Ok(asked.resolve(Some(parts), &whence)?)
 }
 
-/// Prints a result. A part that is done ends with 0, so that no engine repeats it. The join names what was left out.
+/// Prints a result. A part that is done has exit code 0, so that no engine repeats it. The join names the samples that
+/// were left out.
 fn report(packed: &Packed, as_json: bool) -> Outcome {
     summary::print(packed, as_json)?;
     Ok(if packed.has_findings() { FINDINGS } else { DONE })

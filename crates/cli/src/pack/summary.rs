@@ -79,7 +79,7 @@ pub(super) fn print_plan(source: &Path, plan: &PackPlan, as_json: bool) -> Resul
     Ok(())
 }
 
-/// Says that a part that is asked for again is in the data set.
+/// Prints that a part which was asked for again is in the data set already.
 pub(super) fn print_joined(PartNumber { part, parts }: PartNumber, as_json: bool) -> Result<(), Box<dyn Error>> {
     if as_json {
         return print_json(&json!({"part": part, "parts": parts, "joined": true}));
@@ -88,7 +88,7 @@ pub(super) fn print_joined(PartNumber { part, parts }: PartNumber, as_json: bool
     Ok(())
 }
 
-/// Returns a path or an address as one word of a shell, which would expand its braces.
+/// Quotes a path or an address as one word of a shell, which would otherwise expand its braces.
 fn shell_word(text: &str) -> String {
     match text.chars().all(|c| c.is_alphanumeric() || "/._-:=@%+,".contains(c)) {
         true => text.to_owned(),

@@ -1,4 +1,4 @@
-//! A report as one self-contained HTML file: no script, no font, nothing from a network.
+//! Writes a report as one HTML file that needs no script, no font and nothing from a network.
 
 use super::charts::{ink, pools, stages, sweep};
 use super::tables::{self, Table};
@@ -13,8 +13,8 @@ pub(crate) fn write(report: &Report, output: &Output) -> Result<(), String> {
     output.write_all(text(report))
 }
 
-/// Returns the page's text. maud escapes HTML; `ShownLines` also escapes control characters, which terminals and
-/// editors obey and the page's own markup does not contain.
+/// Returns the page's text. maud escapes HTML. `ShownLines` also escapes control characters, which terminals and
+/// editors obey, and which the page's own markup does not contain.
 fn text(report: &Report) -> String {
     ShownLines(page(report).into_string()).to_string()
 }
@@ -74,7 +74,7 @@ fn subtitle(report: &Report) -> String {
 
 fn tiles(report: &Report) -> Markup {
     let rate = &report.images_per_second;
-    // 0 means that it was not measured: nothing takes no time and no memory.
+    // 0 means that the value was not measured: nothing takes no time and no memory.
     let tile = |what: &str, value: f64, shown: String, note: String| {
         let (number, unit) = split(&shown);
         html! {
@@ -91,7 +91,7 @@ fn tiles(report: &Report) -> Markup {
         (tile("Throughput", rate.median, format!("{} images/s", units::number(rate.median)), rate.describe_runs()))
         (tile("CPU time for an image", report.cpu_seconds_per_image, units::duration(report.cpu_seconds_per_image),
             format!("{} cores in use, drivers included", units::number(cores))))
-        // This share may well be 0: it was measured if the rate was.
+        // This share may really be 0: it was measured if the rate was.
         (tile("The consumer waits", rate.median, units::percent(report.data_stall), stall_note))
         (tile("First batch", report.time_to_first_batch, units::duration(report.time_to_first_batch),
             "in a new process, shaders compiled".to_owned()))
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn every_chart_has_marks_and_a_caption() {
         let page = text(&sample());
-        // The marks, in the charts' order: bars; segments; bars, their spreads and ideals.
+        // The number of marks in each chart, in order: bars; segments; bars, their spreads and their ideals.
         for (id, marks) in CHARTS.into_iter().zip([9, 8, 12]) {
             let figure = figure(&page, id);
             let found = figure.matches("class=\"mark\"").count();
@@ -228,7 +228,7 @@ mod tests {
         assert!(page.contains("Unexplained") && !page.contains("NaN") && !page.contains("inf"));
     }
 
-    /// A file's texts and numbers may be anything: they must neither break the page nor become markup.
+    /// The texts and numbers of a file may be anything. They must not break the page, and must not become markup.
     #[test]
     fn hostile_numbers_and_names_are_drawn() {
         let mut report = sample();

@@ -1,4 +1,4 @@
-//! The tables of a report as text cells. Their layout is left to the page.
+//! Makes the tables of a report as cells of text. The page decides their layout.
 
 use crate::results::{Kernels, Rate, Report, Spread};
 use crate::units;
@@ -7,7 +7,7 @@ use crate::units;
 pub(crate) struct Table {
     pub(crate) title: &'static str,
     pub(crate) head: Vec<&'static str>,
-    /// Columns of text, in addition to the first; all others are numbers.
+    /// The columns of text after the first; all other columns are numbers.
     pub(crate) text: Vec<usize>,
     pub(crate) rows: Vec<Vec<String>>,
     pub(crate) note: Option<String>,
@@ -29,7 +29,7 @@ pub(crate) fn all(report: &Report) -> Vec<Table> {
         .collect()
 }
 
-/// Returns the tables of what was measured that have rows.
+/// Returns the tables of measurements that have rows.
 pub(crate) fn measured(report: &Report) -> Vec<Table> {
     let tables = [
         pipeline(report),
@@ -54,7 +54,7 @@ fn named(title: &'static str, facts: Vec<(&str, String)>) -> Table {
     Table { title, head: Vec::new(), text: Vec::new(), rows, note: None }
 }
 
-/// Returns an empty text for 0: numbers that an older file lacks are read as 0.
+/// Returns an empty text for the value 0, because a number that an older file lacks is read as 0.
 fn unless_zero(value: u64, text: String) -> String {
     if value == 0 { String::new() } else { text }
 }
@@ -186,14 +186,14 @@ fn rate(rate: &Rate) -> Vec<String> {
     ]
 }
 
-/// `of a copy` and `predicted` are of the rate and of the time; `by` is what limits the prediction.
+/// `of a copy` and `predicted` belong to the rate and to the time before them; `by` is what limits the prediction.
 const RATE: [&str; 8] = ["kernel", "images", "bytes", "time", "rate", "of a copy", "predicted", "by"];
 
 fn kernels(report: &Report) -> Table {
     let title = "Kernels alone";
     let Kernels { clock, rows, .. } = &report.kernels;
     if rows.is_empty() {
-        // The clock's text is the reason why there are none.
+        // There are no kernels, and the text of the clock is the reason.
         return named(title, vec![("none", clock.clone())]);
     }
     let note = Some(format!("Bytes are those that must move at least. Clock: {clock}."));

@@ -1,11 +1,11 @@
-//! The report card: a report that can be sent to strangers.
+//! Makes the report card: a report that can be sent to strangers.
 
 use super::Report;
 use gpufeed::recipe;
 
 impl Report {
-    /// The report without names and paths: a data set and a recipe of one's own are called so, and notes, which may name
-    /// files, are left out. Machine, driver and every measurement stay.
+    /// Returns the report without names and paths. A data set or a recipe of the user's own is only called so. Notes,
+    /// which may name files, are left out. Machine, driver and every measurement stay.
     pub(crate) fn card(&self) -> Report {
         let mut card = self.clone();
         if !card.data.drawn {

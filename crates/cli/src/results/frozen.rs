@@ -1,6 +1,6 @@
-//! Tests that later versions read today's report, `tests/frozen/files/report.json`, key by key. `compare` and `report`
-//! accept older files. A key that goes away fails here: it needs a higher `SCHEMA`, as does one that changes its meaning,
-//! which no test sees.
+//! Tests, key by key, that later versions can read today's report, `tests/frozen/files/report.json`, because `compare`
+//! and `report` accept older files. If a key goes away, a test here fails: then `SCHEMA` has to go up. It also has to
+//! go up if a key changes its meaning, which no test notices.
 
 use super::{GpuTime, Report, sample};
 use gpufeed_testing::frozen;
@@ -54,11 +54,11 @@ fn reports_are_read_as_they_were() {
     let text = frozen::files(&[(FILE, &written)]).remove(0);
     let report = serde_json::from_str(&text);
     let expected: Value = serde_json::from_str(&text).unwrap();
-    // A renamed key would be ignored on reading and written under its new name.
+    // A renamed key would be ignored when it is read, and written under its new name.
     frozen::check_read(FILE, report.map(|report: Report| to_value(&report).unwrap()), &expected);
 }
 
-/// Reports of schema 1 have fields that are gone, and stages of older names.
+/// Reports of schema 1 have fields that no longer exist, and older names of stages.
 #[test]
 fn committed_reports_of_schema_1_are_read() {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/results");

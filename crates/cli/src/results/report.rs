@@ -1,7 +1,7 @@
-//! The JSON object of one `gpufeed bench` run, and reading it from a file.
+//! The JSON object of one `gpufeed bench` run. This file also reads it.
 //!
-//! Times are seconds, sizes bytes, rates per second, and shares 0 to 1, unless a name says otherwise. Missing fields are
-//! read as empty, so that `compare` and `report` read older files.
+//! Unless a name says otherwise, times are in seconds, sizes in bytes, rates per second, and shares from 0 to 1.
+//! Missing fields are read as empty, so that `compare` and `report` can read older files.
 
 use super::{
     Bottleneck, Data, GpuTime, Kernels, Machine, Memory, Perturbation, Pool, Rate, Remote, Spread, Stage, Sweep,
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::path::Path;
 
-/// The schema of the reports that this version writes, and the highest that it reads. It goes up when a field changes
-/// its meaning or goes away, and stays when a field is added. Schema 1, until gpufeed 0.2.0, had more fields, which
-/// [`Report::read`] passes over.
+/// The schema of the reports that this version writes, and the highest that it can read. It goes up when a field
+/// changes its meaning or goes away, and stays when a field is added. Schema 1, until gpufeed 0.2.0, had more fields,
+/// which [`Report::read`] ignores.
 pub(crate) const SCHEMA: u64 = 2;
 
-/// The schema of a report without the number: those from before the number was written are of schema 1.
+/// Returns the schema of a report without the number: such reports are of schema 1.
 fn unnumbered() -> u64 {
     1
 }
@@ -25,12 +25,12 @@ fn unnumbered() -> u64 {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Report {
-    /// [`SCHEMA`] of the gpufeed that wrote the report.
+    /// The [`SCHEMA`] of the gpufeed that wrote the report.
     #[serde(default = "unnumbered")]
     pub(crate) schema: u64,
     /// gpufeed's version.
     pub(crate) version: String,
-    /// Seconds since 1970, UTC.
+    /// The time of the run in seconds since 1970, UTC.
     pub(crate) unix_time: u64,
     pub(crate) machine: Machine,
     /// The adapter's name from wgpu; `None` without a GPU.
@@ -45,20 +45,20 @@ pub(crate) struct Report {
     /// The recipe as TOML.
     pub(crate) recipe_toml: String,
     pub(crate) data: Data,
-    /// `none` if only the system caches.
+    /// The cache; `none` if only the system caches.
     pub(crate) cache: String,
     pub(crate) workers: usize,
     pub(crate) batch_size: usize,
     pub(crate) images_per_second: Spread,
-    /// Rates of one setting that differ too much to be one number; `None` if they agree.
+    /// Describes rates of the same setting that differ too much to be one number; `None` if they agree.
     pub(crate) unstable: Option<String>,
     /// CPU time of the whole process, the driver's threads included.
     pub(crate) cpu_seconds_per_image: f64,
     /// `cpu_seconds_per_image` of each run, in the order of `images_per_second.runs`; empty if it was measured once.
     pub(crate) cpu_seconds_per_image_runs: Vec<f64>,
-    /// Share of the time that the consumer waited for batches.
+    /// The share of the time for which the consumer waited for batches.
     pub(crate) data_stall: f64,
-    /// From `build()` to the first batch in a new process, shader compilation included.
+    /// The time from `build()` to the first batch in a new process, including the compilation of shaders.
     pub(crate) time_to_first_batch: f64,
     pub(crate) stages: Vec<Stage>,
     pub(crate) pools: Vec<Pool>,
@@ -93,7 +93,7 @@ impl Report {
         let text = regular_file::read_to_string(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
         let not_a_report =
             |reason: &dyn Display| format!("{shown} is not a report of `gpufeed bench --json`: {reason}");
-        // These two fields come first: of a newer schema any other field may have another type.
+        // Reads these two fields first, because in a newer schema any other field may have another type.
         let Writer { schema, version } = serde_json::from_str(&text).map_err(|error| not_a_report(&error))?;
         if version.is_empty() {
             return Err(not_a_report(&"it has no `version`"));
@@ -111,8 +111,8 @@ impl Report {
         Ok(report)
     }
 
-    /// Gives stages of reports from before November 2026 today's names, so that `compare` finds the same stage in both
-    /// reports.
+    /// Gives the stages of reports from before November 2026 today's names, so that `compare` finds the same stage in
+    /// both reports.
     fn rename_stages(&mut self) {
         for stage in &mut self.stages {
             let today = match &*stage.name {

@@ -11,7 +11,7 @@ pub(crate) struct Machine {
     pub(crate) cpu: String,
     pub(crate) cores: usize,
     pub(crate) memory_bytes: u64,
-    /// Cores kept busy by other processes during the measurement.
+    /// The number of cores that other processes kept busy during the measurement.
     pub(crate) other_cores_busy: f64,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Remote {
     pub(crate) cache_hits: u64,
     /// Blocks that left memory before all their samples were read.
     pub(crate) evicted_unread: u64,
-    /// Share of the workers' time that they waited for bytes.
+    /// The share of the workers' time for which they waited for bytes.
     pub(crate) waited: f64,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Remote {
 pub(crate) struct Stage {
     pub(crate) name: String,
     pub(crate) seconds_per_image: f64,
-    /// The part of `seconds_per_image` spent on a core; `None` if it is not sampled.
+    /// The part of `seconds_per_image` that was spent on a core; `None` if it was not sampled.
     pub(crate) cpu_seconds_per_image: Option<f64>,
     pub(crate) bytes_per_image: f64,
     /// `seconds_per_image` of each run; empty if it was measured once.
@@ -79,13 +79,14 @@ pub(crate) struct Pool {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct GpuTime {
-    /// `timestamps`, `waits` (wall time that the pipeline waited for the GPU, a lower bound) or `none`.
+    /// How the time was measured: `timestamps`, `waits` (the wall time for which the pipeline waited for the GPU, a
+    /// lower bound) or `none`.
     pub(crate) clock: String,
-    /// Share of the time that the GPU worked.
+    /// The share of the time for which the GPU worked.
     pub(crate) busy: f64,
-    /// Share of the time that the pipeline waited for the GPU.
+    /// The share of the time for which the pipeline waited for the GPU.
     pub(crate) waited: f64,
-    /// Names of passes, and the seconds of one dispatch of each.
+    /// The names of passes, each with the seconds of one dispatch.
     pub(crate) passes: Vec<(String, f64)>,
 }
 
@@ -114,14 +115,14 @@ pub(crate) struct Perturbation {
     pub(crate) resource: String,
     /// Seconds added to each image.
     pub(crate) delay: f64,
-    /// Relative change of the rate per relative change of the resource's time: -1 at a bottleneck, 0 elsewhere.
+    /// The relative change of the rate for a relative change of the resource's time: -1 at a bottleneck, 0 elsewhere.
     pub(crate) elasticity: f64,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Kernels {
-    /// `timestamps`, `wall`, or the reason why there are no rows.
+    /// How the time was measured: `timestamps` or `wall`; or the reason why there are no rows.
     pub(crate) clock: String,
     pub(crate) rows: Vec<Rate>,
     /// The recipe's passes as predicted; `None` without a GPU.
@@ -133,11 +134,11 @@ pub(crate) struct Kernels {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Roofline {
-    /// The memory's roof: the rate of a copy.
+    /// The roof of the memory: the rate of a copy.
     pub(crate) gb_per_second: f64,
-    /// The arithmetic's roof, in thousand millions of operations.
+    /// The roof of the arithmetic, in thousand millions of operations a second.
     pub(crate) gflop_per_second: f64,
-    /// `memory` or `arithmetic`.
+    /// The roof that limits the prediction: `memory` or `arithmetic`.
     pub(crate) limit: String,
     pub(crate) predicted_images_per_second: f64,
     /// `None` if the recipe's own passes were not measured; `notes` has the reason.
@@ -152,11 +153,11 @@ pub(crate) struct Rate {
     pub(crate) images: u64,
     pub(crate) bytes: u64,
     pub(crate) seconds: f64,
-    /// Decimal gigabytes a second.
+    /// The rate in decimal gigabytes a second.
     pub(crate) gb_per_second: f64,
     /// This rate as a share of a plain copy's rate in the same run.
     pub(crate) of_copy: Option<f64>,
-    /// `seconds` as the roofline predicts it; `None` without a GPU or counted operations.
+    /// What the roofline predicts for `seconds`; `None` without a GPU, or if operations were not counted.
     pub(crate) predicted_seconds: Option<f64>,
     /// The roof that limits the prediction: `memory` or `arithmetic`.
     pub(crate) predicted_limit: Option<String>,

@@ -1,4 +1,4 @@
-//! A block that the table has, and the order in which blocks leave memory.
+//! A block in the table, and the order in which blocks leave memory.
 
 use super::{BlockKey, PASSED, block_bytes};
 use crate::storage::remote::request::OpenedObject;
@@ -9,12 +9,12 @@ use std::sync::Arc;
 pub(super) struct KnownBlock {
     pub(super) source: Arc<OpenedObject>,
     pub(super) state: BlockState,
-    /// Announced reads that were not made yet.
+    /// The number of announced reads that were not made yet.
     pub(super) expected: u32,
-    /// The numbers of the first and the last of them in the order in which reads were announced.
+    /// The numbers of the first and the last of these reads, in the order in which reads were announced.
     pub(super) first: u64,
     pub(super) last: u64,
-    /// When it was last read.
+    /// The count of reads at which the block was last read.
     pub(super) used: u64,
 }
 
@@ -24,11 +24,11 @@ pub(super) enum BlockState {
     Ready(Arc<Vec<u8>>),
 }
 
-/// The order in which blocks leave memory.
+/// The place of a block in the order in which blocks leave memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// No read is to come. The least recently used block leaves first; of blocks that nobody read, the one that was
-    /// announced first.
+    /// No read is to come. The least recently used block leaves first. Among blocks that nobody has read, the one that
+    /// was announced first leaves first.
     Read { used: u64, last: u64 },
     /// Reads are to come, and the last of them has this number.
     Expected { last: u64 },
@@ -46,7 +46,7 @@ impl KnownBlock {
         self.expected > 0 && self.last + PASSED >= passed
     }
 
-    /// The block's bytes.
+    /// Returns the length of the block in bytes.
     pub(super) fn bytes(&self, key: BlockKey) -> u64 {
         block_bytes(self.source.size, key.block)
     }
@@ -62,7 +62,7 @@ impl KnownBlock {
     }
 }
 
-/// The blocks in memory, sorted by their ranks, so that the one that leaves next is found without a walk over the
+/// The blocks in memory, sorted by their ranks. So the block that leaves next is found without a walk over the whole
 /// table, which has all expected blocks, too.
 #[derive(Default)]
 pub(super) struct Ranked(BTreeSet<(Rank, BlockKey)>);
@@ -81,14 +81,14 @@ impl Ranked {
         result
     }
 
-    /// Forgets a block, which leaves the table.
+    /// Forgets a block that leaves the table.
     pub(super) fn remove(&mut self, key: BlockKey, entry: &KnownBlock) {
         if let Some(rank) = entry.rank() {
             self.0.remove(&(rank, key));
         }
     }
 
-    /// Returns the block that leaves next; `None` if reads of all blocks are to come.
+    /// Returns the block that leaves next; `None` if reads of all blocks are still to come.
     pub(super) fn leaving(&self, passed: u64) -> Option<BlockKey> {
         let (rank, key) = *self.0.first()?;
         match rank {

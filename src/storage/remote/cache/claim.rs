@@ -21,22 +21,22 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Hands the block to the writer's thread. Does not wait: if [`QUEUED`](super::writer::QUEUED) bytes wait to be written
-    /// already, because blocks come faster than the disk takes them, the block is not cached.
+    /// Hands the block to the writer's thread, without waiting. If [`QUEUED`](super::writer::QUEUED) bytes wait to be
+    /// written already, because blocks come faster than the disk takes them, the block is not cached.
     pub(crate) fn insert(self, bytes: Bytes) {
         let queue = self.object.queue.clone();
         queue.push(self, bytes);
     }
 
     /// Ends the claim on a block that is in the table now, and removes the claim's file. A process that waits for the
-    /// file's lock gets it, and finds the block in the table.
+    /// lock of that file gets it, and finds the block in the table.
     pub(super) fn done(mut self) {
         let _ = std::fs::remove_file(&self.path);
         self.held = None;
     }
 }
 
-/// Claims a block that was not found, or found `damaged`. Returns `None` if it is in the table by now.
+/// Claims a block that was not found, or that was found `damaged`. Returns `None` if the block is in the table by now.
 pub(super) fn claim(object: &Arc<Object>, block: u64, damaged: Option<u64>, waited: Duration) -> Option<Lookup> {
     let shared = &object.shared;
     if !shared.room.fits(data::stored(object.length(block))) {

@@ -1,7 +1,7 @@
-//! The bytes of an object's blocks, and the hashes by which they are known.
+//! Reads and writes the bytes of an object's blocks, and checks them by their hashes.
 //!
 //! A block is divided into leaves of 16 KiB. The hashes of a block's leaves are stored after the object's last byte,
-//! and the hash of these hashes in the table: so a few bytes of a block can be read alone, and every byte is checked.
+//! and the table has the hash of these hashes. So a few bytes of a block can be read alone, and every byte is checked.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::{Object, table};
 use crate::storage::local::read_at;
 
-/// Bytes of a leaf. A read takes up to two leaves more than it needs, which is little beside a photograph.
+/// Bytes of a leaf. A read takes up to two leaves more than it needs, which is little for a photograph.
 pub(super) const LEAF: u64 = 16 << 10;
 /// Bytes that are hashed and written at once, while they are in a core's cache. A block of 8 MiB in one piece took twice the
 /// CPU time (`benches/LOG.md`, data from a web server).
@@ -21,14 +21,14 @@ const PART: usize = 16 * LEAF as usize;
 /// The least time between two writes of an object's time of last use.
 const TOUCH: Duration = Duration::from_millis(100);
 
-/// Result of reading a block.
+/// The result of reading a block.
 pub(super) enum OnDisk {
     /// The block is whole, and was read.
     Whole,
     Absent,
-    /// The table has this hash of the block, and the bytes have another.
+    /// The bytes have another hash than this one, which the table has.
     Damaged(u64),
-    /// Another process makes room.
+    /// Another process evicts objects of this stripe.
     Evicting,
 }
 
@@ -41,12 +41,14 @@ fn path_of(object: &Object) -> PathBuf {
     object.folder.join("data")
 }
 
-/// Returns the offset of the hashes of a block's leaves. They come after the object's bytes, which take whole leaves.
+/// Returns the offset of the hashes of a block's leaves. They come after the object's bytes, which are rounded up to
+/// whole leaves.
 fn hashes_at(object: &Object, block: u64) -> u64 {
     object.size.next_multiple_of(LEAF) + block * object.block.div_ceil(LEAF) * 8
 }
 
-/// Returns the hash of a block in the table. The block's number is hashed too, so that no block passes for another.
+/// Returns the hash that the table has for a block. The block's number is hashed, too, so that no block is taken for
+/// another.
 fn root(block: u64, hashes: &[u8]) -> u64 {
     match xxh3_64_with_seed(hashes, block) {
         table::ABSENT => 1,
@@ -54,8 +56,8 @@ fn root(block: u64, hashes: &[u8]) -> u64 {
     }
 }
 
-/// Fills `buffer` from the bytes of a block at `start`. Returns false if they are not those that `hash` stands for, or
-/// cannot be read: `buffer` may then have any bytes.
+/// Fills `buffer` from the bytes of a block at `start`. Returns false if the bytes do not have the hash `hash`, or
+/// cannot be read. Then `buffer` may have any bytes.
 pub(super) fn read(object: &Object, block: u64, hash: u64, start: u64, buffer: &mut [u8]) -> bool {
     let length = object.length(block);
     let end = start.saturating_add(buffer.len() as u64);
@@ -83,7 +85,7 @@ pub(super) fn read(object: &Object, block: u64, hash: u64, start: u64, buffer: &
 /// The leaves of a block on the disk, with their hashes.
 struct Leaves<'a> {
     file: &'a File,
-    /// The first byte of the block in the file.
+    /// The offset of the block's first byte in the file.
     begin: u64,
     /// Bytes of the block.
     length: u64,
@@ -91,7 +93,7 @@ struct Leaves<'a> {
 }
 
 impl Leaves<'_> {
-    /// Reads leaves from the one that begins at `start` of the block. Returns false if one has another hash.
+    /// Reads whole leaves, from the one that begins at `start` of the block. Returns false if the hash of one differs.
     fn whole(&self, start: u64, buffer: &mut [u8]) -> bool {
         let expected = self.hashes.chunks_exact(8).skip((start / LEAF) as usize);
         read_at::read_exact(self.file, buffer, self.begin + start).is_ok()

@@ -1,4 +1,4 @@
-//! Which object, and which version of it, a cached block belongs to.
+//! Tells to which object, and to which version of it, a cached block belongs.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -12,7 +12,7 @@ pub(crate) struct Identity<'a> {
     pub(crate) etag: Option<&'a str>,
     /// The object's length in bytes.
     pub(crate) size: u64,
-    /// Time of its last change: milliseconds since 1970.
+    /// The time of its last change: milliseconds since 1970.
     pub(crate) modified: i64,
     /// The hash of the address's query, 0 if it does not matter.
     pub(crate) query: u64,
@@ -22,7 +22,7 @@ impl Identity<'_> {
     /// Returns the hash that names the object in the folder.
     pub(crate) fn key(&self, block: u64) -> u128 {
         let mut hash = Xxh3::new();
-        // Lengths first, so that no two lists of fields run together to the same bytes.
+        // Adds the lengths first, so that no two lists of fields become the same bytes.
         for number in [VERSION, block, self.size, self.modified as u64, self.address.len() as u64] {
             hash.update(&number.to_le_bytes());
         }

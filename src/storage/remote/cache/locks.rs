@@ -1,7 +1,7 @@
-//! The file locks of the cache's folder. The system frees a process's locks when it ends.
+//! The file locks of the cache's folder. The system frees a process's locks when the process ends.
 //!
-//! Objects share 64 lock files, called stripes, which are never deleted: so all processes lock the same file, however
-//! often an object is evicted and fetched again.
+//! Objects share 64 lock files, called stripes. The files are never deleted, so all processes lock the same file,
+//! however often an object is evicted and fetched again.
 
 use std::fs::{File, OpenOptions, TryLockError, create_dir_all};
 use std::io;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const STRIPES: u128 = 64;
 /// The time between two attempts to take a lock.
 const PAUSE: Duration = Duration::from_millis(2);
-/// The longest wait of the writer's thread. A lock is held while a block is copied or files are deleted.
+/// The longest wait of the writer's thread for a lock. A lock is held while a block is copied or files are deleted.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The lock files of a cache.
@@ -77,7 +77,7 @@ impl Locks {
         wait(&self.stripe(key).with_extension("table"), File::try_lock)
     }
 
-    /// Lets this process alone make room.
+    /// Gives this process alone the right to make room.
     ///
     /// # Errors
     /// As [`write`](Self::write).

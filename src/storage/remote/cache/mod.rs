@@ -54,24 +54,24 @@ use writer::Writer;
 pub(crate) const LARGEST: u64 = 4 << 40;
 /// The longest wait for a block that another process fetches: longer than a request takes.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// The pause after a failed write, in which nothing is written.
+/// After a failed write, nothing is written for this time.
 const PAUSE: Duration = Duration::from_secs(30);
-/// The pause after a block for which there was no room.
+/// After a block found no room, nothing is written for this time.
 const PAUSE_WITHOUT_ROOM: Duration = Duration::from_secs(2);
-/// Changes with the layout of the folder. Objects of other layouts are evicted like any that nobody uses.
+/// The version of the folder's layout. Objects of another version are evicted like any that nobody uses.
 const VERSION: u64 = 1;
 
 /// Counters of a cache since it was opened, in this process.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CacheCounts {
-    /// Blocks and parts of blocks that were read.
+    /// Blocks, and parts of blocks, that were read from the cache.
     pub(crate) hits: u64,
-    /// Their bytes.
+    /// The bytes of these blocks.
     pub(crate) hit_bytes: u64,
     /// Blocks that were written.
     pub(crate) inserted: u64,
-    /// Blocks that were not written: the disk is slower than the network, or has no room.
+    /// Blocks that were not written because the disk is slower than the network, or has no room.
     pub(crate) left_out: u64,
     /// Blocks whose bytes had other hashes than those written.
     pub(crate) damaged: u64,
@@ -89,8 +89,8 @@ struct CacheCounters {
     evicted: AtomicU64,
 }
 
-/// A cache of blocks in a folder. Opening one never fails: where the folder cannot be used, every block is to be
-/// streamed, and a warning says so once.
+/// A cache of blocks in a folder. Opening it never fails. If the folder cannot be used, the caller has to fetch every
+/// block without the cache, and a warning says so once.
 #[derive(Debug)]
 pub(crate) struct BlockCache {
     shared: Arc<Shared>,
@@ -106,7 +106,7 @@ struct Shared {
     counters: CacheCounters,
     warned: AtomicBool,
     opened: Instant,
-    /// When writing begins again, in milliseconds after `opened`.
+    /// The time at which writing begins again, in milliseconds after `opened`.
     paused_until: AtomicU64,
     patience: Duration,
 }
@@ -148,13 +148,14 @@ impl BlockCache {
         }))
     }
 
-    /// Warns that an object without ETag and time is not cached: its next version would not be told from this one.
+    /// Warns that an object without ETag and time is not cached, because its next version could not be told from this
+    /// one.
     pub(crate) fn say_unversioned(&self) {
         self.shared
             .say("the server sends neither ETag nor Last-Modified, so that a replaced object would not be noticed");
     }
 
-    /// Warns that an object is too large.
+    /// Warns that an object is too large for the cache.
     pub(crate) fn say_large(&self) {
         self.shared.say("an object has more than 4 TiB");
     }
@@ -180,7 +181,7 @@ impl BlockCache {
 }
 
 impl Shared {
-    /// Warns that blocks are streamed past the cache, once for each cache that is opened.
+    /// Warns that blocks are fetched without being cached. Each opened cache warns once.
     fn say(&self, reason: &str) {
         if !self.warned.swap(true, Relaxed) {
             let folder = crate::quote::Shown(self.folder.display());
@@ -196,9 +197,9 @@ impl Shared {
         self.paused_until.store((self.opened.elapsed() + time).as_millis() as u64, Relaxed);
     }
 
-    /// Says why nothing can be written, and tries no more for a while.
+    /// Warns that nothing can be written, and why, and stops writing for a while.
     fn failed(&self, error: &std::io::Error) {
-        // If the folder was deleted at that moment, it is made again for the next block.
+        // If the folder was deleted at that moment, makes it again for the next block.
         if error.kind() == std::io::ErrorKind::NotFound && std::fs::create_dir_all(&self.folder).is_ok() {
             return;
         }
@@ -217,23 +218,25 @@ struct Object {
     key: u128,
     size: u64,
     block: u64,
-    /// The table as this process last read it: a block's hash, or [`table::ABSENT`]. A read by an old
-    /// table takes longer, and finds the same bytes.
+    /// The table as this process last read it: for each block its hash, or [`table::ABSENT`]. If the table is old, a
+    /// read takes longer, and finds the same bytes.
     known: Box<[AtomicU64]>,
     shared: Arc<Shared>,
     queue: writer::Queue,
 }
 
-/// The next step for a block.
+/// The answer to a look-up of a block: what the caller does next.
 #[derive(Debug)]
 pub(crate) enum Lookup {
     /// The block's bytes.
     Hit(Vec<u8>),
-    /// The caller fetches it, and [inserts](Claim::insert) it. Dropping the claim lets others fetch it.
+    /// The caller fetches the block, and [inserts](Claim::insert) it. If the claim is dropped, others may fetch the
+    /// block.
     Fetch(Claim),
-    /// Another process, or another part of this one, fetches it: look it up again a little later.
+    /// Another process, or another part of this process, fetches the block. The caller looks it up again a little
+    /// later.
     Busy,
-    /// The caller fetches it; the cache cannot take it.
+    /// The caller fetches the block, and the cache cannot take it.
     Stream,
 }
 
@@ -249,7 +252,7 @@ impl CachedObject {
     /// block in all. The claim of a process that ends, or is killed, goes to the next that asks; after
     /// 40 seconds the caller is told to fetch the block in any case.
     ///
-    /// Files are read: not for the thread of asynchronous code.
+    /// Reads files, so the thread of asynchronous code must not call this.
     pub(crate) fn look_up(&self, block: u64, waited: Duration) -> Lookup {
         let mut bytes = Vec::new();
         // A second look finds a block that another process inserted between the first look and the claim.
@@ -287,14 +290,14 @@ impl CachedObject {
         whole
     }
 
-    /// Returns true if the block seems to be there: by the table, without reading it.
+    /// Returns true if the table has the block. The block is not read, so it may be damaged.
     pub(crate) fn has(&self, block: u64) -> bool {
         self.0.is_known(block) || (self.0.refresh() && self.0.is_known(block))
     }
 }
 
 impl Object {
-    /// Returns the bytes of block `block`: the last may be shorter.
+    /// Returns the length in bytes of block `block`. The last block may be shorter than the others.
     fn length(&self, block: u64) -> u64 {
         self.block.min(self.size.saturating_sub(block * self.block))
     }
@@ -318,8 +321,8 @@ impl Object {
         table.is_some()
     }
 
-    /// Calls `read` with the hash of a block that is whole by the table: by this process's, or else by that on the
-    /// disk. `read` returns false if the bytes on the disk have another hash.
+    /// Calls `read` with the hash of a block that is whole by the table: first the table that this process knows, then
+    /// the one on the disk. `read` returns false if the bytes on the disk have another hash.
     fn read_whole(&self, block: u64, mut read: impl FnMut(u64) -> bool) -> OnDisk {
         let lock = self.shared.locks.read(self.key);
         if matches!(lock, locks::Read::Evicting) {
@@ -334,7 +337,7 @@ impl Object {
             }
             failed = Some(hash);
         }
-        // Since the table was read, the block was evicted or replaced; or it is damaged.
+        // The block was evicted or replaced since the table was read; or it is damaged.
         self.refresh();
         let hash = known.load(Relaxed);
         if hash == table::ABSENT {

@@ -1,4 +1,4 @@
-//! The bound of the cache: how many bytes its folder has, and which objects are evicted to make room.
+//! Keeps the cache within its bound: counts the bytes in its folder, and evicts objects to make room.
 //!
 //! A file holds the sum of the bytes that all processes have reserved. Before the sum exceeds the bound, the files
 //! of the folder are counted: killed processes may have reserved bytes that they never wrote.
@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::locks::Locks;
 use crate::storage::local::read_at;
 
-/// An eviction frees this fraction of the bound besides, so that the next blocks need no eviction: one part in 32.
+/// An eviction frees one part in this many of the bound in addition, so that the next blocks need no eviction.
 const SPARE: u64 = 32;
 /// The beginning of the names of objects that are being deleted.
 const EVICTED: &str = ".evicted-";
@@ -21,7 +21,7 @@ const EVICTED: &str = ".evicted-";
 #[derive(Debug)]
 pub(super) struct Room {
     objects: PathBuf,
-    /// The file with the sum.
+    /// The file that has the sum of reserved bytes.
     sum: PathBuf,
     bound: u64,
 }
@@ -38,13 +38,13 @@ impl Room {
         Room { objects: folder.join("objects"), sum: folder.join("room"), bound }
     }
 
-    /// Returns true if the cache could ever take so many bytes.
+    /// Returns true if the cache can ever take this many bytes.
     pub(super) fn fits(&self, bytes: u64) -> bool {
         bytes <= self.bound
     }
 
-    /// Reserves room for a block of the object `key`, and evicts others if it has to. Returns the number of evicted
-    /// objects; `None` if there is no room.
+    /// Reserves room for a block of the object `key`, and evicts other objects if this is necessary. Returns the number
+    /// of evicted objects; `None` if there is no room.
     ///
     /// # Errors
     /// The system's: nothing can be written.
@@ -61,19 +61,19 @@ impl Room {
         Ok(fits.then_some(evicted))
     }
 
-    /// Gives back what was reserved and not used.
+    /// Gives back bytes that were reserved and not used.
     pub(super) fn give_back(&self, locks: &Locks, bytes: u64) {
         let give_back = || {
             let _held = locks.room()?;
             let file = OpenOptions::new().read(true).write(true).open(&self.sum)?;
             read(&file).map_or(Ok(()), |sum| write(&file, sum.saturating_sub(bytes)))
         };
-        // If that fails, the sum is too high until the folder is counted.
+        // If this fails, the sum is too high until the folder is counted again.
         let _ = give_back();
     }
 
-    /// Counts the folder, and evicts the objects that nobody has used for the longest time until `bytes` have room.
-    /// Returns the bytes that are left, and the number of evicted objects.
+    /// Counts the bytes in the folder, and evicts the objects that nobody has used for the longest time until there is
+    /// room for `bytes`. Returns the bytes in use after that, and the number of evicted objects.
     fn evict(&self, locks: &Locks, key: u128, bytes: u64) -> io::Result<(u64, u64)> {
         let mut stored = self.count();
         let mut sum: u64 = stored.iter().map(|object| object.bytes).sum();
@@ -123,7 +123,7 @@ impl Room {
     }
 }
 
-/// Returns what a file takes of the disk, of which its holes are no part.
+/// Returns the bytes that a file takes on the disk. Its holes take none.
 #[cfg(unix)]
 fn on_disk(metadata: &fs::Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::blocks(metadata) * 512
@@ -135,7 +135,7 @@ fn on_disk(metadata: &fs::Metadata) -> u64 {
     metadata.len()
 }
 
-/// Reads the sum, with its hash: `None` if it is no sum.
+/// Reads the sum and its hash; `None` if the two do not match.
 fn read(file: &File) -> Option<u64> {
     let mut bytes = [0; 16];
     read_at::read_exact(file, &mut bytes, 0).ok()?;

@@ -1,4 +1,4 @@
-//! The table of an object: which of its blocks are whole, and the hash of each.
+//! The table of an object: it says which blocks are whole, and has the hash of each.
 //!
 //! 64 bytes of header (magic number, version, key, number of blocks, hash of the rest), then 8 bytes a block. All
 //! numbers are little-endian. A table that is damaged, or belongs to another object, counts as absent.
@@ -14,7 +14,7 @@ use crate::storage::local::atomic_file;
 const MAGIC: u64 = u64::from_le_bytes(*b"gpufblck");
 const HEADER: usize = 64;
 
-/// The entry of a block that is not there.
+/// The entry of a block that is absent.
 pub(super) const ABSENT: u64 = 0;
 
 fn path_of(folder: &Path) -> PathBuf {
@@ -38,7 +38,7 @@ pub(super) fn read(folder: &Path, key: u128, blocks: usize) -> Option<Vec<u64>> 
     Some(entries.chunks_exact(8).map(|entry| u64::from_le_bytes(entry.try_into().unwrap_or_default())).collect())
 }
 
-/// Replaces the table, atomically.
+/// Replaces the table atomically.
 ///
 /// # Errors
 /// The system's; [`NotFound`](std::io::ErrorKind::NotFound) if the folder was deleted.

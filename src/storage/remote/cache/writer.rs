@@ -1,5 +1,5 @@
-//! The thread that writes blocks to the disk, one at a time, so that a process exceeds the cache's bound by at most one
-//! block.
+//! The thread that writes blocks to the disk. It writes one at a time, so a process exceeds the cache's bound by one
+//! block at most.
 
 use std::io;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// Waits until the queue is written.
+    /// Waits until all blocks in the queue are written.
     fn drop(&mut self) {
         let _ = self.queue.sender.send(Message::Stop);
         if let Some(thread) = self.thread.take() {

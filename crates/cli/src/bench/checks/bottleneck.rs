@@ -1,9 +1,10 @@
-//! Compares the resource that the statistics name as the bottleneck with the stage whose delay the rate felt most.
+//! Compares two answers: the resource that the statistics name as the bottleneck, and the stage whose delay slowed the
+//! rate most.
 
 use crate::bench::measure::slowed_stages::Slowed;
 use crate::results::Bottleneck;
 
-/// The least elasticity that counts. Below it, the stage takes at most a part of the time.
+/// The least elasticity that counts. Below it, the stage limits the rate for a part of the time at most.
 const LEAST: f64 = 0.3;
 
 /// Compares both answers. If they disagree, the report's bottleneck becomes "unexplained".
@@ -27,7 +28,7 @@ pub(crate) fn judge(slowed: &[Slowed], bottleneck: &mut Bottleneck, notes: &mut 
         return;
     };
     let own = slowed.iter().find(|slowed| slowed.row.resource == named);
-    // If the named resource cannot be distinguished from the strongest, there is no disagreement.
+    // If the named resource is as strong as the strongest within the uncertainty, the answers agree.
     let alike = own.is_some_and(|own| own.row.elasticity - found.elasticity <= off + 2.0 * own.uncertainty);
     if found.resource == named || alike {
         return;
@@ -79,7 +80,8 @@ mod tests {
             "{}",
             bottleneck.verdict
         );
-        // The GPU's passes are not slowed, but the GPU does not limit a pipeline that feels another stage in full.
+        // The GPU's passes are not slowed. But if the rate feels another stage in full, the GPU does not limit the
+        // pipeline.
         assert_eq!(judged(Some("gpu"), &slowed).0.resource, None);
     }
 

@@ -6,9 +6,9 @@ use crate::units;
 
 /// A prediction is refuted if the measured gain is below this share of the predicted one.
 const SHARE: f64 = 0.5;
-/// Gains up to this are within the noise.
+/// Gains up to this one are within the noise.
 const NOISE: f64 = 0.05;
-/// Rates of one setting that differ by more than this factor are not one number.
+/// If rates of the same setting differ by more than this factor, the report has no single rate.
 const APART: f64 = 1.5;
 
 /// Marks both kinds of contradictions in the report.
@@ -17,8 +17,8 @@ pub(crate) fn check(report: &mut Report) {
     report.unstable = instability(report);
 }
 
-/// Describes the step of the sweep that refutes a predicted gain of more workers: the step to the number of workers
-/// that the prediction names, or else the step to the run's own number.
+/// Describes the step of the sweep that refutes a predicted gain of more workers. It is the step to the number of
+/// workers that the prediction names, or else the step to the run's own number.
 fn refutation(report: &Report) -> Option<String> {
     let predicted = report.bottleneck.predicted_gain.filter(|gain| *gain > NOISE)?;
     let change = report.bottleneck.change.as_ref().filter(|change| change.contains("worker"))?;
@@ -39,7 +39,7 @@ fn refutation(report: &Report) -> Option<String> {
         .then(|| format!("from {few} to {many} workers the sweep measured {}", units::gain(measured)))
 }
 
-/// Describes the rates of the main run's setting that are furthest apart.
+/// Describes the two rates of the main run's setting that differ most.
 fn instability(report: &Report) -> Option<String> {
     let main = &report.images_per_second;
     let within = |spread: &Spread| spread.max > APART * spread.min && spread.runs.len() > 1;
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_prediction_without_contradiction_is_not_marked() {
-        // The sweep's own measurement of the change outweighs that of another step.
+        // If the sweep has measured the predicted change itself, this outweighs the measurement of another step.
         let mut right = report(&[(1, 1000.0), (2, 1000.0), (3, 1450.0)]);
         check(&mut right);
         let mut small = report(&[(1, 1000.0), (2, 1000.0)]);

@@ -1,25 +1,25 @@
-//! A measured kernel before and after its times are known.
+//! A kernel in the report: before its times are known, and after.
 
 use super::roofline::Roofs;
 use crate::results::{Rate, median};
 use gpufeed::internals::Work;
 
-/// A row of the report before it is timed.
+/// A row of the report before its kernel is timed.
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) images: u64,
     pub(crate) bytes: u64,
-    /// The work of its passes, one after the other.
+    /// The work of the passes, which run one after the other.
     pub(crate) works: Vec<Work>,
 }
 
 impl Case {
-    /// Returns the GB/s of one run.
+    /// Returns the GB/s of one run that took `seconds`.
     pub(crate) fn rate(&self, seconds: f64) -> f64 {
         self.bytes as f64 / seconds / 1e9
     }
 
-    /// Thousand millions of operations of one run a second.
+    /// Returns the thousand millions of operations a second of one run that took `seconds`.
     pub(crate) fn gflop_rate(&self, seconds: f64) -> f64 {
         self.operations() / seconds / 1e9
     }
@@ -31,7 +31,7 @@ impl Case {
     fn row(self, turns: &[f64], copy: f64, roofs: &Roofs) -> Rate {
         let seconds = median(turns);
         let (rate, runs) = (self.rate(seconds), turns.iter().map(|&seconds| self.rate(seconds)).collect());
-        // Without images it is a roof.
+        // A case without images is a roof, and has no prediction.
         let predicted = (self.images > 0).then(|| roofs.predict(&self.works));
         let Case { name, images, bytes, .. } = self;
         Rate {
@@ -48,7 +48,7 @@ impl Case {
     }
 }
 
-/// Makes the rows of timed cases, with predictions. The first case is the copy that the others are compared with.
+/// Makes the rows of timed cases, with predictions. The first case is the copy with which the others are compared.
 pub(crate) fn rows(cases: Vec<Case>, seconds: &[Vec<f64>], roofs: &Roofs) -> Vec<Rate> {
     let copy = cases.first().zip(seconds.first()).map_or(f64::INFINITY, |(case, turns)| case.rate(median(turns)));
     cases.into_iter().zip(seconds).map(|(case, turns)| case.row(turns, copy, roofs)).collect()

@@ -1,5 +1,5 @@
-//! A GPU's kernels and copies by themselves, on data that is already in memory: the bytes that must move, and the share of
-//! a plain copy's rate. Nothing here runs the pipeline.
+//! Measures a GPU's kernels and copies by themselves, on data that is already in memory: the least bytes that they
+//! move, and their rate as a share of a plain copy's rate. Nothing here runs the pipeline.
 //!
 //! `on_gpu.rs` times the passes of fixed plans and of the recipe, `upload.rs` the paths into the GPU's memory. `plans.rs`
 //! has the fixed plans, `case.rs` turns times into rows, `reference.rs` the kernels to compare with, `timer.rs` times

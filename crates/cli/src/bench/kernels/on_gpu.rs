@@ -14,7 +14,7 @@ use gpufeed::{Gpu, Plan};
 use std::error::Error;
 use std::time::Duration;
 
-/// Returns the images of a batch: enough for the largest GPU, or few enough for a software adapter.
+/// Returns the number of images in a batch: enough for the largest GPU, or few for a software adapter.
 fn batch(gpu: &Gpu) -> u64 {
     if gpu.is_software() { 16 } else { 128 }
 }
@@ -59,7 +59,7 @@ pub(crate) fn measure(
     Ok(Kernels { clock: clock.to_owned(), rows, roofline })
 }
 
-/// Opens a second device of the same adapter, because the loader's may lack timestamps.
+/// Opens a second device of the same adapter, because the loader's device may lack timestamps.
 fn open_again(gpu: &Gpu) -> Result<Adapter, Box<dyn Error>> {
     let info = gpu.info();
     let same = |adapter: &wgpu::Adapter| {
@@ -70,7 +70,7 @@ fn open_again(gpu: &Gpu) -> Result<Adapter, Box<dyn Error>> {
     Ok(Adapter::open(&adapter)?)
 }
 
-/// Runs all kernels once and returns true if the device timed every one. Otherwise it notes the reason.
+/// Runs all kernels once. Returns true if the device has timed every one, else notes the reason.
 fn has_good_timestamps(
     adapter: &Adapter,
     kernels: &[Vec<Kernel>],
@@ -96,7 +96,7 @@ struct Bench<'a> {
     statistics: wgpu::Buffer,
 }
 
-/// What is measured.
+/// The cases to measure, with their kernels.
 struct CaseKernels {
     cases: Vec<Case>,
     /// The kernels of each case.

@@ -7,11 +7,11 @@ use gpufeed::{DType, Layout, Output, Plan};
 
 /// The fixed plans. Each crops, resizes and flips.
 pub(crate) struct Plans {
-    /// Normalize, to f32.
+    /// Ends in Normalize, to f32.
     pub(crate) train: Plan,
-    /// Normalize, to f16.
+    /// Ends in Normalize, to f16.
     pub(crate) half: Plan,
-    /// A colour jitter whose contrast needs the image's mean first; Normalize, to f32.
+    /// Has a colour jitter whose contrast needs the image's mean first, and ends in Normalize, to f32.
     pub(crate) contrast: Plan,
 }
 
@@ -31,7 +31,7 @@ impl Plans {
     }
 }
 
-/// The work of a kernel that no plan has.
+/// Returns the work of a kernel that belongs to no plan.
 pub(crate) fn one_work(bytes: u64, operations: f64) -> Vec<Work> {
     vec![Work { pass: String::new(), bytes, operations }]
 }

@@ -1,5 +1,5 @@
-//! Kernels to compare the product's with, by the two roofs: a plain copy, and arithmetic alone. `benches/kernels.rs` uses
-//! them, too.
+//! Kernels with which the product's kernels are compared, one for each roof: a plain copy, and arithmetic alone.
+//! `benches/kernels.rs` uses them, too.
 
 use gpufeed::internals::RecordedDispatch;
 use gpufeed::transforms::{RandomHorizontalFlip, RandomResizedCrop, Transform};
@@ -7,7 +7,7 @@ use gpufeed::transforms::{RandomHorizontalFlip, RandomResizedCrop, Transform};
 /// The usual size of ImageNet's photographs.
 pub const SIZE: (u32, u32) = (500, 375);
 
-/// A crop whose region is reduced 1.6 to 1.8 times, and a flip.
+/// Returns a crop whose region is reduced 1.6 to 1.8 times, and a flip.
 pub fn crop() -> [Transform; 2] {
     [RandomResizedCrop::new(224).scale(0.7, 0.8).ratio(0.95, 1.2).into(), RandomHorizontalFlip::new(0.5).into()]
 }
@@ -31,12 +31,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     RecordedDispatch { name: "copy", wgsl: wgsl.to_owned(), params: vec![0; 16], groups }
 }
 
-/// Operations of an invocation of [`arithmetic_kernel`].
+/// The operations of an invocation of [`arithmetic_kernel`].
 pub const OPERATIONS: u64 = 512 * 4 * 4 * 2;
 
-/// Returns a kernel of `groups` workgroups of 256 that multiplies and adds in registers: four vectors of four, which do
-/// not wait for each other. Their numbers differ and 16 bytes of each invocation are written, so that a compiler leaves
-/// nothing out.
+/// Returns a kernel of `groups` workgroups of 256 that multiplies and adds in registers. It has four vectors of four
+/// numbers, which do not wait for each other. The numbers differ, and each invocation writes 16 bytes, so that a
+/// compiler leaves nothing out.
 pub fn arithmetic_kernel(groups: u32) -> RecordedDispatch {
     let wgsl = "
 @group(0) @binding(3) var<storage, read_write> sums: array<vec4<f32>>;

@@ -1,23 +1,24 @@
-//! A roofline: the time of passes predicted from the bytes and the operations of `gpufeed::internals::work`, by two roofs
-//! of a GPU, measured in the same run: the rate at which it copies memory, and the rate at which it multiplies and adds.
-//! A test writes the table of the guide's chapter, `docs/guide/roofline.md`.
+//! A roofline predicts the time of passes from their bytes and operations, which `gpufeed::internals::work` counts. It
+//! has two roofs of a GPU, measured in the same run: the rate at which it copies memory, and the rate at which it
+//! multiplies and adds. A test writes the table of the guide's chapter, `docs/guide/roofline.md`.
 
 use crate::results::Roofline;
 use gpufeed::internals::Work;
 
-/// The share of a copy's rate that a pass is predicted to reach where memory limits it. The goal of the kernels' design,
-/// not a measurement.
+/// Where memory limits a pass, it is predicted to reach this share of a copy's rate. This is the goal of the kernels'
+/// design, not a measurement.
 pub(crate) const OF_COPY: f64 = 0.7;
-/// The share of a GPU's multiplications and additions that a pass is predicted to reach where arithmetic limits it. A
-/// guess, to be corrected by the first card: weights, addresses, conversions and waiting are not counted as operations.
+/// Where arithmetic limits a pass, it is predicted to reach this share of a GPU's multiplications and additions. This
+/// is a guess, which the first card will correct: weights, addresses, conversions and waiting are not counted as
+/// operations.
 pub(crate) const OF_ARITHMETIC: f64 = 0.25;
 
 /// The roofs of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Roofs {
-    /// GB/s of a copy, read and written bytes together.
+    /// The GB/s of a copy. Bytes that are read and bytes that are written both count.
     pub(crate) gb_per_second: f64,
-    /// Thousand millions of operations a second: a multiplication with an addition is two.
+    /// Thousand millions of operations a second. A multiplication with an addition counts as two.
     pub(crate) gflop_per_second: f64,
 }
 
@@ -25,12 +26,12 @@ pub(crate) struct Roofs {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Predicted {
     pub(crate) seconds: f64,
-    /// The part of `seconds` in passes that arithmetic limits.
+    /// The part of `seconds` that belongs to passes which arithmetic limits.
     arithmetic: f64,
 }
 
 impl Predicted {
-    /// The roof that limits most of the time.
+    /// Returns the roof that limits most of the time.
     pub(crate) fn limit(&self) -> &'static str {
         if 2.0 * self.arithmetic > self.seconds { "arithmetic" } else { "memory" }
     }
@@ -49,7 +50,7 @@ impl Roofs {
         predicted
     }
 
-    /// The report's part: these roofs, and the recipe's passes for `images` images as predicted and as measured.
+    /// Makes the report's part: these roofs, and the recipe's passes for `images` images, as predicted and as measured.
     pub(crate) fn report(&self, works: &[Work], images: u64, measured_seconds: Option<f64>) -> Roofline {
         let rate = |seconds: f64| images as f64 / seconds;
         let predicted = self.predict(works);
@@ -90,10 +91,10 @@ mod tests {
         assert!((report.predicted_images_per_second - 100.0).abs() < 1e-6);
     }
 
-    /// Images whose mean work the table has: draws of 500x375 pixels.
+    /// The number of images over which the table averages the work. They are random parameters for 500x375 pixels.
     const IMAGES: u64 = 256;
 
-    /// The bytes and operations of an image of each recipe.
+    /// Returns the table of the bytes and operations of an image of each recipe.
     fn work_table() -> String {
         let mut text = "| recipe | passes | KB moved | Mflop | flop a byte |\n|---|---|---|---|---|\n".to_owned();
         for name in recipe::NAMES {
@@ -110,7 +111,7 @@ mod tests {
         text
     }
 
-    /// With GPUFEED_RENEW=1 the chapter gets today's table.
+    /// Compares the chapter with today's table. With GPUFEED_RENEW=1 writes the table into the chapter.
     #[test]
     fn the_chapter_has_the_work_of_each_recipe() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/roofline.md");

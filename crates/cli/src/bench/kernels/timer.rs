@@ -1,4 +1,4 @@
-//! Times dispatches on one adapter: by timestamps at both ends of a pass if the device has them, or by the wall clock.
+//! Times dispatches on one adapter. Uses timestamps at both ends of a pass if the device has them, else the wall clock.
 //! `benches/kernels.rs` uses it, too.
 
 use gpufeed::internals::RecordedDispatch;
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-/// The most passes of a submission. Software adapters take milliseconds for each, and a desktop's watchdog stops
-/// submissions of seconds.
+/// The most passes of a submission. A software adapter takes milliseconds for each pass, and a desktop's watchdog stops
+/// submissions that take seconds.
 const MOST_PASSES: u32 = 16;
 
-/// An adapter whose device has the features to measure.
+/// An adapter whose device has the features that measurements need.
 #[derive(Debug)]
 pub struct Adapter {
     /// The adapter's device.
@@ -25,7 +25,7 @@ pub struct Adapter {
 struct Queries {
     set: wgpu::QuerySet,
     resolved: wgpu::Buffer,
-    /// The nanoseconds of one tick of the device's clock.
+    /// The nanoseconds in one tick of the device's clock.
     period: f64,
 }
 
@@ -40,9 +40,10 @@ pub struct Kernel {
 /// The time of some passes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Time {
-    /// From the submission to the end, by the host's clock.
+    /// The time from the submission to the end, by the host's clock.
     pub wall: Duration,
-    /// Sum of the passes by the device's clock; `None` without timestamps, or if a pair was zero or out of order.
+    /// The sum of the passes' times by the device's clock; `None` without timestamps, or if a pair of them was zero or
+    /// out of order.
     pub device: Option<Duration>,
 }
 
@@ -89,8 +90,8 @@ impl Adapter {
         buffer
     }
 
-    /// Builds a kernel of `dispatch`. `buffers` are, in order, the buffer to read, the one for statistics, and the one
-    /// to write.
+    /// Builds the kernel of `dispatch`. The three `buffers` are the one to read, the one for statistics and the one to
+    /// write.
     pub fn kernel(&self, dispatch: &RecordedDispatch, buffers: [&wgpu::Buffer; 3]) -> Kernel {
         let module = self.gpu.device().create_shader_module(shader(dispatch));
         self.kernel_of(&module, dispatch, buffers)
@@ -232,7 +233,7 @@ impl Adapter {
         encoder.copy_buffer_to_buffer(from, 0, &staging, 0, Some(bytes));
         self.gpu.queue().submit([encoder.finish()]);
         let (sender, receiver) = mpsc::channel();
-        // Sending fails if an error has ended this function before.
+        // Sending fails only if an error has ended this function before.
         staging.map_async(wgpu::MapMode::Read, .., move |result| _ = sender.send(result));
         loop {
             self.poll()?;
@@ -245,7 +246,7 @@ impl Adapter {
     }
 }
 
-/// Returns a dispatch's shader for wgpu.
+/// Returns a dispatch's shader in wgpu's form.
 pub fn shader(dispatch: &RecordedDispatch) -> wgpu::ShaderModuleDescriptor<'_> {
     wgpu::ShaderModuleDescriptor {
         label: Some(dispatch.name),

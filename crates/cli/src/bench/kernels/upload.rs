@@ -1,4 +1,4 @@
-//! The paths by which pixels reach the GPU's memory, against a copy within the host's memory.
+//! Measures the paths by which pixels reach the GPU's memory, and compares them with a copy within the host's memory.
 
 use super::reference::SIZE;
 use super::turns::{Work, take_turns};
@@ -12,10 +12,10 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Whole photographs as RGBA8. Together they are about as large as one of the loader's staging slots.
+/// The number of whole photographs, as RGBA8. Together they are about as large as one of the loader's staging slots.
 const IMAGES: u64 = 44;
 
-/// Measures each path, for `seconds` in all. Without a GPU there is none.
+/// Measures each path, for `seconds` in all. Without a GPU there is no path.
 pub(crate) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> Result<Vec<Rate>, Box<dyn Error>> {
     let Some(gpu) = setup.gpu() else { return Ok(Vec::new()) };
     let bytes = IMAGES * 4 * u64::from(SIZE.0) * u64::from(SIZE.1);
@@ -53,7 +53,7 @@ pub(crate) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> R
     Ok(names.into_iter().zip(times).map(row).collect())
 }
 
-/// The loader's path: a ring of mapped buffers that are copied from, or read in place.
+/// Returns the loader's path: a ring of mapped buffers, which are copied from or read in place.
 fn ring<'a>(gpu: &'a Gpu, pixels: &'a [u8], in_place: bool) -> Result<Work<'a>, Box<dyn Error>> {
     let mut ring = StagingRing::new(gpu, pixels.len() as u64, in_place)?;
     Ok(Box::new(move |times| {
@@ -64,7 +64,7 @@ fn ring<'a>(gpu: &'a Gpu, pixels: &'a [u8], in_place: bool) -> Result<Work<'a>, 
     }))
 }
 
-/// wgpu's own path, for comparison.
+/// Returns wgpu's own path, for comparison.
 fn write_buffer<'a>(gpu: &'a Gpu, pixels: &'a [u8]) -> Work<'a> {
     let target = gpu.device().create_buffer(&wgpu::BufferDescriptor {
         label: Some("write_buffer"),

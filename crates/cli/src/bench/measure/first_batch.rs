@@ -1,5 +1,5 @@
-//! The time to the first batch, in new processes. In a process that has run a loader before, shaders are compiled and
-//! memory is allocated.
+//! Measures the time to the first batch, in new processes: once a process has run a loader, shaders are compiled and
+//! memory is allocated already.
 
 use crate::bench::setup::Setup;
 use crate::results::median;
@@ -9,13 +9,13 @@ use std::ffi::OsString;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Number of new processes.
+/// The number of new processes.
 const PROCESSES: usize = 3;
 
 /// The JSON that a new process prints.
 #[derive(Serialize, Deserialize)]
 struct FirstBatch {
-    /// From `build` to the first batch; with a GPU, until the batch's work is done.
+    /// The time from `build` to the first batch. With a GPU, it ends when the batch's work is done.
     seconds: f64,
 }
 
@@ -33,8 +33,8 @@ pub(crate) fn print(setup: &Setup, workers: usize) -> Result<(), Box<dyn Error>>
     Ok(())
 }
 
-/// Starts new processes with this process's arguments and returns the median of their times. `given` begins with the
-/// program.
+/// Starts new processes with this process's arguments, and returns the median of their times. `given` are these
+/// arguments, of which the first is the program.
 pub(crate) fn measure(given: &[OsString]) -> Result<f64, Box<dyn Error>> {
     let (program, arguments) = given.split_first().ok_or("no program is named")?;
     let mut times = Vec::new();

@@ -1,4 +1,4 @@
-//! The process's memory while the pipeline runs steadily.
+//! Measures the process's memory while the pipeline runs steadily.
 
 use super::pipeline::Consumer;
 use crate::bench::setup::Setup;
@@ -8,7 +8,7 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 use sysinfo::{Process, ProcessRefreshKind, ProcessesToUpdate, System};
 
-/// Runs the pipeline for `seconds` after a warm-up epoch, and reads the process's resident memory with every batch.
+/// Runs the pipeline for `seconds` after a warm-up epoch, and looks at the process's resident memory with every batch.
 pub(crate) fn measure(
     setup: &Setup,
     loader: &DataLoader,

@@ -1,8 +1,8 @@
 //! Estimates the memory of the whole measurement from the samples, and refuses arguments that do not fit, before any
 //! worker starts.
 //!
-//! In addition to the bytes that a loader declares, each worker grows to the largest sample that it meets. All loaders
-//! of a sweep exist at the same time.
+//! A loader declares some bytes. In addition, each worker grows to the largest sample that it meets. All loaders of a
+//! sweep exist at the same time.
 
 use crate::available_memory;
 use crate::bench::setup::samples::Samples;
@@ -17,27 +17,28 @@ use std::thread::available_parallelism;
 const THREAD: u64 = 128 << 10;
 /// The most images per second that a core handles.
 const FAST: f64 = 1000.0;
-/// A loader's workers run for this many times `--seconds`.
+/// A loader's workers are assumed to run for this many times `--seconds`.
 const TIMES: f64 = 4.0;
-/// The most batches that a loader has at a time: ready, held by the caller, being filled, being copied up.
+/// The most batches that a loader has at a time: those that are ready, held by the caller, being filled or being copied
+/// to the GPU.
 const BATCHES: u64 = 8;
-/// The least bytes that a cache stores for a pixel: of byte pixels, and of float pixels.
+/// The least bytes that a cache stores for a pixel, once for pixels of bytes and once for pixels of floats.
 const CACHED: (u64, u64) = (3, 16);
 
 /// The bytes of each part of a measurement.
 struct Estimate<'a> {
     samples: &'a Samples,
-    /// Seconds of the main run.
+    /// The seconds of the main run.
     seconds: f64,
-    /// Bytes of the CPU executor for the largest sample.
+    /// The bytes that the CPU executor takes for the largest sample.
     executor: u64,
-    /// Bytes of a loader without its workers.
+    /// The bytes of a loader without its workers.
     loader: u64,
 }
 
 impl Estimate<'_> {
-    /// Returns the bytes of one of `workers` workers. With more workers each meets fewer samples, and probably none of
-    /// the largest.
+    /// Returns the bytes of one worker, if there are `workers`. With more workers, each meets fewer samples, and
+    /// probably none of the largest.
     fn worker(&self, workers: usize) -> u64 {
         let cores = available_parallelism().map_or(1, usize::from);
         let met = FAST * cores.min(workers) as f64 * TIMES * self.seconds / workers as f64;
@@ -45,13 +46,13 @@ impl Estimate<'_> {
         THREAD + (largest as f64 * self.samples.share_of_largest(met)) as u64
     }
 
-    /// Returns the bytes of a loader for each number of workers, together.
+    /// Returns the bytes of all loaders together, one for each number of workers.
     fn loaders(&self, workers: &[usize]) -> u64 {
         workers.iter().map(|&workers| self.loader + workers as u64 * self.worker(workers)).sum()
     }
 }
 
-/// Refuses numbers of workers, a batch or a cache that do not fit. `loader` has batches of one sample.
+/// Refuses numbers of workers, a batch or a cache that do not fit into memory. `loader` has batches of one sample.
 pub(crate) fn check(
     arguments: &BenchArguments,
     setup: &Setup,
@@ -69,7 +70,7 @@ pub(crate) fn check(
     Ok(available_memory::check(&what, estimate.loaders(workers), threads, lower)?)
 }
 
-/// Estimates by the largest sample; `None` without samples.
+/// Makes an estimate from the largest sample; `None` without samples.
 fn estimate<'a>(
     arguments: &BenchArguments,
     setup: &Setup,
@@ -93,7 +94,7 @@ fn estimate<'a>(
         Cache::Host(bytes) | Cache::Device(bytes) => bytes.min(image.saturating_mul(setup.data.dataset.len() as u64)),
         _ => 0,
     };
-    // A worker's estimate has what it takes between the stages of the plan.
+    // The memory between the stages of the plan is left out here, because a worker's estimate has it.
     let loader = loader.memory() - memory_of_workers(loader) + batches + cached;
     Ok(Some(Estimate { samples, seconds: arguments.seconds, executor, loader }))
 }

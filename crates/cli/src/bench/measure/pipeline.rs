@@ -1,7 +1,7 @@
 //! Runs the whole pipeline as a training loop would.
 //!
-//! Rates are taken from batch to batch within one long run. Its start and the drain at its end do not count, because an
-//! epoch of a training is thousands of batches long.
+//! Rates are taken from batch to batch within one long run. Its start, and the end at which its queues run empty, do
+//! not count, because an epoch of a training is thousands of batches long.
 
 use super::loader_stats::Interval;
 use crate::results::{Spread, median};
@@ -10,22 +10,22 @@ use gpufeed::{DataLoader, Epochs};
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-/// Runs of the main measurement, each an equal part of its time.
+/// The number of runs of the main measurement. Each has an equal part of its time.
 const RUNS: u32 = 5;
-/// The least number of runs. If batches are slow, they take longer than the given time.
+/// The least number of runs. If batches are slow, so many runs take longer than the given time.
 const LEAST_RUNS: usize = 3;
-/// Batches before the measurement: the first ones find every queue empty.
+/// The batches before the measurement. They do not count, because the first ones find every queue empty.
 const FIRST_BATCHES: usize = 4;
 
-/// The counts of the pipeline over a period of time.
+/// What was counted of the pipeline over a period of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Window {
     pub(crate) images: u64,
     /// Seconds of the window.
     pub(crate) wall: f64,
-    /// CPU seconds of all threads of the process, the driver's included.
+    /// The CPU seconds of all threads of the process, including the driver's.
     pub(crate) cpu: f64,
-    /// Seconds that the consumer waited for batches.
+    /// The seconds for which the consumer waited for batches.
     pub(crate) waited: f64,
 }
 
@@ -42,19 +42,19 @@ impl Window {
 /// A run of the loader, and the thread that takes its batches.
 pub(crate) struct Consumer {
     batches: Epochs,
-    /// Time that the consumer sleeps for each batch.
+    /// The time that the consumer sleeps for each batch.
     step: Duration,
     batches_per_epoch: usize,
     done: usize,
 }
 
 impl Consumer {
-    /// Starts a run that continues, epoch after epoch, until the consumer is dropped.
+    /// Starts a run that goes on, epoch after epoch, until the consumer is dropped.
     pub(crate) fn start(loader: &DataLoader, step: Duration) -> gpufeed::Result<Consumer> {
         Ok(Consumer { batches: loader.epochs(0..u64::MAX)?, step, batches_per_epoch: loader.len(), done: 0 })
     }
 
-    /// Takes a batch. Returns its images and the seconds waited for it.
+    /// Takes a batch. Returns the number of its images, and the seconds of the wait for it.
     fn batch(&mut self) -> Result<(u64, f64), Box<dyn Error>> {
         let start = Instant::now();
         let batch = self.batches.next().ok_or("the run ended early: this is a bug of gpufeed")??;
@@ -70,7 +70,7 @@ impl Consumer {
         (0..batches).try_for_each(|_| self.batch().map(drop))
     }
 
-    /// Runs one epoch, or the part of it that fits into `most`. Returns true if the epoch was completed.
+    /// Runs one epoch, or as much of it as fits into `most`. Returns true if the epoch was completed.
     pub(crate) fn warm_up(&mut self, most: Duration) -> Result<bool, Box<dyn Error>> {
         let start = Instant::now();
         while self.done < FIRST_BATCHES || (self.done < self.batches_per_epoch && start.elapsed() < most) {
@@ -79,7 +79,7 @@ impl Consumer {
         Ok(self.done >= self.batches_per_epoch)
     }
 
-    /// Takes batches until `time` is over, at least one.
+    /// Takes batches until `time` is over, but at least one.
     pub(crate) fn window(&mut self, time: Duration) -> Result<Window, Box<dyn Error>> {
         let (start, cpu) = (Instant::now(), ProcessTime::now());
         let mut window = Window::default();
@@ -93,7 +93,7 @@ impl Consumer {
     }
 }
 
-/// The main measurement.
+/// The results of the main measurement.
 pub(crate) struct Measured {
     pub(crate) images_per_second: Spread,
     pub(crate) cpu_seconds_per_image: f64,

@@ -9,13 +9,13 @@ use gpufeed::{DataLoader, Resource, Stage};
 use std::error::Error;
 use std::time::Duration;
 
-/// Rounds. In each, the unchanged pipeline and every slowed one take a turn.
+/// The number of rounds. In each, the unchanged pipeline and every slowed one have a turn.
 const ROUNDS: usize = 5;
 /// The delay as a share of the stage's own time.
 const SHARE: f64 = 0.15;
-/// The least delay as a share of the pipeline's time per image. The rate would not show a smaller one.
+/// The least delay, as a share of the pipeline's time per image. A smaller delay would not show in the rate.
 const LEAST: f64 = 0.1;
-/// Batches until the pipeline has settled after a change: the one being filled, and one more.
+/// Batches until the pipeline has settled after a change: the one that is being filled, and one more.
 const SETTLE: usize = 2;
 
 /// A slowed stage, and the uncertainty of its elasticity.
@@ -24,8 +24,8 @@ pub(crate) struct Slowed {
     pub(crate) uncertainty: f64,
 }
 
-/// Returns the resources that this pipeline uses, each with the stage that stands for it. The GPU's passes cannot be
-/// slowed from outside.
+/// Returns the resources that can be slowed, if this pipeline uses them, each with the stage to slow. The CPU's is the
+/// slower of decoding and augmenting. The GPU is not among them: its passes cannot be slowed from outside.
 fn slowable_stages(seen: &Interval) -> Vec<(Resource, Stage)> {
     let longer = |a: Stage, b: Stage| if seen.service(b) > seen.service(a) { b } else { a };
     let all = [
@@ -37,7 +37,7 @@ fn slowable_stages(seen: &Interval) -> Vec<(Resource, Stage)> {
     all.into_iter().filter(|(_, stage)| seen.service(*stage).is_some()).collect()
 }
 
-/// The measurement of one turn: the logarithms of the rate and of the stages' times.
+/// The measurements of one turn, as logarithms: of the rate, and of the stages' times.
 struct Turn {
     rate: f64,
     services: Vec<f64>,
@@ -99,12 +99,12 @@ pub(crate) fn measure(
         .collect())
 }
 
-/// Returns the elasticity of a stage by its changes of rate and time, which are differences of logarithms.
+/// Calculates the elasticity of a stage from its changes of rate and time, which are differences of logarithms.
 pub(crate) fn slowed(resource: Resource, delay: f64, changes: &[(f64, f64)]) -> Slowed {
     let rates: Vec<f64> = changes.iter().map(|(rate, _)| *rate).collect();
     let times: Vec<f64> = changes.iter().map(|(_, time)| *time).collect();
     let (rate, time) = (median(&rates), median(&times).max(1e-3));
-    // The uncertainty of the median, estimated by the median distance to it.
+    // Estimates the uncertainty of the median by the median distance to it.
     let distances: Vec<f64> = rates.iter().map(|other| (other - rate).abs()).collect();
     let uncertainty = 1.5 * median(&distances) / (changes.len().max(1) as f64).sqrt();
     Slowed {

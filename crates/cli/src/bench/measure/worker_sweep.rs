@@ -1,5 +1,5 @@
-//! The pipeline with different numbers of workers. They take turns, so that other work on the machine disturbs all
-//! equally.
+//! Measures the pipeline with different numbers of workers. They take turns, so that other work on the machine disturbs
+//! all of them equally.
 
 use super::pipeline::{Consumer, Window};
 use crate::bench::setup::Setup;
@@ -9,9 +9,9 @@ use gpufeed::DataLoader;
 use std::error::Error;
 use std::time::Duration;
 
-/// Turns of each number of workers.
+/// The number of turns of each number of workers.
 const ROUNDS: u32 = 5;
-/// Share of a turn's time that fills the pipeline before the measurement.
+/// The share of a turn's time in which the pipeline fills before the measurement.
 const WARM_UP: f64 = 0.25;
 
 /// Measures each number of `workers`, smallest first, for `seconds` in all.

@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tracing_chrome::ChromeLayerBuilder;
 
-/// Length of the traced run. Each image makes several events, and viewers open long traces slowly.
+/// The length of the traced run. It is short, because each image makes several events, and viewers open long traces
+/// slowly.
 const MOST: Duration = Duration::from_secs(1);
 
-/// Writes the trace to `output`. The process stays traced afterwards, so this must come after all measurements.
+/// Writes the trace to `output`. The process stays traced afterwards, so call this after all measurements.
 pub(crate) fn write(setup: &Setup, workers: usize, output: &Output) -> Result<(), Box<dyn Error>> {
     let mut file = events(setup, workers).map_err(|error| format!("--trace: {error}"))?;
     Ok(output.write(|out| io::copy(&mut file, out).map(drop))?)
@@ -31,7 +32,7 @@ fn events(setup: &Setup, workers: usize) -> Result<File, Box<dyn Error>> {
     let mut consumer = Consumer::start(&loader, setup.step)?;
     consumer.skip(2)?;
     consumer.window(MOST)?;
-    // Ends the loader's threads, and with them their spans, before the file is closed.
+    // Ends the loader's threads before the file is closed, and with the threads their spans.
     drop(consumer);
     drop(guard);
     match lost.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -45,8 +46,8 @@ fn events(setup: &Setup, workers: usize) -> Result<File, Box<dyn Error>> {
 
 type FirstError = Arc<Mutex<Option<io::Error>>>;
 
-/// Keeps the first error for the command. Otherwise tracing-chrome's own thread would panic on it, and the user would
-/// not learn of it.
+/// Keeps the first error of writing for the command. Otherwise the thread of tracing-chrome would panic on the error,
+/// and the user would not learn of it.
 struct Watched {
     file: File,
     lost: FirstError,

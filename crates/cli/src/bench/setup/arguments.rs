@@ -1,4 +1,4 @@
-//! The options of `gpufeed bench`, their checks, and the outputs that they name.
+//! The options of `gpufeed bench`, with their checks, and the outputs that they name.
 
 use crate::backend::BackendChoice;
 use crate::output::{self, Output};
@@ -137,7 +137,7 @@ fn within(text: &str, low: f64, high: f64) -> Result<f64, String> {
 }
 
 impl BenchArguments {
-    /// Refuses arguments that contradict each other.
+    /// Refuses options that contradict each other.
     pub(crate) fn check(&self) -> Result<(), clap::Error> {
         let conflict = match self {
             BenchArguments { backend: BackendChoice::Cpu, adapter: Some(_), .. } => {
@@ -154,8 +154,8 @@ impl BenchArguments {
         Err(crate::conflict(conflict))
     }
 
-    /// Opens the outputs before the measurement, which takes a minute, so that one that cannot be written is reported
-    /// early: JSON, the page, the trace and the report card.
+    /// Opens the outputs: JSON, the page, the trace and the report card. This comes before the measurement, which takes
+    /// a minute, so that an output that cannot be written is reported early.
     pub(crate) fn outputs(&self) -> Result<[Option<Output>; 4], Box<dyn Error>> {
         let html = self.html.as_deref().or_else(|| self.open.then_some(Path::new("bench.html")));
         output::open([
@@ -166,12 +166,12 @@ impl BenchArguments {
         ])
     }
 
-    /// Returns the settings of the loaders, but for their workers and, unless a file has one, their order.
+    /// Returns the settings of the loaders, without their workers. Their order is also left out, unless a file sets it.
     pub(crate) fn settings(&self) -> gpufeed::Result<LoaderSettings> {
         let mut settings = LoaderSettings::default();
         settings.batch_size = self.batch_size;
         settings.shuffle = true;
-        // torchvision ignores the orientation, too.
+        // torchvision ignores the orientation, too, so the rates can be compared.
         settings.exif = Orientation::Ignore;
         settings.seek_indexes = self.seek_index.setting();
         settings.cache = self.cache.setting(self.cache_mib);
@@ -183,7 +183,7 @@ impl BenchArguments {
         }
     }
 
-    /// Returns the numbers of workers of the sweep. The last one is the main run's.
+    /// Returns the numbers of workers of the sweep. The last one is that of the main run.
     pub(crate) fn workers(&self, settings: &LoaderSettings) -> Result<Vec<usize>, clap::Error> {
         let most = settings.workers.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
         match &self.workers[..] {

@@ -10,7 +10,7 @@ pub(crate) const PROCEDURAL: &str = "procedural";
 /// The most samples that are read to estimate the bytes of an epoch.
 const MEASURED: usize = 1024;
 
-/// Returns the data's name for the report: the folder's own name, without its path. Reports are shown to others, and a
+/// Returns the data's name for the report: the name of the folder without its path. Reports are shown to others, and a
 /// path may be private.
 pub(crate) fn name(data: &str) -> String {
     let shown = gpufeed::storage::Location::from(data).shown();
@@ -20,13 +20,13 @@ pub(crate) fn name(data: &str) -> String {
     last.map_or_else(|| data.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Opens the data set at the path `data`, whatever the recipe. `procedural` draws the samples that suit `recipe`, a
-/// name or a file.
+/// Opens the data set at the path `data`, for any recipe. If `data` is `procedural`, draws samples that suit `recipe`,
+/// a name or a file.
 pub(crate) fn open(data: &str, recipe: &str) -> Result<BenchData, Box<dyn Error>> {
     if data == PROCEDURAL { procedural::draw(recipe) } else { open_dataset(data) }
 }
 
-/// Opens a data set: all of it, or its part to train on.
+/// Opens a data set: all of it, or its training part.
 fn open_dataset(path: &str) -> Result<BenchData, Box<dyn Error>> {
     let source = dataset::open(path)?;
     let dataset = source.data.clone();
@@ -42,9 +42,9 @@ fn open_dataset(path: &str) -> Result<BenchData, Box<dyn Error>> {
     Ok(BenchData { dataset, bytes, drawn: false, note })
 }
 
-/// Estimates the bytes that an epoch reads from samples spread over the data set, because reading all of it would take
-/// as long as an epoch. From a store it reads the first samples: random ones would fetch a block each. Also returns the
-/// number of samples read.
+/// Estimates the bytes that an epoch reads from samples spread over the data set, because reading all would take as
+/// long as an epoch. From a store it reads the first samples, because each random one would fetch a block. Also returns
+/// the number of samples that it read.
 fn epoch_bytes(dataset: &dyn Dataset) -> Result<(u64, usize), Box<dyn Error>> {
     let (mut buffer, mut bytes, mut measured, mut last) = (Vec::new(), 0, 0, None);
     let step = if crate::dataset::is_remote(dataset) { 1 } else { dataset.len().div_ceil(MEASURED).max(1) };
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use gpufeed::{InMemory, Label, PixelFormat};
 
-    /// Returns the size and format that all samples share, and the bytes of the first 100.
+    /// Returns the size and format that all samples have, and the bytes of the first 100.
     fn pixels(source: &BenchData) -> ((u32, u32, PixelFormat), Vec<Vec<u8>>) {
         let (mut shapes, mut first, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
         for index in 0..source.dataset.len() {

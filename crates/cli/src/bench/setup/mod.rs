@@ -1,7 +1,6 @@
-//! Everything that is known before the first measurement. `mod.rs` resolves the options (`arguments.rs`) to a backend,
-//! a recipe and data. `data.rs` opens `--data`: a data set, or samples drawn by `procedural.rs` with `texture.rs`.
-//! `samples.rs` looks at some samples, and `hash.rs` has the pseudo-random numbers.
-//! Nothing here takes a time.
+//! Prepares everything that is known before the first measurement, and measures nothing. `mod.rs` resolves the options
+//! (`arguments.rs`) to a backend, a recipe and data. `data.rs` opens `--data`: a data set, or samples drawn by
+//! `procedural.rs` with `texture.rs`. `samples.rs` looks at some samples, and `hash.rs` has the pseudo-random numbers.
 
 mod arguments;
 pub(crate) mod data;
@@ -18,14 +17,14 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The order of remote data sets, whose neighbours come together. Two windows of images of 110 KB fit into the memory
-/// that a loader reads ahead into by default, so that each block is fetched once an epoch.
+/// The order of remote data sets, in which neighbours come together. Two windows of images of 110 KB fit into the
+/// memory into which a loader reads ahead by default. So each block is fetched once an epoch.
 const REMOTE_ORDER: Order = Order::Blocks { samples: 256, window: 4 };
 
 /// The samples of a run.
 pub(crate) struct BenchData {
     pub(crate) dataset: Arc<dyn Dataset>,
-    /// Bytes that an epoch reads.
+    /// The bytes that an epoch reads.
     pub(crate) bytes: u64,
     /// True if the samples are pictures drawn in memory.
     pub(crate) drawn: bool,
@@ -33,14 +32,14 @@ pub(crate) struct BenchData {
     pub(crate) note: Option<String>,
 }
 
-/// Everything that a loader is built of, except the number of its workers.
+/// Everything of which a loader is built, except the number of its workers.
 pub(crate) struct Setup {
     pub(crate) backend: Backend,
     pub(crate) data: BenchData,
-    /// With what a file of settings says of its batches: what is measured without a loader has it, too.
+    /// The recipe, with what a file of settings says about its batches: measurements without a loader need this, too.
     pub(crate) recipe: Recipe,
     pub(crate) settings: LoaderSettings,
-    /// Time that the consumer works on a batch.
+    /// The time for which the consumer works on a batch.
     pub(crate) step: Duration,
 }
 
@@ -59,7 +58,7 @@ impl Setup {
         self.builder(workers).build(&self.backend)
     }
 
-    /// Returns the order of an epoch.
+    /// Returns the kind of an epoch's order.
     pub(crate) fn order(&self) -> Order {
         self.settings.order.unwrap_or_default()
     }

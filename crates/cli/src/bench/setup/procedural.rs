@@ -10,13 +10,13 @@ use std::error::Error;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-/// Quality of the JPEG files: it makes them 40 to 110 KB each, as ImageNet's are.
+/// The quality of the JPEG files. It makes them 40 to 110 KB each, as ImageNet's files are.
 pub(crate) const QUALITY: u8 = 90;
-/// Number of different files.
+/// The number of different files.
 const FILES: usize = 128;
-/// Repetitions of each file in an epoch, which makes 1,024 samples.
+/// How often an epoch has each file, which makes 1,024 samples.
 const REPETITIONS: usize = 8;
-/// Sizes of the files in turn, as of ImageNet's photographs.
+/// The sizes that the files have in turn. ImageNet's photographs have such sizes.
 const SIZES: [(u32, u32); 4] = [(500, 375), (500, 375), (375, 500), (500, 333)];
 const CLASSES: u32 = 10;
 
@@ -25,9 +25,9 @@ const CLASSES: u32 = 10;
 struct PixelSet {
     side: u32,
     format: PixelFormat,
-    /// Number of different images.
+    /// The number of different images.
     images: usize,
-    /// Repetitions of each image in an epoch.
+    /// How often an epoch has each image.
     repetitions: usize,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn draw(recipe: &str) -> Result<BenchData, Box<dyn Error>> {
     pixel_set(recipe).map_or_else(draw_files, draw_pixels)
 }
 
-/// One picture of the kind that a recipe gets, for what needs its form alone.
+/// Draws one picture of the kind that a recipe gets, for code that needs only its form.
 pub(crate) fn one(recipe: &str) -> Result<Arc<dyn Dataset>, Box<dyn Error>> {
     let (width, height, format) =
         pixel_set(recipe).map_or((SIZES[0].0, SIZES[0].1, PixelFormat::Rgb8), |set| (set.side, set.side, set.format));

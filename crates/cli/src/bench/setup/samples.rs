@@ -1,5 +1,5 @@
-//! A few hundred of the data set's samples: the recipe's parameters for each, which the kernels get, and what the
-//! samples take in memory.
+//! Reads a few hundred samples of the data set. They give the kernels parameters of the recipe, and show how much
+//! memory samples take.
 
 use super::hash::hash;
 use crate::error_text;
@@ -7,31 +7,31 @@ use gpufeed::decode::{self, DecodeOptions};
 use gpufeed::transforms::{Key, Params};
 use gpufeed::{Dataset, Plan, SampleData};
 
-/// The most samples.
+/// The most samples that are read.
 const SAMPLES: usize = 256;
 /// Reading stops after this many bytes of files.
 const BYTES: usize = 128 << 20;
 
-/// What is known of the samples.
+/// The facts that the samples show.
 #[derive(Default)]
 pub(crate) struct Samples {
     /// The parameters of every sample.
     pub(crate) params: Vec<Params>,
-    /// Bytes of the largest file or array of pixels.
+    /// The bytes of the largest file or array of pixels.
     pub(crate) largest: u64,
-    /// Bytes of the decoder's scratch memory after all of them.
+    /// The bytes of the decoder's scratch memory after all samples.
     pub(crate) scratch: u64,
-    /// Mean number of pixels of a sample.
+    /// The mean number of pixels of a sample.
     pub(crate) area: u64,
-    /// Bytes of each sample, sorted: its file, and the decoded region.
+    /// For each sample the bytes of its file and its decoded region together, sorted.
     pub(crate) sizes: Vec<u64>,
-    /// Bytes of a pixel as the CPU executor reads it: RGB8 in place, everything else as RGBA8.
+    /// The bytes of a pixel as the CPU executor reads it: RGB8 in place, everything else as RGBA8.
     pub(crate) pixel: usize,
 }
 
 impl Samples {
-    /// Reads samples in a pseudo-random order; of remote data the first ones, as each sample of a random order would
-    /// cost a block of many. Leaves out samples that cannot be read or decoded.
+    /// Reads samples in a pseudo-random order. Of remote data it reads the first ones, because each random sample would
+    /// cost a block of many samples. Leaves out samples that cannot be read or decoded.
     ///
     /// # Errors
     /// If no sample can be used.
@@ -62,7 +62,7 @@ impl Samples {
         }
     }
 
-    /// Returns the expected size of the largest among `met` random samples, as a share of the largest of all.
+    /// Returns how large the largest of `met` random samples is expected to be, as a share of the largest of all.
     pub(crate) fn share_of_largest(&self, met: f64) -> f64 {
         let Some(&largest) = self.sizes.last() else { return 1.0 };
         let below = ((1.0 - 1.0 / met.max(1.0)) * self.sizes.len() as f64).ceil() as usize;

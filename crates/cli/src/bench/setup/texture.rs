@@ -3,14 +3,14 @@
 
 use super::hash::hash;
 
-/// Side of the tiles. Pictures are windows of them and wrap around.
+/// The side of the tiles. Pictures are windows of tiles, and wrap around at their borders.
 const TILE: usize = 512;
 
 /// The tiles that pictures are cut from.
 pub(crate) struct Texture {
-    /// Every wavelength from 2 pixels to the tile's side.
+    /// Has every wavelength from 2 pixels to the tile's side.
     fine: Vec<f32>,
-    /// Only the long wavelengths, for colour, which changes more slowly than brightness.
+    /// Has only the long wavelengths. It is for colour, which changes more slowly than brightness.
     smooth: Vec<f32>,
 }
 
@@ -44,7 +44,7 @@ impl Texture {
         let [mut fine, mut smooth] = [(); 2].map(|()| vec![0.0; TILE * TILE]);
         for power in 1..=8 {
             let wavelength = 1 << power;
-            // Amplitude grows with the wavelength, slower from 32 pixels on, as objects have a size.
+            // The amplitude grows with the wavelength, but more slowly from 32 pixels on, because objects have a size.
             let amplitude = 4.6 * (wavelength as f32).powf(0.55);
             add_octave(&mut fine, wavelength, amplitude);
             if wavelength >= 32 {
@@ -72,7 +72,7 @@ impl Texture {
                     continue;
                 }
                 let [red, blue] = [red, blue].map(|offset| window(&self.smooth, x, y, offset));
-                // `as` saturates: highlights and shadows are cut as a camera's are.
+                // `as` saturates, so highlights and shadows are cut as in a camera.
                 pixels.extend([(luma + red) as u8, (luma - 0.5 * (red + blue)) as u8, (luma + blue) as u8]);
             }
         }

@@ -1,4 +1,4 @@
-//! A chart's place on the page: title, legend, the SVG, caption.
+//! A chart with its surroundings on the page: title, legend, SVG and caption.
 
 use super::ink::Ink;
 use maud::{Markup, html};

@@ -1,4 +1,4 @@
-//! Stacked bars: the shares of each thread pool's time.
+//! Draws stacked bars: the shares of each thread pool's time.
 
 use super::figure::Figure;
 use super::ink::{IDLE, Ink, MAIN, MUTED, PAPER, TEXT, WARM};

@@ -1,4 +1,4 @@
-//! Bars: each stage's time per image. The part spent on a core is darker.
+//! Draws bars: each stage's time per image. The part that is spent on a core is darker.
 
 use super::figure::Figure;
 use super::ink::{MAIN, MUTED, PALE, TEXT};
@@ -10,7 +10,7 @@ use maud::{Markup, html};
 const WIDTH: u32 = 640;
 const ROW: f64 = 34.0;
 const LEFT: f64 = 112.0;
-/// Width of the longest bar, which leaves room for its numbers.
+/// The width of the longest bar. It leaves room for the bar's numbers.
 const BARS: f64 = 310.0;
 
 pub(crate) fn figure(report: &Report) -> Figure {
@@ -44,7 +44,7 @@ fn chart(stages: &[Stage], total: f64) -> Markup {
         let width = BARS * stage.seconds_per_image / longest;
         let whole = units::duration(stage.seconds_per_image);
         parts.push(text((LEFT - 10.0, middle), "end", 15, TEXT, &short(&stage.name, 14)));
-        // At least a thin line, so that a stage of almost no time stays visible.
+        // Draws at least a thin line, so that a stage of almost no time stays visible.
         parts.push(bar((LEFT, top), (width.max(1.5), ROW - 10.0), PALE, &format!("{}: {whole}", stage.name)));
         let mut note = units::percent(stage.seconds_per_image / total);
         if let Some(cpu) = stage.cpu_seconds_per_image {

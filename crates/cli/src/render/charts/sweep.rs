@@ -1,4 +1,4 @@
-//! Images per second by number of workers: bars with the measured spread, and the ideal.
+//! Draws the images per second by number of workers: bars with the measured spread, and the ideal rates.
 
 use super::figure::Figure;
 use super::ink::{MAIN, TEXT, WARM};
@@ -10,7 +10,7 @@ use maud::{Markup, html};
 const WIDTH: u32 = 640;
 const ROW: f64 = 34.0;
 const LEFT: f64 = 112.0;
-/// Width of the longest bar, which leaves room for its number.
+/// The width of the longest bar. It leaves room for the bar's number.
 const BARS: f64 = 430.0;
 
 pub(crate) fn figure(report: &Report) -> Figure {
@@ -62,7 +62,7 @@ fn chart(points: &[&Sweep], first: &Sweep, cores: usize) -> Markup {
         let [median, low, high, ideal_at] = [rate.median, rate.min, rate.max, ideal].map(|rate| LEFT + scale * rate);
         let [number, least, greatest, ideal] = [rate.median, rate.min, rate.max, ideal].map(units::number);
         parts.push(text((LEFT - 10.0, middle), "end", 15, TEXT, &workers(point.workers)));
-        // At least thin lines, so that what is small stays visible.
+        // Draws at least thin lines, so that small values stay visible.
         parts.push(bar((LEFT, top), ((median - LEFT).max(1.5), ROW - 10.0), MAIN, &format!("{number} images/s")));
         parts.push(bar((low, middle - 1.0), ((high - low).max(1.5), 2.0), TEXT, &format!("{least} to {greatest}")));
         parts.push(bar((ideal_at - 1.0, top - 3.0), (2.0, ROW - 4.0), WARM, &format!("ideal: {ideal}")));
