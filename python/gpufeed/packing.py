@@ -60,7 +60,7 @@ class Packed:
     undecodable: list[Unusable] = field(default_factory=list)
     #: Samples that could not be read, and are left out. Each has its name and the reason.
     skipped: list[Unusable] = field(default_factory=list)
-    #: Bytes of these samples in the source, and in the pack.
+    #: Bytes of the samples that were packed now, in the source and in the pack.
     bytes_read: int = 0
     bytes_packed: int = 0
     #: The result of the comparison with the source; None without ``verify``.

@@ -111,7 +111,8 @@ class _Conversion:
 
     def __init__(self) -> None:
         self.output = "U8"
-        # The place of a conversion to a type other than float32. Only the last conversion may be one.
+        # The place of a conversion to a type other than float32, for errors: no operator and no conversion to another type
+        # may follow it.
         self.last_type: str | None = None
         self.is_float = False
         self.notes: list[str] = []

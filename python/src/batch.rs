@@ -220,7 +220,7 @@ pub(crate) fn state_text(state: &State) -> PyResult<String> {
 /// A sample that could not be used, and that another one has replaced.
 #[pyclass(frozen, get_all, module = "gpufeed")]
 pub(crate) struct Failure {
-    /// The number of the replacement in its batch.
+    /// The batch index of the replacement, or of its first image if it has several.
     batch_index: usize,
     /// The sample's id.
     id: u64,

@@ -58,11 +58,13 @@ fn json_and_toml_hold_every_transform() {
 fn drawn_parameters_survive_json() {
     let recipes = recipe::NAMES.iter().map(|name| {
         let recipe = recipe::load(name).expect("a built-in recipe");
-        Plan::compile_as(recipe.semantics.unwrap_or_default(), 3, &recipe.transforms, &Output::default()).expect(name)
+        let semantics = recipe.semantics.unwrap_or_default();
+        (Plan::compile_as(semantics, 3, &recipe.transforms, &Output::default()).expect(name), (640, 480))
     });
-    for plan in every_transform().map(|transform| plan_alone(&transform)).chain(recipes) {
+    let alone = every_transform().map(|transform| (plan_alone(&transform), (123, 91)));
+    for (plan, (width, height)) in alone.chain(recipes) {
         for sample in 0..50 {
-            let params = plan.make_params(123, 91, &Key { sample, ..Key::default() }).expect("it fits");
+            let params = plan.make_params(width, height, &Key { sample, ..Key::default() }).expect("it fits");
             let json = serde_json::to_string(&params).expect("parameters are data");
             assert_eq!(serde_json::from_str::<Params>(&json).expect("its own JSON"), params);
         }

@@ -11,7 +11,7 @@ use pyo3::{PyTraverseError, PyVisit};
 pub(crate) enum MadeFrom {
     /// By `gpufeed.open` of a path or an address; `test` is true for the test split.
     Opened { opening: Opening, test: bool },
-    /// From an object in Python, which the data set holds.
+    /// From an object in Python. The data set itself holds that object.
     Wrapped,
     /// From another data set.
     Adapted { of: Py<Dataset>, by: Adaptor },

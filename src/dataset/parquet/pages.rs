@@ -32,8 +32,8 @@ struct Kept {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key(u64, usize, u64, u64);
 
-/// The pages of a set. Each thread that reads holds a few pages of its own, so no lock is needed. Pages of a set that
-/// was dropped stay until the thread ends or reads another set.
+/// Reads the pages of a set. Each thread keeps the few pages that it used last, of all sets, so no lock is needed. Pages
+/// of a set that was dropped stay until others push them out, or the thread ends.
 #[derive(Debug)]
 pub(super) struct Pages {
     set: u64,

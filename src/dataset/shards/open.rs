@@ -173,7 +173,8 @@ impl<F: ShardFormat> Shards<F> {
         errors.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// Returns the class names in the first file that has any; with `counts`, those in the first file.
+    /// Returns the class names in the first file that has any. With the setting `counts` only the first file is opened for
+    /// this, so there are none if that file has none.
     ///
     /// # Errors
     /// The errors of opening the first file.

@@ -104,7 +104,7 @@ impl Part<'_> {
         };
         let Done { gpufeed, shards, skipped, totals, .. } = done;
         let (job, classes, plan) = (self.plan.job.clone(), self.plan.classes.len(), Some(self.of.planned.clone()));
-        // The manifest that the part would have if it were a whole pack.
+        // The manifest that the part would have if it were a whole pack; it is made for the report, and not written.
         let manifest = Manifest { gpufeed, job, classes, shards, skipped, plan };
         let source = opened.as_ref().filter(|_| verify).map(|(source, _)| source);
         let part = Some(self.number());

@@ -17,7 +17,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// After this many bytes since its last failure, a request has all its retries again.
+/// Once this many bytes have come since a request began, or since its retries were last renewed, the next failure finds
+/// all retries again.
 const PROGRESS: u64 = 1 << 20;
 /// The number of retries after a failure that rarely passes within seconds.
 const FEW: u32 = 2;

@@ -119,7 +119,8 @@ fn list_files(root: &Path, most: u64) -> Result<Listing, Box<dyn std::error::Err
         let link = entry.depth() > 0 && entry.path_is_symlink() && entry.file_type().is_dir();
         link.then(|| fs::canonicalize(entry.path()).unwrap_or_default())
     };
-    // A link to a folder that contains this one has no end that anybody waits for; `ImageFolder` does not follow it either.
+    // A link to a folder above `root` is not followed, as walking that folder could take longer than anybody waits.
+    // gpufeed's `ImageFolder` does not follow it either. Links to `root` and into it are found as loops below.
     let leads_above =
         |entry: &walkdir::DirEntry| linked(entry).is_some_and(|target| target != real && real.starts_with(&target));
     let mut links = Links { real: real.clone(), behind: Vec::new(), outside: 0, to: HashMap::new() };
