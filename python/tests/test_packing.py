@@ -184,9 +184,9 @@ def test_the_other_part_of_a_source_is_counted(tmp_path: Path) -> None:
     numpy = pytest.importorskip("numpy")
     images, labels = numpy.zeros((3, 8, 8, 3), numpy.uint8), numpy.arange(3)
     numpy.savez(tmp_path / "set.npz", x_train=images, y_train=labels, x_test=images[:2], y_test=labels[:2])
-    assert gpufeed.pack(tmp_path / "set.npz", tmp_path / "train").left_out == 2
+    assert gpufeed.pack(tmp_path / "set.npz", tmp_path / "train").other_split == 2
     packed = gpufeed.pack(tmp_path / "set.npz", tmp_path / "test", split="test")
-    assert (packed.samples, packed.left_out) == (2, 3)
+    assert (packed.samples, packed.other_split) == (2, 3)
     with pytest.raises(gpufeed.ArgumentError, match="^split: it chooses a part of a path"):
         gpufeed.pack(gpufeed.open(tmp_path / "set.npz"), tmp_path / "data", split="test")
 
