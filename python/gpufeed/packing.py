@@ -174,7 +174,8 @@ def _packed(found: dict[str, Any] | None, out: str, part: tuple[int, int] | None
     if found.get("verified") is not None:
         different = [Unusable(**each) for each in found["verified"].pop("different")]
         found["verified"] = Compared(different=different, **found["verified"])
-    return Packed(other_split=other_split, **(dict.fromkeys(("verified", "part", "parts", "plan")) | found))
+    lacking: dict[str, Any] = dict.fromkeys(("verified", "part", "parts", "plan"))
+    return Packed(other_split=other_split, **(lacking | found))
 
 
 def _warn(packed: Packed) -> None:
