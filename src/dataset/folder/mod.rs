@@ -24,7 +24,7 @@ pub use builder::ImageFolderBuilder;
 /// therefore be used here:
 ///
 /// - Every folder directly in the root is a class, hidden ones too. Classes are sorted by their names' code points, and
-///   [`Label::Class`] is the index in that order.
+///   [`Label::Class`](super::Label::Class) is the index in that order.
 /// - Files count if their name ends in one of [`EXTENSIONS`](Self::EXTENSIONS), in upper or lower case.
 ///   They are found at any depth below the class folder, through symbolic links as well; folders are
 ///   sorted by their whole path, and files by their name within each. Files directly in the root do not
