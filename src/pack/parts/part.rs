@@ -51,8 +51,8 @@ pub(in crate::pack) fn part(task: &Task, out: &Folder, number: PartNumber, watch
         // The engine that starts parts has started this one twice, or has lost the first process. If this process
         // failed, the engine would repeat it at once, until it gives up. Later the part may be done, or even joined.
         watch.say(Event::Waiting { part: number });
-        // The plan is read again, perhaps from a store, when the part is free.
-        while Lock::try_at(&records, &lock_path)?.is_none() {
+        // The plan is read again, perhaps from a store, when the part is free, or when a join has removed its records.
+        while matches!(Lock::try_at(&records, &lock_path), Ok(None)) {
             watch.check()?;
             std::thread::sleep(2 * TICK);
         }
