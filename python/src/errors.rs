@@ -43,7 +43,7 @@ fn class(kind: &ErrorKind) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns true if an error, or the error of its sample, says that there is no memory.
+/// Returns true if Python shows this error as an `OutOfMemoryError`.
 fn is_memory(error: &Error) -> bool {
     class(error.kind()).0 == "OutOfMemoryError"
 }

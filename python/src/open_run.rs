@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// A waiting thread checks at this interval for signals: Ctrl-C has to end a wait within 0.2 s.
 pub(crate) const ROUND: Duration = Duration::from_millis(50);
 
-/// What a run returns when it is asked for a batch.
+/// The answer of a run to the request for a batch.
 pub(crate) struct Returned {
     /// The batch, or an error; `None` after the last batch.
     pub(crate) batch: Option<gpufeed::Result<gpufeed::Batch>>,

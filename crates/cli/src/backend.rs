@@ -22,7 +22,7 @@ impl BackendChoice {
         let backend = match (adapter, self) {
             (Some(name), _) => Backend::gpu(name)?,
             (None, Self::Auto) => Backend::auto()?,
-            // The best adapter; a software one if there is no other.
+            // Number 0 is the best adapter. A software adapter counts, too, and is number 0 where it is alone.
             (None, Self::Gpu) => Backend::gpu("0")?,
             (None, Self::Cpu) => Backend::Cpu,
         };

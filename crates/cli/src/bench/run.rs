@@ -48,7 +48,7 @@ impl Drop for Progress {
     }
 }
 
-/// What a call of `bench` has measured and written.
+/// The report of a call of `bench`, and whether its trace was written.
 pub(super) struct Finished {
     pub(super) report: Report,
     /// The result of writing the trace. If it failed, the report is still written.

@@ -157,7 +157,7 @@ pub(crate) struct Rate {
     pub(crate) gb_per_second: f64,
     /// This rate as a share of a plain copy's rate in the same run.
     pub(crate) of_copy: Option<f64>,
-    /// What the roofline predicts for `seconds`; `None` without a GPU, or if operations were not counted.
+    /// The seconds that the roofline predicts; `None` without a GPU, or if operations were not counted.
     pub(crate) predicted_seconds: Option<f64>,
     /// The roof that limits the prediction: `memory` or `arithmetic`.
     pub(crate) predicted_limit: Option<String>,

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// The number of whole photographs, as RGBA8. Together they are about as large as one of the loader's staging slots.
 const IMAGES: u64 = 44;
 
-/// Measures each path, for `seconds` in all. Without a GPU there is no path.
+/// Measures each path to the GPU, all of them in `seconds`. Returns nothing without a GPU.
 pub(crate) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> Result<Vec<Rate>, Box<dyn Error>> {
     let Some(gpu) = setup.gpu() else { return Ok(Vec::new()) };
     let bytes = IMAGES * 4 * u64::from(SIZE.0) * u64::from(SIZE.1);

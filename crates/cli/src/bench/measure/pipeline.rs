@@ -17,7 +17,7 @@ const LEAST_RUNS: usize = 3;
 /// The batches before the measurement. They do not count, because the first ones find every queue empty.
 const FIRST_BATCHES: usize = 4;
 
-/// What was counted of the pipeline over a period of time.
+/// Counts of the pipeline over a period of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Window {
     pub(crate) images: u64,

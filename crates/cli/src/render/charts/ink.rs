@@ -22,7 +22,7 @@ pub(crate) const MUTED: Ink = ink("muted", 0x5B6675, 0x9BA7B6);
 const GRID: Ink = ink("grid", 0xE1E5EA, 0x333C48);
 /// The main quantity: time on a core, busy threads, measured rates.
 pub(crate) const MAIN: Ink = ink("main", 0x1F6FB5, 0x58A6E8);
-/// What remains of a quantity whose main part has the colour `MAIN`, such as time that is not spent on a core.
+/// The rest of a quantity whose main part has the colour `MAIN`, such as time that is not spent on a core.
 pub(crate) const PALE: Ink = ink("pale", 0xA9CCE9, 0x2C567C);
 /// Threads without input.
 pub(crate) const IDLE: Ink = ink("idle", 0xC9CFD6, 0x4A5563);
