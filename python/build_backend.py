@@ -1,7 +1,7 @@
-"""The build backend of `pip install ./python`: maturin's, after a look at what the build needs.
+"""The build backend that `pip install ./python` calls: maturin's, after a check for a C compiler and a recent Rust.
 
-What is missing is said in one sentence before anything is compiled. cargo's own words are a list of sixty packages, or the name of an
-edition, or of a linker.
+A missing tool is reported in one sentence before anything is compiled. cargo's own error would be a list of sixty
+packages, or the name of an edition or of a linker.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ __all__ = [
     "prepare_metadata_for_build_wheel",
 ]
 
-# maturin looks for its own name in pyproject.toml.
+# maturin warns if pyproject.toml names another build backend than maturin. This variable turns the warning off.
 os.environ["MATURIN_NO_MISSING_BUILD_BACKEND_WARNING"] = "1"
 WANTED = re.search(r'^rust-version = "([\d.]+)"', Path("Cargo.toml").read_text(encoding="utf-8"), re.MULTILINE)[1]
 
 
 def check_compiler() -> None:
-    # rustc links by `cc` whatever CC says, unless cargo is told of another linker. On Windows it finds Visual Studio without PATH, or
-    # says which part of it is missing.
+    # rustc links with `cc`, whatever the variable CC says, unless a variable of cargo names another linker. On Windows,
+    # rustc finds Visual Studio without PATH, or says which part of Visual Studio is missing.
     linkers = [name for name in os.environ if name.startswith("CARGO_TARGET_") and name.endswith("_LINKER")]
     if sys.platform != "win32" and not linkers and not shutil.which("cc"):
         sys.exit(
@@ -52,11 +52,11 @@ def check_compiler() -> None:
 
 
 def fetch_rust() -> None:
-    """Puts Rust on PATH where it is not: maturin would, but ends with a stack of calls where it cannot be fetched."""
+    """Downloads Rust and puts it on PATH. maturin would do so, too, but prints a traceback if the download fails."""
     try:
         from puccinialin import setup_rust
     except ModuleNotFoundError:
-        return  # pip installs it next, as maturin asks for it
+        return  # pip installs puccinialin later: maturin lists it as a build requirement if there is no cargo
     try:
         os.environ.update(setup_rust())
     except Exception as error:
@@ -64,13 +64,14 @@ def fetch_rust() -> None:
 
 
 def check_rust() -> None:
-    # cargo refuses the edition of 2024, and rustc's version; a distribution may have them from different releases.
+    # A distribution may have cargo and rustc from different releases, so both versions are checked. An old cargo
+    # refuses the edition 2024, and any cargo refuses an rustc older than `rust-version`.
     for program in ("cargo", "rustc"):
         path = shutil.which(program)
         done = subprocess.run([path, "--version"], capture_output=True, text=True) if path else None
         version = re.match(rf"{program} (\d+)\.(\d+)", done.stdout) if done else None
         if version is None:
-            # rustup without a toolchain says what to do.
+            # The message is shown, because the message of a rustup that has no toolchain says what to do.
             said = " ".join(done.stderr.split()) if done else "it is not on PATH"
             sys.exit(f"gpufeed needs Rust {WANTED} or later, and `{program} --version` does not work ({said}): install Rust from https://rustup.rs.")
         if [*map(int, version.groups())] < [*map(int, WANTED.split("."))]:

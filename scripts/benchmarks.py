@@ -3,7 +3,7 @@
 
     scripts/benchmarks.py [--check]     --check compares with the page instead of writing it
 
-Another machine's results belong here once their files stand in benches/results and are named below.
+To show another machine's results, put their files into benches/results and name these files below.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ PAGE = ROOT / "BENCHMARKS.md"
 RESULTS = ROOT / "benches" / "results"
 PEERS = "xeon-2-cores-peers.json"
 BENCH = "xeon-2-cores-bench.json"
-# The row that all others of its recipe are compared with.
+# The name of the row with which all other rows of a recipe are compared.
 OWN = "gpufeed"
 SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 
 def number(value: float) -> str:
-    """Three digits; from 100 on whole numbers, with commas between thousands."""
+    """Writes a number with about three digits; from 100 on, as a whole number with commas between thousands."""
     size = abs(value)
     if size >= 99.95:
         return f"{math.floor(value + 0.5):,}"
@@ -40,7 +40,7 @@ def number(value: float) -> str:
 
 
 def scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
-    """In the largest unit that the value reaches."""
+    """Writes a value in the largest of the units that the value reaches, such as "2.5 ms"."""
     scale, name = next((unit for unit in units if abs(value) >= unit[0] * 0.9995), units[-1])
     text = number(value / scale)
     return f"{text[: text.index('.')] if text.endswith(('.0', '.00')) else text} {name}"
@@ -68,14 +68,15 @@ def data(report: dict[str, Any]) -> str:
 
 
 def table(head: list[str], rows: list[list[str]], text: tuple[int, ...] = ()) -> str:
-    """A table whose columns but for the first and those of `text` are numbers."""
+    """Writes a Markdown table of numbers; the first column, and the columns whose indices are in `text`, are text."""
     sides = ("---" if column in (0, *text) else "---:" for column in range(len(head)))
     lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
     return "\n".join([f"| {' | '.join(head)} |", f"|{'|'.join(sides)}|", *lines])
 
 
 def lead(own: dict[str, Any], row: dict[str, Any]) -> str:
-    """gpufeed's rate divided by another loader's, within each round. A row in which gpufeed loses is marked."""
+    """Writes gpufeed's rate divided by another loader's: the median of all rounds, and the range. Marks a row in which
+    gpufeed is slower in some rounds."""
     if row["name"] == OWN:
         return "–"
     runs = [ours / theirs for ours, theirs in zip(own["images_per_s"]["runs"], row["images_per_s"]["runs"], strict=True)]

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Checks the library and the command with each set of the features lmdb, parquet and remote; a warning fails, too. The sets share
-# one target folder: what no feature changes is checked once.
+# Runs `cargo check` on the library and the command with each combination of the features lmdb, parquet and remote.
+# Fails on an error or a warning. All combinations share one target folder, so crates that no feature changes are
+# checked only once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/system.sh
@@ -8,7 +9,7 @@ require_cargo
 
 failed=0
 for features in '' lmdb parquet remote lmdb,parquet lmdb,remote parquet,remote lmdb,parquet,remote; do
-    # It is quiet but for warnings and errors.
+    # With --quiet, cargo prints only warnings and errors, so any output is a failure.
     if ! said=$(cargo check --quiet -p gpufeed -p gpufeed-cli --features "$features" 2>&1) || [ -n "$said" ]; then
         printf 'features: %s\n%s\n' "${features:-none}" "$said" >&2
         failed=1

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the README's figures from the committed rows of benches/peers/run.py: no number of a measurement is typed there.
+"""Writes the measured numbers in README.md from committed results of benches/peers/run.py, so that nobody types them.
 
     scripts/figures.py [--check]     --check compares with the README instead of writing it
-    scripts/figures.py --released    fails where the rows are of another version of gpufeed than this one
+    scripts/figures.py --released    fails if the results are of another version of gpufeed than this one
 
-Factors are those of BENCHMARKS.md: the median over the rounds of gpufeed's rate divided by the other loader's in the same round.
+A factor is computed as in BENCHMARKS.md: in each round, gpufeed's rate is divided by the other loader's rate; the
+factor is the median of these ratios.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 ROWS = ROOT / "benches" / "results" / "xeon-2-cores-peers.json"
-# What each loader of the rows is called in a sentence, in its order there.
+# The README's words for each loader in the results. The README names the loaders in this order.
 NAMES = {
     "torchvision v2": "torchvision's loader",
     "DALI CPU": "DALI's CPU pipeline",
     "Albumentations": "Albumentations",
     "Kornia": "Kornia",
 }
-# What a reader of the README writes: a loop over torch tensors.
+# The name of gpufeed's result in the README's comparison: a loop over torch tensors, as a reader would write it.
 OWN = "gpufeed, Python"
 NUMBERS = {1: "one core", 2: "two cores", 4: "four cores", 8: "eight cores", 16: "sixteen cores"}
 
 
 def rows_of(report: dict[str, Any], recipe: str) -> dict[str, Any]:
-    """The rows of a recipe that were measured, by their names."""
+    """Returns the results of a recipe, by the names of the loaders. Leaves out loaders that failed."""
     return {row["name"]: row for row in report["rows"] if row["recipe"] == recipe and not row["failed"]}
 
 
@@ -52,7 +53,8 @@ def steps(report: dict[str, Any]) -> str:
 
 
 def words(report: dict[str, Any]) -> str:
-    """The factors in a sentence: the recipe that most people train with, then the ends of the range."""
+    """Returns the README's sentences about factors: first those of recipe A, which most people train with, then the
+    least and the greatest factor against torchvision (recipes F and G)."""
     rows = rows_of(report, "A")
     named = [f"{factor(rows[OWN], rows[name]):.1f}\u00a0× as {said}" for name, said in NAMES.items() if name in rows]
     named[0] = named[0].replace(" as ", " as fast as ", 1)
@@ -93,7 +95,7 @@ def table(report: dict[str, Any]) -> str:
 
 
 def between(text: str, begin: str, end: str, block: str) -> str:
-    """The page's text with `block` between these two comments."""
+    """Returns the text of a page, in which `block` replaces all between the HTML comments `begin` and `end`."""
     begin, end = f"<!-- {begin} -->", f"<!-- {end} -->"
     if text.count(begin) != 1 or text.count(end) != 1:
         raise SystemExit(f"the page needs {begin!r} and {end!r} once each")
@@ -102,7 +104,7 @@ def between(text: str, begin: str, end: str, block: str) -> str:
 
 
 def written(text: str, report: dict[str, Any]) -> str:
-    """The README's text with its figures."""
+    """Returns the README's text with the numbers of `report` in it."""
     for name, block in (("words", words(report)), ("table", table(report))):
         text = between(text, f"scripts/figures.py: {name}", f"scripts/figures.py: end of {name}", block)
     return text

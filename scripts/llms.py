@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes llms.txt (https://llmstxt.org), the list of pages that programs read first: title, first sentence and sections of each page.
+"""Writes llms.txt (https://llmstxt.org), a list of the documentation's pages for language models. The list has the
+title, the first sentence and the section headings of each page.
 
     scripts/llms.py [--check]     --check compares with the committed file instead of writing it
 """
@@ -12,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDE = ROOT / "docs" / "guide"
-# The pages beside the guide, by section.
+# The sections of llms.txt, with their pages. The empty section gets the pages of the guide that "Start" does not have.
 SECTIONS = {
     "Start": ["README.md", "python/README.md", "docs/guide/first-batch.md", "docs/guide/coming-from.md"],
     "The guide": [],
@@ -21,7 +22,7 @@ SECTIONS = {
 
 
 def described(page: Path) -> tuple[str, str]:
-    """The page's heading; the first sentence of its text, and its sections."""
+    """Returns a page's heading, and a description: the first sentence of the page, and the headings of its sections."""
     text = re.sub(r"^```.*?^```$|<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     found = re.search(r"^# (.+)$", text, re.MULTILINE)
     if found is None:

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Lists what the public API of the libraries breaks since a version, and fails where the new version's number does not allow it.
+# Lists the breaking changes in the public API of the libraries since an earlier version. Fails if the new version
+# number does not allow these changes.
 #
-#   scripts/semver.sh [REV]     REV: the commit or tag of the version before; default: that which wrote its heading in CHANGELOG.md
+#   scripts/semver.sh [REV]     REV: the commit or tag of the earlier version; default: the commit that added the
+#                               topmost heading with a version number to CHANGELOG.md
 #
-# Installs cargo-semver-checks under target/tools, which takes some minutes to build. Needs the registry.
+# Installs cargo-semver-checks under target/tools, which takes some minutes to build. Needs access to crates.io.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/system.sh

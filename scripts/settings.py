@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Writes what is said of the settings elsewhere from the structs that are the settings: the keywords of `gpufeed.DataLoader`,
-`gpufeed.open` and `gpufeed.pack` with their types, defaults and documentation, what checks each, and the tables of the guide and of
-python/README.md.
+"""Generates code and documentation from the Rust structs that define the settings: the keywords of
+`gpufeed.DataLoader`, `gpufeed.open` and `gpufeed.pack` with their types, defaults and documentation, the check of each
+keyword's value, and the tables of settings in the guide and in python/README.md.
 
     scripts/settings.py [--check]     --check compares with the files instead of writing them
 
 Reads `LoaderSettings` (src/loader/settings.rs), the words of its enums (src/loader/settings/written.rs), `PackSettings`
-(src/pack/settings.rs), and the keywords of paths (python/src/opening/keywords.rs). A new setting stands there alone. What only Python has is in the tables below, in the same form.
+(src/pack/settings.rs), and the keywords of paths (python/src/opening/keywords.rs). A new setting is added to these Rust
+files alone. Keywords that only Python has are in the tables of this script.
 """
 
 from __future__ import annotations
@@ -28,24 +29,25 @@ WIDTH = 128
 
 @dataclass(frozen=True)
 class Keyword:
-    """A setting as Python has it."""
+    """A setting, as a keyword of a Python function."""
 
     name: str
-    # Of Python, in an annotation.
+    # The Python type, as an annotation has it.
     type: str
-    # A literal of Python.
+    # The default value, as a Python literal.
     default: str
-    # What makes its form for the native module; empty where the loader does that itself.
+    # The Python expression of the function that checks a value and converts it for the native module. Empty if the
+    # loader's own code does this.
     check: str
     doc: str
-    # The default in words, where the literal does not say it.
+    # The default in words, if the literal (such as None) does not say it.
     otherwise: str = ""
-    # The default as TOML has it, in the table of the guide.
+    # The default as TOML writes it, for the guide's table of settings.
     toml: str = ""
     formats: tuple[str, ...] = ()
 
 
-# The keywords that only Python has: name, type, default, check, documentation.
+# The keywords of `gpufeed.DataLoader` that only Python has, each with name, type, default, check and documentation.
 PYTHON = [
     Keyword("recipe", "Any", "None", "", "The name of a built-in recipe, a TOML file, or a dictionary of its content, in the place of `transforms`."),
     Keyword("batch_transforms", "Any", "None", "", "torchvision's `MixUp`, `CutMix`, or a `RandomChoice` of them."),
@@ -59,7 +61,8 @@ PYTHON = [
     Keyword("exit_timeout", "float", "5", "arguments.seconds", "Seconds that closing an iteration, and the interpreter's exit, wait for threads inside an object in Python. A later read ends with an error where one of a closed iteration has not returned for as long, and at least 5 seconds."),
 ]
 
-# The keywords of `pack` that only Python has: the steps of a pack on several machines, and what reports its progress.
+# The keywords of `gpufeed.pack` that only Python has. They choose a step of packing on several machines, or report
+# progress.
 PACK_PYTHON = [
     Keyword("plan", "bool", "False", "arguments.flag", "Lists the samples for `parts` machines, once, and packs nothing; parts take the settings of a plan."),
     Keyword("parts", "int | None", "None", "partial(arguments.whole, least=1)", "The number of parts of a plan, 1 to 100000.", "none"),
@@ -68,19 +71,20 @@ PACK_PYTHON = [
     Keyword("progress", "bool | Callable[[int, int], object]", "False", "", "A function that is called about 20 times a second with the number of samples that are done and that of all; `True` writes a line to standard error."),
 ]
 
-# Where Python's default is another one: the literal, and its words.
+# The settings whose default in Python differs from the default in Rust: the Python literal, and the default in words.
 DEFAULTS = {
     "shard": ('"auto"', "`torch.distributed` if it is initialised, else the launcher's variables; None is all of it"),
     "last_batch": ("None", '`"partial"`, or `"drop"` with `drop_last`'),
     "on_error": ("None", '`"fail"` without `shuffle` and for a recipe whose name ends in `-eval`, else `"skip"`'),
 }
 
-# Where None stands for a word.
+# The settings for which None works although it is not their default: no cache, and no sharding.
 NONE_WORKS = ("cache", "shard")
 
 PATH = "str | PathLike[str]"
 COLUMN = "str | Sequence[str]"
-# The annotation and the check in Python for each type of Rust. Enums of words get theirs from the words.
+# The Python annotation and the Python check for each Rust type. For an enum whose variants are words, annotation and
+# check are made from the words instead.
 TYPES = {
     "bool": ("bool", "arguments.flag"),
     "Orientation": ("bool", "arguments.flag"),
@@ -135,11 +139,12 @@ def keyword(doc: str, attributes: str, name: str, rust: str, enums: dict[str, li
         raise SystemExit(f"{name}: no type of Python for {rust}: add it to scripts/settings.py")
     least = re.search(r"at least (\d+)|\b(\d+) to (\d+)", said)
     if check == "arguments.whole" and least:
-        # Serde's error for a number that a small type does not hold names no keyword.
+        # Python checks the upper limit of small integer types, because serde's error for a number that is too large
+        # does not name the keyword.
         most = f", most={least[3]}" if rust in ("u8", "u32") else ""
         check = f"partial(arguments.whole, least={least[1] or least[2]}{most})"
     if "tuple[" in python:
-        # Lists of TOML are tuples of Python.
+        # Writes a value that TOML has as a list, `[a, b]`, as a Python tuple, `(a, b)`.
         said = re.sub(r"`\[([^`]*)\]`", r"`(\1)`", said)
     value = re.fullmatch(r"`([^`]*)`", default)
     literal = {"true": "True", "false": "False"}.get(value[1], value[1]) if value else "None"
@@ -147,7 +152,7 @@ def keyword(doc: str, attributes: str, name: str, rust: str, enums: dict[str, li
 
 
 def struct_keywords(file: Path, name: str) -> list[Keyword]:
-    """Those of a struct of settings."""
+    """Returns a keyword for each field of the Rust struct `name` in a file."""
     enums = words_of_enums()
     (struct,) = re.findall(rf"^pub struct {name} \{{\n(.*?)^\}}", file.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     found = [keyword(*field, enums) for field in FIELD.findall(struct)]
@@ -161,7 +166,7 @@ def loader_keywords() -> list[Keyword]:
 
 
 def path_keywords() -> list[Keyword]:
-    """Those of all formats, each once, with the formats that know it."""
+    """Returns the keywords of `gpufeed.open`, each once, with the formats of data sets that take it."""
     text = OPENING.read_text(encoding="utf-8")
     (table,) = re.findall(r"^formats! \{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE)
     (remote,) = re.findall(r"^pub\(super\) struct Remote \{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE)
@@ -176,7 +181,8 @@ def path_keywords() -> list[Keyword]:
                 known = replace(made, otherwise=made.otherwise or default_words(made.toml), default="None")
             elif made.doc:
                 raise SystemExit(f"{made.name}: documented twice in {OPENING.relative_to(ROOT)}")
-            # A format may take less than another, one column of several for example; its opening says so.
+            # The check admits every value that some format takes. If this format takes less, such as one column but not
+            # several, opening the data set raises the error.
             found[made.name] = replace(widest(known, made), formats=(*known.formats, words))
     return [*found.values(), *(replace(keyword(*field, {}), formats=("remote data",)) for field in FIELD.findall(remote))]
 
@@ -192,10 +198,11 @@ def default_words(toml: str) -> str:
 
 
 def rendered() -> dict[Path, str]:
-    """Each file with what stands there now."""
+    """Returns the path of each generated file with the text that the file has to have."""
     loader = [pythonic(each) for each in loader_keywords()]
     paths = path_keywords()
-    # The loader's own settings go to the path as well.
+    # A keyword that the loader and the path share, such as `remote_cache`, is listed once, as the loader's: `DataLoader`
+    # passes its value to both.
     beside = [each for each in paths if each.name not in {own.name for own in loader}]
     pack = [*struct_keywords(PACK, "PackSettings"), *PACK_PYTHON]
     files = {
@@ -223,13 +230,13 @@ def pythonic(keyword: Keyword) -> Keyword:
 
 
 def annotation(keyword: Keyword) -> str:
-    """The type of a keyword; one that may be absent may be None."""
+    """Returns the annotation of a keyword: its type, with `| None` if the keyword may be None."""
     none = keyword.default == "None" or keyword.name in NONE_WORKS
     return f"{keyword.type} | None" if none and keyword.type != "Any" and "None" not in keyword.type else keyword.type
 
 
 def in_python(text: str) -> str:
-    """The text with the constants of Python in the place of TOML's."""
+    """Returns the text with `True` and `False`, as Python writes them, in the place of TOML's `true` and `false`."""
     return text.replace("`true`", "`True`").replace("`false`", "`False`")
 
 
@@ -238,7 +245,7 @@ def signature(keywords: list[Keyword], indent: str) -> str:
 
 
 def arguments(keywords: list[Keyword], indent: str) -> str:
-    """The documentation of each, in the form in which editors look for it."""
+    """Returns the documentation of the keywords as the lines of a docstring's `Args:` section, which editors show."""
     lines = []
     for each in keywords:
         said = each.doc if each.doc.endswith(".") else f"{each.doc}."
@@ -252,7 +259,7 @@ def arguments(keywords: list[Keyword], indent: str) -> str:
 
 
 def checks(loader: list[Keyword], paths: list[Keyword], pack: list[Keyword]) -> str:
-    """The module with the checks of keywords."""
+    """Returns the source of the module gpufeed/keywords.py, which has the check of each keyword."""
 
     def table(name: str, keywords: list[Keyword]) -> str:
         rows = []
@@ -295,7 +302,7 @@ def path_table(keywords: list[Keyword]) -> str:
 
 
 def between(text: str, begin: str, end: str, content: str) -> str:
-    """The text with other content between two lines."""
+    """Returns the text with `content` in the place of what is between two lines, which match `begin` and `end`."""
     place = re.compile(rf"(?P<begin>^{begin}).*?(?P<end>^{end})", re.DOTALL | re.MULTILINE)
     found, count = place.subn(lambda match: match["begin"] + content + match["end"], text, count=1)
     if count != 1:

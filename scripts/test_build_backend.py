@@ -1,4 +1,5 @@
-"""What python/build_backend.py says where a compiler is missing or too old, with stubs in the place of compilers, maturin and puccinialin.
+"""Tests what python/build_backend.py prints if a compiler is missing or too old. Stubs take the place of the compilers,
+of maturin and of puccinialin, the package that downloads Rust.
 
 python3 scripts/test_build_backend.py
 """
@@ -14,7 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BACKEND = ROOT / "python" / "build_backend.py"
-# Fetches a cargo of the version in its text, or fails where that is empty.
+# The source of a stub of puccinialin. It writes a cargo and a rustc that report `version`, or fails if `version` is
+# empty.
 PUCCINIALIN = """
 import os, pathlib
 def setup_rust():
@@ -51,7 +53,7 @@ class Backend(unittest.TestCase):
         (self.modules / "puccinialin.py").write_text(PUCCINIALIN.format(version=version, folder=self.fetched))
 
     def said(self, **variables: str) -> str:
-        """What the backend says when pip imports it; empty where it goes on to maturin."""
+        """Returns what the backend prints when it is imported, as pip does; empty if it goes on to maturin."""
         done = subprocess.run(
             [sys.executable, "-c", "import build_backend; build_backend.build_wheel"],
             cwd=ROOT / "python",

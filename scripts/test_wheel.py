@@ -1,6 +1,7 @@
-"""One epoch with an installed gpufeed and Python's standard library alone; scripts/wheels.sh runs it for each wheel.
+"""Tests an installed wheel of gpufeed with nothing but Python's standard library: loads an epoch, and compares its
+labels and pixels with the files. scripts/wheels.sh runs this script for each wheel.
 
-python -I scripts/test_wheel.py VERSION     VERSION: the one that the package has to say
+python -I scripts/test_wheel.py VERSION     VERSION: what gpufeed.__version__ must be
 """
 
 import ctypes
@@ -32,7 +33,7 @@ def main(version: str) -> None:
         labels = pixels = b""
         for batch in loader.batches():
             assert not batch.failures, [failure.error for failure in batch.failures]
-            labels += content(batch.labels)[::8]  # the low bytes of int64
+            labels += content(batch.labels)[::8]  # the lowest byte of each label, an int64
             pixels += content(batch.images)
     assert sorted(labels) == [0, 0, 0, 1, 1, 1], list(labels)
     colours = list(COLOURS.values())

@@ -1,16 +1,22 @@
 #!/usr/bin/env bash
-# Makes the Python wheels that others install by one line, and checks each of them: the stable ABI, and in an environment with nothing
-# but pip an installation, an epoch and the command.
+# Builds the Python wheels that users install with one `pip install`, and checks each wheel: whether it keeps to the
+# stable ABI, and whether its installation, an epoch and the command `gpufeed` work in an environment with nothing but
+# pip.
 #
-#   scripts/wheels.sh [--dev | --check] [FOLDER]     FOLDER: where the wheels are put, by default target/wheels; wheels of gpufeed that
-#                                                    lie there are removed first; target/wheels/dev with --dev
+#   scripts/wheels.sh [--dev | --check] [FOLDER]     FOLDER: where the wheels are put, by default target/wheels, or
+#                                                    target/wheels/dev with --dev; a build first removes the wheels of
+#                                                    gpufeed that lie there
 #
-# Two release wheels: one for CPython 3.10 and later by its stable ABI, and one for free-threaded CPython 3.14 (3.14t), which has no
-# stable ABI. On Linux zig links them against glibc 2.17, so that they run on any Linux of 2014 or later, whatever this system's libraries are.
-# --dev: only the first one, of the dev profile, and for this machine. --check: builds nothing, checks the wheels in FOLDER.
+# Builds two release wheels: one for CPython 3.10 and later by its stable ABI, and one for free-threaded CPython 3.14
+# (3.14t), which has no stable ABI. On Linux zig links them against glibc 2.17, so that they run on any Linux of 2014 or
+# later, whatever this system's libraries are.
+# --dev: builds only the stable-ABI wheel, with cargo's dev profile and for this machine.
+# --check: builds nothing, and checks the wheels in FOLDER.
 #
-# PYTHON: which Python builds and checks (3.10 or later; python3). GPUFEED_PYTHON_HOME: where the tools are kept (~/.cache/gpufeed-python).
-# CARGO_TARGET_DIR: where cargo builds (target).
+# Environment variables:
+# PYTHON: the Python (3.10 or later) that builds and checks the wheels; by default python3.
+# GPUFEED_PYTHON_HOME: the folder of the build tools; by default ~/.cache/gpufeed-python.
+# CARGO_TARGET_DIR: the folder in which cargo builds; by default target.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/system.sh
@@ -25,16 +31,17 @@ if [ $# -gt 1 ] || [[ ${1-} == -* ]]; then
     echo 'usage: scripts/wheels.sh [--dev | --check] [FOLDER]' >&2
     exit 2
 fi
-# Its path: below, the tools' own Python comes first on PATH.
+# Keeps the path of this Python, because the Python of the build tools comes first on PATH below.
 if ! python=$(command -v "${PYTHON:-python3}"); then
     echo "there is no ${PYTHON:-python3}: install Python 3.10 or later, or name one in PYTHON" >&2
     exit 1
 fi
 home=${GPUFEED_PYTHON_HOME:-$HOME/.cache/gpufeed-python}
 unset CONDA_PREFIX
-# Dependencies are those of the workspace: one target folder builds them once.
+# python/ is a workspace of its own that shares dependencies with the main workspace: in one target folder, cargo builds
+# them once.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
-# Apart, so that nobody installs a slow one by mistake.
+# Dev wheels have a folder of their own, so that nobody installs a slow wheel by mistake.
 if [ "$build" = dev ]; then default=$CARGO_TARGET_DIR/wheels/dev; else default=$CARGO_TARGET_DIR/wheels; fi
 folder=${1:-$default}
 if [ "$build" != check ]; then mkdir -p "$folder"; fi
@@ -47,7 +54,8 @@ PATH=$(dirname "$tools"):$PATH
 if [ "$build" != check ]; then
     require_cargo
     rm -f "$folder"/gpufeed-*.whl
-    # pyproject.toml names python/build_backend.py, which hands everything to maturin; maturin would warn of it.
+    # Turns off a warning of maturin: pyproject.toml names python/build_backend.py as its build backend, which hands
+    # everything to maturin.
     export MATURIN_NO_MISSING_BUILD_BACKEND_WARNING=1
     maturin=(maturin build --quiet --locked --out "$folder")
     if [ "$build" = dev ]; then maturin+=(--profile dev); else maturin+=(--release); fi
@@ -56,7 +64,7 @@ if [ "$build" != check ]; then
         dev-Linux) maturin+=(--compatibility linux) ;;
     esac
     (cd python && "${maturin[@]}")
-    # maturin knows 3.14t's ABI: no such interpreter has to be here.
+    # maturin knows the ABI of Python 3.14t, so this interpreter need not be installed here.
     if [ "$build" = release ]; then (cd python && "${maturin[@]}" --interpreter python3.14t); fi
     printf 'built in %s.%s minutes\n' "$((SECONDS / 60))" "$((SECONDS % 60 / 6))"
 fi
@@ -65,7 +73,8 @@ if ! ls "$folder"/gpufeed-*-abi3-*.whl >/dev/null 2>&1; then
     exit 1
 fi
 
-# check_wheel WHEEL PYTHON: installs it into an empty environment and runs an epoch and the command there.
+# check_wheel WHEEL PYTHON: installs the wheel into an empty environment of that Python, and runs an epoch and the
+# command there.
 empty=$(mktemp -d)
 trap 'rm -rf "$empty"' EXIT
 check_wheel() {
@@ -92,7 +101,8 @@ for wheel in "$folder"/gpufeed-*.whl; do
         *-abi3-*) python -m abi3audit --strict "$wheel" ;;
         *) of=python3.14t ;;
     esac
-    # pyenv has programs on PATH for versions that are not chosen, which end with an error.
+    # Under pyenv, PATH also has a program for each Python version that is not selected; such a program ends with an
+    # error.
     if "$of" --version >/dev/null 2>&1; then
         check_wheel "$wheel" "$of"
     elif [ "${CI-}" = true ]; then

@@ -1,9 +1,11 @@
-"""Tries what the steps of GitHub's workflows name: files, scripts, actions, Rust targets, versions, packages.
+"""Checks what the steps of GitHub's workflows name: files, scripts, actions, Rust targets, versions, packages.
 
-    python3 scripts/workflows.py     as scripts/test-workflows.sh does, with PyYAML; prints what is wrong and fails
+    python3 scripts/workflows.py     prints what is wrong, and fails; needs PyYAML, which scripts/test-workflows.sh
+                                     installs before it runs this script
 
-Steps are not run: they install systems. Of each `run:` bash reads the syntax, a file of the repository that it names has to be there, a
-script that it starts to be executable and of right syntax, and for each platform of a matrix pip looks up the requirements.
+The steps are not run, because they install packages of the system. In each `run:`, bash checks the syntax; a file of
+the repository that the step names has to exist; a script that the step starts has to be executable, and its syntax
+right. For each platform of a matrix, pip looks up the requirements.
 """
 
 import os
@@ -20,10 +22,10 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-# What no commit has: cargo and the steps make it.
+# The beginnings of paths that no commit has, because cargo or a step of a workflow makes the files.
 MADE = ("target/",)
 ENDS = (".sh", ".py", ".mjs", ".js", ".toml", ".json", ".txt", ".yml", ".yaml", ".md")
-# The wheels that pip takes on each target.
+# The platform tags of the wheels that pip accepts on each Rust target.
 LINUX = [f"manylinux_2_{minor}" for minor in range(5, 40)] + ["manylinux1", "manylinux2010", "manylinux2014"]
 PLATFORMS = {
     "x86_64-unknown-linux-gnu": [f"{name}_x86_64" for name in LINUX],
@@ -34,13 +36,13 @@ PLATFORMS = {
 
 
 def shell(script: str | Path) -> str:
-    """What bash says of the syntax."""
+    """Returns what bash says of the syntax of a script; an empty text if the syntax is right."""
     given = ["bash", "-n", script] if isinstance(script, Path) else ["bash", "-n", "-c", script]
     return subprocess.run(given, capture_output=True, text=True).stderr.strip()
 
 
 def rows(job: dict[str, Any]) -> list[dict[str, str]]:
-    """The combinations of a job's matrix."""
+    """Returns the combinations of a job's matrix, each as a dictionary; without a matrix, one empty dictionary."""
     matrix = dict(job.get("strategy", {}).get("matrix", {}))
     listed = matrix.pop("include", [])
     combined = [dict(zip(matrix, values)) for values in product(*matrix.values())] if matrix else []
@@ -52,7 +54,7 @@ def filled(text: str, row: dict[str, str]) -> str:
 
 
 def commands(script: str) -> Iterator[list[str]]:
-    """The words of each simple command, as far as one can tell without a shell."""
+    """Yields the words of each simple command of a script, as far as one can tell without running a shell."""
     for line in script.replace("\\\n", " ").splitlines():
         lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True
@@ -67,7 +69,8 @@ def commands(script: str) -> Iterator[list[str]]:
 
 
 def is_ours(word: str) -> bool:
-    """Whether a word is a path in the repository: it begins with a folder that is there, or ends as our files do."""
+    """Returns whether a word is a path in the repository: it has a slash, and begins with a folder that exists or ends
+    as the repository's files do."""
     path = word.removeprefix("./")
     if path.startswith(("-", "/", "~", "$", *MADE)) or "://" in path or "$" in path:
         return False
@@ -75,7 +78,7 @@ def is_ours(word: str) -> bool:
 
 
 def of_script(script: str, folder: Path) -> Iterator[str]:
-    """What is wrong in the script of a step that is run in the folder."""
+    """Yields what is wrong in the script of a step, which runs in `folder`."""
     if said := shell(script):
         yield f"bash: {said}"
         return
@@ -110,7 +113,7 @@ def of_step(step: dict[str, Any], row: dict[str, str]) -> Iterator[str]:
 
 
 def of_workflow(workflow: dict[Any, Any]) -> Iterator[str]:
-    # YAML 1.1 reads the key `on` as a truth value.
+    # YAML 1.1 reads the key `on` as the value True.
     push = workflow.get(True, {}).get("push", {})
     for pattern in push.get("paths", []):
         if not any(ROOT.glob(pattern)):
@@ -126,7 +129,7 @@ def of_workflow(workflow: dict[Any, Any]) -> Iterator[str]:
 
 
 def requirements(job: dict[str, Any]) -> tuple[list[str], set[str]]:
-    """The files of requirements that a job installs, and the versions of its Python."""
+    """Returns the requirements files that a job installs, and the Python versions that it sets up."""
     words = [word for step in job["steps"] for word in step.get("run", "").split()]
     files = {word for word in words if re.fullmatch(r"\S+/requirements-[\w.-]+\.txt", word)}
     if "scripts/wheels.sh" in words:
@@ -136,12 +139,12 @@ def requirements(job: dict[str, Any]) -> tuple[list[str], set[str]]:
 
 
 def of_packages(job: dict[str, Any]) -> Iterator[str]:
-    """What pip does not find for the platforms of a job. Nothing is downloaded but what packages say of themselves."""
+    """Yields the requirements that pip does not find for a job's platforms. pip downloads only metadata of packages."""
     files, versions = requirements(job)
     for row in rows(job) if files else []:
         for version in versions:
             if "t" in version:
-                continue  # the wheel alone is installed there
+                continue  # a free-threaded Python (3.14t) installs only the wheel of gpufeed
             with tempfile.TemporaryDirectory() as folder:
                 pip = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--no-deps", "--only-binary=:all:", f"--target={folder}"]
                 pip += [f"--python-version={version}", *(f"--platform={name}" for name in PLATFORMS[row["target"]])]
@@ -153,7 +156,9 @@ def of_packages(job: dict[str, Any]) -> Iterator[str]:
 
 
 def of_versions(texts: dict[str, str], workflows: dict[str, dict[Any, Any]]) -> Iterator[str]:
-    """Where files name another oldest Python or Rust than pyproject.toml and Cargo.toml, or another free-threaded Python than scripts/wheels.sh."""
+    """Yields the files that name another oldest Python than pyproject.toml, another oldest Rust than Cargo.toml, or
+    another free-threaded Python than scripts/wheels.sh.
+    """
     python = re.search(r'requires-python = ">=(3\.\d+)"', texts["python/pyproject.toml"])[1]
     rust = re.search(r'^rust-version = "([\d.]+)"', texts["Cargo.toml"], re.MULTILINE)[1]
     said = {file: re.findall(r"Python\*{0,2} (3\.\d+) (?:and|or) later", text) for file, text in texts.items() if file.endswith(".md")}

@@ -1,8 +1,9 @@
-//! Advice in errors as data: which settings change an error, and how Rust, the command and Python write them.
+//! Represents the advice in error messages as data: which settings the user may change, and how Rust, the command and
+//! Python write these settings.
 //!
-//! The sentence of an [`Error`](crate::Error) states facts. The settings that change the error come with it, as
-//! [`Advice`]. The library's own text names them as methods of its builders, the command as its flags and keys of
-//! recipes, and the Python package as its keywords. Each of these ways is a [`Language`].
+//! The sentence of an [`Error`](crate::Error) states only facts. The settings that the user may change come with the
+//! error, as [`Advice`]. The library's own text names a setting by its builder's method, the command by its flag or its
+//! key in a recipe, and the Python package by its keyword. Each of these ways to write settings is a [`Language`].
 
 // advice/pieces.rs makes all advice of the library. The command (crates/cli/src/error_text.rs) and the Python package
 // (python/src/advice.rs) write settings in their own words.
@@ -18,7 +19,8 @@ use std::fmt;
 
 macro_rules! settings {
     ($($(#[$doc:meta])* $name:ident = $rust:literal [$($keyword:literal)?],)*) => {
-        /// A setting that advice names, whichever language sets it. Settings of data sets have the name of their format.
+        /// A setting that advice can name, independent of the language in which it is written. The name of a data set's
+        /// setting begins with the data set's format, as in `TarExtensions`.
         ///
         /// ```
         /// use gpufeed::advice::Setting;
@@ -36,15 +38,16 @@ macro_rules! settings {
             /// All settings that advice names.
             pub const ALL: &[Setting] = &[$(Setting::$name),*];
 
-            /// Returns the words for the setting in Rust: the method that sets it, or what to change.
+            /// Returns what Rust code calls the setting: the method or the type that sets it, or words for what to
+            /// change.
             pub const fn in_rust(self) -> &'static str {
                 match self {
                     $(Setting::$name => $rust,)*
                 }
             }
 
-            /// Returns the keyword for the setting in Python; `None` for a setting that has none. A file with a
-            /// loader's settings has the same word as its key.
+            /// Returns Python's keyword for the setting; `None` if Python has no keyword for it. A file with a loader's
+            /// settings uses the same word as the key.
             pub const fn keyword(self) -> Option<&'static str> {
                 match self {
                     $($(Setting::$name => Some($keyword),)?)*
@@ -56,129 +59,130 @@ macro_rules! settings {
 }
 
 settings! {
-    /// The samples of a batch.
+    /// The number of samples in a batch.
     BatchSize = "batch_size" ["batch_size"],
-    /// The batches that wait for the caller.
+    /// The most finished batches that wait for the caller.
     QueueDepth = "queue_depth" ["queue_depth"],
-    /// The images that a batch has of each sample.
+    /// The number of images that a batch has of each sample.
     Views = "views" ["views"],
-    /// The threads that decode.
+    /// The number of threads that read and decode samples.
     Workers = "workers" ["workers"],
-    /// The bytes of a staging slot.
+    /// The size in bytes of a staging slot: a buffer through which pixels are copied to the GPU.
     SlotBytes = "slot_bytes" ["slot_bytes"],
-    /// The bytes that a loader may take.
+    /// The most bytes that a loader's buffers may take.
     MemoryBudget = "memory_budget" ["memory_budget"],
-    /// The batches that a program holds.
+    /// The number of batches that the caller's program holds at once.
     HeldBatches = "drop batches earlier" [],
     /// The size of the images that a list of transforms makes.
     OutputSize = "the output size" [],
-    /// The sizes of images on their way through a list of transforms.
+    /// The sizes that images have between the transforms of a list.
     ListSizes = "the sizes in the list of transforms" [],
-    /// The images that a call gives at once.
+    /// The number of images that the caller gives to one call of a `Processor`.
     ImagesAtOnce = "the number of images given at once" [],
-    /// The kind of the epochs' order.
+    /// The kind of order in which an epoch reads the samples: fully shuffled, or shuffled in blocks.
     Order = "order" ["order"],
-    /// The lanes of an order of blocks.
+    /// The number of lanes of an order of blocks. A lane is one of the equal runs into which the order is cut for the
+    /// ranks.
     Lanes = "lanes" ["lanes"],
     /// The rank of this process, and the number of ranks.
     Shard = ".shard(rank, world)" [],
-    /// The treatment of an epoch's last batch.
+    /// What happens to an epoch's last batch if it is incomplete.
     LastBatch = "last_batch" ["last_batch"],
-    /// The GPU or the CPU.
+    /// The device of a loader: a GPU or the CPU.
     Backend = "Backend" ["backend"],
-    /// The executor that augments: shaders or native code.
+    /// What augments the images: shaders on a GPU, or native code on the CPU.
     Execute = "Execute" ["execute"],
-    /// The type of a batch's numbers.
+    /// The number type of a batch's elements, such as float32.
     DType = "DType" ["dtype"],
-    /// The arithmetic of the operators.
+    /// The arithmetic of the transforms: floats, or 8-bit numbers.
     Semantics = "Semantics" ["semantics"],
-    /// The bytes of the cache.
+    /// The size in bytes of the loader's cache of decoded samples.
     CacheBytes = "the bytes of the cache" ["cache"],
-    /// Decoding at a smaller scale.
+    /// Whether JPEGs are decoded at a smaller scale before they are resized.
     ScaledDecode = "scaled_decode" ["scaled_decode"],
-    /// The treatment of images whose file ends early.
+    /// What happens to an image whose file ends early.
     Truncated = "Truncated" ["truncated"],
-    /// The treatment of samples that fail.
+    /// What happens to a sample that cannot be used: it ends the run, or another sample replaces it.
     OnError = "on_error" ["on_error"],
-    /// The most pixels of an image.
+    /// The most pixels that an image may have.
     MaxPixels = "max_pixels" ["max_pixels"],
     /// The most memory that decoding an image may take.
     MaxDecodeBytes = "max_decode_bytes" ["max_decode_bytes"],
-    /// The most bytes of an image's file.
+    /// The most bytes that an image's file may have.
     MaxFileBytes = "max_file_bytes" ["max_file_bytes"],
-    /// The place of seek indexes.
+    /// Where the seek indexes of JPEGs are stored.
     SeekIndexes = "SeekIndexes" ["seek_indexes"],
-    /// The classes of soft labels.
+    /// The number of classes of soft labels.
     NumClasses = "num_classes" ["num_classes"],
-    /// The channels that a data set promises.
+    /// The number of channels that a data set says its images have.
     Channels = "Dataset::channels" [],
-    /// The labels of a batch, whatever they are.
+    /// The method that returns the labels of a batch, of whatever kind.
     BatchLabels = "Batch::labels()" [],
     /// The call that completes an LMDB.
     LmdbFinish = "LmdbWriter::finish" [],
     /// The layout of an LMDB's keys.
     LmdbLayout = "LmdbBuilder::layout" ["data_layout"],
-    /// Accepts samples of an LMDB without a label.
+    /// Whether an LMDB may have samples without a label.
     LmdbAllowUnlabelled = "LmdbBuilder::allow_unlabelled" ["allow_unlabelled"],
-    /// The endings of images in tar shards.
+    /// The file name endings of the images in tar shards.
     TarExtensions = "TarShardsBuilder::extensions" ["extensions"],
-    /// Takes texts in tar shards as labels, or as captions.
+    /// Whether the `.txt` members of tar shards are labels or captions.
     TarTextLabels = "TarShardsBuilder::text_labels" ["text_labels"],
-    /// Accepts samples of tar shards without a label.
+    /// Whether tar shards may have samples without a label.
     TarAllowUnlabelled = "TarShardsBuilder::allow_unlabelled" ["allow_unlabelled"],
     /// The names of the classes of tar shards.
     TarClasses = "TarShardsBuilder::classes" ["class_names"],
     /// The names of the classes of Parquet files.
     ParquetClasses = "ParquetBuilder::classes" ["class_names"],
-    /// The split of Parquet files.
+    /// The split that is read of Parquet files, such as train or test.
     ParquetSplit = "ParquetBuilder::split" ["split"],
-    /// The column of labels of Parquet files.
+    /// The column of Parquet files that has the labels.
     ParquetLabelColumn = "ParquetBuilder::label_column" ["label_column"],
-    /// Accepts rows of Parquet files without a label.
+    /// Whether Parquet files may have rows without a label.
     ParquetAllowUnlabelled = "ParquetBuilder::allow_unlabelled" ["allow_unlabelled"],
-    /// The most bytes of a page of Parquet files.
+    /// The most bytes that a compressed page of a Parquet file may become.
     ParquetMaxPageBytes = "max_page_bytes" ["max_page_bytes"],
-    /// Reads a folder of images without classes.
+    /// Whether all images below a folder are samples without a label.
     FolderUnlabelled = "ImageFolder::builder().unlabelled" ["unlabelled"],
-    /// Accepts class folders without images.
+    /// Whether class folders may have no images.
     FolderAllowEmpty = "ImageFolder::builder().allow_empty" ["allow_empty"],
-    /// Takes the labels of a list as names of classes.
+    /// Whether the labels in a list of image files are names of classes, even if they are numbers.
     ListClassNames = "ImageList::builder().class_names" ["class_names"],
-    /// The columns of labels of a list.
+    /// The columns of a list of image files that have the labels.
     ListLabelColumns = "ImageList::builder().label_columns" ["label_column"],
-    /// The character between the columns of a list.
+    /// The character between the columns of a list of image files.
     ListDelimiter = "ImageList::builder().delimiter" ["delimiter"],
-    /// Takes the first line of a list as names of its columns.
+    /// Whether the first line of a list of image files names its columns.
     ListHeader = "ImageList::builder().header" ["header"],
-    /// The part of EMNIST.
+    /// The part of the data set EMNIST that is read, such as its letters.
     EmnistPart = "Idx::emnist" ["part"],
-    /// The names of a NumPy archive's arrays.
+    /// The names of the arrays with the images and the labels in a NumPy archive (`.npz`).
     NumpyArrays = "Numpy::new().npz(path, images, labels)" [],
-    /// The position of the channels in arrays.
+    /// The position of the channels in arrays of images: before height and width, or last.
     ArraysLayout = "Numpy::new().layout" ["data_layout"],
-    /// The longest time for which a request to a store may stand still.
+    /// The longest time for which a store may send nothing before a request is made again.
     RemoteTimeout = "RemoteOptions::timeout" ["remote_timeout"],
-    /// The number of retries of a request to a store.
+    /// How many times a failed request to a store is made again.
     RemoteRetries = "RemoteOptions::retries" ["remote_retries"],
-    /// The least rate at which bytes of a store have to come.
+    /// The least rate, in bytes a second, at which a store has to send its answer.
     RemoteMinRate = "RemoteOptions::min_rate" ["remote_min_rate"],
     /// The certificates that are trusted besides the system's.
     RemoteCertificates = "RemoteOptions::certificates" ["remote_certificates"],
-    /// The credentials of a store and what else its variables set.
+    /// The credentials of a store, and its other settings that environment variables can set.
     RemoteStore = "RemoteOptions::store" ["remote_store"],
-    /// A pack in parts: its plan.
+    /// The call that makes a plan to pack a data set in parts.
     PackPlan = "Packer::plan" [],
-    /// A part of a pack.
+    /// The call that packs one part of a plan.
     PackPart = "Packer::part" [],
-    /// The end of a pack in parts.
+    /// The call that joins all packed parts into one data set.
     PackJoin = "Packer::join" [],
-    /// Compares a pack with its source.
+    /// Whether a packed data set is compared with its source.
     PackVerify = "PackSettings::verify" ["verify"],
-    /// Where a pack's files wait for their upload.
+    /// The folder of this machine in which packed files wait for their upload to a store.
     PackScratch = "PackSettings::scratch" ["scratch"],
-    /// The longest side of images that are packed.
+    /// The longest side in pixels that a packed image may have. Images with a longer side are reduced.
     PackMaxSide = "PackSettings::max_side" ["max_side"],
-    /// The call that packed, to be made again.
+    /// The call that was stopped while it packed, to be made again.
     PackAgain = "the same call" [],
 }
 
@@ -196,33 +200,33 @@ settings! {
 pub enum Value {
     /// A switch that is on or off.
     Flag(bool),
-    /// A number of samples, bytes or threads.
+    /// A number, for example of samples, bytes or threads.
     Number(u64),
-    /// One of several words.
+    /// One of the fixed values that a setting may have.
     Word {
-        /// A variant or a call in Rust.
+        /// The value in Rust code: a variant of an enum, or a call.
         rust: &'static str,
-        /// The word as settings in text have it.
+        /// The word for the value in Python, in flags of the command and in files of settings.
         word: &'static str,
     },
     /// [`Order::Blocks`](crate::Order::Blocks) with these numbers.
     Blocks {
-        /// The samples of a block.
+        /// The number of samples in a block.
         samples: u64,
-        /// The blocks of a window.
+        /// The number of blocks in a window, within which samples are shuffled.
         window: u64,
     },
     /// [`Order::Blocks`](crate::Order::Blocks) with any numbers.
     AnyBlocks,
 }
 
-/// Writes a setting, or a setting with its value, as Rust does.
+/// Returns a setting as Rust code writes it, with its value if `value` is given.
 pub fn in_rust(setting: Setting, value: Option<Value>) -> Cow<'static, str> {
     let name = setting.in_rust();
     match value {
         None => name.into(),
         Some(Value::Number(parts)) if setting == Setting::PackPart => format!("{name}(I, {parts})").into(),
-        // Settings of packs are fields.
+        // The settings of packs are fields of a struct, not methods.
         Some(Value::Flag(flag)) if name.starts_with("PackSettings::") => format!("{name} = {flag}").into(),
         Some(Value::Flag(flag)) => format!("{name}({flag})").into(),
         Some(Value::Number(number)) => format!("{name}({number})").into(),
@@ -234,7 +238,7 @@ pub fn in_rust(setting: Setting, value: Option<Value>) -> Cow<'static, str> {
     }
 }
 
-/// A language in which settings are written: the command's flags, Python's keywords.
+/// A way to write settings in error messages, such as the command's flags or Python's keywords.
 ///
 /// ```
 /// use gpufeed::advice::{Language, Setting, Value};
@@ -259,20 +263,20 @@ pub fn in_rust(setting: Setting, value: Option<Value>) -> Cow<'static, str> {
 /// ```
 pub trait Language {
     /// Returns this language's name of the argument that an [`ErrorKind::Argument`](crate::ErrorKind::Argument) is
-    /// about. `name` is the name in Rust.
+    /// about. `name` is the argument's name in Rust.
     fn argument(&self, name: &'static str) -> Cow<'static, str>;
 
-    /// Writes an argument with its value, as an item of a list.
+    /// Returns an argument with its value, as an item of a list.
     fn argument_with(&self, name: &'static str, value: &str) -> String {
         format!("{}={value}", self.argument(name))
     }
 
-    /// Writes a setting, or a setting with its value, as a part of a sentence. `None` if the language cannot set it:
-    /// the error then leaves the advice out.
+    /// Returns a setting, with its value if `value` is given, as a part of a sentence. Returns `None` if this language
+    /// cannot set it: the error then leaves the advice out.
     fn setting(&self, setting: Setting, value: Option<Value>) -> Option<Cow<'static, str>>;
 }
 
-/// The library's own language.
+/// The library's own language: settings are written as in Rust code.
 pub(crate) struct Rust;
 
 impl Language for Rust {
@@ -285,8 +289,8 @@ impl Language for Rust {
     }
 }
 
-/// A language that sets nothing, so that its errors are facts without advice. Records that users of every language read
-/// are written in it.
+/// A language that cannot set anything, so that errors in it are facts without advice. Texts that are stored for users
+/// of every language, such as the reasons in a pack's manifest, are written in it.
 pub(crate) struct FactsAlone;
 
 impl Language for FactsAlone {
@@ -317,7 +321,7 @@ pub struct Advice {
 /// Marks the place of one setting in a phrase. A phrase has as many of these marks as it has settings.
 const ONE: &str = "{}";
 
-/// Marks the place, in a phrase, of all its settings that the reader's language has.
+/// Marks the place in a phrase where all its settings are listed that the reader's language can set.
 const SOME: &str = "{..}";
 
 impl Advice {
@@ -329,13 +333,13 @@ impl Advice {
         Advice { phrase, settings: Cow::Owned(settings) }
     }
 
-    /// Returns the phrase in the words of a language; `None` if the language cannot set what the advice is about.
+    /// Returns the phrase in the words of a language; `None` if the language cannot set what the phrase advises.
     pub fn in_words_of(&self, language: &dyn Language) -> Option<String> {
         let mut names = self.settings.iter().map(|(setting, value)| language.setting(*setting, *value));
         if let Some((before, after)) = self.phrase.split_once(SOME) {
             let mut known = Vec::new();
             for name in names.flatten() {
-                // Two settings may have one name.
+                // Several settings may have the same name in a language; the name is listed once.
                 if !known.contains(&name) {
                     known.push(name);
                 }
@@ -374,7 +378,7 @@ impl Reason {
         Reason { text: text.into(), advice: Vec::new() }
     }
 
-    /// Puts words before the text.
+    /// Returns the reason with `words` in front of its text.
     pub(crate) fn after(mut self, words: &str) -> Reason {
         self.text.insert_str(0, words);
         self
@@ -398,8 +402,8 @@ impl From<&str> for Reason {
     }
 }
 
-/// Returns the facts of an error, followed by its advice in the words of a language. A phrase in brackets, or one that
-/// begins with a comma, continues the sentence of the facts.
+/// Returns the facts of an error, followed by its advice in the words of a language. A phrase of advice that begins
+/// with a bracket or a comma continues the sentence of the facts; any other phrase follows a semicolon.
 ///
 /// ```
 /// use gpufeed::advice::{Language, Setting, Value, advised};
@@ -441,7 +445,8 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Makes a reason the source of an [`std::io::Error`]: an [`ErrorKind::Io`](crate::ErrorKind::Io) takes its advice from there.
+/// Lets a reason be the source of an [`std::io::Error`]. An [`ErrorKind::Io`](crate::ErrorKind::Io) that is made of
+/// such an I/O error takes over the reason's advice.
 impl std::error::Error for Reason {}
 
 #[cfg(test)]

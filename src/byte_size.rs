@@ -1,4 +1,5 @@
-//! Numbers of bytes as settings have them: whole numbers, or texts with a unit of 1024. For `#[serde(with = "size")]`.
+//! Reads and writes numbers of bytes in settings: whole numbers, or texts such as "16G", whose units are powers of
+//! 1024. Fields use this module by `#[serde(with = "size")]`.
 
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, SerializeTuple, Serializer};
@@ -7,7 +8,7 @@ use std::path::Path;
 
 const UNITS: [(&str, u32); 4] = [("T", 40), ("G", 30), ("M", 20), ("K", 10)];
 
-/// A field that has such a number, or may have one.
+/// The type of a field that holds a number of bytes: `u64`, or `Option<u64>` if the number may be absent.
 pub(crate) trait Bytes: Copy + Into<Option<u64>> {
     fn of(bytes: Option<u64>) -> Option<Self>;
 }
@@ -37,7 +38,7 @@ pub(crate) fn deserialize<'de, T: Bytes, D: Deserializer<'de>>(from: D) -> Resul
     bytes.ok_or_else(|| D::Error::custom(format!("{value}; a number of bytes works, or text such as \"16G\"")))
 }
 
-/// A folder and its bytes.
+/// Serializes a folder and a number of bytes as a list of two, such as `["/cache", "200G"]`.
 pub(crate) fn beside<S: Serializer>(folder: &Path, bytes: u64, to: S) -> Result<S::Ok, S::Error> {
     let mut pair = to.serialize_tuple(2)?;
     pair.serialize_element(folder)?;
@@ -49,7 +50,7 @@ pub(crate) fn read(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| parse(value.as_str()?))
 }
 
-/// The bytes of a text: `16G`, `1.5 GiB`, `4096`.
+/// Returns the number of bytes that a text means, such as `16G`, `1.5 GiB` or `4096`; `None` for other texts.
 pub(crate) fn parse(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_uppercase();
     let digits = text.find(|part: char| !part.is_ascii_digit() && part != '.').unwrap_or(text.len());
@@ -66,13 +67,13 @@ pub(crate) fn parse(text: &str) -> Option<u64> {
     }
 }
 
-/// The bytes as text, with the largest unit of which they are a whole number.
+/// Returns a number of bytes as text in the largest unit of which it is a whole multiple: 3072 is `3K`, 3073 is `3073`.
 pub(crate) fn text(bytes: u64) -> String {
     let unit = UNITS.iter().find(|(_, power)| bytes != 0 && bytes.trailing_zeros() >= *power);
     unit.map_or_else(|| bytes.to_string(), |(name, power)| format!("{}{name}", bytes >> power))
 }
 
-/// Writes bytes as text with a unit, or as a number if no unit fits.
+/// Returns a number of bytes as JSON: as text if it is a whole multiple of a unit, else as a number.
 fn written(bytes: u64) -> Value {
     let text = text(bytes);
     if text.ends_with(|end: char| end.is_ascii_digit()) { bytes.into() } else { text.into() }

@@ -1,7 +1,7 @@
 //! Removes the credentials from addresses of stores and web servers, so that nothing shows them.
 //!
-//! Errors need this, and so does `storage/location.rs`, which has the type of an address and makes errors itself. So
-//! these functions are on the ground floor, below both.
+//! The error type calls these functions, and so does `storage/location.rs`, which also makes errors. To avoid a circle
+//! of modules, the functions have this module of their own, which depends on neither.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -22,10 +22,10 @@ pub(crate) fn is_address(text: &str) -> bool {
     })
 }
 
-/// Returns the address as it may be shown: without user name, password, query and fragment. Everything that is printed,
-/// logged, or stored in an error goes through here; it takes any text, an address or not.
+/// Returns an address as it may be shown: without user name, password, query and, on the web, fragment. Every address
+/// that is printed, logged, or stored in an error goes through this function. `text` need not be an address.
 pub(crate) fn without_credentials(text: &str) -> String {
-    // A key of a store may have a #; on the web it begins a fragment, which servers do not see.
+    // In a store, a key may contain a `#`. On the web, a `#` begins a fragment, which is not sent to the server.
     let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
     let store = matches!(&*scheme, "s3" | "s3a" | "gs" | "az" | "abfs" | "abfss" | "adl" | "azure");
     let ends: &[char] = if store { &['?'] } else { &['?', '#'] };
@@ -33,13 +33,15 @@ pub(crate) fn without_credentials(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
     let (authority, key) = rest.find(['/', '\\']).map_or((rest, ""), |at| rest.split_at(at));
     let (user, host) = authority.rsplit_once('@').map_or(("", authority), |(user, host)| (user, host));
-    // A password with a slash in it ends what looks like the host.
+    // If the password contains a slash, `host` ends there: what follows its colon is no port number, or `key` has the
+    // `@`. Then only the scheme is shown.
     let port = host.rsplit_once(':').filter(|_| !host.ends_with(']'));
     let no_port = port.is_some_and(|(_, port)| port.len() > 5 || !port.bytes().all(|byte| byte.is_ascii_digit()));
     if no_port || (port.is_some() && key.contains('@')) {
         return format!("{scheme}://(hidden)");
     }
-    // Azure names a container this way: abfss://container@account.dfs.core.windows.net.
+    // In an address of Azure, the container is in the place of the user:
+    // abfss://container@account.dfs.core.windows.net.
     let container = scheme.starts_with("abfs") && !user.contains(':') && !user.is_empty();
     let user = if container { format!("{user}@") } else { String::new() };
     format!("{scheme}://{user}{host}{key}")

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""The first epoch of a new loader, which builds the seek indexes, beside torch's. Needs the wheel, torch and torchvision.
+"""Compares the first epochs of gpufeed's loader, which builds its seek indexes meanwhile, and of torch's loader.
 
     python benches/first_epoch.py FOLDER [--rounds N] [--workers N]
 
-FOLDER: class folders of JPEG files. Each is taken four times with other bytes at its end, so that no two have one index. The
-loaders take turns; each round makes both anew. Prints images/s of whole first epochs, making the loader included, and ratios.
+FOLDER has class folders of JPEG files. Both loaders read four copies of each file, each with a different last byte, so
+that no two copies share a seek index. Each round makes both loaders anew, and they take turns to go first. Prints the
+images/s of each first epoch, in which making the loader counts, too, and the ratios of gpufeed's rate to torch's.
+Needs the wheel of gpufeed, torch and torchvision.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Packed data sets: ``gpufeed.pack``."""
+"""``gpufeed.pack``: writes a data set into tar shards or an LMDB."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMED = 10
 
 
 class Unusable(NamedTuple):
-    """The name of a sample or a file of a pack, and what is wrong with it."""
+    """A problem of a pack: the name of a sample or a file, and what is wrong with this sample or file."""
 
     sample: str
     reason: str
@@ -26,55 +26,59 @@ class Unusable(NamedTuple):
 
 @dataclass(frozen=True)
 class Compared:
-    """The result of comparing a pack with its source: ``gpufeed.pack(verify=True)``."""
+    """The result of comparing a pack with its source, which ``gpufeed.pack(verify=True)`` does."""
 
     samples: int
-    #: Shards and samples that differ.
+    #: The shards and samples that differ from the source.
     different: list[Unusable]
-    #: The lowest peak signal-to-noise ratio of samples that were encoded anew, in dB; None where none was.
+    #: The lowest peak signal-to-noise ratio of the samples that were encoded anew, in dB; None if no pixels
+    #: were compared.
     lowest_psnr: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Packed:
-    """What :func:`gpufeed.pack` has done. A plan, and a part that was joined before, have the defaults of the fields
-    that they lack."""
+    """The result of :func:`gpufeed.pack`. If the call made a plan, or if the part had been joined before the call, the
+    fields that do not apply have their default values."""
 
-    #: The folder that was packed into, an address without its credentials.
+    #: The folder that was packed into: its path, or its address without credentials.
     out: str
-    #: The format, ``"tar"`` or ``"lmdb"``.
+    #: The format of the pack, ``"tar"`` or ``"lmdb"``.
     to: str = "tar"
-    #: The samples of the source, or of the part.
+    #: The number of samples in the source, or in the part.
     samples: int = 0
-    #: The source's classes with names.
+    #: The number of the source's classes that have names.
     classes: int = 0
-    #: Tar shards.
+    #: The number of tar shards.
     shards: int = 0
-    #: Samples that earlier calls had packed.
+    #: The number of samples that earlier calls had packed.
     resumed: int = 0
-    #: Samples whose files were copied unchanged, and samples that were encoded.
+    #: The number of samples whose files were copied unchanged (``kept``), and the number of samples that were encoded
+    #: (``encoded``).
     kept: int = 0
     encoded: int = 0
-    #: Samples that were copied unchanged because they could not be encoded, or because they are not images. Each has
-    #: its name and the reason.
+    #: The samples that were copied unchanged because they could not be encoded, or because they are not images, each
+    #: with the reason.
     undecodable: list[Unusable] = field(default_factory=list)
-    #: Samples that could not be read, and are left out. Each has its name and the reason.
+    #: The samples that could not be read, and are left out of the pack, each with the reason.
     skipped: list[Unusable] = field(default_factory=list)
-    #: Bytes of the samples that were packed now, in the source and in the pack.
+    #: Bytes of the samples that this call packed (for a join: that the calls of all parts packed): in the source
+    #: (``bytes_read``), and in the pack (``bytes_packed``).
     bytes_read: int = 0
     bytes_packed: int = 0
     #: The result of the comparison with the source; None without ``verify``.
     verified: Compared | None
     #: The seconds that the call took.
     seconds: float = 0.0
-    #: The number of the part, if it is one, and the number of parts, which a plan has, too.
+    #: The number of the packed part, from 0 on (None for a whole pack or a plan), and the number of all parts (None for
+    #: a whole pack).
     part: int | None
     parts: int | None
-    #: The hash of the plan. Only a plan has it.
+    #: The hash of the plan; None without ``plan=True``.
     plan: str | None
-    #: True for a part that was joined with the others before. Then nothing was packed.
+    #: True if this part had been joined with the other parts before the call. The call then packed nothing.
     joined: bool = False
-    #: The samples of the source's other split, which was not asked for.
+    #: The number of samples in the source's other split, which this call does not pack.
     other_split: int = 0
 
 
@@ -102,18 +106,21 @@ def pack(
 ) -> Packed:
     """Packs a data set into tar shards, or an LMDB, in the folder or at the address ``out``.
 
-    ``source`` is a path or an address in any of gpufeed's formats, whose samples need no label, or whatever else
-    :class:`DataLoader` takes: a data set of :func:`gpufeed.open`, or an object in Python. Members of shards have the names of
-    their files; samples of an object have their numbers.
+    ``source`` is a path or an address of data in any of gpufeed's formats; the samples need no labels. It may also be
+    whatever else :class:`DataLoader` takes: a data set of :func:`gpufeed.open`, or an object in Python. In the shards,
+    samples are named after their files; samples of an object in Python have their numbers as names.
 
-    Ctrl-C stops within a second, as an exception of ``progress`` does. The same call goes on later, behind the last shard
-    that is whole, as it does after a crash; an upload that was under way ends first. A pack that is whole is not packed
-    again. That the source has changed is noticed by its files; of an object in Python, and of a data set of
-    :func:`gpufeed.open` other than folders, lists, shards, Parquet files and LMDBs, by the names of its samples alone. Until all is done, ``out`` is no data
-    set. Samples that cannot be read are left out; they, images that cannot be decoded, and differences are a warning.
+    Ctrl-C, or an exception in ``progress``, stops the call within a second. If the same call is made again after a stop
+    or a crash, it goes on after the last complete shard, once an upload that was under way has ended. A complete pack
+    is not packed again. A change of the source is noticed by the source's files; for an object in Python, and for a
+    data set of :func:`gpufeed.open` other than folders, lists, shards, Parquet files and LMDBs, it is noticed by the
+    names of the samples alone. Until the pack is complete, ``out`` cannot be opened as a data set. Samples that cannot
+    be read are left out. A warning names these samples, images that cannot be decoded, and differences that ``verify``
+    finds.
 
-    Several machines pack together: one call with ``plan=True, parts=8``, then one with ``part=(0, 8)``, ``(1, 8)`` and so on,
-    on any machine, then one with ``join=True``. Settings of the pack are those of the plan.
+    Several machines can pack together: make one call with ``plan=True, parts=8``, then one with ``part=(0, 8)``,
+    ``(1, 8)`` and so on, on any machine, then one with ``join=True``. The parts and the join use the settings of the
+    plan.
 
     Args:
         to: The format that is written: ``"tar"`` shards or an ``"lmdb"``.
@@ -164,7 +171,7 @@ def pack(
 
 
 def _packed(found: dict[str, Any] | None, out: str, part: tuple[int, int] | None, other_split: int) -> Packed:
-    """Makes the result from that of the native module, which is None for a part that was joined before."""
+    """Makes the result of ``pack`` from ``found``, the native module's result; None means a part joined before."""
     if found is None:
         number, parts = part or (None, None)
         found = {"out": _gpufeed.shown(out), "part": number, "parts": parts, "joined": True}
@@ -179,8 +186,8 @@ def _packed(found: dict[str, Any] | None, out: str, part: tuple[int, int] | None
 
 
 def _warn(packed: Packed) -> None:
-    """Warns of samples that are left out or are not images, and of differences. A part leaves its samples to the
-    join."""
+    """Warns of samples that are left out or are not images, and of differences from the source. For a part, the warning
+    names only differences; the join warns of the samples of all parts."""
     found = [] if packed.part is not None else [("left out", packed.skipped), ("packed as it was", packed.undecodable)]
     found.append(("different", packed.verified.different if packed.verified else []))
     lines = [f"{what}: {sample}: {reason}" for what, listed in found for sample, reason in listed]
@@ -190,7 +197,8 @@ def _warn(packed: Packed) -> None:
 
 
 def _listener(progress: bool | Callable[[int, int], object]) -> Callable[[str, int, int], object] | None:
-    """Returns the function that the native module calls."""
+    """Returns the function that the native module calls with a word for the work ("packed" or "compared"), the number
+    of samples that are done, and the number of all samples; None if nothing is to be called."""
     if progress is True:
         return _Line()
     if callable(progress):

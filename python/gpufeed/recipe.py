@@ -1,4 +1,4 @@
-"""Makes the recipe of a loader: the transforms for the native module, and the one that the device does."""
+"""Makes a loader's recipe from its arguments, and cuts off the last ``Normalize`` if the device is to compute it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from gpufeed.failures import warn_once_outside
 
 
 def recipe_of(transforms: Any, recipe: Any, batch_transforms: Any) -> tuple[dict[str, Any], tuple[str, ...], int | None]:
-    """Returns a recipe's content, notes for explain(), and the number of classes that a batch transform names."""
+    """Makes a recipe of ``transforms`` or of ``recipe``, one of which is None. Returns the recipe as a dictionary,
+    sentences for ``explain()``, and the ``num_classes`` of ``MixUp`` or ``CutMix`` (None if they name none)."""
     if (transforms is None) == (recipe is None):
         raise ArgumentError("transforms: give either transforms=, torchvision's, or recipe=, a name, a file or a dictionary")
     notes: tuple[str, ...] = ()
@@ -45,8 +46,9 @@ def _warn_of_two(places: tuple[str, ...]) -> None:
 
 
 def num_classes_of(mixes: bool, given: Any, named: int | None, data: _gpufeed.Dataset) -> int | None:
-    """Returns the number of classes of the soft labels of mixed batches. It is the given number, or else that of
-    ``MixUp`` or ``CutMix``, or else that of the data set's classes or label vectors. None if nothing is mixed."""
+    """Returns the number of classes in the soft labels of mixed batches; None if ``mixes`` is false. The number is
+    ``given``, else ``named``, which ``MixUp`` or ``CutMix`` names, else the number of the data set's class names, else
+    the length of its label vectors."""
     if given is not None:
         given = arguments.whole("num_classes", given, 1)
         if not mixes:
@@ -66,15 +68,16 @@ def _numbers_of_a_vector(data: _gpufeed.Dataset) -> int:
     try:
         _, label = data[0]
     except Exception:
-        # Here the error is ignored: the run will report what is wrong with the sample, or replace it.
+        # The error is ignored here: a run of the loader will report what is wrong with the sample, or replace it.
         return 0
     return len(label) if isinstance(label, list) else 0
 
 
 def cut_normalize(content: dict[str, Any], dtype: Any, keyword: str) -> tuple[list[float], list[float], str]:
-    """Takes the last ``Normalize`` off a recipe. Returns its means, its deviations, and the type of its results. Three
-    equal numbers become one, so that it also serves images of one channel. ``keyword`` is the argument that asks for
-    this."""
+    """Removes the last transform of a recipe, a ``Normalize``, so that its batches are uint8. Returns the means and the
+    standard deviations of the ``Normalize``, and the type of normalised batches. If all three means are equal, and all
+    three deviations, one of each is returned, which also fits images of one channel. Errors name ``keyword``, the
+    argument that asked for the removal."""
     transforms = list(content.get("transform", []))
     if not transforms or transforms[-1].get("type") != "Normalize":
         raise ArgumentError(f"{keyword}: the last transform is no Normalize; it has to be, as it runs last")

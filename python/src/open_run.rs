@@ -1,5 +1,5 @@
-//! Keeps the runs that have threads, and ends them. No end waits for a thread for ever, and all runs end with the
-//! interpreter.
+//! Keeps a list of the loader's runs, each of which makes the batches of some epochs with threads of its own, and ends
+//! the runs. Ending a run never waits for a thread for ever. All runs are ended when the Python interpreter exits.
 
 use crate::process::Owner;
 use crate::turns::Turns;
@@ -13,25 +13,25 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A waiting thread checks at this interval for signals: Ctrl-C has to end a wait within 0.2 s.
+/// The interval at which a waiting thread checks for signals, because Ctrl-C has to end a wait within 0.2 s.
 pub(crate) const ROUND: Duration = Duration::from_millis(50);
 
 /// The answer of a run to the request for a batch.
 pub(crate) struct Returned {
     /// The batch, or an error; `None` after the last batch.
     pub(crate) batch: Option<gpufeed::Result<gpufeed::Batch>>,
-    /// The state of the run after this.
+    /// The state of the run after this batch.
     pub(crate) state: State,
 }
 
-/// The threads of a run, and a batch that `ready` has found already.
+/// The threads of a run, and an answer that was taken from them already, by a check whether a batch is ready.
 pub(crate) struct Waiting {
     pub(crate) epochs: Epochs,
     pub(crate) found: Option<Returned>,
 }
 
 impl Waiting {
-    /// Returns the next batch, the end or an error, if it comes within `time`.
+    /// Returns the next batch, the end of the run or an error; `None` if nothing comes within `time`.
     pub(crate) fn poll(&mut self, time: Duration) -> Option<Returned> {
         if let Some(found) = self.found.take() {
             return Some(found);
@@ -43,12 +43,12 @@ impl Waiting {
     }
 }
 
-/// A run, which has its threads until it has ended.
+/// A run of the loader. It has threads until it has ended.
 pub(crate) struct OpenRun {
     waiting: Mutex<Option<Waiting>>,
-    /// True once something wants the run to end. Then waits return.
+    /// True once the run is to end. Threads that wait for a batch of the run then stop waiting.
     ending: AtomicBool,
-    /// True after the last batch.
+    /// True once the end of the run, or an error, has been returned.
     pub(crate) finished: AtomicBool,
     pub(crate) turns: Option<Arc<Turns>>,
     /// The longest time that the end of the run waits for threads that are inside a data set in Python.
@@ -63,7 +63,7 @@ impl OpenRun {
         OpenRun { waiting, ending, finished, turns, exit_timeout, owner: Owner::this() }
     }
 
-    /// Does `work` with the run's threads, unless the run has ended or is about to end.
+    /// Calls `work` with the run's threads, and returns its result; `None` if the run has ended or is about to end.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Waiting) -> T) -> Option<T> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.as_mut().filter(|_| self.is_open()).map(work)
@@ -73,7 +73,7 @@ impl OpenRun {
         !self.ending.load(Ordering::Relaxed)
     }
 
-    /// Begins to end the run. This works without the interpreter's lock, which the run's threads may need.
+    /// Begins to end the run. Call this without the interpreter's lock (GIL), which the run's threads may need to end.
     pub(crate) fn begin_end(self: &Arc<Self>) -> Ending {
         self.ending.store(true, Ordering::Relaxed);
         if !self.owner.is_here() {
@@ -92,19 +92,20 @@ impl Drop for OpenRun {
     fn drop(&mut self) {
         let waiting = self.waiting.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         let Some(waiting) = waiting else { return };
-        // In another process there are no threads to wait for.
+        // In the child of a fork, the run's threads do not exist, so nothing waits for them.
         if !self.owner.is_here() {
             std::mem::forget(waiting);
             return;
         }
         let time = if self.turns.as_ref().is_some_and(|turns| turns.is_inside()) {
-            // This thread is one of those that have to end, so it cannot wait for them.
+            // This thread is inside a read for the run: it is one of the threads that have to end, and cannot wait for
+            // them.
             Duration::ZERO
         } else {
             self.exit_timeout
         };
-        // The threads may need the interpreter's lock to end, and this thread may hold it. At the interpreter's end,
-        // nothing can get the lock any more.
+        // The run's threads may need the interpreter's lock (GIL) to end, so this thread releases the lock if it holds
+        // it. If the interpreter is exiting, nobody can get the lock any more, and the threads are left alone.
         let mut waiting = Some(waiting);
         let ended = Python::try_attach(|py| {
             let waiting = waiting.take();
@@ -121,22 +122,23 @@ impl Drop for OpenRun {
     }
 }
 
-/// The runs that have threads. They are ended at the interpreter's end.
+/// The runs that have threads. [`end_all`] ends them when the interpreter exits.
 static RUNS: LazyLock<Mutex<Vec<Weak<OpenRun>>>> = LazyLock::new(Mutex::default);
 
-/// Adds a run to those that `end_all` ends.
+/// Adds a run to the runs that [`end_all`] ends.
 pub(crate) fn register(run: Weak<OpenRun>) {
     let mut runs = RUNS.lock().unwrap_or_else(PoisonError::into_inner);
     runs.retain(|run| run.strong_count() > 0);
     runs.push(run);
 }
 
-/// The ends of runs whose threads have not ended yet, but for which nothing waits any more.
+/// Runs whose threads did not end in time, so that nobody waits for them any more. [`end_all`] looks at them again.
 static LEFT: LazyLock<Mutex<Vec<Ending>>> = LazyLock::new(Mutex::default);
 
-/// A run that ends, on a thread of its own: the run's threads may be inside a data set in Python that never returns.
+/// The work of ending a run. It has a thread of its own, because the run's threads may be inside a data set in Python
+/// that never returns.
 pub(crate) struct Ending {
-    /// The thread, and a channel that closes as it is done; `None` once the run has ended.
+    /// The thread that ends the run, and a channel that closes when this thread is done; `None` once the run has ended.
     thread: Mutex<Option<(JoinHandle<()>, Receiver<()>)>>,
     began: Instant,
     time: Duration,
@@ -144,10 +146,11 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// Begins `end` in a thread. Others wait for it at most `time`.
+    /// Calls `end`, which ends a run, in a new thread. From now on, callers of `wait` wait at most until `time` is
+    /// over.
     pub(crate) fn begin(time: Duration, end: impl FnOnce() + Send + 'static) -> Ending {
         let (ended, closes) = channel::<()>();
-        // If no thread can be started, this thread takes the work back and does it.
+        // If no thread can be started, the present thread takes `end` back and calls it itself.
         let end = Arc::new(Mutex::new(Some(end)));
         let take = |end: &Mutex<Option<_>>| end.lock().unwrap_or_else(PoisonError::into_inner).take();
         let there = Arc::clone(&end);
@@ -171,8 +174,8 @@ impl Ending {
         Ending { thread: Mutex::new(None), began: Instant::now(), time: Duration::ZERO, owner: Owner::this() }
     }
 
-    /// Waits until the run has ended, at most for `time`. Returns true if it has. Call this without the interpreter's
-    /// lock.
+    /// Waits for at most `time` until the run has ended. Returns true if the run has ended. Call this without the
+    /// interpreter's lock (GIL).
     pub(crate) fn wait(&self, time: Duration) -> bool {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         let time = time.min(self.time.saturating_sub(self.began.elapsed()));
@@ -181,37 +184,37 @@ impl Ending {
             return false;
         }
         if let Some((thread, _)) = thread.take() {
-            // The thread has finished its work. A panic of it would reach no caller.
+            // The thread has finished, so this does not block. A panic of the thread is ignored: no caller needs it.
             let _ = thread.join();
         }
         true
     }
 
-    /// Waits as `wait` does, as long as the run allows.
+    /// Waits until the run has ended, for at most the time that `begin` was given. Returns true if the run has ended.
     pub(crate) fn wait_all(&self) -> bool {
         self.wait(self.time)
     }
 
-    /// Returns true once the time is over for which others wait.
+    /// Returns true once the time that `begin` was given is over: then nobody waits any longer.
     pub(crate) fn is_late(&self) -> bool {
         self.began.elapsed() >= self.time
     }
 }
 
-/// Keeps a run's end, for which nothing waits any more.
+/// Keeps a run that has not ended in time in [`LEFT`], so that [`end_all`] looks at it again.
 pub(crate) fn leave(ending: Ending) {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner).push(ending);
 }
 
-/// Ends every run, at the interpreter's end, because a thread that asks for the interpreter's lock after that waits for
-/// ever. Waits as long as the `exit_timeout` of the runs, or until Ctrl-C. After that it leaves the threads to
-/// themselves.
+/// Ends every run. Python calls this when the interpreter exits, because a thread that asks for the interpreter's lock
+/// later waits for ever. Waits for each run as long as its `exit_timeout`, or until Ctrl-C. Threads that are still at
+/// work after that are left alone, with a warning.
 #[pyfunction]
 pub(crate) fn end_all(py: Python<'_>) -> PyResult<()> {
     let runs = std::mem::take(&mut *RUNS.lock().unwrap_or_else(PoisonError::into_inner));
     let endings: Vec<Ending> = py.detach(|| runs.iter().filter_map(Weak::upgrade).map(|run| run.begin_end()).collect());
     let mut left = std::mem::take(&mut *LEFT.lock().unwrap_or_else(PoisonError::into_inner));
-    // The threads of a parent process do not exist in this process.
+    // Drops what the parent process left before a fork: the parent's threads do not exist in this process.
     left.retain(|ending| ending.owner.is_here());
     let (mut stuck, mut interrupted) = (0, false);
     for ending in endings.iter().chain(&left) {

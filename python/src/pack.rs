@@ -1,4 +1,4 @@
-//! Packs a data set for `gpufeed.pack`, whose keywords `gpufeed/packing.py` has checked.
+//! Does the work of Python's `gpufeed.pack`. `gpufeed/packing.py` has checked the keywords before.
 
 use crate::dataset::Dataset;
 use crate::errors;
@@ -9,16 +9,17 @@ use pyo3::prelude::*;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// The source: a path or an address, or a data set that is open.
+/// What is packed: the data set at a path or an address, or a data set that is open already.
 #[derive(FromPyObject)]
 pub(crate) enum Source {
     Data(Py<Dataset>),
     Path(PathBuf),
 }
 
-/// Packs with these settings, which are JSON. Calls `listener` with the name of what is under way, the number of
-/// samples that are done, and the number of all. Returns the result as JSON, or `null` for a part that was joined
-/// already. Also returns the number of samples in the source's other split.
+/// Makes a plan of `plan` parts, packs one part, joins all parts, or packs everything, with `settings` as JSON. Calls
+/// `listener` with "packed" or "compared", the number of samples that are done, and the number of all samples. Returns
+/// the result as JSON (`null` for a part, if the parts were joined already), and the number of samples in the source's
+/// other split, which is not packed.
 #[pyfunction]
 #[pyo3(signature = (source, out, settings, plan, part, join, listener))]
 #[expect(clippy::too_many_arguments, reason = "Python calls it with names")]
@@ -74,7 +75,7 @@ pub(crate) fn pack(
     })
 }
 
-/// Passes an event to the listener. Ctrl-C and the listener may raise.
+/// Passes the progress in an event to the listener. Fails if the listener raises an exception, or on Ctrl-C.
 fn hear(py: Python<'_>, listener: Option<&Py<PyAny>>, event: Event) -> PyResult<()> {
     py.check_signals()?;
     let (what, done, all) = match event {

@@ -1,4 +1,4 @@
-"""``gpufeed.pack``: results, resuming, Ctrl-C, parts, and the words of errors."""
+"""Tests ``gpufeed.pack``: its results, resuming, Ctrl-C, packing in parts, and the texts of errors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_whatever_a_loader_takes_is_packed(tmp_path: Path) -> None:
     opened = gpufeed.open(data, unlabelled=True)
     assert gpufeed.pack(opened, tmp_path / "open").kept == 9
     assert [label for _, label in samples(gpufeed.open(tmp_path / "open", allow_unlabelled=True))] == [None] * 9
-    # Members are called as their files are.
+    # A member of the tar shard has the name of the file that was packed: here "class 0/000.jpg", without its ending.
     assert gpufeed.open(tmp_path / "open", allow_unlabelled=True).name(0).endswith("class 0/000")
     some = gpufeed.open(data).subset([8, 0])
     assert gpufeed.pack(some, tmp_path / "some").samples == 2 and samples(tmp_path / "some") == samples(some)

@@ -1,4 +1,4 @@
-"""The keywords as they are written out, files of settings, and the settings that a state records."""
+"""Tests the keywords in the signatures, files of settings, and the settings that ``state_dict()`` records."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ def test_a_state_records_the_settings() -> None:
     recorded = state["settings"]
     assert (recorded["batch_size"], recorded["truncated"], recorded["cache"]) == (2, "fill", "host:1M")
     assert recorded["dtype"] == "float32" and recorded["views"] == 1
-    # The same on every rank.
+    # Every rank records the same settings, whatever its number of workers.
     other = loader(shuffle=True, truncated="fill", cache="host:1M", shard=(0, 2), workers=2, batch_size=2)
     next(other.batches())
     assert other.state_dict() == made.state_dict()
     made.close()
     assert made.state_dict() == state
-    # States without them, as earlier versions wrote them, are read, and what was recorded decides nothing.
+    # A loader also reads states without settings, which earlier versions wrote. It does not adopt recorded settings.
     for earlier in ({"gpufeed": state["gpufeed"]}, state, state | {"settings": {"truncated": "error"}}):
         second = loader(shuffle=True, shard=(1, 2), batch_size=2)
         second.load_state_dict(earlier)
@@ -130,7 +130,7 @@ def test_settings_of_remote_data(tmp_path: Path) -> None:
         "remote_certificates": tmp_path / "ca.pem",
         "remote_store": {"AWS_REGION": "eu-west-1"},
     }
-    # Data of this machine take no notice.
+    # The settings of remote data have no effect on a folder of this machine.
     assert len(gpufeed.open(root, **remote)) == 3
     with pytest.raises(gpufeed.ArgumentError, match="certificates: .*ca.pem"):
         gpufeed.open("https://127.0.0.1:9/a.tar", **remote)

@@ -1,4 +1,4 @@
-"""What scripts/web/check.py says, and how it fails."""
+"""The functions by which scripts/web/check.py prints what it has checked, and fails where a check does not hold."""
 
 from __future__ import annotations
 

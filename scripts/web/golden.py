@@ -1,6 +1,8 @@
-"""The cases of torchvision that web/golden.toml names, out of tests/golden/, with each op in a slot of its recipe's plan.
+"""Takes the test cases that web/golden.toml names from tests/golden/: inputs, ops, and torchvision's results. Assigns
+each op of a case to an op slot in the compiled plan of the case's recipe.
 
-tests/golden/README.md describes both sets: cases.json computes on floats, transforms.json (of which those of `u8` are used) on 8-bit numbers.
+tests/golden/README.md describes both sets of cases: those in cases.json compute on floats; those in transforms.json
+that are used here, with the dtype `u8`, compute on 8-bit numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ CASES = 84
 
 
 def kind(effect: object) -> str:
-    """The name of an effect or an op: serde writes those without numbers as their names alone."""
+    """Returns the name of an effect or an op. serde writes one without numbers as its name, others as {name: ...}."""
     return effect if isinstance(effect, str) else next(iter(effect))
 
 
@@ -27,7 +29,7 @@ def float_cases() -> dict[str, dict]:
     for case in json.loads((GOLDEN / "cases.json").read_text())["cases"]:
         begin, shape = case["output"]["offset"], case["output"]["shape"]
         values = vectors[begin : begin + 4 * shape[0] * shape[1] * shape[2]]
-        # The bounds of tests/pixels/golden.rs.
+        # The largest allowed differences, as in tests/pixels/golden.rs.
         hue = any(kind(op) == "Hue" for op in case["ops"])
         bound = 1e-4 if hue or case["tolerance"] == "resize" else 1e-5
         about = {"input": case["input"], "ops": case["ops"], "bound": bound, "shape": shape, "rows": 1}
@@ -40,7 +42,7 @@ def resize(size: list, interpolation: str, antialias: bool) -> dict:
 
 
 def ops_of(function: str, arguments: dict) -> list:
-    """The ops of a function of torchvision's; `policy` is an operation of RandAugment and its kin."""
+    """Returns the ops for a call of a torchvision function. `policy` is an operation of an augmentation policy."""
     match function:
         case "policy":
             fill = arguments["fill"]
@@ -95,7 +97,7 @@ def byte_cases(names: list[str]) -> dict[str, dict]:
 
 
 def effect_of(op: object) -> tuple[str, object]:
-    """The effect that the slot of an op must have: its kind, and the arguments that shape shaders."""
+    """Returns the effect that a slot must have for an op: its name, and the arguments that the shader's code has."""
     name = kind(op)
     numbers = {} if isinstance(op, str) else op[name]
     if name in ("HorizontalFlip", "VerticalFlip"):
@@ -108,7 +110,7 @@ def effect_of(op: object) -> tuple[str, object]:
 
 
 def fits(op: object, effect: object, color_steps: dict[str, int]) -> bool:
-    """As `belongs` in src/plan/program.rs."""
+    """Returns true if a slot with this effect can take the op, by the rules of `belongs` in src/plan/program.rs."""
     name, arguments = effect_of(op)
     if name == "Grayscale":
         channels = op["Grayscale"]["channels"]
@@ -117,16 +119,18 @@ def fits(op: object, effect: object, color_steps: dict[str, int]) -> bool:
     if step in color_steps:
         return effect == {"Color": color_steps[step]}
     if name == "GaussianBlur":
-        # The shader has room for the weights of the slot's kernel.
+        # The shader has room for as many weights as the slot's own kernel has. The op's kernel may be smaller.
         return kind(effect) == "Gather" and sum(op[name]["kernel_size"]) <= sum(effect["Gather"]["Blur"])
     if name == "Pad" and kind(effect) == "Pad":
-        # The shader reads the fill from the image's numbers; the plan compares fills only where two borders meet.
+        # Fills are not compared: the shader reads the fill from each image's numbers. (The plan compares fills only
+        # where the borders of two pads meet.)
         effect = {"Pad": {"mode": effect["Pad"]["mode"]}}
     return effect == (name if arguments is None else {name: arguments})
 
 
 def in_slots(ops: list, shaders: dict) -> list[dict]:
-    """Each op in a slot of the plan. Ops that move pixels keep their order; colour steps may come in any."""
+    """Assigns each op to a free slot of the plan. Ops that move pixels take slots in order; colour steps may take any
+    slot of the same stage or a later one."""
     placed, used, stage, last = [], set(), 0, -1
     for op in ops:
         moves = kind(op) in ("Crop", "Pad", "Resize", "HorizontalFlip", "VerticalFlip")
@@ -143,14 +147,15 @@ def in_slots(ops: list, shaders: dict) -> list[dict]:
 
 
 def golden(shaders: dict[str, dict]) -> tuple[list[dict], bytes]:
-    """The cases with their numbers, and torchvision's results, one after the other. `shaders` has those of each recipe."""
+    """Returns a list of the cases with their ops, and the bytes of input images and of torchvision's results, one after
+    the other. `shaders` maps the name of each recipe to its op slots and colour steps."""
     chosen = tomllib.loads((ROOT / "web" / "golden.toml").read_text())["cases"]
     cases = float_cases() | byte_cases([name for names in chosen.values() for name in names])
     listed, stored = [], bytearray()
     places: dict[bytes, int] = {}
 
     def store(values: bytes) -> int:
-        """Appends values, unless they are there; returns where they are. The page reads floats, which begin at multiples of 4."""
+        """Appends values to `stored` unless it has them. Returns their offset, a multiple of 4 for floats."""
         if values not in places:
             places[values] = len(stored)
             stored.extend(values + b"\0" * (-len(values) % 4))

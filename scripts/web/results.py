@@ -1,4 +1,6 @@
-"""The page's numbers: its draws against the command's and torchvision's, its pixels against torchvision's."""
+"""Checks the numbers that the web page computes: the random parameters of its draws against those of the command
+`gpufeed`, and its magnitudes and pixels against torchvision's.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,12 @@ from golden import CASES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DRAWN = "document.querySelectorAll('#draws canvas').length"
-# AugMix has no shader.
+# The recipe that the page cannot draw, because AugMix has no shader.
 UNDRAWN = "imagenet-augmix"
 
 
 def check_parameters(page: Page) -> None:
-    """The draws of web/draws.js and of the command, with their words; every operator of the page draws something."""
+    """Checks that web/draws.js has the command's random parameters and descriptions of them, for every operator."""
     different = """(async (shift) => {
         const [{ OPERATORS, makeParams }, { inWords }] = await Promise.all(['draws', 'words'].map((name) => import(`./${name}.js`)));
         const [{ recipes }, entries] = await Promise.all(
@@ -48,14 +50,15 @@ def check_parameters(page: Page) -> None:
     expect(found["silent"] == [], f"operators that no compared draw has: {found['silent']}")
     expect(found["otherWords"] == [], f"words other than the command's: {found['otherWords'][:5]}")
     expect(found["compared"] > 200 and found["wrong"] == [], f"draws other than the command's: {found['wrong'][:5]}")
-    # decode-only and imagenet-eval draw nothing.
+    # With another seed all draws differ, except those of decode-only and imagenet-eval, which have no random
+    # parameters.
     other = page.value(f"{different}(1)")
     expect(len(other["wrong"]) > 200, f"with another seed only {len(other['wrong'])} draws differ: the comparison compares nothing")
     say(f"{found['compared']} draws have the command's parameters and words, those of every operator; with another seed {len(other['wrong'])} have others")
 
 
 def check_magnitudes(page: Page) -> None:
-    """Those of web/policy.js and torchvision's, at every bin."""
+    """Checks that the magnitudes of web/policy.js equal torchvision's at every bin (step of strength)."""
     lines = [line.split() for line in (ROOT / "tests" / "golden" / "magnitudes.txt").read_text().splitlines()]
     lines = [line for line in lines if line[0] in ("RandAugment", "TrivialAugmentWide")]
     found = page.value(f"""(async (lines) => {{
@@ -95,7 +98,7 @@ def check_golden(page: Page, url: str) -> None:
 
 
 def check_batches(page: Page) -> None:
-    """Images that begin a stage with different operators, drawn together and each alone."""
+    """Checks that images are the same, drawn together or each alone, if their stages begin with different operators."""
     found = page.value("""(async () => {
         const [{ compose }, { makeParams }, { Runner, openGpu }, { firstPhotograph }] = await Promise.all(
             ['compose', 'draws', 'gpu', 'picture'].map((name) => import(`./${name}.js`)));

@@ -1,5 +1,5 @@
-//! Makes all advice of the library. Every piece is made in this file, so that tests can show all of them in every
-//! language.
+//! Makes all advice that the library's errors give. Every piece of advice is made in this file, so that tests can show
+//! all pieces in every language.
 
 use super::{Advice, Setting, Value};
 
@@ -13,7 +13,7 @@ macro_rules! pieces {
     ($($(#[$doc:meta])* $name:ident = $phrase:literal [$($setting:ident $(= $value:expr)?),*];)*) => {
         $($(#[$doc])* pub(crate) const $name: Advice = Advice::new($phrase, &[$((Setting::$setting, pieces!(@ $($value)?))),*]);)*
 
-        /// The pieces that need no arguments.
+        /// All pieces of advice that need no arguments.
         const FIXED: &[Advice] = &[$($name),*];
     };
     (@) => { None };
@@ -38,13 +38,13 @@ pieces! {
         [Execute = word!("Execute::Auto", "auto")];
     EXECUTE_CPU = "use {}" [Execute = word!("Execute::Cpu", "cpu")];
 
-    // Numbers.
+    // The type of numbers, and the arithmetic.
     FLOAT_OUTPUT = "{} and {} work" [DType = word!("DType::F32", "float32"), DType = word!("DType::F16", "float16")];
     UINT8 = "use {}" [Semantics = word!("Semantics::Uint8", "uint8")];
     UINT8_LEVELS = "0 to 255 work with {}" [Semantics = word!("Semantics::Uint8", "uint8")];
     WITHOUT_SCALED_DECODE = "leave {} out" [ScaledDecode = Some(Value::Flag(true))];
 
-    // Order.
+    // The order of samples, the last batch, and the share of a process.
     FULL_ORDER = "choose {}" [Order = word!("Order::Full", "full")];
     SOME_BLOCKS = "choose {}" [Order = Some(Value::AnyBlocks)];
     REMOTE_ORDER = "choose {}, or {} to have it so"
@@ -77,11 +77,11 @@ pieces! {
     LMDB_LAYOUT = "set the layout with {}" [LmdbLayout];
     LMDB_UNLABELLED = "{} accepts that" [LmdbAllowUnlabelled = Some(Value::Flag(true))];
 
-    // Folders.
+    // Folders of images.
     FOLDER_UNLABELLED = "{} reads images without classes" [FolderUnlabelled = Some(Value::Flag(true))];
     FOLDER_ALLOW_EMPTY = "{} accepts that" [FolderAllowEmpty = Some(Value::Flag(true))];
 
-    // Lists.
+    // Lists of image files.
     LIST_NAMES = "{} takes such labels as names" [ListClassNames = Some(Value::Flag(true))];
     LIST_LABEL_COLUMNS = "{} names one, or all that make a vector" [ListLabelColumns];
     LIST_DELIMITER = "{} says which character separates them" [ListDelimiter];
@@ -89,19 +89,19 @@ pieces! {
     LIST_HEADER_OR_SAMPLE = "{} takes it for names, and {} for a sample"
         [ListHeader = Some(Value::Flag(true)), ListHeader = Some(Value::Flag(false))];
 
-    // Arrays.
+    // Arrays: EMNIST's files and NumPy's files.
     EMNIST_PART = "{} chooses one" [EmnistPart];
     NUMPY_ARRAYS = "name them with {}" [NumpyArrays];
     ARRAYS_LAYOUT = "set which with {}" [ArraysLayout];
     ARRAYS_NCHW = "if channels come before height and width, that is {}" [ArraysLayout = word!("Arrays::nchw", "nchw")];
     ARRAYS_NHWC = "if channels come last, that is {}" [ArraysLayout = word!("Arrays::nhwc", "nhwc")];
 
-    // Stores. The facts of an error name the stores' environment variables, because these are the same in every
-    // language.
+    // Object stores. The facts of an error name a store's environment variables, which are the same in every language;
+    // the advice names settings, which are not.
     REMOTE_CERTIFICATES = "{} names one, too" [RemoteCertificates];
     REMOTE_STORE = "{} takes them, too" [RemoteStore];
 
-    // Packs.
+    // Packing: writing a data set as tar shards or an LMDB.
     PACK_PLAN = "`{}` makes one, once for all parts" [PackPlan = word!("Packer::plan", "plan")];
     PACK_BY_PARTS = "({} does one of them, {} makes the data set); remove it, or pack elsewhere" [PackPart, PackJoin];
     PACK_WITHOUT_PLAN = ", which goes on without {}; remove it, or pack elsewhere" [PackPlan];
@@ -126,18 +126,18 @@ pub(crate) fn raise(setting: Setting) -> Advice {
     Advice::of("raise {}", vec![(setting, None)])
 }
 
-/// Advises the settings with which a loader can go on from a state.
+/// Advises the one or two settings with which a loader can resume from a saved state.
 pub(crate) fn go_on_with(settings: Vec<(Setting, Option<Value>)>) -> Advice {
     Advice::of(if settings.len() == 1 { "set {} to go on" } else { "set {} and {} to go on" }, settings)
 }
 
-/// Advises one or two numbers that fit a setting, the best first.
+/// Advises one or two numbers that fit a setting. The first number fits best.
 pub(crate) fn choose(setting: Setting, numbers: &[u64]) -> Advice {
     let settings = numbers.iter().map(|number| (setting, Some(Value::Number(*number)))).collect();
     Advice::of("choose {..}", settings)
 }
 
-/// Returns every piece of advice. Pieces with numbers are examples, one of each form.
+/// Returns every piece of advice. Pieces that take arguments come with example arguments, at least once in each form.
 pub fn every_piece() -> Vec<Advice> {
     let blocks = Value::Blocks { samples: 8, window: 2 };
     let mut all = FIXED.to_vec();

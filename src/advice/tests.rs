@@ -1,7 +1,7 @@
 use super::*;
 use crate::error::{Error, ErrorKind};
 
-/// A language that names every setting alike.
+/// A language that writes every setting as "X".
 struct Alike;
 
 impl Language for Alike {
@@ -14,7 +14,7 @@ impl Language for Alike {
     }
 }
 
-/// A language that cannot set anything.
+/// A language that has no word for any setting, so that errors in it have no advice.
 struct Mute;
 
 impl Language for Mute {
@@ -41,7 +41,7 @@ fn every_phrase_has_a_place_for_each_of_its_settings() {
     }
 }
 
-/// Returns an error of each kind. Where a kind is added, the `match` asks for its error.
+/// Returns one error of each kind. After a new kind is added, the `match` below does not compile until it has the kind.
 fn one_of_each_kind() -> Vec<ErrorKind> {
     let inner = || Error::from(ErrorKind::TruncatedImage { format: "JPEG", reason: "no end".into() });
     let kinds = vec![
@@ -120,7 +120,8 @@ fn one_of_each_kind() -> Vec<ErrorKind> {
     kinds
 }
 
-/// Other languages show these facts, with their own names of settings.
+/// The facts in an error must contain neither Rust code nor Rust's names of settings, because the command and the
+/// Python package show the facts as they are.
 #[test]
 fn the_facts_of_every_kind_are_no_code() {
     for kind in one_of_each_kind() {

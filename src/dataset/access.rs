@@ -1,10 +1,11 @@
-//! Samples that are worth announcing before they are read: those of a store, and those that cost less together.
+//! Defines `Access`, by which a loader announces to a data set which samples are read next. This helps if the samples
+//! are in a store, or if reading several samples together costs less than reading each alone.
 
 use crate::storage::Remote;
 
-/// A data set whose samples are worth announcing before they are read: those of a store or a web server,
-/// and those of which several cost less together. [`Dataset::access`](super::Dataset::access) returns it. Indices are
-/// those of the data set that returned it.
+/// Takes announcements of which samples are read next. A data set has an `Access` if its samples are in a store or on a
+/// web server, or if reading several samples together costs less than reading each alone.
+/// [`Dataset::access`](super::Dataset::access) returns it. Indices are those of the data set whose `access` was called.
 ///
 /// ```
 /// use gpufeed::dataset::Access;
@@ -26,8 +27,8 @@ use crate::storage::Remote;
 /// ```
 pub trait Access: Send + Sync {
     /// Returns true if the samples are not on this machine and come in pieces that each cost time, as from an object
-    /// store. A loader that shuffles such data asks for an order ([`DataLoaderBuilder::order`]). True by default if
-    /// there are [`remotes`](Self::remotes).
+    /// store. A loader that shuffles such samples needs an explicit order ([`DataLoaderBuilder::order`]). By default,
+    /// returns true if there are [`remotes`](Self::remotes).
     ///
     /// [`DataLoaderBuilder::order`]: crate::DataLoaderBuilder::order
     fn is_remote(&self) -> bool {
@@ -36,16 +37,17 @@ pub trait Access: Send + Sync {
 
     /// Returns the most samples that a worker of the CPU executor reads for one job; 1 by default.
     ///
-    /// More helps where several samples together cost less than one after the other, as behind a lock or a connection.
-    /// A job then has at least four samples, or the whole batch where that is smaller. A worker calls
+    /// A number above 1 helps if several samples together cost less than one after the other, as behind a lock or a
+    /// connection. A job then has four samples or more, if this number and the batch size allow it. A worker calls
     /// [`begin_job`](Self::begin_job) with the samples of its job, before it reads them one by one.
     fn job_samples(&self) -> usize {
         1
     }
 
-    /// Announces which samples the calling thread reads next, in this order; only where
-    /// [`job_samples`](Self::job_samples) is above 1. Samples that are cached already are left out, and some of those
-    /// named may not be read, if the run ends. An error belongs to `read`. Does nothing by default.
+    /// Announces which samples the calling thread reads next, in this order. It is called only if
+    /// [`job_samples`](Self::job_samples) is above 1. Samples that are cached already are not announced. If the run
+    /// ends, some announced samples are not read. This method returns no error: `read` returns the errors of the
+    /// announced samples. Does nothing by default.
     fn begin_job(&self, indices: &[usize]) {
         let _ = indices;
     }
@@ -56,15 +58,16 @@ pub trait Access: Send + Sync {
         0
     }
 
-    /// Announces which samples are read next, in about this order, each once: those that follow the samples of the last
-    /// call. One thread at a time calls this method, which returns at once; errors come from `read`. Some of the samples may
-    /// not be read, if the run ends or they are cached. Does nothing by default.
+    /// Announces which samples are read next, in about this order. Each call goes on where the last call ended, so a
+    /// sample is announced once. Only one thread at a time calls this method, which has to return at once; errors come
+    /// from `read`. Some of the samples are not read if the run ends or if they are cached. Does nothing by default.
     fn prefetch(&self, indices: &[usize]) {
         let _ = indices;
     }
 
     /// Returns the connections through which the data set reads from stores and web servers; none by default. Through
-    /// them a loader sets how much is read ahead, and reads the counters. A data set made of others returns theirs.
+    /// these connections a loader sets how much is read ahead, and reads the counters of what was read. A data set that
+    /// is made of other data sets returns the connections of all of them.
     fn remotes(&self) -> Vec<Remote> {
         Vec::new()
     }

@@ -1,12 +1,13 @@
-//! Forwards the methods of a data set to another one: pointers to data sets are data sets, and adaptors have what the
-//! data sets have that they are made of.
+//! A macro that implements methods of [`Dataset`] by calling another data set. With it an `Arc` or `Box` of a data set
+//! is a data set, too, and an adaptor such as `Subset` has the classes and channels of the data set that it wraps.
 
 use std::sync::Arc;
 
 use super::Dataset;
 
-/// Writes methods of [`Dataset`] that call those of another data set: `forward!(self => self.data; of the set)` those
-/// that hold for all samples together, `forward!(self => (**self); all)` every method.
+/// Implements methods of [`Dataset`] by calling the methods of the same names of another data set.
+/// `forward!(self => self.data; of the set)` implements the methods about the set as a whole, such as `classes`;
+/// `forward!(self => (**self); all)` implements every method.
 macro_rules! forward {
     ($this:ident => $other:expr; of the set) => {
         fn channels(&$this) -> u32 {
@@ -92,7 +93,8 @@ mod tests {
     use std::path::Path;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Overrides every method: a method that is not forwarded returns its default, which the test notices.
+    /// A data set in which every method returns something other than its default. So the test notices a method that is
+    /// not forwarded.
     struct Odd {
         classes: Vec<String>,
         begun: Arc<AtomicUsize>,

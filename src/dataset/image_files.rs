@@ -1,4 +1,4 @@
-//! Image files by their paths: what a folder and a list have in common.
+//! A data set of image files with known paths. A folder of images and a list of images both use it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,15 +10,15 @@ use crate::storage::local::regular_file;
 
 #[derive(Clone, Debug)]
 pub(super) struct ImageFiles {
-    /// The folder that was opened, or that paths are relative to.
+    /// The folder that was opened; for a list, the folder to which the list's paths are relative.
     pub(super) root: PathBuf,
-    /// Whole paths, so that reading one joins nothing; boxed, as there may be millions.
+    /// The images' paths, each with `root` already joined to it. `Box<Path>` saves memory, as there may be millions.
     pub(super) paths: Vec<Box<Path>>,
     pub(super) labels: Labels,
     pub(super) classes: Vec<String>,
     pub(super) notices: Vec<Notice>,
     pub(super) max_file_bytes: u64,
-    /// All images in the folder are samples.
+    /// True if all images in the folder `root` are samples.
     pub(super) whole_folder: bool,
 }
 

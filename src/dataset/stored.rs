@@ -1,11 +1,11 @@
-//! Where the samples of a data set are stored, and under which names.
+//! The trait [`Stored`], which tells where the samples of a data set are stored, and under which names.
 
 use super::Label;
 use std::path::Path;
 
-/// The names and files of a data set's samples, by which a [pack](crate::pack) names its members and notices that its
-/// source has changed. [`Dataset::stored`](super::Dataset::stored) returns it. Indices are those of the data set that
-/// returned it.
+/// Tells the names and files of a data set's samples. A [pack](crate::pack) names its members after them, and notices
+/// by them that its source has changed. [`Dataset::stored`](super::Dataset::stored) returns an object with this trait;
+/// each `index` is the index of a sample in the data set that returned the object.
 ///
 /// ```
 /// use gpufeed::dataset::{ObjectStamp, Stored};
@@ -27,18 +27,18 @@ use std::path::Path;
 /// assert!(Frames.has_ending(0) && Frames.file(0).is_none());
 /// ```
 pub trait Stored: Send + Sync {
-    /// Returns a sample's name where it is stored: its file below the data set's folder, with `/` between folders, or its
-    /// key in a shard.
+    /// Returns the name under which a sample is stored: the path of its file below the data set's folder, with `/`
+    /// between folders, or its key in a shard; `None` if the sample has no name.
     fn own_name(&self, index: usize) -> Option<String>;
 
-    /// Returns true, the default, if that name ends as names of files do. Returns false if it is a key, in which a dot
-    /// begins no ending.
+    /// Returns true, the default, if the sample's [`own_name`](Self::own_name) is a file name with an extension.
+    /// Returns false if the name is a key, in which a dot begins no extension.
     fn has_ending(&self, index: usize) -> bool {
         let _ = index;
         true
     }
 
-    /// Returns a sample's own file; `None`, the default, if it shares a file with others.
+    /// Returns the file that holds this sample alone; `None`, the default, if the sample shares a file with others.
     fn file(&self, index: usize) -> Option<&Path> {
         let _ = index;
         None
@@ -51,18 +51,18 @@ pub trait Stored: Send + Sync {
         None
     }
 
-    /// Returns the folder in which an image that is added later becomes a sample, too; `None` by default. Nothing is packed
-    /// into that folder.
+    /// Returns the data set's folder if all images in it are samples, also those that are added later; `None` by
+    /// default. A pack into this folder is refused, because its files would become samples.
     fn whole_folder(&self) -> Option<&Path> {
         None
     }
 
-    /// Calls `see` for every file that holds samples, with its stamp if it is an object in a store. The samples change
-    /// only if one of the files changes.
+    /// Calls `see` with every file that holds samples, and with the file's stamp if it is an object in a store. Callers
+    /// rely on this: as long as none of these files changes, no sample changes.
     fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>));
 }
 
-/// Tells whether the content of an object in a store has changed: another content has another stamp.
+/// Identifies the content of an object in a store: if the content changes, the object has another stamp.
 ///
 /// ```
 /// use gpufeed::dataset::ObjectStamp;
@@ -80,7 +80,7 @@ pub struct ObjectStamp {
     pub tag: u64,
 }
 
-/// Returns the name of a file below a folder.
+/// Returns the path of a file relative to the folder `root`, with `/` between folders.
 pub(crate) fn name_below(root: &Path, file: &Path) -> String {
     let parts = file.strip_prefix(root).unwrap_or(file).iter();
     parts.map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")

@@ -1,4 +1,5 @@
-//! A data file read once from its start: raw, gzip, or inside an archive.
+//! Reads a data file once, from its start to its end. The file may be raw, compressed by gzip, or a member of an
+//! archive.
 
 use crate::advice::Reason;
 use std::io::{self, BufReader, Read, Seek};
@@ -9,10 +10,10 @@ use flate2::bufread::MultiGzDecoder;
 use crate::error::{Error, Result};
 use crate::storage::local::regular_file;
 
-/// The most bytes that Deflate can unpack from one byte.
+/// The most bytes that one byte of Deflate data can become when it is unpacked.
 const MOST_PER_BYTE: u64 = 1032;
 
-/// A file's unpacked bytes, and the position of the next one.
+/// Reads the unpacked bytes of a file, one after the other.
 pub(super) struct Unpacked<'a> {
     path: PathBuf,
     /// The member's name, if the source is a member of an archive.
@@ -26,12 +27,12 @@ pub(super) struct Unpacked<'a> {
 #[derive(Clone, Copy)]
 enum Length {
     Exactly(u64),
-    /// The length is at most this number; used for packed files.
+    /// The length is not known, but is at most this number. Used for compressed files.
     AtMost(u64),
 }
 
 impl<'a> Unpacked<'a> {
-    /// Opens `path`; unpacks it if it begins like a gzip file.
+    /// Opens the file at `path`. Unpacks it if it begins with the first two bytes of gzip's format.
     pub(super) fn open(path: &Path) -> Result<Unpacked<'static>> {
         let io = |source| Error::io(path, source);
         let (mut file, metadata) = regular_file::open(path).map_err(io)?;
@@ -49,13 +50,14 @@ impl<'a> Unpacked<'a> {
         Ok(Unpacked { path: path.to_owned(), member: None, reader, offset: 0, length })
     }
 
-    /// Reads a member of the archive at `path`, which takes `packed` bytes of the archive.
+    /// Reads a member of the archive at `path`. `reader` returns the member's unpacked bytes, and `packed` is the
+    /// number of bytes that the member takes in the archive.
     pub(super) fn member(path: &Path, name: &str, reader: impl Read + 'a, packed: u64) -> Self {
         let length = Length::AtMost(packed.saturating_mul(MOST_PER_BYTE));
         Unpacked { path: path.to_owned(), member: Some(name.to_owned()), reader: Box::new(reader), offset: 0, length }
     }
 
-    /// Returns the number of bytes read so far.
+    /// Returns the number of unpacked bytes that were read so far.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
@@ -70,20 +72,20 @@ impl<'a> Unpacked<'a> {
         Error::data_file(&self.path, position, reason)
     }
 
-    /// Returns an error about the next byte.
+    /// Returns an error about the byte that is read next.
     pub(super) fn error(&self, reason: impl Into<Reason>) -> Error {
         self.error_at(self.offset, reason)
     }
 
-    /// Reads the next `N` bytes. Errors name them as part of `what`.
+    /// Reads the next `N` bytes. Errors call these bytes `what`.
     pub(super) fn take<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
         let mut bytes = [0; N];
         bytes.copy_from_slice(&self.bytes(N as u64, what)?);
         Ok(bytes)
     }
 
-    /// Reads the next `count` bytes. Errors name them as part of `what`. Memory grows with the bytes read, since
-    /// `count` may be wrong.
+    /// Reads the next `count` bytes, which errors call `what`. If the unpacked length is not known, memory grows with
+    /// the bytes that are read, since `count` may be wrong.
     pub(super) fn bytes(&mut self, count: u64, what: &str) -> Result<Vec<u8>> {
         let left = match self.length {
             Length::Exactly(length) | Length::AtMost(length) => length.saturating_sub(self.offset),
@@ -118,7 +120,7 @@ impl<'a> Unpacked<'a> {
         }
     }
 
-    /// Reads the rest of the file, which has to be exactly `count` bytes.
+    /// Reads the rest of the file, which has to be exactly `count` bytes. Errors call these bytes `what`.
     pub(super) fn rest(&mut self, count: u64, what: &str) -> Result<Vec<u8>> {
         if let Length::Exactly(length) = self.length
             && self.offset.checked_add(count) != Some(length)
@@ -131,7 +133,7 @@ impl<'a> Unpacked<'a> {
         Ok(bytes)
     }
 
-    /// Reads the rest of the file, which may have at most `limit` bytes.
+    /// Reads the rest of the file, which may have at most `limit` bytes. Errors call these bytes `what`.
     pub(super) fn all(&mut self, limit: u64, what: &str) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let read = self.reader.by_ref().take(limit).read_to_end(&mut bytes);
@@ -141,7 +143,8 @@ impl<'a> Unpacked<'a> {
         Ok(bytes)
     }
 
-    /// Returns an error unless the file ends here. Checks the checksum of a packed one.
+    /// Returns an error unless all bytes of the file have been read. For a compressed file this also compares the
+    /// checksum.
     fn end(&mut self, what: &str) -> Result<()> {
         let mut more = Vec::new();
         match self.reader.by_ref().take(1).read_to_end(&mut more) {
@@ -151,7 +154,7 @@ impl<'a> Unpacked<'a> {
         }
     }
 
-    /// Converts an error of the reader.
+    /// Turns an I/O error of the reader into an error that names the file.
     fn failed(&self, source: io::Error) -> Error {
         use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
         match source.kind() {

@@ -1,11 +1,11 @@
-//! The cases of an error, their sentences, and the advice that goes with each.
+//! The kinds of errors, with the message of each kind and the advice that goes with it.
 
 use super::{Error, sample_called, share_failed};
 use crate::advice::{self, Advice, Reason, Rust, Setting};
 use crate::quote::{Shown, ShownLines};
 use std::path::PathBuf;
 
-/// The cases of [`Error`].
+/// The kinds of errors that an [`Error`] can be.
 ///
 /// ```
 /// use gpufeed::{Backend, DataLoader, ErrorKind, InMemory};
@@ -51,8 +51,8 @@ pub enum ErrorKind {
         /// The reason.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A data set of another crate failed in a way that no other sample can stand in for, such as by a wrong answer or
-    /// because somebody has interrupted it. The run ends, whatever `on_error` says.
+    /// A data set of another crate failed, and to replace the sample would not help: for example, the data set gave a
+    /// wrong answer, or somebody has interrupted it. The run ends, whatever the setting `on_error` is.
     #[error("{}", ShownLines(source))]
     Fatal {
         /// The reason.
@@ -71,12 +71,12 @@ pub enum ErrorKind {
     FileTooLarge {
         /// The file's path; in an archive, the archive's path and the sample's key.
         name: String,
-        /// The bytes of the file; if it grew meanwhile, the bytes that were read.
+        /// The number of bytes in the file; if the file grew while it was read, the number of bytes read.
         bytes: u64,
-        /// The limit in force, from the data set's builder.
+        /// The most bytes allowed, as the data set's builder has set it.
         max_file_bytes: u64,
     },
-    /// The bytes are not an image that can be decoded.
+    /// The bytes of a sample are not an image that can be decoded.
     #[error("cannot decode {format}: {}", Shown(reason))]
     Decode {
         /// The format as recognised from the bytes, or "image".
@@ -84,22 +84,22 @@ pub enum ErrorKind {
         /// The decoder's reason.
         reason: String,
     },
-    /// The stream ends before the image is complete.
+    /// The bytes of an encoded image end before the image is complete.
     #[error("truncated {format}: {}", Shown(reason))]
     TruncatedImage {
         /// The format as recognised from the bytes.
         format: &'static str,
-        /// The missing part.
+        /// The part of the image that is missing.
         reason: String,
     },
-    /// The header declares more pixels than allowed.
+    /// The header of an image declares more pixels than allowed.
     #[error("the image has {width}x{height} pixels, but at most {max_pixels} are decoded")]
     TooManyPixels {
-        /// Declared width.
+        /// The width that the header declares.
         width: u64,
-        /// Declared height.
+        /// The height that the header declares.
         height: u64,
-        /// The limit in force.
+        /// The most pixels allowed.
         max_pixels: u64,
     },
     /// Decoding an image needs more memory than allowed.
@@ -109,13 +109,13 @@ pub enum ErrorKind {
     TooMuchMemory {
         /// The format as recognised from the bytes.
         format: &'static str,
-        /// Columns as stored.
+        /// The width of the image as it is stored, in pixels.
         width: u32,
-        /// Rows as stored.
+        /// The height of the image as it is stored, in pixels.
         height: u32,
         /// Bytes that decoding needs, according to the header.
         needed: u64,
-        /// The limit in force.
+        /// The most bytes of memory allowed.
         max_decode_bytes: u64,
     },
     /// The system has no memory left to decode an image.
@@ -131,10 +131,10 @@ pub enum ErrorKind {
         what: &'static str,
         /// Bytes of the allocation that failed.
         bytes: u64,
-        /// The settings to lower.
+        /// The settings to lower, so that less memory is needed.
         settings: &'static [Setting],
     },
-    /// A list of transforms makes a larger image on its way than the memory budget allows. It is not made.
+    /// A list of transforms needs a larger intermediate image than the memory budget allows. The image is not made.
     #[error(
         "{} on an image of {source_width}x{source_height} pixels would take {needed} bytes of memory between the stages of the plan, for {width}x{height} pixels, but the memory budget is {memory_budget} bytes",
         Shown(transforms)
@@ -144,25 +144,25 @@ pub enum ErrorKind {
         transforms: String,
         /// The width of the image that is augmented.
         source_width: u32,
-        /// Its height.
+        /// The height of the image that is augmented.
         source_height: u32,
-        /// The width of the largest image on the way.
+        /// The width of the largest intermediate image.
         width: u32,
-        /// Its height.
+        /// The height of the largest intermediate image.
         height: u32,
-        /// Bytes of all that lies between the stages of the plan.
+        /// The bytes that all intermediate images between the stages of the plan need.
         needed: u64,
-        /// The limit in force.
+        /// The memory budget in bytes.
         memory_budget: u64,
     },
     /// A transform cannot be applied to an image of this size.
     #[error("{transform} on an image of {width}x{height}: {}", Shown(reason))]
     Transform {
-        /// The operator's name.
+        /// The transform's name.
         transform: &'static str,
-        /// The image's width at that point.
+        /// The image's width when it comes to the transform.
         width: u32,
-        /// The image's height at that point.
+        /// The image's height when it comes to the transform.
         height: u32,
         /// The reason, and the argument to change.
         reason: String,
@@ -170,7 +170,7 @@ pub enum ErrorKind {
     /// The WGSL of a [`CustomColor`](crate::transforms::CustomColor) cannot be used.
     #[error("the WGSL of {transform}: {}", ShownLines(reason))]
     Snippet {
-        /// The step's name.
+        /// The transform's name, which is also the name of its WGSL function.
         transform: &'static str,
         /// The reason: naga's message with the line of the user's text, or a part that is missing or not allowed.
         reason: String,
@@ -188,25 +188,25 @@ pub enum ErrorKind {
     /// A larger share of the samples failed than `OnError::Skip` allows.
     #[error("{}; the last: {last}", share_failed(*failed, *seen, *max_share))]
     TooManyFailures {
-        /// Failed samples, in batch order.
+        /// The number of samples so far that failed, counted in batch order.
         failed: u64,
-        /// Samples seen, in batch order.
+        /// The number of all samples so far, counted in batch order.
         seen: u64,
-        /// The share allowed, 0 to 1.
+        /// The share of failed samples that is allowed, 0 to 1.
         max_share: f64,
         /// The last failure.
         last: Error,
     },
-    /// No adapter fits the request.
+    /// The machine has no GPU adapter that fits the request.
     #[error("no GPU adapter: {}", Shown(reason))]
     NoAdapter {
-        /// The request, and the adapters found.
+        /// The requested adapter, and the adapters that the machine has.
         reason: String,
     },
     /// The GPU or its driver rejected work, or was lost.
     #[error("GPU {stage}: {}", ShownLines(reason))]
     Device {
-        /// The stage in which it happened.
+        /// The work in which the failure happened, such as "submit" or "opening the device".
         stage: &'static str,
         /// The driver's or wgpu's reason.
         reason: String,
@@ -219,18 +219,18 @@ pub enum ErrorKind {
         /// Bytes of the buffer.
         bytes: u64,
     },
-    /// A buffer is larger than the adapter or the budget allows.
+    /// A buffer is larger than the adapter or the memory budget allows.
     #[error("{what} needs {needed} bytes, but {whose} allows {limit}")]
     DoesNotFit {
-        /// The buffer, or the user of the memory.
+        /// The buffer, or whatever else needs the memory, such as "a batch".
         what: &'static str,
-        /// Bytes needed.
+        /// The number of bytes that are needed.
         needed: u64,
-        /// Bytes allowed.
+        /// The number of bytes that are allowed.
         limit: u64,
-        /// The part that sets the limit: the adapter, or the memory budget.
+        /// What sets the limit: the adapter, or the memory budget.
         whose: &'static str,
-        /// The settings to lower.
+        /// The settings to lower, so that fewer bytes are needed.
         settings: &'static [Setting],
     },
     /// The caller holds every output buffer, and the memory budget allows no other.
@@ -238,15 +238,16 @@ pub enum ErrorKind {
     OutputsHeld {
         /// Output buffers that the caller holds.
         held: usize,
-        /// The budget in bytes.
+        /// The memory budget in bytes.
         budget: u64,
     },
-    /// A data set cannot be [packed](crate::pack), or not into this folder.
+    /// A data set cannot be [packed](crate::pack) at all, or cannot be packed into this folder.
     #[error("{}", super::pack_text(path, *setting, reason, &Rust))]
     Pack {
         /// The folder to pack into, or the file or sample concerned.
         path: PathBuf,
-        /// The setting that does not fit, by its name in [`PackSettings`](crate::pack::PackSettings), if it is one.
+        /// The name in [`PackSettings`](crate::pack::PackSettings) of the setting that does not fit; `None` if the
+        /// reason is no setting.
         setting: Option<&'static str>,
         /// The reason.
         reason: String,
@@ -254,23 +255,24 @@ pub enum ErrorKind {
     /// The folder to [pack](crate::pack) into has a pack that was made with other settings.
     #[error("{}", super::other_settings_text(path, what, settings, &Rust))]
     OtherSettings {
-        /// The folder.
+        /// The folder to pack into.
         path: PathBuf,
-        /// What is there: "a pack", "an unfinished pack", "a plan".
+        /// What the folder holds: "a pack", "an unfinished pack", "a plan".
         what: &'static str,
-        /// Its settings, by their names in [`PackSettings`](crate::pack::PackSettings), with their values.
+        /// The settings of that pack or plan: their names in [`PackSettings`](crate::pack::PackSettings), and their
+        /// values.
         settings: Vec<(&'static str, String)>,
     },
     /// The caller has stopped a [pack](crate::pack).
     #[error("{what}: stopped")]
     Stopped {
-        /// What was stopped.
+        /// The work that was stopped: "packing".
         what: &'static str,
     },
     /// A thread of the pipeline panicked.
     #[error("stage {stage} panicked: {}", ShownLines(message))]
     Panic {
-        /// The stage.
+        /// The stage of the pipeline that panicked, such as "decode".
         stage: &'static str,
         /// The panic's message.
         message: String,
@@ -278,7 +280,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The advice that goes with every error of the kind.
+    /// Returns the advice that goes with every error of this kind.
     pub(super) fn advice(&self) -> Vec<Advice> {
         use Setting::{
             BatchSize, ListSizes, MaxDecodeBytes, MaxFileBytes, MaxPixels, MemoryBudget, QueueDepth, SlotBytes, Workers,

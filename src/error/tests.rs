@@ -1,4 +1,4 @@
-//! What errors show, and what they keep to themselves.
+//! Tests what the texts of errors show, and what they hide: credentials and control characters.
 
 use super::*;
 use std::io;
@@ -12,7 +12,8 @@ fn no_error_holds_the_credentials_of_an_address() {
     }
 }
 
-/// Names, reasons and places come from files that others wrote.
+/// Names, reasons and places in an error may come from files that others wrote. Control characters in them are shown
+/// escaped, so that they cannot command a terminal.
 #[test]
 fn no_error_shows_what_a_terminal_obeys() {
     let text = || "a\u{1b}[2J\n\u{7}\u{202e}".to_owned();
@@ -34,7 +35,8 @@ fn no_error_shows_what_a_terminal_obeys() {
         let shown = Error::from(kind).to_string();
         assert!(shown.contains(r"a\u{1b}[2J\n\u{7}\u{202e}") && !shown.contains(['\u{1b}', '\n']), "{shown:?}");
     }
-    // Compilers and drivers write several lines.
+    // The texts of these errors come from compilers, drivers and panics, and may have several lines. Line breaks stay,
+    // and all other control characters are escaped.
     for kind in [
         ErrorKind::Snippet { transform: "own", reason: text() },
         ErrorKind::Foreign { source: text().into() },

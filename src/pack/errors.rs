@@ -1,4 +1,4 @@
-//! Opens the folder to pack into, and adds to errors what packing needs in that folder.
+//! Opens the folder that a pack is written to, and makes its errors: adds paths, the needed permissions, and advice.
 
 use crate::advice::{PACK_AGAIN, PACK_SCRATCH, Reason};
 use crate::error::{Error, ErrorKind, Result};
@@ -6,11 +6,12 @@ use crate::storage::{Folder, Location};
 use std::io;
 use std::path::Path;
 
-/// Opens the folder or the address to pack into. Files that wait for their upload to a store are in a folder below
-/// `scratch`.
+/// Opens the folder or the address that a pack is written to. For a store, files that wait for their upload are in a
+/// folder below `scratch`.
 ///
 /// # Errors
-/// An address that cannot be written to; `scratch` for a folder of this machine, which needs none.
+/// An argument error for an address that cannot be written to, and for a `scratch` with a folder of this machine, which
+/// needs none.
 pub(super) fn open_folder(out: &Path, scratch: Option<&Path>) -> Result<Folder> {
     let location = Location::from(out);
     if scratch.is_some() && !location.is_address() {
@@ -19,12 +20,13 @@ pub(super) fn open_folder(out: &Path, scratch: Option<&Path>) -> Result<Folder> 
     Folder::open(&location, scratch).map_err(permitted)
 }
 
-/// Makes an error about a folder, with this reason.
+/// Makes an error about the folder to pack into, with this reason.
 pub(super) fn there(folder: &Folder, reason: impl Into<Reason>) -> Error {
     Error::pack(folder.path(""), reason)
 }
 
-/// If a store has refused permission, adds to its error what packing does in the store.
+/// Adds to the error of a store that has refused permission what packing does in the store. Returns any other error as
+/// it is.
 pub(super) fn permitted(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Io { path, source }
@@ -38,13 +40,13 @@ pub(super) fn permitted(error: Error) -> Error {
     }
 }
 
-/// Returns a function that adds a file's path to an error.
+/// Returns a function that turns an I/O error into an [`Error`] that names the file at `path`.
 pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
     move |error| Error::io(path, error)
 }
 
-/// Returns a function that names the file in an error of writing its temporary file. If the folder is in a store, the
-/// error names the temporary file, which is on this machine.
+/// Returns a function for errors of writing the temporary file of the file `name`. In a folder of this machine, the
+/// error names the file `name`. For a store, it names the temporary file, which is on this machine.
 pub(super) fn failed_to_write<'a>(
     folder: &'a Folder,
     name: &'a str,
@@ -56,7 +58,8 @@ pub(super) fn failed_to_write<'a>(
     }
 }
 
-/// Adds to an error of writing that the same call goes on later. Samples that are on the disk by then stay there.
+/// Adds to an error of writing the advice that the same call continues the pack later. Samples that are on the disk by
+/// then are not packed again. [`ErrorKind::Stopped`] has this advice already.
 pub(super) fn resumable(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Stopped { .. } => error,

@@ -1,7 +1,8 @@
-//! Tells a caller how far a step of a pack is, and lets the caller stop the step.
+//! Tells a caller how far a step of a pack is, and lets the caller stop the step. A step is one call, such as
+//! `Packer::pack` or `Packer::plan`.
 //!
-//! A step runs in a thread of its own, and the calling thread waits for its events. So the calling thread can run the
-//! caller's code, and can return, while the step opens a source, waits for a store or uploads a shard.
+//! A step runs in a thread of its own, and the calling thread waits for the step's events. So the calling thread can
+//! run the caller's code, and can return, while the step opens a source, waits for a store or uploads a shard.
 
 use crate::error::{Error, ErrorKind, Result};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
@@ -26,48 +27,48 @@ use crate::dataset::Split;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The source is opened, and the folder is looked through.
+    /// The source is being opened, and the folder to pack into is being examined.
     Preparing,
     /// The source has another split, which is not packed.
     OtherSplit {
-        /// The samples of that split.
+        /// The number of samples in that split.
         samples: usize,
         /// The split that is not packed.
         split: Split,
     },
-    /// Another process is at work on this part of a pack. This process waits until that one ends.
+    /// Another process is at work on this part of a pack. This process waits until the other one ends.
     Waiting {
-        /// The part.
+        /// The number of the part.
         part: PartNumber,
     },
     /// Samples are read, encoded and written into the pack.
     Packed {
-        /// The samples that are done, including those of earlier runs.
+        /// The number of samples that are done, including those of earlier runs.
         done: usize,
-        /// All samples that are to be packed.
+        /// The number of all samples that are to be packed.
         all: usize,
     },
-    /// Samples are compared with the source.
+    /// Samples of the pack are compared with the source.
     Compared {
-        /// The samples that are done.
+        /// The number of samples that are done.
         done: usize,
-        /// All samples that are to be compared.
+        /// The number of all samples that are to be compared.
         all: usize,
     },
 }
 
-/// The caller's code, called by its own thread.
+/// The caller's function that receives the events. It is called on the caller's own thread.
 pub(super) type Listener<'a> = Box<dyn FnMut(Event) -> ControlFlow<()> + Send + 'a>;
 
-/// How often a waiting thread looks whether it has to stop.
+/// The interval at which a waiting thread checks whether it has to stop, and at which events of progress are passed on.
 pub(super) const TICK: Duration = Duration::from_millis(50);
-/// How long the caller waits for a step that it has stopped. A step that takes longer, such as an upload, ends in the
-/// background, and has the folder's lock until then.
+/// How long the caller waits for the end of a step that it has stopped. A step that takes longer, such as one that
+/// uploads a shard, ends in the background, and holds the folder's lock until then.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What a step has of its caller: the step sends events with it, and learns from it whether to stop.
+/// The link from a step to its caller: the step sends events through it, and asks it whether to stop.
 pub(super) struct Watch {
-    /// The threads that prepare samples for the step.
+    /// The number of threads that prepare samples for the step.
     pub(super) threads: usize,
     stopped: Arc<AtomicBool>,
     events: Sender<Event>,
@@ -80,7 +81,7 @@ impl Watch {
     }
 
     pub(super) fn say(&self, event: Event) {
-        // If the step was stopped, nobody receives its events any more.
+        // Sending fails if the step was stopped, because nobody receives its events any more.
         let _ = self.events.send(event);
     }
 }
@@ -89,9 +90,9 @@ fn stopped() -> Error {
     ErrorKind::Stopped { what: "packing" }.into()
 }
 
-/// Does `work` in a thread, and calls the listener with its events. Events of progress reach the listener at most once
-/// a tick. While `work` sends nothing, the listener gets the last event again each tick, so that it can stop the step
-/// at any time.
+/// Runs `work` in a new thread. Meanwhile calls the listener, on the calling thread, with the events that `work` sends,
+/// with events of progress at most once every [`TICK`]. While `work` sends nothing, the listener gets the last event
+/// again every [`TICK`], so that it can stop the step at any time.
 pub(super) fn watched<T: Send + 'static>(
     listener: &mut Listener<'_>,
     threads: usize,
@@ -104,7 +105,7 @@ pub(super) fn watched<T: Send + 'static>(
         let done = catch_unwind(AssertUnwindSafe(|| work(&watch)));
         done.unwrap_or_else(|payload| Err(Error::panic("pack", &*payload)))
     };
-    // Stops the step also if the listener panics.
+    // Sets `stop` when this function returns, so that the step stops also if the listener panics.
     let _stops = SetOnDrop(&stop);
     let thread = thread::Builder::new().name("gpufeed-pack".to_owned()).spawn(caught);
     let thread = thread.map_err(|source| Error::io("a thread to pack", source))?;
@@ -121,7 +122,7 @@ pub(super) fn watched<T: Send + 'static>(
     thread.join().unwrap_or_else(|payload| Err(Error::panic("pack", &*payload)))
 }
 
-/// Sets a flag when its scope ends, by a panic, too.
+/// Sets a flag to true when this value is dropped, also by a panic.
 pub(super) struct SetOnDrop<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {
@@ -130,7 +131,8 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// Calls the listener until the step ends, or the listener stops it.
+/// Calls the listener with the step's events until the step ends (`Continue`), or until the listener stops it
+/// (`Break`).
 fn listen(heard: &Receiver<Event>, listener: &mut Listener<'_>) -> ControlFlow<()> {
     let (mut last, mut called) = (Event::Preparing, Instant::now());
     listener(last)?;

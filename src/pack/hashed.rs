@@ -1,4 +1,4 @@
-//! Hashes files: while they are written, or when they exist already.
+//! Hashes the content of files: while a file is written, or of a file that exists already.
 
 use super::errors::failed;
 use super::events::Watch;
@@ -20,7 +20,8 @@ impl Hashed {
         Ok(Hashed { file: BufWriter::with_capacity(1 << 20, File::create(path)?), hash: Xxh3::new() })
     }
 
-    /// Writes everything to the disk. Returns the number of bytes, and the hash in hexadecimal digits.
+    /// Flushes and syncs the file to the disk. Returns its length in bytes, and the hash of its content in hexadecimal
+    /// digits.
     pub(super) fn finish(self) -> io::Result<(u64, String)> {
         let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.sync_all()?;

@@ -1,4 +1,4 @@
-//! The source and the settings of a pack, by which two packs are told apart.
+//! The job of a pack, which is its source and its settings. Two packs are told apart by their jobs.
 
 use super::errors::there;
 use super::events::Watch;
@@ -17,12 +17,14 @@ pub(super) struct Job {
     /// Number of samples in the source.
     pub(super) samples: usize,
     /// A hash of the samples' names and of the classes. Labels are left out, because hashing them would read all
-    /// samples. If a list is edited between two runs, the pack therefore has old and new labels; verifying finds this.
+    /// samples. If the labels of a list are edited between two runs, the pack therefore has old and new labels;
+    /// verifying finds this.
     names: String,
     /// A hash of the sizes and times of the source's files.
     #[serde(default)]
     files: String,
-    /// The version of the layout. It goes up when the same samples and settings make a different pack.
+    /// The version of the pack's layout. It is raised when gpufeed changes so that the same samples and settings make a
+    /// different pack.
     #[serde(default)]
     layout: u32,
     pub(super) to: PackFormat,
@@ -35,21 +37,21 @@ pub(super) struct Job {
     pub(super) recoding: Recoding,
 }
 
-/// The current layout, in which members have their samples' names.
+/// The current version of the layout, in which members of shards are named after their samples.
 const LAYOUT: u32 = 1;
 
 /// The difference between two jobs.
 pub(super) enum Mismatch {
-    /// Another source, version or order, in words for the error.
+    /// The other job has another source, version of gpufeed, or order of samples; the text says so in an error.
     Another(String),
-    /// Other settings, with their names and values.
+    /// The other job has other settings. These are their names and values.
     Settings(Vec<(&'static str, String)>),
-    /// Only the source's files have changed.
+    /// The jobs are equal, except that the source's files have changed.
     Changed,
 }
 
 impl Job {
-    /// Takes the fingerprint of the source's files.
+    /// Makes the job of packing `source`. `files` is the fingerprint of the source's files.
     pub(super) fn new(source: &OpenedSource, files: String, settings: &PackSettings, watch: &Watch) -> Result<Job> {
         let mut hash = Xxh3::new();
         let (data, root) = (&*source.data, source.root());
@@ -69,12 +71,12 @@ impl Job {
         Ok(Job { samples: data.len(), names, files, layout: LAYOUT, to, shard_bytes, prefix, shuffle, recoding })
     }
 
-    /// True if both have samples of the same names in the same order, and the same classes.
+    /// Returns true if the two jobs have samples with the same names in the same order, and the same classes.
     pub(super) fn has_the_names_of(&self, other: &Job) -> bool {
         self.names == other.names
     }
 
-    /// Refuses settings of a part or a join that are neither the plan's nor the defaults.
+    /// Refuses a setting of a part or a join that has neither the plan's value nor the default value.
     ///
     /// # Errors
     /// Names the setting.
@@ -94,7 +96,8 @@ impl Job {
     }
 
     pub(super) fn mismatch(&self, other: &Job) -> Option<Mismatch> {
-        // With another order the names differ, too, so the settings are named as the reason.
+        // With another order, the hash of the names differs, too. So the order is compared first, and named as the
+        // reason.
         if self.samples == other.samples && self.shuffle != other.shuffle {
             return Some(match other.shuffle {
                 Some(seed) => Mismatch::Settings(vec![("shuffle", seed.to_string())]),
@@ -120,7 +123,7 @@ impl Job {
 }
 
 impl Mismatch {
-    /// Makes the error for a folder that holds `what`, such as a plan, of a job that differs in this way.
+    /// Makes the error for a folder in which `what` (such as "a plan") belongs to a job that differs in this way.
     pub(super) fn error(self, folder: &Folder, what: &'static str) -> Error {
         let path = folder.path("");
         match self {
@@ -131,10 +134,10 @@ impl Mismatch {
     }
 }
 
-/// Describes a pack that was made before its source's files changed.
+/// Describes, in an error, a pack that was made before the files of its source changed.
 pub(super) const CHANGED: &str = "of what the source was before its files changed (their sizes or times)";
 
-/// Makes the error for a folder in which there is `what`.
+/// Makes the error for a folder that cannot be packed into because it already holds `what`.
 pub(super) fn occupied(folder: &Folder, what: &str) -> Error {
     there(folder, format!("there is {what}; remove it, or pack elsewhere"))
 }

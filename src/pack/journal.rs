@@ -1,4 +1,5 @@
-//! Records the progress of a pack: a journal while it is written, a manifest when it is complete.
+//! Records the progress of packing a data set: in a journal while the pack is written, and in a manifest once the pack
+//! is complete.
 
 use crate::advice::{PACK_BY_PARTS, PACK_VERIFY, PACK_WITHOUT_PLAN, Reason};
 use crate::dataset::{Split, UNFINISHED};
@@ -14,10 +15,10 @@ use super::errors::{failed, permitted, there};
 use super::job::{CHANGED, Job, Mismatch, occupied};
 use super::settings::PackFormat;
 
-/// The name of a finished pack's manifest.
+/// The name of the file in a finished pack's folder that holds its manifest.
 pub(super) const MANIFEST: &str = "gpufeed-pack.json";
 
-/// A sample that could not be read.
+/// A sample that could not be read, and was left out of the pack.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Skipped {
     /// The sample's index in the source.
@@ -26,7 +27,7 @@ pub(super) struct Skipped {
     pub(super) reason: String,
 }
 
-/// A line of the journal after the first.
+/// A line of the journal, except for its first line, which says what is packed.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Line {
@@ -34,8 +35,8 @@ enum Line {
     Skipped(Skipped),
 }
 
-/// How far a pack is: the shards that were completed, and the samples that were skipped. A shard's file may have
-/// changed since.
+/// The progress of a pack: the shards that were completed, and the samples that were skipped. The file of a completed
+/// shard may have changed since it was recorded.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     pub(super) shards: Vec<Shard>,
@@ -44,8 +45,8 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Returns the sample to continue with, if `packed` samples from `first` on are packed. Forgets the samples that
-    /// were skipped after these, so that they are tried again.
+    /// Returns the index of the source's sample to continue with, after `packed` samples were packed from index `first`
+    /// on. Forgets the samples that were skipped after the last packed one, so that they are tried again.
     pub(super) fn resume_at(&mut self, first: usize, packed: usize) -> usize {
         let mut next = first + packed;
         for skipped in &self.skipped {
@@ -58,11 +59,11 @@ impl Progress {
     }
 }
 
-/// A complete shard.
+/// A complete shard, as the journal and the manifest record it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Shard {
     pub(super) file: String,
-    /// The index of the shard's first sample in the pack.
+    /// The index of the shard's first sample among the packed samples, in which skipped samples are not counted.
     pub(super) first: usize,
     pub(super) samples: usize,
     pub(super) bytes: u64,
@@ -71,13 +72,13 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    /// Returns true if the shard's file exists and has the same length.
+    /// Returns true if the shard's file exists in the folder, and has the length that was recorded.
     pub(super) fn is_in(&self, contents: &Contents) -> bool {
         contents.length(&self.file) == Some(self.bytes)
     }
 }
 
-/// The manifest of a finished pack.
+/// The manifest of a finished pack: what was packed, and into which files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Manifest {
     /// The version of gpufeed that wrote the manifest.
@@ -88,29 +89,30 @@ pub(super) struct Manifest {
     /// The source's samples that could not be read.
     #[serde(default)]
     pub(super) skipped: Vec<Skipped>,
-    /// The plan, for a pack that was made in parts.
+    /// The plan, if the pack was made in parts; `None` if one run made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) plan: Option<Planned>,
 }
 
-/// A plan in a manifest and in the records of parts.
+/// Identifies a plan to pack in parts, in a manifest and in the records of parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Planned {
     /// The hash of the plan, in hexadecimal digits.
     pub(super) plan: String,
     pub(super) parts: usize,
-    /// The part of a source that comes in two.
+    /// The split of the source that is packed, train or test.
     pub(super) split: Split,
 }
 
 impl Manifest {
-    /// Returns the indices of the packed samples in the source, of those in `range`.
+    /// Returns those of the source's sample indices `range` whose samples were packed, not skipped.
     pub(super) fn packed(&self, range: Range<usize>) -> Vec<usize> {
         let skipped: HashSet<usize> = self.skipped.iter().map(|skipped| skipped.skipped).collect();
         range.filter(|index| !skipped.contains(index)).collect()
     }
 
-    /// Returns those files of the folder that readers would take for shards, but that are not this pack's, sorted.
+    /// Returns the names of tar files, among the file names `names`, that a reader of the folder would take for shards
+    /// although this pack did not write them. The result is sorted.
     pub(super) fn strangers(&self, names: impl IntoIterator<Item = String>) -> Vec<String> {
         let own: HashSet<&str> = self.shards.iter().map(|shard| &*shard.file).collect();
         let tar = names.into_iter().filter(|name| name.ends_with(".tar") && !name.starts_with('.'));
@@ -119,14 +121,15 @@ impl Manifest {
         strange
     }
 
-    /// Writes the manifest, and removes the mark of an unfinished pack. This makes the folder a data set.
+    /// Writes the manifest, then removes the file that marks an unfinished pack. After that the folder can be opened as
+    /// a data set.
     pub(super) fn finish(&self, folder: &Folder) -> Result<()> {
         let text = serde_json::to_vec_pretty(self).map_err(unwritten)?;
         folder.write(MANIFEST, &text).map_err(permitted)?;
         folder.remove(UNFINISHED).map_err(permitted)
     }
 
-    /// Returns true if the files exist and have the same lengths.
+    /// Returns true if the pack's files exist in the folder, and its shards have the lengths that were recorded.
     pub(super) fn is_in(&self, contents: &Contents) -> bool {
         match self.job.to {
             PackFormat::Tar => {
@@ -138,30 +141,30 @@ impl Manifest {
     }
 }
 
-/// Returns the error of a value that JSON cannot hold.
+/// Makes the error for a value that JSON cannot hold.
 fn unwritten(error: serde_json::Error) -> Error {
     Error::pack(MANIFEST, error.to_string())
 }
 
-/// Makes the error for a file in the folder that no pack has written.
+/// Makes the error for a file whose content is not what a pack writes there.
 fn wrong(folder: &Folder, name: &str, error: &serde_json::Error) -> Error {
     Error::pack(folder.path(name), format!("{error}; remove the folder, or pack elsewhere"))
 }
 
-/// Reads a file of JSON; `None` if there is none.
+/// Reads a JSON file in the folder; `None` if the file does not exist.
 pub(super) fn read_json<T: for<'a> Deserialize<'a>>(folder: &Folder, name: &str) -> Result<Option<T>> {
     let bytes = folder.read(name).map_err(permitted)?;
     bytes.map(|bytes| serde_json::from_slice(&bytes).map_err(|error| wrong(folder, name, &error))).transpose()
 }
 
-/// The content of the folder to pack into.
+/// What the folder to pack into holds: a complete pack, or the beginning of one, which may be empty.
 pub(super) enum Found {
     Whole(Box<Manifest>),
     Part(Progress),
 }
 
-/// Examines the folder to pack into. If `verify` is true, it accepts a complete pack of a source that has changed
-/// since.
+/// Finds out what the folder to pack into holds. If `verify` is true, a complete pack is accepted even if its source
+/// has changed since it was packed.
 ///
 /// # Errors
 /// If the folder holds another pack, a pack of the source before it changed, or a data set that gpufeed has not packed.
@@ -188,7 +191,8 @@ pub(super) fn find(folder: &Folder, job: &Job, verify: bool) -> Result<Found> {
             }
             (None | Some(Mismatch::Changed), true) => Ok(Found::Whole(Box::new(found))),
             (Some(mismatch), _) => Err(mismatch.error(folder, "a pack")),
-            // Shards of a pack without parts would have names that are sorted before those of the parts.
+            // A pack that was made in parts cannot be completed by one run: the names of that run's shards would not be
+            // sorted in the right places among the names of the parts' shards.
             (None, false) if found.plan.is_some() => {
                 let lost = found.shards.iter().find(|shard| !shard.is_in(&contents)).map(|shard| &*shard.file);
                 let lost = lost.unwrap_or("classes.json");
@@ -204,17 +208,19 @@ pub(super) fn find(folder: &Folder, job: &Job, verify: bool) -> Result<Found> {
     Ok(Found::Part(Progress::default()))
 }
 
-/// Makes the error of a plan for a folder in which a pack without parts has begun.
+/// Makes the error for planning to pack in parts into a folder in which one run has begun to pack everything.
 pub(super) fn begun_without_plan(folder: &Folder) -> Error {
     there(folder, Reason::new("there is an unfinished pack of one run").advise(PACK_WITHOUT_PLAN))
 }
 
+/// Checks that a new pack can be written into the folder.
+///
 /// # Errors
 /// If the folder holds files that readers would take for a part of the pack.
 pub(super) fn refuse_strangers(folder: &Folder) -> Result<()> {
     for name in folder.names().map_err(permitted)? {
         let data = ["data.mdb", ".data.mdb.part"].contains(&&*name);
-        // A `classes.txt` would take precedence over the `classes.json` that is written.
+        // Readers would prefer a `classes.txt` to the `classes.json` that the pack writes.
         if (name.ends_with(".tar") && !name.starts_with('.')) || name == "classes.txt" || data {
             return Err(occupied(folder, &format!("{name}, of which nothing is known")));
         }
@@ -222,31 +228,33 @@ pub(super) fn refuse_strangers(folder: &Folder) -> Result<()> {
     Ok(())
 }
 
-/// The mark of a folder that is packed in parts. Such a folder has this in the place of a journal.
+/// The content of the file that marks an unfinished pack, if the pack is made in parts. Otherwise that file is the
+/// journal.
 #[derive(Serialize, Deserialize)]
 struct Mark {
     parts: usize,
 }
 
-/// Returns the number of parts if the mark of an unfinished pack says that it is packed in parts.
+/// Returns the number of parts if the folder holds an unfinished pack that is made in parts, else `None`.
 pub(super) fn parts_planned(folder: &Folder) -> Option<usize> {
     let text = folder.read(UNFINISHED).ok()??;
     serde_json::from_slice::<Mark>(&text).ok().map(|mark| mark.parts)
 }
 
-/// Marks a folder that is packed in parts, and that only a join makes a data set.
+/// Marks the folder as an unfinished pack in parts, which only joining the parts turns into a data set.
 pub(super) fn mark_planned(folder: &Folder, parts: usize) -> Result<()> {
     let text = serde_json::to_vec(&Mark { parts }).map_err(unwritten)?;
     folder.write(UNFINISHED, &text).map_err(permitted)
 }
 
-/// Reads a journal: its first line, if that line is complete, and the progress. `None` if the journal does not exist.
+/// Reads a journal: its first line (`None` if that line is incomplete), and the progress that the other lines record.
+/// Returns `None` if the journal does not exist.
 pub(super) fn read_journal<T: for<'a> Deserialize<'a>>(
     folder: &Folder,
     name: &str,
 ) -> Result<Option<(Option<T>, Progress)>> {
     let Some(text) = folder.read(name).map_err(permitted)? else { return Ok(None) };
-    // A line without an end was being written when the process was killed.
+    // Leaves out a last line without a line break: the process was killed while it wrote that line.
     let mut lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
     let wrong = |error| wrong(folder, name, &error);
     let first = lines.next().map(serde_json::from_slice).transpose().map_err(wrong)?;
@@ -260,14 +268,14 @@ pub(super) fn read_journal<T: for<'a> Deserialize<'a>>(
     Ok(Some((first, progress)))
 }
 
-/// Returns a value as a line of a journal.
+/// Returns a value as a line of a journal, which is JSON with a line break.
 pub(super) fn line(what: &impl Serialize) -> Result<Vec<u8>> {
     let mut line = serde_json::to_vec(what).map_err(unwritten)?;
     line.push(b'\n');
     Ok(line)
 }
 
-/// Returns a whole journal with this first line.
+/// Returns the text of a whole journal: `first` as the first line, then the lines of the progress.
 pub(super) fn journal_text(first: &impl Serialize, progress: &Progress) -> Result<Vec<u8>> {
     let mut text = line(first)?;
     for shard in &progress.shards {
@@ -279,7 +287,7 @@ pub(super) fn journal_text(first: &impl Serialize, progress: &Progress) -> Resul
     Ok(text)
 }
 
-/// A record of the progress, which outlives the process.
+/// Records the progress of packing where it outlives the process, so that a later run can continue.
 pub(super) trait Record {
     fn add(&mut self, shard: &Shard) -> Result<()>;
     fn skip(&mut self, skipped: &Skipped) -> Result<()>;
@@ -295,19 +303,21 @@ impl Record for Journal {
     }
 }
 
-/// The file that records each completed shard. While it exists, the folder is not a data set.
+/// The journal: a file that records each completed shard and each skipped sample. While it exists, the folder is not a
+/// data set.
 pub(super) struct Journal {
     folder: Folder,
-    /// The file to which lines are added; `None` for a store, whose objects are written as a whole.
+    /// The file to which lines are added; `None` for a folder in a store, where an object can only be written as a
+    /// whole.
     file: Option<File>,
-    /// All lines so far, for a store.
+    /// All lines so far. They are written again as a whole if the folder is in a store.
     text: Vec<u8>,
 }
 
 impl Journal {
-    /// Writes the journal with the progress so far, and opens it to append.
+    /// Writes the journal with the progress so far, and opens it to append lines.
     pub(super) fn open(folder: &Folder, job: &Job, progress: &Progress) -> Result<Journal> {
-        // Writes the whole file again, so that no incomplete line stays in it.
+        // Writes the whole file again, so that no incomplete line of a killed process stays in it.
         let text = journal_text(job, progress)?;
         folder.write(UNFINISHED, &text).map_err(permitted)?;
         let path = folder.path(UNFINISHED);

@@ -1,4 +1,4 @@
-//! Locks that keep other processes out of a folder or a part.
+//! File locks that keep other processes out of a folder that is packed into, or out of a part of a pack.
 
 use super::errors::{failed, there};
 use crate::error::Result;
@@ -6,7 +6,8 @@ use crate::storage::Folder;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-/// Keeps other runs out of a folder while it exists. The system releases the lock when the process ends in any way.
+/// A lock that keeps other processes out of a folder or a part until this value is dropped. The system releases the
+/// lock when the process ends in any way.
 pub(super) struct Lock {
     path: PathBuf,
     _file: File,
@@ -22,7 +23,7 @@ impl Lock {
         Lock::try_at(folder, &path)?.ok_or_else(|| there(folder, taken))
     }
 
-    /// Takes the lock that this file is, unless another process has it.
+    /// Takes the lock whose file is `path`; `None` if another process has the lock.
     pub(super) fn try_at(folder: &Folder, path: &Path) -> Result<Option<Lock>> {
         let file = folder.lock_file(path).map_err(failed(path))?;
         let held = match file.try_lock() {
@@ -34,7 +35,8 @@ impl Lock {
         Ok(Some(Lock { path: path.to_owned(), _file: file, held }))
     }
 
-    /// Removes the lock's file after all work. A run that waits with the old file open then finds the complete pack.
+    /// Removes the lock's file after all work is done. A process that has opened the file before, and gets the lock
+    /// now, finds the complete pack.
     pub(super) fn remove(self) {
         let _ = fs::remove_file(self.path);
     }

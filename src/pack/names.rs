@@ -1,9 +1,9 @@
-//! Names samples in shards by their files, as far as WebDataset's convention allows.
+//! Names the samples in tar shards after their files, as far as WebDataset's convention allows.
 //!
-//! A sample's key ends at the first dot of its file's name, and keys are unique. Therefore dots within a name become
-//! `_`, as do characters that are not allowed in files everywhere. A key that another sample has already gets the
-//! sample's number appended. A sample without a name, or with a name too long for a tar header, has its number as its
-//! key.
+//! In this convention, a sample's key is the name of its files up to the first dot, and keys are unique. Therefore dots
+//! within a name become `_`, and so do characters that some systems do not allow in names of files. If another sample
+//! has the same key already, the sample's number is appended. A sample without a name, or with a name too long for a
+//! tar header, has its number as its key.
 
 use crate::dataset::TarShards;
 use crate::error::Result;
@@ -14,13 +14,13 @@ use super::events::Watch;
 use super::recode::{Packed, Treatment};
 use super::source::OpenedSource;
 
-/// The longest key in bytes. Every tar header holds it with the longest extension.
+/// The longest key in bytes: a tar header has room for a key of this length and the longest extension.
 const LONGEST: usize = 90;
 
 /// The keys of a data set's samples in shards.
 #[derive(Default)]
 pub(super) struct Names {
-    /// The keys of samples whose own key another sample has taken.
+    /// By sample index, the keys of samples that do not have their own key, because another sample has taken that key.
     displaced: HashMap<usize, String>,
 }
 
@@ -47,12 +47,13 @@ impl Names {
         Ok(names)
     }
 
-    /// Takes the keys that a plan lists for samples whose own key another sample has taken.
+    /// Makes `Names` from the listing of a plan: `displaced` has the keys of samples whose own key another sample has
+    /// taken.
     pub(super) fn planned(displaced: HashMap<usize, String>) -> Names {
         Names { displaced }
     }
 
-    /// Returns the sample's key, if another sample has taken its own key; else `None`.
+    /// Returns the key that a sample has instead of its own key, if another sample has taken that key; else `None`.
     pub(super) fn displaced(&self, index: usize) -> Option<&str> {
         self.displaced.get(&index).map(|key| &**key)
     }
@@ -62,7 +63,7 @@ impl Names {
     }
 }
 
-/// Returns a sample's own key.
+/// Returns a sample's own key, which is made from its name, or from its number if no name works.
 fn plain(source: &OpenedSource, index: usize) -> String {
     let stored = source.data.stored();
     let key = stored.and_then(|stored| key_of(&stored.own_name(index)?, stored.has_ending(index)));
@@ -76,7 +77,7 @@ fn key_of(name: &str, with_extension: bool) -> Option<String> {
     let base = parts.pop()?;
     let stem = if with_extension { base.rsplit_once('.').map_or(&*base, |(stem, _)| stem) } else { &base };
     let mut stem = stem.replace('.', "_");
-    // Members of these names have a special meaning.
+    // Members that are called `classes` or `__...__` have a special meaning, so a sample gets another name.
     if stem == "classes" || (stem.starts_with("__") && stem.ends_with("__")) {
         stem.push_str("_1");
     }
@@ -85,14 +86,14 @@ fn key_of(name: &str, with_extension: bool) -> Option<String> {
     (!key.ends_with('/') && !key.is_empty() && key.len() <= LONGEST).then_some(key)
 }
 
-/// Replaces characters that some system does not allow in paths.
+/// Replaces characters that some systems do not allow in paths by `_`.
 fn tame(part: &str) -> String {
     let odd = |c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER || "<>:\"|?*".contains(c);
     part.chars().map(|c| if odd(c) { '_' } else { c }).collect()
 }
 
-/// Returns the extension of the member that has the sample's image. A file that is not encoded again keeps its own
-/// extension.
+/// Returns the extension of the shard's member that has the sample's image. A file that is not encoded again keeps its
+/// extension, if it is a known one.
 pub(super) fn extension(source: &OpenedSource, index: usize, sample: &Packed) -> String {
     let own = match sample.treatment {
         Treatment::Kept | Treatment::Undecodable(_) => source.file(index).and_then(|file| file.extension()?.to_str()),

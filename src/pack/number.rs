@@ -1,12 +1,12 @@
-//! The number of a part, and which samples belong to it.
+//! Defines the number of a part of a data set that is packed in parts, and which samples belong to the part.
 
 use std::fmt;
 use std::ops::Range;
 
-/// The most parts of a data set.
+/// The most parts into which packing a data set can be divided.
 pub const MOST_PARTS: usize = 100_000;
 
-/// One of several parts, counted from 0.
+/// Names one of the parts in which a data set is packed.
 ///
 /// ```
 /// use gpufeed::pack::PartNumber;
@@ -18,13 +18,14 @@ pub const MOST_PARTS: usize = 100_000;
 pub struct PartNumber {
     /// The number of the part, from 0 on.
     pub part: usize,
-    /// The number of parts of the plan.
+    /// The number of all parts.
     pub parts: usize,
 }
 
 impl PartNumber {
-    /// Returns the indices of the part's samples. Parts follow each other, and their sizes differ by one sample at
-    /// most. If there are fewer samples than parts, some parts are empty.
+    /// Returns the indices of the part's samples, if the data set has `samples` samples. Each part begins where the
+    /// part before it ends, and the sizes of parts differ by one sample at most. If there are fewer samples than parts,
+    /// some parts are empty.
     ///
     /// # Panics
     ///

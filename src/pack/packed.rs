@@ -20,47 +20,49 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Packed {
-    /// The folder that was packed into, an address without its credentials.
+    /// The folder that was packed into: its path, or its address without credentials.
     #[serde(serialize_with = "lossy")]
     pub out: PathBuf,
     /// The format of the written files.
     pub to: PackFormat,
-    /// The samples of the source, or of the part.
+    /// The number of samples in the source, or in the part.
     pub samples: usize,
-    /// The source's classes with names.
+    /// The number of the source's classes that have names.
     pub classes: usize,
     /// The number of tar shards.
     pub shards: usize,
-    /// Samples that earlier calls had packed.
+    /// The number of samples that earlier calls had packed.
     pub resumed: usize,
-    /// Samples whose files were copied unchanged.
+    /// The number of samples whose files were copied unchanged.
     pub kept: usize,
-    /// Samples that were encoded.
+    /// The number of samples that were encoded.
     pub encoded: usize,
-    /// Samples that were copied unchanged because they could not be encoded, or because they are not images. Each has
-    /// its name and the reason.
+    /// The samples that were copied unchanged because they could not be encoded, or because they are not images, each
+    /// with the reason.
     pub undecodable: Vec<Unusable>,
-    /// Samples that could not be read, and are left out. Each has its name and the reason.
+    /// The samples that could not be read, and are left out of the pack, each with the reason.
     pub skipped: Vec<Unusable>,
-    /// Bytes of the source's samples that were read.
+    /// Bytes in the source of the samples that this call packed; for a join, of those that the calls of all parts
+    /// packed.
     pub bytes_read: u64,
-    /// Bytes that these samples have in the pack.
+    /// Bytes in the pack of the samples that this call packed; for a join, of those that the calls of all parts packed.
     pub bytes_packed: u64,
-    /// The result of the comparison with the source; `None` if none was asked for.
+    /// The result of the comparison with the source; `None` if no comparison was asked for.
     pub verified: Option<Compared>,
     /// The seconds that the call took.
     pub seconds: f64,
-    /// The number of the part; `None` for a whole pack.
+    /// The number of the packed part, from 0 on; `None` for a whole pack.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<usize>,
-    /// The number of parts; `None` for a whole pack.
+    /// The number of all parts; `None` for a whole pack.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<usize>,
 }
 
 impl Packed {
-    /// Returns true if there is something to look at: samples that were left out or are not images, or differences from
-    /// the source. For one part of several, only differences count: the join names its samples.
+    /// Returns true if the user should look at the result: samples were left out or are not images, or the pack differs
+    /// from the source. For one part of several, only differences count, because the join reports the samples of all
+    /// parts.
     pub fn has_findings(&self) -> bool {
         let unusable = !self.undecodable.is_empty() || !self.skipped.is_empty();
         let differs = self.verified.as_ref().is_some_and(|verified| !verified.different.is_empty());
@@ -68,7 +70,7 @@ impl Packed {
     }
 }
 
-/// The name of a sample or a file, and what is wrong with it.
+/// A problem of a pack: the name of a sample or a file, and what is wrong with this sample or file.
 ///
 /// ```
 /// use gpufeed::pack::Unusable;
@@ -81,7 +83,7 @@ impl Packed {
 pub struct Unusable {
     /// The name of the sample or the file.
     pub sample: String,
-    /// What is wrong with it.
+    /// What is wrong with the sample or the file.
     pub reason: String,
 }
 
@@ -100,15 +102,17 @@ fn lossy<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Compared {
-    /// The samples that were compared.
+    /// The number of samples that were compared.
     pub samples: usize,
-    /// Shards and samples that differ.
+    /// The shards and samples that differ from the source.
     pub different: Vec<Unusable>,
-    /// The lowest peak signal-to-noise ratio of samples that were encoded anew, in dB.
+    /// The lowest peak signal-to-noise ratio of the samples that were encoded anew, in dB; `None` if no pixels
+    /// were compared.
     pub lowest_psnr: Option<f64>,
 }
 
-/// A plan of parts, which [`Packer::plan`](super::Packer::plan) has made or has found.
+/// A plan to pack a source in parts. [`Packer::plan`](super::Packer::plan) has made the plan, or has found it in the
+/// folder.
 ///
 /// ```
 /// use gpufeed::pack::Packer;
@@ -128,16 +132,16 @@ pub struct Compared {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PackPlan {
-    /// The folder to pack into, an address without its credentials.
+    /// The folder to pack into: its path, or its address without credentials.
     #[serde(serialize_with = "lossy")]
     pub out: PathBuf,
     /// The hash of the plan, in hexadecimal digits.
     pub plan: String,
     /// The number of parts.
     pub parts: usize,
-    /// The samples of the source.
+    /// The number of samples in the source.
     pub samples: usize,
-    /// The source's classes with names.
+    /// The number of the source's classes that have names.
     pub classes: usize,
     /// True if this call has made the plan, false if the plan was there before.
     pub new: bool,
@@ -145,7 +149,7 @@ pub struct PackPlan {
     pub seconds: f64,
 }
 
-/// Makes [`Unusable`] of pairs of a name and a reason.
+/// Turns pairs of a sample's name and a reason into a list of [`Unusable`].
 pub(super) fn unusable(listed: Vec<(String, String)>) -> Vec<Unusable> {
     listed.into_iter().map(|(sample, reason)| Unusable { sample, reason }).collect()
 }

@@ -1,4 +1,5 @@
-//! The packer: a source, a folder to pack into, settings, and a listener.
+//! Defines the packer, which writes a data set as tar shards or an LMDB. It has a source, a folder to pack into,
+//! settings, and a listener.
 
 use crate::dataset::Dataset;
 use crate::error::Result;
@@ -15,7 +16,7 @@ use super::source::PackSource;
 use super::task::Task;
 use super::{parts, whole};
 
-/// Packs a data set.
+/// Packs a data set: writes its samples as tar shards or an LMDB.
 ///
 /// ```no_run
 /// use gpufeed::pack::{Event, PackSettings, Packer};
@@ -28,7 +29,7 @@ use super::{parts, whole};
 ///     if let Event::Packed { done, all } = event {
 ///         eprintln!("{done} of {all}");
 ///     }
-///     ControlFlow::Continue(()) // `Break` stops; the same call goes on
+///     ControlFlow::Continue(()) // `Break` stops; the same call, made again, continues
 /// });
 /// let packed = packer.pack()?;
 /// println!("{} shards, {} samples left out", packed.shards, packed.skipped.len());
@@ -40,17 +41,19 @@ pub struct Packer<'a> {
 }
 
 impl<'a> Packer<'a> {
-    /// Packs the data set at a path or an address, which [`dataset::open`](crate::dataset::open) would open, into a folder
-    /// or an address. Samples need no label.
+    /// Makes a packer for the data set at a path or an address, which may be any that
+    /// [`dataset::open`](crate::dataset::open) opens. `out` is the folder or the address to pack into. Samples need not
+    /// have a label.
     pub fn new(source: impl AsRef<Path>, out: impl AsRef<Path>) -> Packer<'a> {
         Packer::from_source(PackSource::Path(source.as_ref().to_owned()), out.as_ref())
     }
 
-    /// Packs a data set that is open, which may be of the caller's own.
+    /// Makes a packer for a data set that is open already, which may be of a type of the caller's own. `out` is the
+    /// folder or the address to pack into.
     ///
-    /// A later call notices that the source has changed by the files that [`Dataset::stored`] names. If the data set
-    /// has no such files, only the names of the samples are compared. Where parts pack an open data set, each part
-    /// needs the whole of it.
+    /// If the source changes between two calls, the later call notices it by the sizes and times of the files that
+    /// [`Dataset::stored`] names. If the data set has no such files, only the names of the samples are compared. If an
+    /// open data set is packed in parts, the call for each part needs the whole data set.
     pub fn of(data: impl Dataset + 'static, out: impl AsRef<Path>) -> Packer<'a> {
         Packer::from_source(PackSource::Data(Arc::new(data)), out.as_ref())
     }
@@ -60,37 +63,37 @@ impl<'a> Packer<'a> {
         Packer { task, listener: Box::new(|_| ControlFlow::Continue(())) }
     }
 
-    /// Takes these settings in the place of all that were set.
+    /// Replaces all settings by these.
     #[must_use]
     pub fn settings(mut self, settings: PackSettings) -> Packer<'a> {
         self.task.settings = settings;
         self
     }
 
-    /// Calls `listener` about 20 times a second, on the thread that has called [`pack`](Self::pack) or another step. If
-    /// the listener returns `Break`, the step stops within a second, with an
-    /// [`ErrorKind::Stopped`](crate::ErrorKind::Stopped), and the same call goes on later. An upload that is under way
-    /// then ends in the background, and has the folder's lock until then.
+    /// Calls `listener` about 20 times a second while a step ([`pack`](Self::pack), `plan`, `part` or `join`) is at
+    /// work, on the thread that called the step. If the listener returns `Break`, the step stops within a second, with
+    /// an [`ErrorKind::Stopped`](crate::ErrorKind::Stopped); the same step, called again later, continues. An upload
+    /// that is under way then ends in the background, and holds the folder's lock until it has ended.
     #[must_use]
     pub fn listen(mut self, listener: impl FnMut(Event) -> ControlFlow<()> + Send + 'a) -> Packer<'a> {
         self.listener = Box::new(listener);
         self
     }
 
-    /// Packs all samples, or those that are still missing. A complete pack is not packed again.
+    /// Packs all samples, or those that an earlier call has not packed. A complete pack is not packed again.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a setting that cannot work;
-    /// [`ErrorKind::Pack`](crate::ErrorKind::Pack) and [`ErrorKind::OtherSettings`](crate::ErrorKind::OtherSettings) for a
-    /// folder that holds something else, or a source that cannot be packed; [`ErrorKind::Io`](crate::ErrorKind::Io); and
-    /// those of opening the source.
+    /// [`ErrorKind::Pack`](crate::ErrorKind::Pack) and [`ErrorKind::OtherSettings`](crate::ErrorKind::OtherSettings)
+    /// for a folder that holds something else, or a source that cannot be packed;
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io); and the errors of opening the source.
     pub fn pack(self) -> Result<Packed> {
         self.step(whole::pack)
     }
 
-    /// Lists the samples once, for this number of parts, and packs nothing. The plan holds the settings of all parts.
-    /// If there is a plan already, it is returned.
+    /// Makes a plan to pack in this number of parts: lists the samples once, and packs nothing. The plan holds the
+    /// settings of all parts. If the folder has a plan already, that plan is returned.
     ///
     /// # Errors
     ///
@@ -99,8 +102,9 @@ impl<'a> Packer<'a> {
         self.step(move |task, out, watch| parts::plan(task, out, parts, watch))
     }
 
-    /// Packs one part of a plan, counted from 0. The call may be stopped, killed and repeated. While another process is
-    /// at work on the part, this call waits. `None` if all parts were joined already.
+    /// Packs one part of a plan. `part` is its number, from 0 on, and `parts` is the number of all parts. The call may
+    /// be stopped or killed, and then repeated. While another process is at work on the same part, the call waits.
+    /// Returns `None` if all parts were joined already.
     ///
     /// # Errors
     ///
@@ -109,7 +113,7 @@ impl<'a> Packer<'a> {
         self.step(move |task, out, watch| parts::part(task, out, PartNumber { part, parts }, watch))
     }
 
-    /// Joins all parts into one data set.
+    /// Joins all packed parts into one data set.
     ///
     /// # Errors
     ///
@@ -118,8 +122,8 @@ impl<'a> Packer<'a> {
         self.step(parts::join)
     }
 
-    /// Returns the number of parts of the plan in the folder, and false; or that of a pack whose parts were joined, and
-    /// true.
+    /// Returns the number of parts, and whether the parts were joined. The number is that of the plan in the folder, or
+    /// of the pack if its parts were joined.
     ///
     /// # Errors
     ///
@@ -128,7 +132,7 @@ impl<'a> Packer<'a> {
         parts::planned(&self.task.open_out()?)
     }
 
-    /// Runs a step in a thread of its own.
+    /// Runs a step, such as packing one part, in a thread of its own. This thread calls the listener meanwhile.
     fn step<T: Send + 'static>(
         mut self,
         step: impl FnOnce(&Task, &Folder, &Watch) -> Result<T> + Send + 'static,

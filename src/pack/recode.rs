@@ -16,13 +16,13 @@ use serde::{Deserialize, Serialize};
 /// The settings for encoding images again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Recoding {
-    /// The longest side that an image may have; images with a longer one are reduced.
+    /// The longest side in pixels that an image may have. Images with a longer side are reduced.
     pub(super) max_side: Option<u32>,
     /// The JPEG quality. If it is set, all images are encoded again.
     pub(super) quality: Option<u8>,
 }
 
-/// JPEG quality if only `max_side` is given.
+/// The JPEG quality if `max_side` is set and `quality` is not.
 const QUALITY: u8 = 90;
 
 /// A sample ready to be written.
@@ -32,7 +32,7 @@ pub(super) struct Packed {
     pub(super) label: Label,
     pub(super) extension: &'static str,
     pub(super) treatment: Treatment,
-    /// Bytes of the sample in the source.
+    /// The number of bytes that the sample has in the source.
     pub(super) read: usize,
 }
 
@@ -40,20 +40,21 @@ pub(super) struct Packed {
 pub(super) enum Treatment {
     /// The file is copied byte for byte.
     Kept,
-    /// The image is encoded as JPEG. Pixels that had no file may also become PNG.
+    /// The image is encoded as JPEG. A sample that had pixels but no file may be encoded as PNG instead.
     Encoded,
     /// The file is copied byte for byte for this reason, although it should have been encoded or is not an image.
     Undecodable(String),
-    /// The sample is skipped, because the source cannot read it for this reason.
+    /// The sample is skipped, because reading it from the source failed for this reason.
     Unreadable(String),
 }
 
-/// The buffers that one thread reuses.
+/// Makes the files of samples one after the other. It belongs to one thread, and reuses its buffers.
 #[derive(Default)]
 pub(super) struct Recoder {
     file: Vec<u8>,
     scratch: Scratch,
-    /// The last sample's picture before it was encoded as JPEG. It has no pixels if the sample was copied.
+    /// The last sample's picture before it was encoded as JPEG. It has no pixels if the sample was copied or became a
+    /// PNG.
     pub(super) picture: Picture,
 }
 
@@ -66,11 +67,12 @@ pub(super) struct Picture {
 }
 
 impl Recoder {
-    /// Makes the file of a sample. A sample that cannot be read is skipped; one that cannot be decoded is copied.
+    /// Makes the file that is packed for sample `index`. A sample that cannot be read is skipped; a file that cannot be
+    /// decoded is copied.
     ///
     /// # Errors
     /// If the sample has float pixels, or more pixels than a JPEG holds; if a store or the network has failed; if the
-    /// data set's error ends everything.
+    /// data set returns an [`ErrorKind::Fatal`](crate::ErrorKind::Fatal).
     pub(super) fn pack(&mut self, data: &dyn Dataset, index: usize, recoding: Recoding) -> Result<Packed> {
         self.picture.rgb.clear();
         let mut file = std::mem::take(&mut self.file);
@@ -82,7 +84,7 @@ impl Recoder {
     fn sample(&mut self, data: &dyn Dataset, index: usize, recoding: Recoding, buffer: &mut Vec<u8>) -> Result<Packed> {
         let sample = match data.read(index, buffer) {
             Ok(sample) => sample,
-            // Another attempt may succeed, because the sample is not at fault.
+            // The sample is not at fault, so it is not skipped. Packing ends, and a later attempt may succeed.
             Err(error) if error.is_fatal() || is_network_failure(&error) => return Err(error),
             Err(error) => {
                 let treatment = Treatment::Unreadable(error.in_words_of(&FactsAlone));
@@ -115,7 +117,7 @@ impl Recoder {
         }
     }
 
-    /// Encodes an image again; `None` if the settings keep its file.
+    /// Returns an image file encoded again; `None` if the settings leave the file as it is.
     fn encoded(&mut self, bytes: &[u8], recoding: Recoding) -> Result<Option<Vec<u8>>, Reason> {
         if recoding == Recoding::default() {
             return Ok(None);
@@ -128,7 +130,7 @@ impl Recoder {
         self.jpeg(recoding).map(Some)
     }
 
-    /// Decodes a whole file into the picture.
+    /// Decodes an image file as a whole into `self.picture`.
     pub(super) fn decode(&mut self, bytes: &[u8]) -> Result<&Picture> {
         let options = DecodeOptions::default();
         let found = probe(bytes, &options)?;
@@ -169,7 +171,7 @@ impl Recoder {
         self.jpeg(recoding)
     }
 
-    /// Reduces the picture as the settings ask, and encodes it.
+    /// Reduces `self.picture` to the size that the settings ask for, and returns it encoded as JPEG.
     fn jpeg(&mut self, recoding: Recoding) -> Result<Vec<u8>, Reason> {
         let Picture { width, height, .. } = self.picture;
         if let Some((width, height)) = recoding.size(width, height) {
@@ -187,7 +189,8 @@ impl Recoder {
             let luma: Vec<u8> = rgb.iter().step_by(3).copied().collect();
             encoder.encode(&luma, width, height, jpeg_encoder::ColorType::Luma).map_err(unencoded)?;
         } else {
-            // Most photographs have this sampling. Less chroma also takes less time to decode.
+            // Halves the chroma's width and height (4:2:0), as in most photographs. Less chroma also takes less time to
+            // decode.
             encoder.set_sampling_factor(jpeg_encoder::SamplingFactor::F_2_2);
             encoder.encode(rgb, width, height, jpeg_encoder::ColorType::Rgb).map_err(unencoded)?;
         }
@@ -196,7 +199,7 @@ impl Recoder {
 }
 
 impl Recoding {
-    /// Returns the size to reduce an image to; `None` if it is small enough.
+    /// Returns the width and height to which an image is reduced; `None` if the image is small enough.
     fn size(&self, width: u32, height: u32) -> Option<(u32, u32)> {
         let longest = width.max(height);
         let max = self.max_side.filter(|max| *max < longest)?;
@@ -208,7 +211,7 @@ impl Recoding {
     }
 }
 
-/// Returns the reason for which a picture was not encoded.
+/// Makes a reason of an encoder's error.
 fn unencoded(error: impl std::fmt::Display) -> Reason {
     Reason::new(error.to_string())
 }
@@ -223,7 +226,7 @@ fn reduced(picture: &Picture, width: u32, height: u32) -> Result<Picture> {
     Ok(Picture { width, height, rgb })
 }
 
-/// Returns the extension for a file's content. Unknown content gets JPEG's, the most common one.
+/// Returns the file name extension for a file's content. Unknown content gets `jpg`, the most common one.
 fn extension(bytes: &[u8]) -> &'static str {
     match ImageFormat::recognise(bytes) {
         Some(ImageFormat::Png) => "png",
@@ -281,7 +284,8 @@ mod tests {
         let quality = Recoding { max_side: None, quality: Some(98) };
         let (gray, _) = pack(PixelFormat::R8, quality).unwrap();
         let (color, picture) = pack(PixelFormat::Rgb8, quality).unwrap();
-        // Reads the number of components, and the first one's sampling factors, from the frame header.
+        // Reads from the JPEG's frame header how many components it has, and the sampling factors of the first
+        // component.
         let components = |file: &[u8]| {
             let at = file.windows(2).position(|marker| marker == [0xFF, 0xC0]).unwrap();
             (file[at + 9], file.get(at + 11).copied())
@@ -300,7 +304,7 @@ mod tests {
             ((100, 256), None),
             ((512, 256), Some((256, 128))),
             ((300, 400), Some((192, 256))),
-            ((500, 333), Some((256, 170))), // 170.496
+            ((500, 333), Some((256, 170))), // 333 * 256 / 500 is 170.496
             ((10_000, 3), Some((256, 1))),
         ] {
             assert_eq!(recoding.size(size.0, size.1), expected, "{size:?}");

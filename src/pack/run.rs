@@ -15,19 +15,19 @@ use super::recode::{Packed, Recoder, Recoding, Treatment};
 use super::source::OpenedSource;
 use super::workers;
 
-/// A pack may skip this many samples, or a tenth of all if that is more. If more cannot be read, the source itself is
-/// probably gone.
+/// A pack may skip this many samples that cannot be read, or a tenth of all samples if a tenth is more. If more samples
+/// cannot be read, the source itself is probably gone.
 const MOST_SKIPPED: usize = 16;
 
-/// The counts of a run. The record of a part has them, too.
+/// The counts of a run that packs samples. The record of a part stores these counts, too.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Totals {
-    /// Samples that earlier runs had packed.
+    /// The number of samples that earlier runs had packed.
     pub(super) resumed: usize,
-    /// Samples whose files were copied unchanged.
+    /// The number of samples whose files were copied unchanged.
     pub(super) kept: usize,
     pub(super) encoded: usize,
-    /// The names of undecodable samples, with the reasons.
+    /// The names of samples that cannot be decoded, each with the reason.
     pub(super) undecodable: Vec<(String, String)>,
     /// Bytes read from the source.
     pub(super) bytes_read: u64,
@@ -35,7 +35,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Returns the counts of a run that finds all samples packed.
+    /// Returns the counts of a run that finds all samples packed already.
     pub(super) fn of_whole(manifest: &Manifest) -> Totals {
         Totals { resumed: manifest.job.samples - manifest.skipped.len(), ..Totals::default() }
     }
@@ -45,7 +45,7 @@ impl Totals {
             Treatment::Kept => self.kept += 1,
             Treatment::Encoded => self.encoded += 1,
             Treatment::Undecodable(reason) => self.undecodable.push((data.name(index), reason.clone())),
-            // Skipped samples are in the journal, and not counted here.
+            // Samples that cannot be read are skipped: the journal lists them, and they are not counted here.
             Treatment::Unreadable(_) => return,
         }
         self.bytes_read += sample.read as u64;
@@ -66,7 +66,7 @@ pub(super) fn check_skipped(out: &Folder, skipped: &[Skipped], all: usize) -> Re
     }
 }
 
-/// A sample for the writer.
+/// A sample that the writer receives: packed, or skipped because it cannot be read.
 pub(super) enum Prepared<'a> {
     Packed(Packed),
     Skipped(&'a Skipped),
@@ -75,11 +75,11 @@ pub(super) enum Prepared<'a> {
 /// A run over the samples that are not packed yet.
 pub(super) struct PackRun<'a> {
     pub(super) source: &'a OpenedSource,
-    /// The samples to pack: all of them, or those of a part.
+    /// The samples to pack: all samples of the source, or those of a part.
     range: Range<usize>,
     recoding: Recoding,
     pub(super) totals: Totals,
-    /// Skipped samples, those of earlier runs included.
+    /// The skipped samples, including those that earlier runs have skipped.
     pub(super) skipped: Vec<Skipped>,
     pub(super) out: &'a Folder,
     watch: &'a Watch,
@@ -95,12 +95,13 @@ impl<'a> PackRun<'a> {
         PackRun { source, range, recoding, totals: Totals::default(), skipped: Vec::new(), out, watch }
     }
 
-    /// Returns the number of samples that are packed when the run is done.
+    /// Returns the number of samples that are packed once the run is done: all but the skipped ones.
     pub(super) fn packed(&self) -> usize {
         self.range.len() - self.skipped.len()
     }
 
-    /// Takes over the progress of earlier runs, which packed `packed` samples. Returns the sample to continue with.
+    /// Takes over the progress of earlier runs, which packed `packed` samples. Returns the index of the sample to
+    /// continue with.
     ///
     /// # Errors
     /// If a skipped sample can be read now: the samples after it are packed already, so it has no place any more.
@@ -146,7 +147,8 @@ impl<'a> PackRun<'a> {
     /// Fails if too many samples were skipped.
     fn check_skipped(&self) -> Result<()> {
         let all = self.range.len();
-        // All samples of a small part may be unreadable, so the join checks all parts together.
+        // In a small part, all samples may happen to be unreadable. So a part may skip `MOST_SKIPPED` samples in any
+        // case, and the join checks all parts together.
         match all < self.source.data.len() && self.skipped.len() <= MOST_SKIPPED {
             true => Ok(()),
             false => check_skipped(self.out, &self.skipped, all),

@@ -1,6 +1,7 @@
-//! The settings of a pack as data.
+//! The settings of a pack, as a struct that serde reads and writes.
 //!
-//! `scripts/settings.py` reads this struct as it reads `LoaderSettings`, and writes the keywords of Python's `pack`.
+//! `scripts/settings.py` reads the fields of this struct, as it reads those of `LoaderSettings`, and writes the
+//! keywords of Python's `gpufeed.pack` from them.
 
 use crate::byte_size as size;
 use crate::dataset::Split;
@@ -10,8 +11,8 @@ use std::path::PathBuf;
 
 /// The settings of a [`Packer`](super::Packer).
 ///
-/// They are read from JSON and other formats of serde, and written, as users of Python write them: bytes as a number, or
-/// as text with a unit of 1024. Absent keys have their defaults, and unknown ones are errors.
+/// serde reads and writes them as users of Python write them, in JSON and other formats: a size in bytes is a number,
+/// or text with a unit of 1024, such as "512M". Absent keys have their defaults, and unknown keys are errors.
 ///
 /// ```
 /// use gpufeed::pack::PackSettings;
@@ -55,7 +56,7 @@ pub struct PackSettings {
     pub verify: bool,
 }
 
-/// The format of a pack.
+/// The format in which a pack is written.
 ///
 /// ```
 /// use gpufeed::pack::PackFormat;
@@ -66,7 +67,7 @@ pub struct PackSettings {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PackFormat {
-    /// Tar shards, WebDataset's convention.
+    /// Tar shards in WebDataset's convention.
     #[default]
     Tar,
     /// An LMDB, which needs the feature `lmdb`.
@@ -74,7 +75,7 @@ pub enum PackFormat {
 }
 
 impl PackFormat {
-    /// Returns the word that settings have for the format.
+    /// Returns the name that the format has in settings.
     pub fn name(self) -> &'static str {
         match self {
             PackFormat::Tar => "tar",
@@ -101,7 +102,7 @@ impl Default for PackSettings {
 }
 
 impl PackSettings {
-    /// Refuses values that cannot work.
+    /// Returns an error if a setting has a value that cannot work.
     pub(super) fn check(&self) -> Result<()> {
         let among = |setting: &'static str, value: Option<u64>, most: u64| match value {
             Some(value) if value == 0 || value > most => {
@@ -125,7 +126,7 @@ impl PackSettings {
         among("workers", self.workers.map(|workers| workers as u64), 4096)
     }
 
-    /// The number of threads.
+    /// Returns the number of threads that read and encode: `workers`, else one for each core.
     pub(super) fn threads(&self) -> usize {
         self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }

@@ -1,4 +1,4 @@
-//! Writes tar shards.
+//! Writes samples into tar shards, which are tar files of a limited size.
 
 use super::errors::{failed_to_write, permitted};
 use crate::dataset::Label;
@@ -12,9 +12,9 @@ use tar::{Builder, Header};
 use super::hashed::Hashed;
 use super::journal::{Record, Shard, Skipped};
 
-/// Bytes of a tar archive's block.
+/// The size in bytes of a block of a tar archive.
 const BLOCK: u64 = 512;
-/// The bytes of the end of a tar archive: two blocks of zeros.
+/// The size in bytes of the end of a tar archive: two blocks of zeros.
 const END: u64 = 2 * BLOCK;
 
 /// Writes samples into one shard after another. A shard has a temporary name until it is complete and on the disk.
@@ -23,7 +23,7 @@ pub(super) struct ShardWriter<'a> {
     prefix: &'a str,
     limit: u64,
     journal: &'a mut dyn Record,
-    /// The complete shards.
+    /// The complete shards, including those of earlier runs.
     shards: Vec<Shard>,
     open: Option<Open>,
 }
@@ -37,7 +37,8 @@ struct Open {
     bytes: u64,
 }
 
-/// Returns the bytes of a member in the archive.
+/// Returns how many bytes a member with `content` bytes of content takes in the archive: its header, and its content
+/// rounded up to whole blocks.
 fn size(content: usize) -> u64 {
     BLOCK + (content as u64).next_multiple_of(BLOCK)
 }
@@ -52,7 +53,7 @@ impl<'a> ShardWriter<'a> {
         ShardWriter { folder, prefix, limit, journal, shards, open: None }
     }
 
-    /// Adds a sample, in a new shard if it does not fit into the open one. `label` comes from [`label_of`].
+    /// Adds a sample. Begins a new shard if the sample does not fit into the open one. `label` comes from [`label_of`].
     pub(super) fn put(
         &mut self,
         (key, extension): (&str, &str),
@@ -85,7 +86,7 @@ impl<'a> ShardWriter<'a> {
         Ok(Open { name, part, archive, first, samples: 0, bytes: 0 })
     }
 
-    /// Completes the open shard: syncs, renames and records it.
+    /// Completes the open shard: writes it to the disk, gives it its final name, and records it in the journal.
     fn close(&mut self) -> Result<()> {
         let Some(open) = self.open.take() else { return Ok(()) };
         let Open { name, part, archive, first, samples, .. } = open;
@@ -104,19 +105,20 @@ impl<'a> ShardWriter<'a> {
         Ok(())
     }
 
-    /// Records a skipped sample.
+    /// Records a skipped sample in the journal.
     pub(super) fn skip(&mut self, skipped: &Skipped) -> Result<()> {
         self.journal.skip(skipped)
     }
 
-    /// Closes the last shard and returns all.
+    /// Completes the last shard, and returns all shards.
     pub(super) fn finish(mut self) -> Result<Vec<Shard>> {
         self.close()?;
         Ok(std::mem::take(&mut self.shards))
     }
 }
 
-/// Removes the incomplete shard after an error. It will be packed again, and a full disk needs the space.
+/// Removes the file of an incomplete shard after an error. A later run packs the shard again, and a full disk needs the
+/// space.
 impl Drop for ShardWriter<'_> {
     fn drop(&mut self) {
         if let Some(Open { part, archive, .. }) = self.open.take() {
@@ -127,7 +129,8 @@ impl Drop for ShardWriter<'_> {
 }
 
 impl Open {
-    /// Appends a member without owner and time, so that packing again gives the same bytes.
+    /// Appends a member to the archive. Its header has neither owner nor time, so that packing again gives the same
+    /// bytes.
     fn member(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
         let mut header = Header::new_ustar();
         header.set_size(content.len() as u64);
@@ -137,7 +140,8 @@ impl Open {
     }
 }
 
-/// Returns the extension and content of the member with the label of a sample; `None` without a label.
+/// Returns the archive member that holds a sample's label, as its extension and its content; `None` if the sample has
+/// no label.
 ///
 /// # Errors
 /// If JSON cannot hold the label.
@@ -151,7 +155,7 @@ fn label_member(label: &Label) -> Option<Option<(&'static str, String)>> {
         Label::None => Some(None),
         Label::Class(class) => Some(Some(("cls", class.to_string()))),
         Label::Multi(values) => {
-            // Doubles, because every reader reads their digits back exactly.
+            // Writes the numbers as doubles: JSON readers parse doubles, and so get exactly the same numbers back.
             let values: Vec<_> = values.iter().map(|value| value.is_finite().then(|| f64::from(*value))).collect();
             let values = values.into_iter().collect::<Option<Vec<f64>>>()?;
             serde_json::to_string(&values).ok().map(|text| Some(("json", text)))
@@ -166,7 +170,7 @@ mod tests {
     use crate::pack::recode::{Recoder, Recoding};
     use std::path::Path;
 
-    /// A record that stores nothing.
+    /// A record of the progress that stores nothing.
     struct Forgets;
 
     impl Record for Forgets {
@@ -202,8 +206,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let data: InMemory = labels.iter().map(|label| (vec![0xFF, 0xD8, 0xFF, 0], label.clone())).collect();
         let shards = write(&data, folder.path()).unwrap();
-        // A sample takes 2 KiB with a label, 1 KiB without, and the end takes 1 KiB: the first two fill a shard
-        // exactly.
+        // A sample takes 2 KiB with a label and 1 KiB without one, and the end of a shard takes 1 KiB. So the first two
+        // samples fill a shard of 4 KiB exactly.
         let firsts: Vec<_> = shards.iter().map(|shard| (shard.first, shard.samples)).collect();
         assert_eq!(firsts, [(0, 2), (2, 1), (3, 1), (4, 1)]);
         let paths = shards.iter().map(|shard| folder.path().join(&shard.file));

@@ -1,4 +1,4 @@
-//! Opens what is packed, and fingerprints its files.
+//! Opens the data set that is packed, and makes a fingerprint of its files, by which a later run notices a change.
 
 use crate::dataset::{Dataset, Format, Label, ObjectStamp, Opened, Split};
 use crate::decode::seek;
@@ -25,7 +25,7 @@ pub(super) enum PackSource {
 }
 
 impl PackSource {
-    /// Returns the path or the address for messages; `None` for a data set.
+    /// Returns the path, or the address without credentials, for messages; `None` for a data set.
     pub(super) fn shown(&self) -> Option<PathBuf> {
         match self {
             PackSource::Path(path) => Some(Location::from(path).shown()),
@@ -33,7 +33,7 @@ impl PackSource {
         }
     }
 
-    /// Opens the samples to pack, in their order or shuffled by a seed.
+    /// Opens the data set to pack. Its samples come in their own order, or shuffled if the settings have a seed.
     pub(super) fn open(&self, settings: &PackSettings, watch: &Watch) -> Result<OpenedSource> {
         let opened = match self {
             PackSource::Path(path) => open_path(path, settings.split, watch)?,
@@ -42,7 +42,7 @@ impl PackSource {
                 return Err(Error::argument("split", reason));
             }
             PackSource::Data(data) => {
-                // An LMDB's files lie in its folder, as they do below its path.
+                // The files of a data set that does not name them, such as an LMDB, are found in its folder.
                 let path = data.folder().filter(|_| data.stored().is_none()).map(Path::to_owned).unwrap_or_default();
                 OpenedSource { data: Arc::clone(data), format: None, path }
             }
@@ -63,7 +63,7 @@ impl fmt::Debug for PackSource {
     }
 }
 
-/// Opens a part of the data set at a path, and reports how large the other part is.
+/// Opens one split of the data set at a path. If there is another split, tells the caller its number of samples.
 fn open_path(path: &Path, split: Split, watch: &Watch) -> Result<OpenedSource> {
     let format = Format::detect(path);
     let Opened { train, test } = format.open_as_is(path)?;
@@ -86,19 +86,19 @@ fn open_path(path: &Path, split: Split, watch: &Watch) -> Result<OpenedSource> {
     Ok(OpenedSource { data: Arc::from(data), format: Some(format), path: path.to_owned() })
 }
 
-/// A data set that is packed.
+/// An open data set that is to be packed.
 #[derive(Clone)]
 pub(super) struct OpenedSource {
     pub(super) data: Arc<dyn Dataset>,
-    /// The format of the path; `None` for a data set that was already open, and for samples that a plan has listed.
+    /// The format of the data set at the path; `None` if it was already open, or if a plan has listed its samples.
     pub(super) format: Option<Format>,
-    /// The path. For a data set that was already open: its folder, if it does not say where its samples are stored,
-    /// else empty.
+    /// The path of the data set. For a data set that was already open: its folder, if it does not name its files, else
+    /// empty.
     path: PathBuf,
 }
 
 impl OpenedSource {
-    /// Takes the samples of a data set in their order.
+    /// Makes a source of an open data set, with the samples in the data set's order.
     pub(super) fn of(data: impl Dataset + 'static) -> OpenedSource {
         OpenedSource { data: Arc::new(data), format: None, path: PathBuf::new() }
     }
@@ -110,7 +110,7 @@ impl OpenedSource {
     /// Puts the samples into a random order: that of epoch 0 of a full shuffle with this seed.
     ///
     /// # Errors
-    /// A data set in a store: a whole block would be fetched for each image.
+    /// If the data set is in a store: a whole block would be fetched for each image.
     fn shuffled(self, seed: u64) -> Result<OpenedSource> {
         if self.data.access().is_some_and(|access| access.is_remote()) {
             let reason = "the source is in a store, and a block of 8 MiB would be fetched for each image; copy it to \
@@ -124,7 +124,8 @@ impl OpenedSource {
         Ok(OpenedSource { data, ..self })
     }
 
-    /// Returns the folder that is cut off the samples' names. The path of the folder may be written in several ways.
+    /// Returns the path of the data set's folder. It is cut off the samples' names before they are compared, because
+    /// another run may write the path of the same folder in another way.
     pub(super) fn root(&self) -> String {
         Location::from(self.data.folder().unwrap_or(&self.path)).to_string()
     }
@@ -133,13 +134,14 @@ impl OpenedSource {
         self.data.stored()?.file(index)
     }
 
-    /// Returns a sample's label without reading the sample, if samples are files.
+    /// Returns a sample's label without reading the sample; no label if the data set cannot tell it.
     pub(super) fn label(&self, index: usize) -> Label {
         self.data.stored().and_then(|stored| stored.label(index)).unwrap_or_default()
     }
 
-    /// Calls `see` with the facts of every file that holds samples. These are the files that the data set names; or
-    /// else the path itself, if it is a file; or else the files of the folder at the path.
+    /// Calls `see` with every file that holds samples, and with the file's length and time. These are the files that
+    /// the data set names. If the data set names no files, `see` gets the path itself, if that is a file, or else the
+    /// files of the folder at the path.
     pub(super) fn each_file(&self, see: &mut dyn FnMut(&Path, Facts) -> Result<()>) -> Result<()> {
         let mut done = Ok(());
         let mut unless_failed = |file: &Path, stamp: Option<ObjectStamp>| {
@@ -150,13 +152,14 @@ impl OpenedSource {
         match self.data.stored() {
             Some(stored) => stored.each(&mut unless_failed),
             None if self.path.is_file() => unless_failed(&self.path, None),
-            // The files of MNIST, CIFAR or an LMDB lie at most one folder further down.
+            // Two levels of folders are enough: the files of MNIST, CIFAR and LMDB are in the folder itself, or in a
+            // folder in it.
             None => files_below(&self.path, 2, &mut |file| unless_failed(file, None)),
         }
         done
     }
 
-    /// Returns the fingerprint of the files.
+    /// Returns the hash of the lengths and times of all the source's files, in hexadecimal digits.
     pub(super) fn fingerprint(&self, watch: &Watch) -> Result<String> {
         let mut fingerprint = Fingerprint::new();
         self.each_file(&mut |_, facts| {
@@ -167,8 +170,8 @@ impl OpenedSource {
     }
 }
 
-/// Calls `see` for the files in a folder, sorted by name, and for those in its folders, down to `depth` folders deep. A
-/// folder that cannot be listed counts as empty.
+/// Calls `see` for the files in a folder, sorted by name, and for the files in its subfolders. `depth` is the number of
+/// levels of folders, 1 for the folder alone. A folder that cannot be listed counts as empty.
 fn files_below(folder: &Path, depth: usize, see: &mut dyn FnMut(&Path)) {
     let mut entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().collect();
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -181,13 +184,14 @@ fn files_below(folder: &Path, depth: usize, see: &mut dyn FnMut(&Path)) {
     }
 }
 
-/// True for files that reading a data set writes: an LMDB's lock, and seek indexes.
+/// Returns true for a file that is written when a data set is merely read: the lock of an LMDB, or a seek index.
 fn is_written_by_readers(name: &OsStr) -> bool {
     name == "lock.mdb" || name.as_encoded_bytes().starts_with(seek::NAME.as_bytes())
 }
 
-/// The length and the time of a file, by which a change is noticed; `None` for a file that is missing or cannot be
-/// looked at. For an object in a store, a part of the hash of its ETag stands in the place of the nanoseconds.
+/// The length of a file, and the seconds and nanoseconds of its last change, by which a change is noticed; `None` for a
+/// file that is missing or cannot be looked at. For an object in a store, a part of the hash of its ETag stands in the
+/// place of the nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Facts(Option<(u64, u64, u32)>);
 
@@ -199,7 +203,7 @@ impl Facts {
         }))
     }
 
-    /// Returns the facts of a file, or of the object with this stamp.
+    /// Returns the facts of the object that has this stamp; without a stamp, the facts of a file of this machine.
     fn with_stamp(file: &Path, stamp: Option<ObjectStamp>) -> Facts {
         match stamp {
             Some(ObjectStamp { length, seconds, tag }) => Facts(Some((length, seconds, tag as u32))),
@@ -221,7 +225,7 @@ impl Fingerprint {
     }
 
     pub(super) fn add(&mut self, facts: Facts) {
-        // A file that cannot be read counts with fixed numbers.
+        // A file that is missing or cannot be looked at counts with fixed numbers.
         let (length, seconds, nanoseconds) = facts.0.unwrap_or((u64::MAX, 0, 0));
         self.0.update(&length.to_le_bytes());
         self.0.update(&seconds.to_le_bytes());

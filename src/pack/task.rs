@@ -1,4 +1,4 @@
-//! What a step of a pack works on: the source, the folder to pack into, and the settings.
+//! Defines what a step of packing works on: the source, the folder to pack into, and the settings.
 
 use crate::error::Result;
 use crate::storage::Folder;
@@ -8,7 +8,7 @@ use super::errors;
 use super::settings::{PackFormat, PackSettings};
 use super::source::PackSource;
 
-/// The fields of a packer that the thread of a step needs.
+/// The fields of a packer that are moved to the thread in which a step runs.
 #[derive(Clone)]
 pub(super) struct Task {
     pub(super) source: PackSource,
@@ -21,8 +21,8 @@ impl Task {
         errors::open_folder(&self.out, self.settings.scratch.as_deref())
     }
 
-    /// If the folder is in a store, refuses an LMDB, whose file is not written from front to back, and makes the local
-    /// folder of files that wait for their upload.
+    /// Prepares packing into a store; does nothing for a folder of this machine. Makes the local folder of files that
+    /// wait for their upload. Refuses an LMDB, because its file is not written from front to back.
     pub(super) fn prepare(&self, out: &Folder) -> Result<()> {
         if out.is_in_store() {
             if self.settings.to == PackFormat::Lmdb {

@@ -1,4 +1,5 @@
-//! Packs data sets that callers have opened or made, and stops and resumes such packs. The command's tests pack paths.
+//! Tests [`Packer`] with data sets that are already open: packs them whole and by parts, and stops and resumes packs.
+//! The tests of the command pack paths.
 
 use super::*;
 #[cfg(feature = "lmdb")]
@@ -10,7 +11,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Files that are read slowly, with names that the data set gives them.
+/// A data set of files in memory that are read slowly. It names its samples, and `file` is the file that it says they
+/// are in.
 #[derive(Clone)]
 struct Slow {
     files: InMemory,
@@ -25,7 +27,7 @@ impl Slow {
     }
 }
 
-/// The beginning of a JPEG, and some bytes that differ.
+/// Returns bytes that begin like a JPEG and differ for each number.
 fn jpeg(number: u32) -> Vec<u8> {
     [&[0xff, 0xd8, 0xff][..], &number.to_le_bytes(), &[7; 600]].concat()
 }
@@ -69,12 +71,12 @@ fn settings(change: impl FnOnce(&mut PackSettings)) -> PackSettings {
     settings
 }
 
-/// Shards of about ten samples.
+/// Returns settings for shards of about ten samples.
 fn small() -> PackSettings {
     settings(|settings| settings.shard_bytes = 24 << 10)
 }
 
-/// The names of the shards, sorted, with their bytes.
+/// Returns the names of the tar shards in a folder, sorted, each with the shard's bytes.
 fn shards(out: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(out).unwrap().map(|entry| entry.unwrap().path());
     let tar = entries.filter(|path| path.extension().is_some_and(|end| end == "tar"));
@@ -143,12 +145,12 @@ fn members_have_the_names_that_a_data_set_knows() {
     let out = root.path().join("own");
     Packer::of(Slow::new(3, 0), &out).pack().unwrap();
     assert_eq!(key(&out, 2), "frames/002_x");
-    // A set of others keeps them; a repeated one gets its number.
+    // A subset keeps the names of its samples. A name that comes a second time gets the sample's number appended.
     let out = root.path().join("made");
     Packer::of(Slow::new(3, 0).subset([2, 0]).unwrap().repeat(2).unwrap(), &out).pack().unwrap();
     let keys: Vec<_> = (0..4).map(|index| key(&out, index)).collect();
     assert_eq!(keys, ["frames/002_x", "frames/000_x", "frames/002_x-000000002", "frames/000_x-000000003"]);
-    // A set without files has numbers, a part of it, too.
+    // Samples without a name are named by their number, also beside samples that have names.
     let out = root.path().join("numbers");
     let files: InMemory = (0..2).map(|number| (jpeg(number), Label::None)).collect();
     Packer::of(files.clone().concat(Slow::new(1, 0)).unwrap(), &out).pack().unwrap();
@@ -181,7 +183,8 @@ fn a_path_and_the_data_set_at_it_are_one_source() {
     }
     Packer::new(&source, &out).pack().unwrap();
     assert_eq!(Packer::of(ImageFolder::open(&source).unwrap(), &out).pack().unwrap().resumed, 2);
-    // Parts of a plan of the path read files that it lists, for which a data set is of no use.
+    // The plan was made of a path, so it lists files, and its parts read these files. An open data set cannot replace
+    // the path.
     let parts = root.path().join("parts");
     Packer::new(&source, &parts).plan(2).unwrap();
     let error = Packer::of(ImageFolder::open(&source).unwrap(), &parts).part(0, 2).unwrap_err().to_string();
@@ -204,7 +207,8 @@ fn nothing_is_packed_into_a_folder_whose_images_are_all_samples() {
     }
     let error = refused(Box::new(folder()), root.path());
     assert!(error.contains("the source lies in it"), "{error}");
-    // What lies beside a list's images is no sample of the list.
+    // A list may be packed into the folder of its images, because the files that are added there are no samples of the
+    // list.
     fs::write(source.join("list.csv"), "path,label\ncat/1.jpg,0\n").unwrap();
     Packer::of(ImageList::open(source.join("list.csv")).unwrap(), &inside).pack().unwrap();
 }
@@ -234,7 +238,8 @@ fn a_change_of_an_lmdb_that_is_open_is_noticed() {
     write(3);
     pack().unwrap();
     assert_eq!(pack().unwrap().resumed, 3);
-    // Seek indexes that a loader has stored there change no sample.
+    // A loader stores its seek indexes in the LMDB's folder. They change no sample, so they are no change of the
+    // source.
     fs::write(stored.join(".gpufeed-seek-index"), "of a loader").unwrap();
     assert_eq!(pack().unwrap().resumed, 3);
     let data = fs::File::options().append(true).open(stored.join("data.mdb")).unwrap();
@@ -325,7 +330,7 @@ fn settings_of_another_pack_are_named() {
 
 #[test]
 fn an_error_that_ends_all_leaves_no_sample_out() {
-    /// Fails once.
+    /// A data set whose sample 20 fails with an error that ends the run.
     struct Ends(Slow);
 
     impl Dataset for Ends {

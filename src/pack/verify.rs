@@ -1,4 +1,4 @@
-//! Compares a pack with its source.
+//! Compares a packed data set with its source.
 
 use crate::advice::FactsAlone;
 use crate::dataset::in_order::InOrder;
@@ -19,12 +19,13 @@ use super::{hashed, workers};
 /// quality 1 have 15 to 20.
 const LEAST: f64 = 10.0;
 
-/// Compares the shards with their hashes, and each sample with the result of packing it again: bytes and label must be
-/// equal. `range` has the source's samples that were packed: all, or those of a part. Images that were encoded again
-/// are also decoded on both sides, and their pixels are compared; for the others, equal bytes are equal pixels.
+/// Compares each shard with the hash in the manifest, and each packed sample with the result of packing the source's
+/// sample again: bytes and label must be equal. `range` has the indices of the source's samples that were to be packed:
+/// all of them, or those of a part. If an image was encoded anew, the packed file is also decoded, and its pixels are
+/// compared with the pixels before encoding. For other samples, equal bytes are equal pixels.
 ///
-/// Returns what differs. Also returns the names of samples that were copied although they should have been encoded or
-/// are not images, each with the reason.
+/// Returns what differs, and a list of the samples that were copied although they should have been encoded or are not
+/// images: the name and the reason of each.
 pub(super) fn verify(
     data: &dyn Dataset,
     folder: &Folder,
@@ -32,18 +33,19 @@ pub(super) fn verify(
     watch: &Watch,
 ) -> Result<(Compared, Vec<(String, String)>)> {
     let (mut compared, mut undecodable) = (Compared::default(), Vec::new());
-    // The shards of a store have no hashes here: each of their samples is compared below.
+    // The shards in a store are not compared with their hashes; their samples are all compared below.
     if !folder.is_in_store() {
         compared.check_shards(folder, manifest, watch)?;
     }
     if manifest.job.to == PackFormat::Tar && range.len() == manifest.job.samples {
-        // Readers of the folder would read shards of others, too.
+        // A reader of the folder would also read tar files that this pack did not write, so such tar files are
+        // differences.
         for name in manifest.strangers(folder.names().map_err(permitted)?) {
             compared.differs(folder.path(&name).display(), "it is no shard of this pack".to_owned());
         }
     }
     if manifest.job.to == PackFormat::Tar && manifest.shards.is_empty() {
-        // The part has no samples.
+        // No sample was packed, as in an empty part, so there is nothing to compare.
         return Ok((compared, undecodable));
     }
     let out = folder.path("");
@@ -65,7 +67,8 @@ pub(super) fn verify(
     }
     let recoding = manifest.job.recoding;
     let count = packed.len().min(indexes.len());
-    // Samples that the pack has left out may be announced in vain.
+    // Announces to the source all samples in `range`. A few were skipped when the pack was made, and are announced
+    // although they are not compared.
     let source_in_order = InOrder::new(data, range);
     let packed_in_order = InOrder::new(&*packed, 0..count);
     let say = |done: usize| watch.say(Event::Compared { done, all: count });
@@ -98,7 +101,7 @@ impl Compared {
         self.different.push(Unusable { sample: name.to_string(), reason });
     }
 
-    /// Compares the shards with their hashes.
+    /// Adds to the differences each shard whose content does not have the hash in the manifest.
     fn check_shards(&mut self, folder: &Folder, manifest: &Manifest, watch: &Watch) -> Result<()> {
         for shard in &manifest.shards {
             let path = folder.path(&shard.file);
@@ -115,7 +118,7 @@ impl Compared {
         Ok(())
     }
 
-    /// Reports skipped samples that can be read now.
+    /// Adds to the differences each sample that was skipped when the pack was made, and can be read now.
     fn check_skipped(&mut self, data: &dyn Dataset, manifest: &Manifest) {
         let mut buffer = Vec::new();
         for skipped in &manifest.skipped {
@@ -127,12 +130,12 @@ impl Compared {
     }
 }
 
-/// The result for one sample.
+/// The result of comparing one sample.
 #[derive(Debug, Default)]
 struct OfSample {
     /// The differences; empty if there are none.
     reasons: Vec<String>,
-    /// The reason for which the sample was copied, although it should have been encoded or is not an image.
+    /// The reason for which the sample was copied although it should have been encoded or is not an image; else `None`.
     undecodable: Option<String>,
     psnr: Option<f64>,
 }
@@ -195,7 +198,8 @@ fn compare(
 
 fn open(folder: &Folder, manifest: &Manifest) -> Result<Box<dyn Dataset>> {
     match manifest.job.to {
-        // Ignores the index files, which describe the shards as they were written.
+        // Scans the shards. Index files are not read, because they describe the shards as they were when they were
+        // written.
         PackFormat::Tar => {
             let shards = manifest.shards.iter().map(|shard| folder.path(&shard.file));
             let builder = TarShards::builder().allow_unlabelled(true).indexes(ShardIndexes::Memory);
@@ -205,7 +209,7 @@ fn open(folder: &Folder, manifest: &Manifest) -> Result<Box<dyn Dataset>> {
     }
 }
 
-/// Like `==`, but NaNs of equal bits are equal.
+/// Compares two labels like `==`, but NaNs of equal bits are equal.
 fn same(a: &Label, b: &Label) -> bool {
     match (a, b) {
         (Label::Multi(a), Label::Multi(b)) => a.iter().map(|v| v.to_bits()).eq(b.iter().map(|v| v.to_bits())),
@@ -232,7 +236,7 @@ mod tests {
 
     const QUALITY: Recoding = Recoding { max_side: None, quality: Some(90) };
 
-    /// Makes a picture with a ramp, or its negative.
+    /// Makes a data set with one picture: a ramp from dark to bright, or its negative.
     fn picture(width: u32, height: u32, negative: bool) -> InMemory {
         let ramp = (0..3 * width * height).map(|i| (i * 255 / (3 * width * height)) as u8);
         let pixels: Vec<u8> = ramp.map(|v| if negative { 255 - v } else { v }).collect();

@@ -1,4 +1,4 @@
-//! Packs a source as a whole, and makes the result of a pack or a part.
+//! Packs a whole source on one machine. Also makes the result that a pack or a part returns.
 
 use crate::error::{Error, Result};
 use crate::storage::{Folder, Location};
@@ -31,7 +31,7 @@ pub(super) fn pack(task: &Task, out: &Folder, watch: &Watch) -> Result<Packed> {
         Found::Whole(manifest) => whole(*manifest),
         Found::Part(_) => {
             let lock = Lock::take(out)?;
-            // Looks again, because another run may have held the lock until now.
+            // Looks at the folder again, because another process may have packed into it until it released the lock.
             let packed = match journal::find(out, &job, settings.verify)? {
                 Found::Whole(manifest) => whole(*manifest),
                 Found::Part(found) => write::pack(&opened, out, &job, found, watch)?,
@@ -44,7 +44,7 @@ pub(super) fn pack(task: &Task, out: &Folder, watch: &Watch) -> Result<Packed> {
     report(out, (source, None), (&manifest, totals), (watch, start))
 }
 
-/// Compares a pack or a part with its source, if the source is given, and returns the result.
+/// Makes the result of a pack or a part. If the source is given, first compares the pack or part with its source.
 pub(super) fn report(
     out: &Folder,
     (source, part): (Option<&OpenedSource>, Option<PartNumber>),
@@ -57,7 +57,8 @@ pub(super) fn report(
     let mut verified = None;
     if let Some(source) = source {
         let (compared, undecodable) = verify::verify(&*source.data, out, (manifest, range), watch)?;
-        // Verifying sees all samples; packing sees only those that were not packed before.
+        // The comparison finds undecodable samples among all samples. Packing finds them only among the samples that
+        // were not packed before.
         if !undecodable.is_empty() {
             totals.undecodable = undecodable;
         }
@@ -85,7 +86,8 @@ pub(super) fn report(
     })
 }
 
-/// Refuses a folder inside the source, because its files would become samples of the source.
+/// Refuses a folder `out` inside the source, because its files would become samples of the source, and a folder `out`
+/// that contains the source.
 pub(super) fn refuse_inside(source: &PackSource, out: &Path) -> Result<()> {
     let source = match source {
         PackSource::Path(path) => Some(path.as_path()),

@@ -10,7 +10,8 @@ use std::thread;
 
 use super::events::{SetOnDrop, TICK, Watch};
 
-/// The number of samples in memory for each thread. With several, a slow sample does not stop the other threads.
+/// The most samples in memory for each thread. Because this is more than one, a slow sample does not stop the other
+/// threads.
 const EACH: usize = 8;
 
 /// Calls `work` for all `numbers` on `threads` threads, each of which has a `State` of its own. Calls `put` with the
@@ -44,7 +45,8 @@ pub(super) fn in_order<State: Default, T: Send>(
         }
     };
     thread::scope(|scope| {
-        // Drops both channels when this returns, also early, so that the threads stop waiting.
+        // Moves both channels into this closure, so that they are dropped whenever it returns, and the threads stop
+        // waiting.
         let (jobs, finished) = (jobs, finished);
         let _ends = SetOnDrop(&ended);
         for number in 0..threads.min(numbers.len()) {
@@ -55,7 +57,7 @@ pub(super) fn in_order<State: Default, T: Send>(
         for number in numbers.clone() {
             while next < numbers.end && next - number < EACH * threads {
                 before(next);
-                // A thread that takes jobs ends only after this loop.
+                // Sending cannot fail, because the receiver `taken` lives until all threads have ended.
                 let _ = jobs.send(next);
                 next += 1;
             }
@@ -80,7 +82,7 @@ mod tests {
     use crate::error::ErrorKind;
     use std::time::Duration;
 
-    /// Runs [`in_order`], and returns the results that were put.
+    /// Runs [`in_order`] on the numbers 10 to 509. Returns its result, and the numbers that `put` got, in order.
     fn put(threads: usize, work: impl Fn(&mut usize, usize) -> Result<usize> + Sync) -> (Result<()>, Vec<usize>) {
         let mut numbers = Vec::new();
         let done = in_order(

@@ -14,7 +14,8 @@ use super::settings::PackFormat;
 use super::shards::{self, ShardWriter};
 use super::source::OpenedSource;
 
-/// Packs the samples that are not packed yet, then marks the folder as a data set.
+/// Packs the samples that are not packed yet, then writes the manifest, which makes the folder a data set. Returns the
+/// manifest, and the counts of this run.
 pub(super) fn pack(
     source: &OpenedSource,
     folder: &Folder,
@@ -40,7 +41,7 @@ pub(super) fn pack(
     Ok((manifest, totals))
 }
 
-/// Writes the names of the classes beside the shards, if the source has any.
+/// Writes the names of the classes, if there are any, into a file beside the shards.
 pub(super) fn write_classes(folder: &Folder, classes: &[String]) -> Result<()> {
     if !classes.is_empty() {
         let text = serde_json::to_vec(classes).map_err(|error| there(folder, error.to_string()))?;
@@ -50,7 +51,8 @@ pub(super) fn write_classes(folder: &Folder, classes: &[String]) -> Result<()> {
 }
 
 /// Packs the run's samples into shards of at most `bytes` bytes, whose names begin with `prefix`. `open` opens the
-/// record of the progress, once damaged shards are taken out of it.
+/// journal; it gets the progress of earlier runs without the shards that are missing or damaged. Returns the journal,
+/// and all shards.
 pub(super) fn write_shards<J: Record>(
     run: &mut PackRun<'_>,
     names: &Names,
@@ -59,7 +61,8 @@ pub(super) fn write_shards<J: Record>(
     open: impl FnOnce(&Progress) -> Result<J>,
 ) -> Result<(J, Vec<Shard>)> {
     let (source, folder) = (run.source, run.out);
-    // Packs damaged or missing shards and all later ones again. There may be fewer of them now.
+    // Keeps the shards before the first one that is missing or damaged. All other shards are packed again, and their
+    // files are removed, because there may be fewer shards now.
     let contents = folder.contents().map_err(permitted)?;
     let good = found.shards.iter().take_while(|shard| shard.is_in(&contents)).count();
     let dropped = found.shards.split_off(good);
@@ -86,8 +89,8 @@ pub(super) fn write_shards<J: Record>(
     Ok((journal, shards))
 }
 
-/// Opens the shards, which writes missing indexes, and checks the number of samples. A shard in a store is read back
-/// for its index, because the index names the content as the store does.
+/// Opens the shards, which writes missing indexes, and checks the number of samples. A shard in a store has to be read
+/// back for its index, because the index has the ETag that the store has given the shard.
 pub(super) fn check_shards(folder: &Folder, shards: &[Shard], samples: usize) -> Result<()> {
     let paths: Vec<_> = shards.iter().map(|shard| folder.path(&shard.file)).collect();
     let builder = TarShards::builder().allow_unlabelled(true).put_indexes(folder.is_in_store());
@@ -109,7 +112,7 @@ fn write_lmdb(
 ) -> Result<Journal> {
     use crate::error::ErrorKind;
     let data = &*source.data;
-    // The LMDB has its final name, so it is complete, and only the manifest is missing.
+    // If the LMDB has its final name, it is complete, and only the manifest is missing.
     if folder.contents().map_err(permitted)?.has("data.mdb") {
         let packed = data.len() - found.skipped.len();
         run.resume(&mut found, packed)?;
@@ -137,7 +140,8 @@ fn write_lmdb(
     Ok(journal)
 }
 
-/// The settings refuse an LMDB in this build, and no journal of an LMDB fits the job of shards.
+/// Replaces the other `write_lmdb` in a build without LMDB. It is never called: the settings refuse an LMDB, and the
+/// journal of an LMDB does not fit settings for shards.
 #[cfg(not(feature = "lmdb"))]
 fn write_lmdb(_: &OpenedSource, folder: &Folder, _: &Job, _: &mut PackRun<'_>, _: Progress) -> Result<Journal> {
     Err(there(folder, "this build writes no LMDB"))

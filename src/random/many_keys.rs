@@ -1,27 +1,29 @@
-//! Computes the first integers of one stream under many keys: the random numbers of one operator for the images of a
-//! batch, in vectors across the images.
+//! Computes ChaCha8's first integers of one stream under many keys at once, by vector instructions across the keys. A
+//! stream belongs to an operator and a key to an image, so these are an operator's random numbers for the images of a
+//! batch.
 //!
-//! `rand_chacha` makes four blocks at a time of *one* key, although most operators need a few integers. Here each
-//! key gets one block: 17 ns a key instead of 105 (`benches/LOG.md`). D. J. Bernstein, "ChaCha, a variant of
-//! Salsa20" (2008), with 8 rounds, a counter and a stream of 64 bits each, as in `rand_chacha`: a test compares both.
+//! `rand_chacha` makes four blocks at a time of *one* key, although most operators need a few integers. Here each key
+//! gets one block: 17 ns a key instead of 105 (`benches/LOG.md`). The algorithm is that of D. J. Bernstein, "ChaCha, a
+//! variant of Salsa20" (2008), with 8 rounds, and with a block counter and a stream number of 64 bits each, as in
+//! `rand_chacha`. A test compares the integers with those of `rand_chacha`.
 
 use multiversion::multiversion;
 
-/// Keys at once. With 8 the compiler unrolls the loops over keys before it vectorises, and a block takes 1.7 times as
-/// long.
+/// The number of keys that are computed at once. With 8, the compiler unrolls the loops over keys before it vectorises,
+/// and a block takes 1.7 times as long.
 pub(crate) const KEYS: usize = 16;
 
-/// The first integers of a stream.
+/// The first eight integers of a stream, which are one block of ChaCha.
 pub(crate) type Block = [u64; 8];
 
-/// One word of the state, for each key.
+/// One of the 16 words of ChaCha's state, for each key.
 type Words = [u32; KEYS];
 
 /// Returns the first integers of stream `stream` under each key.
 #[multiversion(targets("x86_64+avx2"))]
 pub(crate) fn first_blocks(keys: &[[u8; 32]; KEYS], stream: u64) -> [Block; KEYS] {
     let mut start = [[0; KEYS]; 16];
-    // The ASCII text "expand 32-byte k".
+    // Words 0 to 3 are the ASCII text "expand 32-byte k".
     for (word, constant) in start.iter_mut().zip([0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574]) {
         *word = [constant; KEYS];
     }
@@ -53,7 +55,7 @@ pub(crate) fn first_blocks(keys: &[[u8; 32]; KEYS], stream: u64) -> [Block; KEYS
     blocks
 }
 
-// `i` indexes four words at once.
+// `key` indexes four arrays at once, so an iterator over one array would not do.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
 fn quarter(state: &mut [Words; 16], [a, b, c, d]: [usize; 4]) {

@@ -1,7 +1,7 @@
-//! Replaces `remote/` in a build without the feature `remote`. It has the same API, and every function that takes an
-//! address returns the same error.
+//! Replaces the module `remote` in a build without the feature `remote`. It has the same API, but every function that
+//! takes an address returns an error.
 //!
-//! No [`Remote`] can be made here, so nothing that needs one can be called.
+//! A [`Remote`] cannot be made in such a build, so the methods that need one are never called.
 
 use super::{Address, RemoteOptions, RemoteStats};
 use crate::error::{Error, Result};
@@ -9,13 +9,13 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A field of this type makes a struct that has no value.
+/// A type without values. A struct that has a field of this type cannot be made.
 #[derive(Clone, Debug)]
 enum Never {}
 
 const REASON: &str = "this build reads and writes no store; build it with the feature remote";
 
-/// Refuses every address: an address of an unknown scheme for its scheme, any other for the missing feature.
+/// Returns an error for every address: about the scheme if it is unknown, else about the missing feature.
 ///
 /// # Errors
 /// An argument error.
@@ -28,7 +28,7 @@ fn refused<T>(address: &Address) -> Result<T> {
     Err(address.refused(REASON))
 }
 
-/// Returns false: no error of this build is that of a store or a web server.
+/// Returns false: in this build no error comes from a store or a web server.
 pub fn is_network_failure(_: &Error) -> bool {
     false
 }
@@ -37,11 +37,11 @@ pub fn is_network_failure(_: &Error) -> bool {
 #[derive(Clone, Debug)]
 pub struct Remote(Never);
 
-/// A run of a loader that announces reads to a connection.
+/// Stands for a run of a loader that announces its reads to a connection. Cannot be made in this build.
 #[derive(Debug)]
 pub(crate) enum RemoteRun {}
 
-/// An object, as a store describes it.
+/// A store's description of an object.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectMeta {
     pub(crate) address: String,
@@ -56,15 +56,15 @@ impl ObjectMeta {
     }
 }
 
-/// An object that is read.
+/// An object in a store that is open for reading. Cannot be made in this build.
 #[derive(Clone, Debug)]
 pub(crate) struct RemoteObject(Never);
 
-/// A scan of an object.
+/// The state of reading an object in a store from front to back.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectScan;
 
-/// Makes the methods of a type that has no value. Nobody can call them.
+/// Writes the methods of a type that has no values. They are never called, but the code that names them compiles.
 macro_rules! never {
     ($(fn $name:ident(&self $(, $argument:ty)*) $(-> $result:ty)?;)*) => {
         $(pub(crate) fn $name(&self $(, _: $argument)*) $(-> $result)? { match self.0 {} })*

@@ -1,4 +1,5 @@
-//! A file of a data set, which many threads read at any offset. It is on this machine, in a store, or on a web server.
+//! Reads a file of a data set at any offset, from many threads. The file is on this machine, in a store, or on a web
+//! server.
 
 use std::fs::{self, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -14,14 +15,14 @@ use super::local::{read_at, regular_file};
 use super::{Address, ObjectMeta, Remote, RemoteObject};
 use crate::error::{Error, Result};
 
-/// A file that is not opened yet, by its path, by its address, or as a listing describes it.
+/// A file that is not opened yet. It is known by its path, by its address, or from a store's listing.
 #[derive(Clone, Debug)]
 pub(crate) enum UnopenedFile {
     /// A file of this machine.
     Path(PathBuf),
-    /// An object about which its store was not asked yet.
+    /// An object of which only the address is known; its store was not asked about it yet.
     Address(Remote, Address),
-    /// An object as its store's listing describes it.
+    /// An object that its store's listing has described.
     Listed(Remote, ObjectMeta),
 }
 
@@ -43,8 +44,8 @@ impl UnopenedFile {
         }
     }
 
-    /// Returns the address with its credentials, if it was given with any, so nothing may show it. `None` for a file of
-    /// this machine.
+    /// Returns the address, which may have credentials, so no error or log may show it. `None` for a file of this
+    /// machine.
     pub(crate) fn address(&self) -> Option<&str> {
         match self {
             UnopenedFile::Path(_) => None,
@@ -81,19 +82,22 @@ enum State {
     /// The file is opened for each read, because a process may have only a limited number of files open.
     Closed,
     Object(RemoteObject),
-    /// An object for a scan, which reads small pieces of it from front to back. The object is fetched in large parts.
+    /// An object for a scan, which reads small pieces of the object from front to back. The object is fetched in large
+    /// parts.
     Scanned(RemoteObject, Mutex<ObjectScan>),
 }
 
-/// The length and the time of a file. If they differ, the file has changed, and it need not be read to notice this.
+/// The length and the time of a file. If one of them has changed, so has the file; to notice this, the file need not be
+/// read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    /// Bytes of the file.
+    /// The length of the file in bytes.
     pub(crate) length: u64,
-    /// The time of the last change since 1970: seconds and nanoseconds.
+    /// The time of the file's last change, in whole seconds since 1970.
     pub(crate) seconds: u64,
+    /// The time's fraction of a second, in nanoseconds; 0 for an object in a store.
     pub(crate) nanoseconds: u64,
-    /// The hash of the object's ETag; `None` for a file of this machine.
+    /// The hash of an object's ETag; `None` for a file of this machine.
     pub(crate) tag: Option<u64>,
 }
 
@@ -107,13 +111,14 @@ impl DataFile {
         Ok(DataFile { name: path.into(), state: State::Open(file) })
     }
 
-    /// Makes a file of an object. Its content cannot change, because each read is of the content that was opened.
+    /// Makes a `DataFile` of an object in a store. Its content cannot change: each read returns bytes of the content
+    /// that was opened, or fails.
     fn of_object(object: RemoteObject) -> DataFile {
         DataFile { name: Path::new(object.name()).into(), state: State::Object(object) }
     }
 
-    /// Returns an object for a scan, which reads small parts of it from front to back; `None` for a file of this
-    /// machine.
+    /// Returns another `DataFile` of the same object for a scan, which reads small parts of the object from front to
+    /// back. `None` for a file of this machine.
     pub(crate) fn for_a_scan(&self) -> Option<DataFile> {
         match &self.state {
             State::Object(object) => {
@@ -124,7 +129,7 @@ impl DataFile {
         }
     }
 
-    /// Returns the object; `None` for a file of this machine.
+    /// Returns the object in a store that this file is; `None` for a file of this machine.
     pub(crate) fn object(&self) -> Option<&RemoteObject> {
         match &self.state {
             State::Object(object) | State::Scanned(object, _) => Some(object),
@@ -140,7 +145,8 @@ impl DataFile {
         }
     }
 
-    /// Returns the file's length and time as they are now.
+    /// Returns the file's length and time: for a file of this machine as they are now, for an object as they were when
+    /// it was opened.
     pub(crate) fn stamp(&self) -> io::Result<Stamp> {
         match &self.state {
             State::Open(file) => Stamp::of(&file.metadata()?),
@@ -153,14 +159,14 @@ impl DataFile {
         }
     }
 
-    /// Closes the file; from now on each read opens it.
+    /// Closes the file. From now on each read opens it anew. Does nothing for an object in a store.
     pub(crate) fn close(&mut self) {
         if let State::Open(_) = self.state {
             self.state = State::Closed;
         }
     }
 
-    /// The file's name in errors.
+    /// Returns the file's name for errors: its path, or its address without credentials.
     pub(crate) fn name(&self) -> &Path {
         &self.name
     }

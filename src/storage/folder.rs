@@ -1,4 +1,4 @@
-//! A folder that is written to, on this machine or in a store. A file in it is there whole or not at all.
+//! A folder on this machine or in an object store, into which files are written. A file in it is complete or absent.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -14,10 +14,10 @@ use super::local::regular_file;
 use super::{Address, Location, Remote, RemoteOptions};
 use crate::error::{Error, ErrorKind, Result};
 
-/// A folder that is written to, on this machine or in a store. A file has a temporary name on this machine until it is
-/// whole; then it is renamed, or uploaded.
+/// A folder on this machine or in an object store, into which files are written. A file has a temporary name on this
+/// machine until it is complete; then it is renamed, or uploaded.
 ///
-/// [Packs](crate::pack) are written through it. Clones are the same folder.
+/// [Packs](crate::pack) are written through this type. A clone is the same folder.
 ///
 /// ```
 /// use gpufeed::storage::{Folder, Location};
@@ -34,12 +34,12 @@ use crate::error::{Error, ErrorKind, Result};
 #[derive(Clone)]
 pub struct Folder {
     at: LocalOrStore,
-    /// A random part of temporary names, so that several processes may write the same file; `None` if one process
+    /// A random part of temporary names, so that several processes may write the same file; `None` if only one process
     /// writes.
     writer: Option<String>,
 }
 
-/// Where the files are.
+/// Where the files of a folder are: on this machine, or in a store.
 #[derive(Clone)]
 enum LocalOrStore {
     Local(PathBuf),
@@ -51,11 +51,11 @@ enum LocalOrStore {
 struct StoreFolder {
     remote: Remote,
     address: Address,
-    /// The folder of this machine that has files until they are uploaded.
+    /// The folder of this machine in which files are kept until they are uploaded.
     scratch: PathBuf,
 }
 
-/// The most bytes of an object that is read as a whole. Such objects may be large: a pack reads lists of all
+/// The most bytes of an object that is read as a whole. The limit is high, because a pack reads objects that list all
 /// samples.
 const LARGEST: u64 = 4 << 30;
 
@@ -65,19 +65,19 @@ impl StoreFolder {
         self.address.join(name).with_credentials().to_owned()
     }
 
-    /// Lists the objects of the folder and of folders in it.
+    /// Returns the name and the length in bytes of each object in the folder and in its subfolders.
     fn list(&self) -> Result<Vec<(String, u64)>> {
         self.remote.list_names(&self.at(""))
     }
 
-    /// Returns the length in bytes of each object in the folder, except for those in its folders.
+    /// Returns the length in bytes of each object in the folder, by name, without the objects in subfolders.
     fn lengths(&self) -> Result<HashMap<String, u64>> {
         Ok(self.list()?.into_iter().filter(|(name, _)| !name.contains('/')).collect())
     }
 }
 
-/// The files of a [`Folder`] with their lengths. For a store, these are the lengths in the listing. For this machine,
-/// each length is looked up when it is asked for.
+/// The files of a [`Folder`] with their lengths. In a store, one listing has given all lengths. On this machine, each
+/// length is looked up when it is asked for.
 #[derive(Debug)]
 pub struct Contents(Listing);
 
@@ -96,7 +96,7 @@ impl Contents {
         }
     }
 
-    /// Returns true if there is such a file.
+    /// Returns true if the folder has a file of this name.
     pub fn has(&self, name: &str) -> bool {
         self.length(name).is_some()
     }
@@ -112,16 +112,17 @@ impl Folder {
     /// # Errors
     ///
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an address that cannot be written to: that of a web
-    /// server, of an unknown scheme, or any in a build without the feature `remote`.
+    /// server, one with an unknown scheme, or any address in a build without the feature `remote`.
     pub fn open(location: &Location, scratch: Option<&Path>) -> Result<Folder> {
         Self::open_with(location, scratch, &RemoteOptions::new())
     }
 
-    /// Opens a folder as [`open`](Self::open) does, with these credentials, timeouts and retries for a store.
+    /// Opens a folder as [`open`](Self::open) does, with the credentials, timeouts and retries that `options` has for a
+    /// store.
     ///
     /// # Errors
     ///
-    /// Those of [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn open_with(location: &Location, scratch: Option<&Path>, options: &RemoteOptions) -> Result<Folder> {
         let at = match location {
             Location::Path(path) => LocalOrStore::Local(path.clone()),
@@ -137,11 +138,12 @@ impl Folder {
         Ok(Folder { at, writer: None })
     }
 
-    /// Returns the same folder with temporary names that no other process has. Two machines may be given the same work.
-    /// If the file system has no locks, neither machine sees the other, and both write the same bytes.
+    /// Returns the same folder, but with temporary names that no other process uses. This is for work that two machines
+    /// may do at once: on a file system without locks, neither machine notices the other, and each writes the same
+    /// bytes.
     #[must_use]
     pub fn shared(&self) -> Folder {
-        // Process ids would not do: they are equal on machines that run one container each.
+        // Process ids would not be unique: two containers on two machines often have the same ones.
         let random = RandomState::new().build_hasher().finish();
         Folder { at: self.at.clone(), writer: Some(format!("{random:016x}")) }
     }
@@ -175,11 +177,11 @@ impl Folder {
         matches!(self.at, LocalOrStore::Store(_))
     }
 
-    /// Returns the path of a file, or its address without credentials. For the name "", returns that of the folder
-    /// itself.
+    /// Returns the path of a file, or its address without credentials. For the name "", returns the path or the address
+    /// of the folder itself.
     pub fn path(&self, name: &str) -> PathBuf {
         match &self.at {
-            // A path that is joined with an empty name would get a slash.
+            // A path that is joined with an empty name would get a slash at its end.
             LocalOrStore::Local(folder) if name.is_empty() => folder.clone(),
             LocalOrStore::Local(folder) => folder.join(name),
             LocalOrStore::Store(folder) => folder.address.join(name).to_string().into(),
@@ -194,7 +196,7 @@ impl Folder {
         }
     }
 
-    /// Returns the path at which a file is written until it is whole.
+    /// Returns the temporary path at which a file is written until it is complete.
     pub fn temporary(&self, name: &str) -> PathBuf {
         let path = match &self.writer {
             Some(writer) => self.local().join(format!("{name}.{writer}")),
@@ -203,8 +205,8 @@ impl Folder {
         part_of(&path)
     }
 
-    /// Gives a complete temporary file, at [`temporary`](Self::temporary), its final name. For a store, the file is uploaded
-    /// and then removed here.
+    /// Gives the file at the path [`temporary`](Self::temporary), which is complete, its final name. For a store,
+    /// uploads the file, and then removes it from this machine.
     ///
     /// # Errors
     ///
@@ -221,7 +223,7 @@ impl Folder {
         }
     }
 
-    /// Writes a small file whole or not at all, and replaces one that is there.
+    /// Writes a small file, completely or not at all. Replaces a file of the same name.
     ///
     /// # Errors
     ///
@@ -287,7 +289,7 @@ impl Folder {
         }
     }
 
-    /// Removes what killed processes left of files whose names begin with `prefix`.
+    /// Removes the temporary files that killed processes have left, for files whose names begin with `prefix`.
     ///
     /// # Errors
     ///
@@ -302,7 +304,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Returns the names of the files, sorted.
+    /// Returns the names of the folder's files, sorted.
     ///
     /// # Errors
     ///
@@ -316,7 +318,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// Returns the files that are there.
+    /// Returns the files that the folder has now, with their lengths.
     ///
     /// # Errors
     ///
@@ -328,14 +330,14 @@ impl Folder {
         }))
     }
 
-    /// Makes the file of a lock, on this machine.
+    /// Creates the file of a lock at `path`, which is on this machine.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// The error of the system.
     pub fn lock_file(&self, path: &Path) -> io::Result<File> {
         match File::create(path) {
-            // Another process has found the folder of waiting files empty, and has removed it.
+            // Another process has found the local folder of files that wait for their upload empty, and has removed it.
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_in_store() => {
                 fs::create_dir_all(self.local())?;
                 File::create(path)
@@ -344,7 +346,7 @@ impl Folder {
         }
     }
 
-    /// Removes the local folder of files that wait for their upload to a store, unless another process has some there.
+    /// Removes the local folder of files that wait for their upload to a store, unless another process has files in it.
     pub fn remove_scratch(&self) {
         if self.is_in_store() {
             let _ = fs::remove_dir(self.local());
@@ -368,7 +370,7 @@ fn names_in(folder: &Path) -> Result<Vec<String>> {
     entries.map(|entry| Ok(entry.map_err(failed)?.file_name().to_string_lossy().into_owned())).collect()
 }
 
-/// Turns "there is no such object or bucket" into success.
+/// Turns the error that an object to remove, or its bucket, does not exist into success.
 fn nothing_missing(removed: Result<()>) -> Result<()> {
     match removed {
         Err(error) if matches!(error.kind(), ErrorKind::Io { source, .. } if source.kind() == io::ErrorKind::NotFound) => {
@@ -385,7 +387,7 @@ fn unless_missing(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Returns a file's temporary name.
+/// Returns the path that a file has until it is complete: `.NAME.part` in the same folder.
 fn part_of(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{}.part", name.trim_start_matches('.')))

@@ -1,11 +1,13 @@
-//! Where data is: a path of this machine, or an address in a store or on a web server.
+//! The type [`Location`], which says where data is: a path of this machine, or an address in a store or on a web
+//! server.
 
 use crate::credentials::{is_address, without_credentials};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The schemes of addresses that are read. The last five are aliases of the first five, and errors name only those.
+/// The schemes of addresses that can be read. The last five are other names of some of the first five. Errors name only
+/// the first five.
 const SCHEMES: [&str; 10] = ["s3", "gs", "az", "https", "http", "s3a", "abfs", "abfss", "adl", "azure"];
 
 /// The place of data: a path of this machine, or an address in a store or on a web server.
@@ -35,7 +37,7 @@ impl Location {
         matches!(self, Location::Address(_))
     }
 
-    /// Returns the path, or the address without credentials.
+    /// Returns the path, or the address without credentials, as messages show it.
     pub fn shown(&self) -> PathBuf {
         match self {
             Location::Path(path) => path.clone(),
@@ -97,13 +99,14 @@ impl Address {
         &self.0
     }
 
-    /// Returns the address of a file in the folder at this address. For the name "", returns that of the folder itself.
+    /// Returns the address of the file `name` in the folder at this address. For the name "", returns the folder's
+    /// address, without a slash at the end.
     pub(super) fn join(&self, name: &str) -> Address {
         let folder = self.0.trim_end_matches('/');
         Address(if name.is_empty() { folder.to_owned() } else { format!("{folder}/{name}") })
     }
 
-    /// Refuses an address whose scheme nobody reads.
+    /// Returns an error for an address whose scheme is not supported.
     ///
     /// # Errors
     /// An argument error.
@@ -121,7 +124,7 @@ impl Address {
         Ok(())
     }
 
-    /// Returns the error for an address that cannot be used.
+    /// Makes the error that this address cannot be used, with the reason.
     pub(crate) fn refused(&self, reason: &str) -> Error {
         Error::argument("address", format!("{self}: {reason}"))
     }

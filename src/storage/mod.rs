@@ -1,8 +1,8 @@
-//! Where files are: on this machine, in an object store, or on a web server.
+//! Reads and writes files, wherever they are: on this machine, in an object store, or on a web server.
 //!
 //! A [`Location`] is a path or an address, in every build. [`RemoteOptions`] are the settings of remote reads, and
-//! [`RemoteStats`] their counters. A [`Folder`] gets files that are written whole or not at all, here or in a store.
-//! [`Remote`] has no value in a build without the feature `remote`.
+//! [`RemoteStats`] their counters. A [`Folder`] is written to, on this machine or in a store; each of its files is
+//! there whole or not at all. A [`Remote`] cannot be made in a build without the feature `remote`.
 
 // location.rs            Location and Address
 // options.rs, stats.rs   the settings and the counters of remote reads
@@ -11,9 +11,10 @@
 // local/                 files of this machine: regular_file.rs opens them, read_at.rs reads at an offset,
 //                        atomic_file.rs replaces them
 // remote/                feature `remote`: stores and web servers
-// disabled.rs            used without that feature. It has the same API, and every function that takes an address fails.
+// disabled.rs            replaces remote/ in a build without the feature `remote`. It has the same API, and every
+//                        function that takes an address fails.
 //
-// Only this file asks for the feature. All other code calls one API.
+// Only this file checks whether the feature `remote` is on. All other code calls the same API in every build.
 
 #[cfg(not(feature = "remote"))]
 mod disabled;

@@ -1,20 +1,20 @@
-//! Settings of reading from stores and web servers.
+//! The settings for reading from object stores and web servers.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The settings of reads from object stores and web servers: time limits, a least rate, retries, the number of requests at
-/// once, certificates, and the stores' own settings. A build without the feature `remote` has the type, and refuses
-/// every address.
+/// The settings for reading from object stores and web servers: time limits, a least rate, retries, the number of
+/// requests at once, certificates, and the stores' own settings. A build without the feature `remote` has this type,
+/// but refuses every address.
 ///
 /// The stores' settings come from the environment, under the names that their own tools have: `AWS_ACCESS_KEY_ID`,
 /// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP`,
-/// `AWS_SKIP_SIGNATURE`; `GOOGLE_APPLICATION_CREDENTIALS` and its like; `AZURE_STORAGE_ACCOUNT_NAME`,
-/// `AZURE_STORAGE_ACCOUNT_KEY`, `AZURE_STORAGE_SAS_TOKEN` and its like. S3 settings that the environment lacks come from the
-/// profile `AWS_PROFILE` of `~/.aws/credentials` and `~/.aws/config`. [`store`](Self::store) sets one for a data set
-/// alone. `Debug` shows no values of these.
+/// `AWS_SKIP_SIGNATURE`; `GOOGLE_APPLICATION_CREDENTIALS` and similar ones; `AZURE_STORAGE_ACCOUNT_NAME`,
+/// `AZURE_STORAGE_ACCOUNT_KEY`, `AZURE_STORAGE_SAS_TOKEN` and similar ones. S3 settings that the environment lacks come
+/// from the profile `AWS_PROFILE` of `~/.aws/credentials` and `~/.aws/config`. [`store`](Self::store) sets one of these
+/// settings for one data set alone. `Debug` shows no values of the stores' settings.
 ///
 /// ```no_run
 /// use gpufeed::dataset::RemoteOptions;
@@ -33,14 +33,14 @@ pub struct RemoteOptions {
     pub(super) retries: Option<u32>,
     pub(super) min_rate: Option<u64>,
     pub(super) requests: Option<u32>,
-    /// The time over which the rate is averaged. Tests set a shorter time.
+    /// The time over which the rate of an answer is averaged. Tests set a shorter time.
     pub(super) rate_window: Duration,
     pub(super) certificates: Option<PathBuf>,
     pub(super) cache: Option<(PathBuf, u64)>,
     pub(super) store: BTreeMap<String, String>,
 }
 
-/// The time over which the least rate is averaged.
+/// The time over which the rate of an answer is averaged, before it is compared with the least rate.
 const RATE_WINDOW: Duration = Duration::from_secs(30);
 
 impl Default for RemoteOptions {
@@ -50,7 +50,7 @@ impl Default for RemoteOptions {
 }
 
 impl RemoteOptions {
-    /// Returns the defaults. Environment variables change them.
+    /// Returns the default options. For an option that is not set, an environment variable may replace the default.
     pub fn new() -> Self {
         RemoteOptions {
             timeout: None,
@@ -100,30 +100,30 @@ impl RemoteOptions {
         self
     }
 
-    /// Sets a file of certificates (PEM) that are trusted besides the system's, for servers that made their own. The
-    /// variable `SSL_CERT_FILE` by default.
+    /// Sets a file of certificates (PEM) that are trusted besides the system's, for servers with certificates of their
+    /// own. By default, the environment variable `SSL_CERT_FILE` names the file.
     pub fn certificates(mut self, file: impl Into<PathBuf>) -> Self {
         self.certificates = Some(file.into());
         self
     }
 
-    /// Keeps what is fetched in a folder on this machine, up to so many bytes, so that a later epoch or run fetches
-    /// nothing of it; off by default. Processes that name the same folder share it, and each block is fetched by one of
-    /// them. Least recently used objects make room.
-    /// [`DataLoaderBuilder::remote_cache`](crate::DataLoaderBuilder::remote_cache) does the same for a data set that is
+    /// Keeps fetched data in the folder `folder` on this machine, at most `bytes` bytes, so that a later epoch or run
+    /// does not fetch these data again; off by default. Processes that name the same folder share it: only one of them
+    /// fetches each block. When the folder is full, the least recently used objects are removed.
+    /// [`DataLoaderBuilder::remote_cache`](crate::DataLoaderBuilder::remote_cache) sets the same for a data set that is
     /// open already.
     pub fn cache(mut self, folder: impl Into<PathBuf>, bytes: u64) -> Self {
         self.cache = Some((folder.into(), bytes));
         self
     }
 
-    /// Sets a store's setting by the name of its environment variable. This value takes the place of the variable's.
+    /// Sets a setting of a store. `name` is the name of the setting's environment variable; its value is then not used.
     pub fn store(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.store.insert(name.into().to_ascii_uppercase(), value.into());
         self
     }
 
-    /// Averages the rate over this time instead of 30 seconds.
+    /// Sets the time over which the rate of an answer is averaged, instead of 30 seconds.
     #[cfg(test)]
     pub(super) fn rate_window(mut self, window: Duration) -> Self {
         self.rate_window = window;

@@ -1,4 +1,4 @@
-//! Counters of what was read from stores and web servers.
+//! Counts what was read from object stores and web servers.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,23 +17,23 @@ use std::time::Duration;
 pub struct RemoteStats {
     /// Requests to servers, including retries.
     pub requests: u64,
-    /// Bytes that came in the bodies of their answers.
+    /// Bytes that came in the bodies of the servers' answers.
     pub bytes: u64,
-    /// Requests that were repeated because the attempt before failed or was cut.
+    /// Requests that were repeated because the attempt before had failed, or its answer was cut short.
     pub retries: u64,
     /// Blocks of 8 MiB that came into memory: from servers, or from the cache on disk if another process fetched them.
     pub blocks: u64,
-    /// Reads from the cache on disk. Usually each reads only the part of a block that a sample takes.
+    /// Reads from the cache on disk. Usually a read takes only the part of a block that one sample needs.
     pub cache_hits: u64,
-    /// Blocks that left memory before all their announced samples were read. They are fetched again. `read_ahead` is
-    /// then too small for the order of the samples.
+    /// Blocks that left memory although announced samples in them were not read yet, so that the blocks are fetched
+    /// again. `read_ahead` is then too small for the order of the samples.
     pub evicted_unread: u64,
     /// The time that workers waited for bytes, summed over all workers.
     pub waited: Duration,
 }
 
 impl RemoteStats {
-    /// Adds the counters of another connection.
+    /// Adds the counters of another connection to these.
     pub(crate) fn add(&mut self, other: &RemoteStats) {
         self.requests += other.requests;
         self.bytes += other.bytes;
@@ -44,7 +44,7 @@ impl RemoteStats {
         self.waited += other.waited;
     }
 
-    /// Returns what was counted since an earlier time.
+    /// Returns what was counted since `earlier`, an earlier state of the same counters.
     pub(crate) fn since(&self, earlier: &RemoteStats) -> RemoteStats {
         RemoteStats {
             requests: self.requests.saturating_sub(earlier.requests),

@@ -1,18 +1,19 @@
-//! The form of operators that emit one op with a probability, and have no other argument.
+//! Defines a macro for the operators that are applied to an image with a probability, and have no other argument.
 
-/// Writes such an operator: its documentation, its name, the op, and what the planner must know of the op.
+/// Defines an operator that is applied with a probability. The macro takes the operator's documentation and name, the
+/// op (operation) that it emits, and the op's effect on an image, which the planner has to know.
 macro_rules! by_chance {
     ($(#[$documentation:meta])* $name:ident emits $op:expr, $effect:expr) => {
         $(#[$documentation])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(default, deny_unknown_fields)]
         pub struct $name {
-            /// Probability in \[0, 1\]; 0.5 by default.
+            /// The probability with which the operator is applied, in \[0, 1\]; 0.5 by default.
             pub p: f64,
         }
 
         impl $name {
-            /// Applies it with probability `p`.
+            /// Makes the operator, which is applied with probability `p`.
             pub fn new(p: f64) -> Self {
                 $name { p }
             }

@@ -1,9 +1,10 @@
-//! The setters that operators share. `mod.rs` has this file first, so that all operators see its macros.
+//! Macros that write the setter methods which several operators (transforms) share. `mod.rs` declares this module
+//! first, so that all operators see its macros.
 
-/// Writes the setters of an operator that resizes.
+/// Writes the setter methods of an operator that resizes images.
 macro_rules! resize_setters {
     () => {
-        /// Sets the filter, bilinear by default.
+        /// Sets the interpolation filter, which is bilinear by default.
         pub fn interpolation(self, interpolation: crate::transforms::Interpolation) -> Self {
             Self { interpolation, ..self }
         }
@@ -15,7 +16,7 @@ macro_rules! resize_setters {
     };
 }
 
-/// Writes the setters of an operator that warps, with their documentation.
+/// Writes the setter methods of an operator that warps images. The two literals are the documentation of the methods.
 macro_rules! warp_setters {
     ($interpolation:literal, $fill:literal) => {
         #[doc = $interpolation]

@@ -1,28 +1,30 @@
-//! The options `--backend` and `--adapter`, which several subcommands have.
+//! The values of the options `--backend` and `--adapter`, which several subcommands have, and how they choose a
+//! [`Backend`].
 
 use clap::ValueEnum;
 use gpufeed::Backend;
 use std::error::Error;
 
-/// Where batches go.
+/// The value of `--backend`: the device on which batches are made and stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BackendChoice {
     /// The best GPU, else the CPU.
     Auto,
-    /// A GPU, a software adapter if there is no other.
+    /// A GPU, or a software adapter if there is no GPU.
     Gpu,
     /// Host memory.
     Cpu,
 }
 
 impl BackendChoice {
-    /// Opens the adapter with this number or name, if one is named, or else the backend that was chosen. If `shaders`
-    /// are asked for, the CPU is an error.
+    /// Opens the GPU adapter with the number or name `adapter`, if one is given, else the chosen backend. If `shaders`
+    /// is true, the caller needs a GPU: then it is an error if the CPU is opened.
     pub(crate) fn open(self, adapter: Option<&str>, shaders: bool) -> Result<Backend, Box<dyn Error>> {
         let backend = match (adapter, self) {
             (Some(name), _) => Backend::gpu(name)?,
             (None, Self::Auto) => Backend::auto()?,
-            // Number 0 is the best adapter. A software adapter counts, too, and is number 0 where it is alone.
+            // Adapter number 0 is the best one. Software adapters are numbered, too: without a GPU, one of them is
+            // number 0.
             (None, Self::Gpu) => Backend::gpu("0")?,
             (None, Self::Cpu) => Backend::Cpu,
         };

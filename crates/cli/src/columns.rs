@@ -1,9 +1,9 @@
-//! Columns of text for the terminal.
+//! Lays out rows of text as aligned columns for the terminal.
 
 use console::{Alignment, measure_text_width, pad_str};
 
-/// Makes a line of text of each row, with the cells of a column below each other. Numbers end at the right of the
-/// column, and texts begin at its left.
+/// Makes a line of text of each row, with the cells of a column below each other. Columns for which `is_number` is true
+/// are aligned right, and the others left.
 pub(crate) fn lines<R: AsRef<[String]>>(rows: &[R], is_number: impl Fn(usize) -> bool) -> Vec<String> {
     let mut widths = Vec::new();
     for (column, cell) in rows.iter().flat_map(|row| row.as_ref().iter().enumerate()) {

@@ -1,9 +1,9 @@
-//! Applies a file of a loader's settings, `--settings FILE`, together with a recipe.
+//! Combines the loader settings of a file, `--settings FILE`, with a recipe.
 
 use gpufeed::{LoaderSettings, Output, Recipe};
 
-/// Moves the output, the semantics and the views from the settings into the recipe, if the settings have any. So they
-/// also hold for what is done without a loader.
+/// Moves the output (layout and type), the semantics and the number of views from the settings into the recipe, if the
+/// settings have them. Then they also apply where the command uses the recipe without a loader.
 pub(crate) fn move_into(recipe: &mut Recipe, settings: &mut LoaderSettings) {
     let (layout, dtype) = (settings.layout.take(), settings.dtype.take());
     if layout.is_some() || dtype.is_some() {

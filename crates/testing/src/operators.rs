@@ -1,20 +1,23 @@
-//! All operators of recipes, one row each. Tests, random lists and the seeds of fuzz targets take their operators from
-//! this table. The row of a new operator comes last.
+//! A table of all operators (transforms) that a recipe can have, one row for each, with arguments to test it. Tests,
+//! random lists of transforms and the seed inputs of fuzz targets are made from this table. The row of a new operator
+//! goes to the end.
 
-/// An operator. Arguments are those of an inline table of a recipe, as in `gamma = 0.45, gain = 1.25`.
+/// An operator and arguments to test it. Arguments are written as in an inline table of a TOML recipe, as in
+/// `gamma = 0.45, gain = 1.25`.
 #[derive(Debug)]
 pub struct Operator {
     pub name: &'static str,
-    /// torchvision's functions that the operator calls; none if it only chooses among other operators.
+    /// The functions of torchvision that the operator calls, by their names in `tests/golden/`. Empty for an operator
+    /// that only chooses among other operators.
     pub functions: &'static [&'static str],
-    /// The first example usually has only the required arguments, often none. The examples together give every argument
-    /// a value other than its default, as far as another one works.
+    /// Lists of arguments that work. The first one usually has only the required arguments, so it is often empty.
+    /// Together the examples give every argument a value other than its default, unless only the default works.
     pub examples: &'static [&'static str],
-    /// Arguments that are out of range or of a wrong type.
+    /// Arguments that are errors, because they are out of range or of a wrong type.
     pub refused: &'static [Refused],
 }
 
-/// The arguments, the key that the error names, and a part of the error's text.
+/// Arguments that a recipe refuses: the arguments, the key that the error names, and a part of the error's text.
 type Refused = (&'static str, &'static str, &'static str);
 
 const fn row(
@@ -26,23 +29,24 @@ const fn row(
     Operator { name, functions, examples, refused }
 }
 
-/// For this many rows, random lists and frozen files have lists of their own. They take the rows after these from this
-/// table.
+/// The number of rows that were in the table first. The random lists (`lists.rs`) and the frozen files
+/// (`tests/frozen/`) name the operators of these rows in their own code. The operators of later rows, with their
+/// examples, get into both from this table.
 pub const FIRST: usize = 42;
 
 impl Operator {
-    /// Returns a recipe that has this operator alone.
+    /// Returns the TOML text of a recipe that has this operator alone, with these arguments.
     pub fn recipe(&self, arguments: &str) -> String {
         let comma = if arguments.is_empty() { "" } else { ", " };
         format!("transform = [{{ type = \"{}\"{comma}{arguments} }}]\n", self.name)
     }
 
-    /// Returns a recipe for each example.
+    /// Returns the TOML text of one recipe for each example. The recipe has this operator alone.
     pub fn recipes(&self) -> impl Iterator<Item = String> {
         self.examples.iter().map(|arguments| self.recipe(arguments))
     }
 
-    /// Returns the transforms of all examples.
+    /// Returns all examples as transforms of the library.
     #[cfg(feature = "gpufeed")]
     pub fn transforms(&self) -> Vec<gpufeed::transforms::Transform> {
         let read = |text: String| gpufeed::recipe::from_toml(&text).unwrap_or_else(|error| panic!("{text}{error}"));
@@ -50,14 +54,14 @@ impl Operator {
     }
 }
 
-/// Returns the examples of the operator `name`.
+/// Returns the examples of the operator `name` as transforms of the library.
 #[cfg(feature = "gpufeed")]
 pub fn examples(name: &str) -> Vec<gpufeed::transforms::Transform> {
     let found = OPERATORS.iter().find(|operator| operator.name == name);
     found.unwrap_or_else(|| panic!("no row of {name}")).transforms()
 }
 
-/// The names of all operations of policies.
+/// The names of the operations from which RandAugment and the other augmentation policies choose.
 pub const OPERATIONS: [&str; 15] = [
     "Identity",
     "ShearX",

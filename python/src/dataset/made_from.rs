@@ -9,16 +9,16 @@ use pyo3::{PyTraverseError, PyVisit};
 
 /// How a data set was made. This type has no `Debug`, because an address may have credentials.
 pub(crate) enum MadeFrom {
-    /// By `gpufeed.open` of a path or an address; `test` is true for the test split.
+    /// Made by `gpufeed.open` from a path or an address. `test` is true for the test split.
     Opened { opening: Opening, test: bool },
-    /// From an object in Python. The data set itself holds that object.
+    /// Made from an object in Python. The object is not stored here, because the data set itself holds it.
     Wrapped,
-    /// From another data set.
+    /// Made from the data set `of` by a method such as `subset`.
     Adapted { of: Py<Dataset>, by: Adaptor },
 }
 
 impl MadeFrom {
-    /// Shows the garbage collector the data set of which this one was made.
+    /// Shows Python's garbage collector the data set that this one was made from, if there is one.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self {
             MadeFrom::Adapted { of, .. } => visit.call(of),
@@ -27,19 +27,19 @@ impl MadeFrom {
     }
 }
 
-/// A function and its arguments that make a data set again, as `__reduce__` returns them.
+/// A Python function, and the arguments with which it makes a data set again. `__reduce__` returns both to pickle.
 type Again<'py> = PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)>;
 
 impl Opening {
-    /// Returns how to make the data set of this path again, or its test split.
+    /// Returns the call that opens the data set at this path again, or its test split if `test` is true.
     pub(crate) fn again<'py>(&self, py: Python<'py>, test: bool) -> Again<'py> {
-        // A `Path` of Python would turn the two slashes of an address into one.
+        // Passes the path as text: Python's `Path` would turn the `//` of an address into `/`.
         let arguments = (self.path.as_os_str(), &self.keywords, test);
         Ok((py.import("gpufeed.opening")?.getattr("reopen")?, arguments.into_pyobject(py)?))
     }
 }
 
-/// The change that makes one data set of another.
+/// The method of `Dataset` that made one data set from another, with its argument.
 pub(crate) enum Adaptor {
     /// All samples, this many times.
     Repeat(usize),
@@ -50,7 +50,7 @@ pub(crate) enum Adaptor {
 }
 
 impl Adaptor {
-    /// Returns how to make the data set again from `of`, by the method that is called like this change.
+    /// Returns the call that makes the data set again: the same method of `Dataset`, called on the data set `of`.
     pub(crate) fn again<'py>(&self, py: Python<'py>, of: &Py<Dataset>) -> Again<'py> {
         let method = |name| py.get_type::<Dataset>().getattr(name);
         match self {
@@ -62,7 +62,7 @@ impl Adaptor {
 }
 
 impl PythonDataset {
-    /// Returns how to make the data set of this object again.
+    /// Returns the call that makes a data set from this Python object again.
     pub(crate) fn again<'py>(&self, py: Python<'py>) -> Again<'py> {
         let wrap = py.import("gpufeed.opening")?.getattr("wrap")?;
         let arguments = (&self.object, &self.item, self.channels, &self.classes, self.thread_safe);

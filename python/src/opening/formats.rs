@@ -1,4 +1,4 @@
-//! Opens a path of each format with that format's settings.
+//! Opens a path as a data set of a format, with the settings that Python code gives for this format.
 
 use super::keywords::{Cifar, ClassNames, ColumnNames, Folder, Idx, Images, List, Lmdb, Numpy, Parquet, Tar};
 use super::{boxed, choose, is_missing, refuse, there, whole};
@@ -38,7 +38,7 @@ impl List {
             ColumnNames::One(column) => vec![column],
             ColumnNames::Several(columns) => columns,
         });
-        // Python has checked that it is ASCII.
+        // The Python package has checked that the delimiter is an ASCII character.
         let delimiter = self.delimiter.and_then(|delimiter| u8::try_from(delimiter).ok());
         set!(builder, class_names = names, root = self.root, header = self.header, delimiter = delimiter);
         set!(builder, path_column = self.image_column, label_columns = columns, max_file_bytes = self.max_file_bytes);
@@ -119,7 +119,7 @@ impl Idx {
         let split = split(self.split)?;
         let Some(part) = self.part else {
             return match (Format::Idx.open(path), split) {
-                // If the files of the other split are missing, this split is opened alone.
+                // If a file of the training or the test split is missing, only the split that was asked for is opened.
                 (Err(error), Some(split)) if is_missing(&error) => {
                     gpufeed::Idx::open(path, split).map(whole).map_err(|_| error)
                 }
@@ -153,7 +153,7 @@ impl Cifar {
     }
 }
 
-/// Opens the split that was asked for, or both.
+/// Opens the split `split`; without one, opens the training split and, if its files exist, the test split.
 fn both<D: Dataset + 'static>(split: Option<Split>, of: impl Fn(Split) -> Result<D>) -> Result<Opened> {
     match split {
         Some(split) => of(split).map(whole),
@@ -161,7 +161,7 @@ fn both<D: Dataset + 'static>(split: Option<Split>, of: impl Fn(Split) -> Result
     }
 }
 
-/// Returns the names of the classes.
+/// Returns the class names that were given. Refuses `True` and `False`, which only a list of files takes.
 fn names(given: Option<ClassNames>) -> Result<Option<Vec<String>>> {
     match given {
         None => Ok(None),
@@ -184,12 +184,12 @@ fn memory(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Reads the split of a data set that comes in two.
+/// Returns the split that the setting `split` names, "train" or "test"; `None` if the setting is absent.
 fn split(name: Option<String>) -> Result<Option<Split>> {
     word("split", name, &[("train", Split::Train), ("test", Split::Test)], "\"train\" and \"test\" work")
 }
 
-/// Returns the value that belongs to one of several words.
+/// Returns the value that `words` has for the word `given`; `None` if no word is given. An unknown word is an error.
 fn word<T: Copy>(setting: &'static str, given: Option<String>, words: &[(&str, T)], works: &str) -> Result<Option<T>> {
     let Some(given) = given else { return Ok(None) };
     let found = words.iter().find(|(word, _)| *word == given).map(|(_, value)| *value);

@@ -1,20 +1,21 @@
-//! The settings of data sets as data: a struct for each format, whose fields are the keywords of `gpufeed.open`.
+//! Declares the keywords of Python's `gpufeed.open`: for each format of data sets a struct, whose fields are the
+//! keywords that the format takes.
 //!
-//! `scripts/settings.py` reads this file, and writes the signature of `gpufeed.open` and its documentation. If several
-//! formats have the same keyword, only the first one has its documentation. A field of the type `Word` takes one of the
-//! words that its documentation has in quotes.
+//! `scripts/settings.py` reads this file, and writes the signature and the documentation of `gpufeed.open` from it. If
+//! several formats have the same keyword, only the first one documents the keyword. A field of the type `Word` takes
+//! one of the words that the field's documentation has in quotes.
 
 use gpufeed::dataset::Format;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// A text that is one of several words.
+/// A text that has to be one of several words. The documentation of the field has these words in quotes.
 pub(super) type Word = String;
 /// A number of bytes.
 pub(super) type Size = u64;
 
-/// The name of a column, or the names of several.
+/// The name of one column, or the names of several columns.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum ColumnNames {
@@ -22,7 +23,8 @@ pub(super) enum ColumnNames {
     Several(Vec<String>),
 }
 
-/// The names of the classes. For a list of files, also true or false: whether its labels are names.
+/// The names of the classes. For a list of files, true or false is possible, too: it says whether the labels in the
+/// list are names of classes.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum ClassNames {
@@ -30,7 +32,8 @@ pub(super) enum ClassNames {
     Names(Vec<String>),
 }
 
-/// Makes a struct of the keywords of each format, and the table of all formats.
+/// Makes a struct for each format, with a field for each of the format's keywords; and `FORMATS`, the table of all
+/// formats.
 macro_rules! formats {
     ($($format:ident $words:literal { $($(#[$doc:meta])* $keyword:ident: $type:ty,)+ })+) => {
         $(
@@ -41,7 +44,7 @@ macro_rules! formats {
             }
         )+
 
-        /// Each format, its name in words, and the keywords that it knows.
+        /// Each format, its description in words, and the names of the keywords that it takes.
         pub(super) static FORMATS: &[(Format, &str, &[&str])] =
             &[$((Format::$format, $words, &[$(stringify!($keyword)),+])),+];
     };
@@ -142,7 +145,8 @@ formats! {
     }
 }
 
-/// The settings of remote data, which every format has. They do nothing for data of this machine.
+/// The keywords for data in object stores and on web servers, which every format takes. They have no effect on data of
+/// this machine.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Remote {

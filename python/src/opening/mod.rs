@@ -1,7 +1,7 @@
-//! Opens a path with the keywords of `gpufeed.open`. `keywords.rs` says which keywords each format knows, and
-//! `formats.rs` opens each format.
+//! Opens a data set by its path or address, with the keywords that the caller gave to Python's `gpufeed.open`.
+//! `keywords.rs` says which keywords each format takes, and `formats.rs` opens each format.
 
-/// Sets those settings of a builder that the caller gave.
+/// Calls the builder's method for each value that is `Some`, which is a setting that the caller gave.
 macro_rules! set {
     ($builder:ident, $($method:ident = $value:expr),+ $(,)?) => {
         $(
@@ -28,15 +28,15 @@ use std::time::Duration;
 #[derive(Clone)]
 pub(crate) struct Opening {
     pub(crate) path: PathBuf,
-    /// The keywords as JSON. Python has checked them.
+    /// The keywords with their values, as a JSON object. The Python package has checked the values.
     pub(crate) keywords: String,
 }
 
-/// The beginning of the keywords of remote data, which belong to every format.
+/// The prefix of the names of the keywords for remote data, which every format takes.
 const REMOTE: &str = "remote_";
 
 impl Opening {
-    /// Opens the path. A keyword that the path's format does not know is an error.
+    /// Opens the data set at the path. A keyword that the data set's format does not take is an error.
     pub(crate) fn open(&self) -> Result<Opened> {
         let given: Map<String, Value> = read(self.keywords.parse().map_err(|error| unread(&error))?)?;
         let (remote, of_format): (Map<_, _>, Map<_, _>) =
@@ -50,7 +50,8 @@ impl Opening {
             return Err(refuse("label_column", "several columns, which a list of files takes; one name works here"));
         }
         of_format.keys().try_for_each(|keyword| check(format, keyword))?;
-        // Other formats are read only from this machine, and the library's error says so.
+        // Only tar shards and Parquet files can be read from an address. For any other format, this call returns the
+        // library's error, which says so.
         if Location::from(&self.path).is_address() && !matches!(format, Format::Tar | Format::Parquet) {
             return gpufeed::dataset::open_with(&self.path, remote);
         }
@@ -79,7 +80,7 @@ impl Remote {
         if self.remote_timeout == Some(0.0) {
             return Err(refuse("remote_timeout", "0 leaves no time for any answer"));
         }
-        // A time that is too long counts as no limit.
+        // A number of seconds that is too large for a `Duration` becomes the longest `Duration`.
         let time = |seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
         set!(options, timeout = self.remote_timeout.map(time), retries = self.remote_retries);
         set!(options, requests = self.remote_requests, min_rate = self.remote_min_rate);
@@ -89,7 +90,7 @@ impl Remote {
     }
 }
 
-/// Reads the settings of a format.
+/// Deserializes keywords from JSON, for example into the struct of a format.
 fn read<T: DeserializeOwned>(keywords: Value) -> Result<T> {
     serde_json::from_value(keywords).map_err(|error| unread(&error))
 }
@@ -98,7 +99,7 @@ fn unread(error: &serde_json::Error) -> Error {
     refuse("open", error.to_string())
 }
 
-/// Refuses a keyword that the format does not know.
+/// Returns an error if the format does not take the keyword `name`. The error says which formats take it.
 fn check(format: Format, name: &str) -> Result<()> {
     let of_format = FORMATS.iter().find(|(each, ..)| *each == format);
     let words = match of_format {
@@ -124,7 +125,7 @@ fn boxed(data: Option<impl Dataset + 'static>) -> Option<Box<dyn Dataset>> {
     data.map(|data| Box::new(data) as Box<dyn Dataset>)
 }
 
-/// Returns a split, or `None` if its files are missing.
+/// Returns the opened split, or `None` if it could not be opened because a file is missing. Passes other errors on.
 fn there<D>(opened: Result<D>) -> Result<Option<D>> {
     match opened {
         Ok(data) => Ok(Some(data)),
@@ -138,7 +139,7 @@ fn is_missing(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
 }
 
-/// Chooses the split that was asked for.
+/// Returns `opened` with the wanted split in `train`. Fails if the test split is wanted and does not exist.
 fn choose(opened: Opened, split: Option<Split>, path: &Path) -> Result<Opened> {
     match (split, opened) {
         (Some(Split::Test), Opened { test: Some(test), .. }) => Ok(Opened { train: test, test: None }),

@@ -1,4 +1,5 @@
-//! Reads ahead for files in stores: which bytes the announced samples take, and how many samples are worth announcing.
+//! Reads ahead in files that are in stores: announces the bytes of samples that are read soon, and says how many
+//! samples ahead are worth announcing.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -6,17 +7,17 @@ use super::{ShardFormat, Shards};
 use crate::dataset::Access;
 use crate::storage::Remote;
 
-/// The bytes of an image if no file is open that shows more: those of ImageNet's images.
+/// The bytes of an image that are assumed while no open file shows the mean size: those of ImageNet's images.
 const USUAL_BYTES: u64 = 110_000;
 
 impl<F: ShardFormat> Shards<F> {
-    /// Returns the access to files in stores; `None` for files of this machine.
+    /// Returns this set as an [`Access`] if its files are in stores; `None` for files of this machine.
     pub(in crate::dataset) fn access(&self) -> Option<&dyn Access> {
         self.is_remote().then_some(self)
     }
 
-    /// Opens the files of these samples that are not open, several at a time. Errors are left to the reads of the
-    /// samples.
+    /// Opens those files of these samples that are not open yet, several at a time. Ignores errors, because the reads
+    /// of the samples will report them.
     fn open_together(&self, indices: &[usize]) {
         if self.unopened.load(Relaxed) == 0 {
             return;
@@ -30,11 +31,11 @@ impl<F: ShardFormat> Shards<F> {
 }
 
 impl<F: ShardFormat> Access for Shards<F> {
-    /// Returns how many samples fill the memory for reading ahead, by the mean size of a sample in the open files.
+    /// Returns how many samples fit into the memory for reading ahead, by the mean size of a sample in the open files.
     fn prefetch_samples(&self) -> usize {
         let Some(remote) = self.listed.remote() else { return 0 };
         if self.unopened.load(Relaxed) == self.files.len() {
-            // An error is left to the read of the sample.
+            // Opens one file for its mean size. An error is ignored, because the read of a sample will report it.
             let _ = self.opened(0);
         }
         let (mut bytes, mut samples) = (0, 0);
@@ -45,14 +46,15 @@ impl<F: ShardFormat> Access for Shards<F> {
         remote.samples_ahead(bytes.checked_div(samples).unwrap_or(USUAL_BYTES))
     }
 
-    /// Announces the bytes of these samples to the connection. Reads of the same page that follow each other count as
-    /// one.
+    /// Announces to the connection which bytes the reads of these samples take. Samples of the same page of a Parquet
+    /// file count as one read if they follow each other.
     fn prefetch(&self, indices: &[usize]) {
         let Some(remote) = self.listed.remote() else { return };
         self.open_together(indices);
         let mut last = None;
         for index in indices {
-            // Errors are left to the reads. A file that could not be opened now is not tried again for each sample.
+            // Skips samples whose file could not be opened, so that the file is not tried again for each of them. Their
+            // reads will report the error.
             if self.place(*index).is_none_or(|(number, _)| !self.is_open(number)) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Chooses where indexes are stored.
+//! Chooses where the indexes of tar shards and Parquet files are stored.
 
 use std::borrow::Cow;
 use std::fs;
@@ -9,13 +9,15 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Where the indexes of tar shards and Parquet files are stored. An index has the offsets of all samples of a file, so
 /// that the file need not be scanned again.
 ///
-/// An index belongs to one file, which it knows by the length, the time, and the first and last bytes. It knows an
-/// object in a store by the length, the time and the ETag. A stale or damaged index is made again.
+/// An index belongs to one file, and notices when that file has changed: by the file's length, its time, and its first
+/// and last bytes. For an object in a store, it goes by the length, the time and the ETag. A stale or damaged index is
+/// made again.
 ///
-/// The index of an object is searched in the folder, or else in the folder `indexes` of `RemoteOptions::cache`; then
-/// beside the object, in `.NAME.gpufeed-index`. An index that was read or made is stored in the folder. Without a
-/// folder it is stored in a file without a name, in the system's folder for temporary files. Only `put_indexes` of a
-/// builder writes beside objects.
+/// The index of an object in a store is looked for first in a folder of this machine: the folder that
+/// [`Folder`](Self::Folder) names, or else the folder `indexes` of `RemoteOptions::cache`. Then it is looked for beside
+/// the object, in `.NAME.gpufeed-index`. An index that was read or made is stored in that folder of this machine.
+/// Without such a folder it is stored in a file without a name, in the system's folder for temporary files. Only a
+/// builder's setting `put_indexes` writes indexes beside objects.
 ///
 /// ```
 /// use gpufeed::dataset::ShardIndexes;
@@ -25,18 +27,18 @@ use xxhash_rust::xxh3::xxh3_64;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShardIndexes {
-    /// In `.NAME.gpufeed-index` (`.000.tar.gpufeed-index`) in the folder of each file; in memory if that cannot be
-    /// written.
+    /// The index of a file is stored beside it, in `.NAME.gpufeed-index` (`.000.tar.gpufeed-index` for `000.tar`); in
+    /// memory if that index file cannot be written.
     #[default]
     Beside,
-    /// In this folder, which must exist.
+    /// All indexes are stored in this folder, which must exist.
     Folder(PathBuf),
-    /// In memory alone: files are scanned each time they are opened, and no index file is read or written.
+    /// Indexes are in memory alone: files are scanned each time they are opened, and no index file is read or written.
     Memory,
 }
 
 impl ShardIndexes {
-    /// Returns where the index of a file of this machine is stored; `None` if it is in memory alone.
+    /// Returns the path of the index of a file of this machine; `None` if the index is in memory alone.
     pub(super) fn of_file(&self, file: &Path) -> Option<PathBuf> {
         match self {
             ShardIndexes::Beside => Some(file.with_file_name(format!(".{}.gpufeed-index", name(file)))),
@@ -48,8 +50,8 @@ impl ShardIndexes {
         }
     }
 
-    /// Returns the path at which the index of an object is stored on this machine; `None` if it is not stored here.
-    /// `cache` is the folder of the cache on disk.
+    /// Returns the path at which the index of an object in a store is kept on this machine; `None` if it is not kept
+    /// here. `cache` is the folder of the cache on disk.
     pub(super) fn of_object(&self, address: &Path, cache: Option<&Path>) -> Option<PathBuf> {
         match self {
             ShardIndexes::Beside => Some(cache?.join("indexes").join(hashed(address, address))),
@@ -63,7 +65,8 @@ fn name(file: &Path) -> Cow<'_, str> {
     file.file_name().unwrap_or_default().to_string_lossy()
 }
 
-/// Returns the name of an index in a folder that has the indexes of files from several folders.
+/// Returns the name of an index in a folder that has the indexes of files from several folders. The hash of the path
+/// `whole` tells files of the same name apart.
 fn hashed(file: &Path, whole: &Path) -> String {
     format!("{}.{:016x}.gpufeed-index", name(file), xxh3_64(whole.as_os_str().as_encoded_bytes()))
 }

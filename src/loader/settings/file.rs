@@ -1,4 +1,4 @@
-//! Reads files of settings, in TOML and JSON. Errors name the file, the line and the key.
+//! Reads the loader's settings from a file in TOML or JSON. Errors name the file, the line and the key.
 
 use super::LoaderSettings;
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::path::Path;
 use toml::de::DeTable;
 
-/// Returns the settings that a file has, in their written forms. Each is checked by itself.
+/// Returns the settings that a file has, as JSON: each name with its value. Each setting is checked on its own.
 pub fn given(path: &Path) -> Result<Map<String, Value>> {
     let text = regular_file::read_to_string(path).map_err(|error| Error::io(path, error))?;
     let json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
@@ -19,7 +19,7 @@ pub fn given(path: &Path) -> Result<Map<String, Value>> {
     })
 }
 
-/// What is wrong with a file, and the number of the line, from 1.
+/// What is wrong with a file, and the number of the line with the mistake, counted from 1.
 struct Wrong {
     line: usize,
     reason: String,
@@ -47,13 +47,14 @@ fn from_toml(text: &str) -> Read {
 fn from_json(text: &str) -> Read {
     let table: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
         let reason = error.to_string();
-        // The error names the line before the reason, so this removes the line from serde's text.
+        // serde_json's text ends with the line. Here the line is removed, because `Wrong` names it before the reason.
         let reason = reason.rsplit_once(" at line ").map_or(&*reason, |(reason, _)| reason);
         Wrong { line: error.line().max(1), reason: reason.to_owned() }
     })?;
     let mut given = Map::new();
     for (key, value) in table {
-        // A quote within a text has a backslash before it, so this is a key wherever it stands.
+        // Finds the line of the key. Within a JSON string, a quote has a backslash before it, so `quoted` and a colon
+        // after it are always a key.
         let quoted = format!("\"{key}\"");
         let places =
             text.match_indices(&quoted).filter(|(at, _)| text[at + quoted.len()..].trim_start().starts_with(':'));
@@ -68,7 +69,7 @@ fn from_json(text: &str) -> Read {
     Ok(given)
 }
 
-/// Checks the value of one setting, and returns it in its written form.
+/// Checks the value of the setting `key`, and returns it in the form in which [`LoaderSettings`] writes it.
 fn checked(key: &str, value: Value) -> std::result::Result<Value, String> {
     let alone = Map::from_iter([(key.to_owned(), value)]);
     let written = serde_json::from_value::<LoaderSettings>(alone.into()).and_then(serde_json::to_value);

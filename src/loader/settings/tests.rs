@@ -23,7 +23,7 @@ fn the_documentation_has_the_defaults() {
         } else if let Some((name, _)) = line.strip_prefix("pub ").and_then(|field| field.split_once(": ")) {
             let (_, default) = said.rsplit_once("Default: ").unwrap_or_else(|| panic!("{name}: no default"));
             let default = default.trim().trim_end_matches('.').trim_matches('`');
-            // Some defaults are words: they say what a loader does where the setting is absent.
+            // Some defaults are words, not JSON: they say what a loader does without the setting, which is then null.
             match serde_json::from_str::<Value>(default) {
                 Ok(value) => assert_eq!(value, defaults[name], "{name}"),
                 Err(_) => assert!(defaults[name].is_null(), "{name}: {default}"),
@@ -72,7 +72,7 @@ fn each_form_is_read_as_it_is_written() {
         assert_eq!(written(&settings)[name], value, "{name}");
         assert_eq!(read(written(&settings)).unwrap(), settings);
     }
-    // The forms of recipes, of commands, and of numbers.
+    // Other forms are read, too, and written in the usual form: those of recipes, of the command's flags, and numbers.
     for (name, given, expected) in [
         ("semantics", json!("Uint8"), json!("uint8")),
         ("dtype", json!("F16"), json!("float16")),
@@ -206,7 +206,7 @@ fn a_loader_of_settings_is_that_of_the_methods() {
     assert_eq!(by_settings.settings(), by_methods.settings());
     assert_eq!(by_settings.explain(), by_methods.explain());
     assert_eq!(by_settings.recipe(), by_methods.recipe());
-    // Those in force make the same loader.
+    // A loader that is built from the settings in force of another loader has the same settings.
     let again = builder().settings(by_settings.settings().clone()).build(&Backend::Cpu).unwrap();
     assert_eq!(again.settings(), by_settings.settings());
 }

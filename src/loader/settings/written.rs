@@ -1,5 +1,5 @@
-//! How the values of settings are written in TOML and JSON, which is how users of Python write them, and which values
-//! work.
+//! Defines how the values of settings are written in TOML and JSON, and which values are allowed. Users of Python write
+//! the values in the same way.
 
 use super::ShardChoice;
 use crate::byte_size as size;
@@ -13,20 +13,20 @@ use serde::ser::{Serialize, Serializer};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// A value of a setting that has a written form.
+/// A type of settings whose values can be read from TOML or JSON, and written there.
 pub(super) trait WrittenForm: Sized {
-    /// Returns a text for errors that says which values work.
+    /// Returns a text that says which values are allowed, for an error about another value.
     fn works() -> String;
     fn read(value: &Value) -> Option<Self>;
     fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error>;
 }
 
-/// For `#[serde(with = "written")]`.
+/// Serializes a field that has `#[serde(with = "written")]`.
 pub(super) fn serialize<T: WrittenForm, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
     value.write(to)
 }
 
-/// For `#[serde(with = "written")]`.
+/// Deserializes a field that has `#[serde(with = "written")]`.
 pub(super) fn deserialize<'de, T: WrittenForm, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     let value = Value::deserialize(from)?;
     T::read(&value).ok_or_else(|| D::Error::custom(format!("{value}; {}", T::works())))
@@ -49,7 +49,7 @@ impl<T: WrittenForm> WrittenForm for Option<T> {
     }
 }
 
-/// Writes words for an error: `"partial", "drop" and "pad" work`.
+/// Lists the allowed words for an error: `"partial", "drop" and "pad" work`.
 fn listed(words: &[&str]) -> String {
     let quoted: Vec<_> = words.iter().map(|word| format!("{word:?}")).collect();
     match quoted.split_last() {
@@ -58,8 +58,8 @@ fn listed(words: &[&str]) -> String {
     }
 }
 
-/// Gives a written form to enums that are written as words. The word after a `|` is the word of recipes, which is read,
-/// too.
+/// Implements [`WrittenForm`] for enums whose values are written as words. The word after a `|` is the one that recipes
+/// have: it is read, too, but never written.
 macro_rules! words {
     ($($type:ident { $($variant:ident = $word:literal $(| $other:literal)?),+ })+) => {$(
         impl WrittenForm for $type {
@@ -92,7 +92,7 @@ words! {
     Truncated { Error = "error", Fill = "fill" }
 }
 
-/// Gives a written form to types that serde writes as they are.
+/// Implements [`WrittenForm`] for types that serde already writes as a plain number, true or false.
 macro_rules! plain {
     ($($type:ident $read:ident $works:literal)+) => {$(
         impl WrittenForm for $type {
@@ -117,7 +117,7 @@ plain! {
     usize as_u64 "a whole number works"
 }
 
-/// An orientation is written as true if it is applied, else as false.
+/// The setting for an image's (EXIF) orientation is written as true if the orientation is applied, else as false.
 impl WrittenForm for Orientation {
     fn works() -> String {
         bool::works()
@@ -253,7 +253,7 @@ impl WrittenForm for SeekIndexes {
     }
 }
 
-/// A folder and a number of bytes are written as a list of both.
+/// A folder and a number of bytes are written as a list with two entries.
 impl WrittenForm for (PathBuf, u64) {
     fn works() -> String {
         r#"["/var/cache/gpufeed", "200G"], a folder and its bound, works"#.to_owned()

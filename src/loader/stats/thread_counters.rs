@@ -1,8 +1,9 @@
-//! The counters of one thread, and the clock that fills them.
+//! Counts and times what one thread of a loader does: the counters, and the clock that fills them.
 //!
-//! Every thread writes to counters of its own, on cache lines of their own, and reads the clock once where one section ends and
-//! the next begins: 46 ns a section on the machine of `benches/LOG.md`. That would be noticeable for very small images,
-//! so one in eight of them is divided into stages; the other seven are timed as a whole.
+//! The clock divides a thread's time into sections, such as the decoding of one image. Every thread writes to counters
+//! of its own, on cache lines of their own, and reads the time once where one section ends and the next begins: 46 ns a
+//! section on the machine of `benches/LOG.md`. That would be noticeable for very small images, so only one in eight of
+//! these is divided into stages; the other seven are timed as a whole.
 
 use super::stage::{STAGES, Stage};
 use cpu_time::ThreadTime;
@@ -12,31 +13,32 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One image in this number (of short ones, in eight times this number) is also measured on the thread's own CPU clock,
-/// which takes a system call.
+/// For one image in this number, the thread's CPU time is measured, too, which takes system calls. For short images it
+/// is one image in eight times this number.
 const SAMPLED: u32 = 32;
-/// One short image in this number is divided into stages: five clock readings are 1 % of 14 µs.
+/// One short image in this number is divided into stages; the others are timed as a whole. Dividing an image takes five
+/// clock readings, which are 1 % of 14 µs, the time that an image of 32x32 pixels takes.
 pub(super) const DIVIDED: u32 = 8;
 /// An image that takes less time than this is short.
 pub(super) const SHORT: Duration = Duration::from_micros(50);
 
-/// The counters of a thread; concurrent runs share them.
+/// The counters of a thread, such as the first worker. Runs of a loader that are under way at the same time share them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(in crate::loader) struct ThreadCounters {
     pub(super) stages: [Counts; STAGES],
-    /// Time at work on images that were not divided into stages.
+    /// Nanoseconds of work on images that were not divided into stages.
     pub(super) undivided: AtomicU64,
-    /// Time at work outside any stage.
+    /// Nanoseconds of work that belongs to no stage.
     pub(super) other: AtomicU64,
     waits: Mutex<Waits>,
-    /// The number of times that the thread looked at the queue that it receives from, and the sum of the lengths that
-    /// it found.
+    /// How often the thread looked at the length of the queue that it receives from; `found` is the sum of these
+    /// lengths.
     pub(super) looks: AtomicU64,
     pub(super) found: AtomicU64,
 }
 
-/// The reason for which a thread waits.
+/// What a thread waits for: something to do, room in the next queue, or the GPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wait {
     Work,
@@ -44,7 +46,7 @@ enum Wait {
     Gpu,
 }
 
-/// The time that a thread has waited. It needs a lock: with atomics a reader could count a wait twice or miss it at
+/// The times that a thread has waited. A lock guards them: with atomics a reader could count a wait twice or miss it at
 /// the moment when it ends. The lock costs 20 ns, only when a thread waits anyway.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waits {
@@ -69,7 +71,8 @@ impl Waits {
     }
 }
 
-/// The counters of one stage.
+/// The counters of one stage: images, nanoseconds and bytes. `sampled_busy` and `sampled_cpu` are the wall time and the
+/// CPU time of the images whose CPU time was measured.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) items: AtomicU64,
@@ -102,8 +105,8 @@ impl ThreadCounters {
         change(&mut self.waits.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// The waits until now, including the elapsed part of a wait that has not ended. Otherwise all of a wait of one
-    /// second would count for the tenth of a second in which it ends.
+    /// Returns the times waited until now, including the elapsed part of a wait that has not ended. Without this part,
+    /// a reader that looks every tenth of a second would see a wait of one second as a whole when it has ended.
     pub(super) fn waits(&self) -> Waits {
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for (wait, began) in std::mem::take(&mut waits.under_way) {
@@ -112,14 +115,15 @@ impl ThreadCounters {
         waits
     }
 
-    /// Counts a look at the queue that this thread receives from, which had `found` entries.
+    /// Counts a look at the length of the queue that this thread receives from. `found` is that length.
     pub(in crate::loader) fn look(&self, found: usize) {
         self.looks.fetch_add(1, Relaxed);
         self.found.fetch_add(found as u64, Relaxed);
     }
 }
 
-/// Delays that [`DataLoader::delay`](crate::DataLoader::delay) adds, for every image of a stage.
+/// The delays that [`DataLoader::delay`](crate::DataLoader::delay) has set: the nanoseconds to add for every image of a
+/// stage.
 #[derive(Debug, Default)]
 pub(super) struct Delays([AtomicU64; STAGES]);
 
@@ -128,7 +132,8 @@ impl Delays {
         self.0[stage as usize].store(nanoseconds(time), Relaxed);
     }
 
-    /// Reading and the consumer sleep, as a disk and a caller leave the core to others; the other stages compute.
+    /// Spends the delay of `stage` for `items` images. In the stages `Read` and `Consume` the thread sleeps, as a disk
+    /// and a caller leave the core to others; in any other stage it keeps the core busy.
     pub(super) fn pass(&self, stage: Stage, items: u64) {
         let time = Duration::from_nanos(self.0[stage as usize].load(Relaxed).saturating_mul(items));
         if time.is_zero() {
@@ -144,7 +149,7 @@ impl Delays {
     }
 }
 
-/// Divides a thread's time into sections without a gap.
+/// Divides a thread's time into sections without a gap, and adds each section to the thread's counters.
 #[derive(Debug)]
 pub(in crate::loader) struct Clock<'a> {
     counters: &'a ThreadCounters,
@@ -152,11 +157,12 @@ pub(in crate::loader) struct Clock<'a> {
     last: Cell<Instant>,
     stage: Cell<Stage>,
     items: Cell<u32>,
-    /// True if the present image is divided into stages.
+    /// True if the current image is divided into stages.
     divided: Cell<bool>,
-    /// The time that the last divided image took.
+    /// The time that the stages of the last divided image have taken so far.
     pub(super) image: Cell<Duration>,
-    /// The thread's CPU time when the last section ended, for a sampled image.
+    /// The thread's CPU time at the end of the last section; `None` if the CPU time of the current image is not
+    /// measured.
     cpu: Cell<Option<ThreadTime>>,
 }
 
@@ -169,7 +175,7 @@ impl<'a> Clock<'a> {
             stage: Cell::new(Stage::Read),
             items: Cell::new(0),
             divided: Cell::new(true),
-            // The first image is treated as a long one.
+            // The first image is treated as a long one, as no time is known yet.
             image: Cell::new(SHORT),
             cpu: Cell::new(None),
         }
@@ -180,12 +186,13 @@ impl<'a> Clock<'a> {
         now.duration_since(self.last.replace(now))
     }
 
-    /// Begins a new image.
+    /// Begins a new image: decides whether it is divided into stages, and whether its CPU time is measured.
     pub(in crate::loader) fn item(&self) {
         let number = self.items.replace(self.items.get().wrapping_add(1));
         let long = self.image.get() >= SHORT;
         if long || number.is_multiple_of(DIVIDED) {
-            // The time between two images is outside any stage: handing an image on may wake another thread.
+            // The time since the last section belongs to no stage: handing an image on may wake another thread. After
+            // undivided images it counts as work on them.
             if self.divided.replace(true) {
                 self.other()
             } else {
@@ -199,24 +206,24 @@ impl<'a> Clock<'a> {
         self.cpu.set(if sampled { ThreadTime::try_now().ok() } else { None });
     }
 
-    /// Counts the time since the last section as work on undivided images.
+    /// Counts the time since the last section as work on images that are not divided into stages.
     fn undivided(&self) {
         self.counters.undivided.fetch_add(nanoseconds(self.lap()), Relaxed);
     }
 
-    /// Ends an undivided section before a wait.
+    /// Call this before a wait: if the current image is not divided into stages, counts its time so far as work.
     fn before(&self) {
         if !self.divided.get() {
             self.undivided();
         }
     }
 
-    /// The current stage, or the last one.
+    /// Returns the stage that the thread is in, or the last one that it was in.
     pub(in crate::loader) fn stage(&self) -> Stage {
         self.stage.get()
     }
 
-    /// Runs and times the work of `stage` on a sample of `images` images.
+    /// Runs `work`, and counts its time as work of `stage` on one sample, which has `images` images.
     pub(in crate::loader) fn work<T>(&self, stage: Stage, images: usize, work: impl FnOnce() -> T) -> T {
         self.stage.set(stage);
         let result = {
@@ -250,15 +257,15 @@ impl<'a> Clock<'a> {
         self.counters.busy(stage, items, self.lap());
     }
 
-    /// Counts the time since the last section as work of `stage`, except `gpu`, the time in which this thread computed
-    /// the GPU's work.
+    /// Counts the time since the last section as work of `stage`, except for the time `gpu`, in which the driver
+    /// computed the GPU's work on this thread. That time counts as a wait for the GPU.
     pub(in crate::loader) fn spent_with_gpu(&self, stage: Stage, items: u64, gpu: Duration) {
         self.delays.pass(stage, items);
         self.counters.busy(stage, items, self.lap().saturating_sub(gpu));
         self.counters.change(|waits| waits.add(Wait::Gpu, gpu));
     }
 
-    /// Counts the time since the last section as work outside any stage.
+    /// Counts the time since the last section as work that belongs to no stage.
     pub(in crate::loader) fn other(&self) {
         self.counters.other.fetch_add(nanoseconds(self.lap()), Relaxed);
     }
@@ -268,12 +275,13 @@ impl<'a> Clock<'a> {
         self.counters.bytes(stage, bytes);
     }
 
-    /// Counts a look at the queue that this thread receives from, which had `found` entries.
+    /// Counts a look at the length of the queue that this thread receives from. `found` is that length.
     pub(in crate::loader) fn look(&self, found: usize) {
         self.counters.look(found);
     }
 
-    /// Receives from a queue. Only a wait is timed: an entry that is there at once belongs to the section that follows.
+    /// Receives from a queue. Only a wait is timed: if an entry is there at once, receiving it belongs to the next
+    /// section.
     pub(in crate::loader) fn receive<T>(&self, queue: &Receiver<T>) -> Result<T, RecvError> {
         self.look(queue.len());
         match queue.try_recv() {
@@ -283,7 +291,7 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// Sends to a queue. Only a wait for room is timed.
+    /// Sends to a queue. Only a wait is timed, which happens if the queue has no room.
     pub(in crate::loader) fn send<T>(&self, queue: &Sender<T>, next: T) -> Result<(), SendError<T>> {
         match queue.try_send(next) {
             Ok(()) => Ok(()),
@@ -292,19 +300,19 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// Waits for something to do.
+    /// Runs `wait`, and counts its time as waiting for something to do.
     pub(in crate::loader) fn starved<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.before();
         self.wait(Wait::Work, wait)
     }
 
-    /// Waits until the next stage has room.
+    /// Runs `wait`, and counts its time as waiting until the next stage has room.
     pub(in crate::loader) fn blocked<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.before();
         self.wait(Wait::Room, wait)
     }
 
-    /// Waits for the GPU.
+    /// Runs `wait`, and counts its time as waiting for the GPU.
     pub(in crate::loader) fn waited_for_gpu<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.wait(Wait::Gpu, wait)
     }
@@ -314,7 +322,8 @@ impl<'a> Clock<'a> {
         self.counters.change(|waits| waits.under_way.push(under_way));
         let result = wait();
         self.counters.change(|waits| {
-            // Concurrent runs share the counters: any one of several equal waits may be removed.
+            // Concurrent runs share these counters, so several equal waits may be under way. Any one of them may be
+            // removed.
             if let Some(place) = waits.under_way.iter().position(|other| *other == under_way) {
                 waits.under_way.swap_remove(place);
             }

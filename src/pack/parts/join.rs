@@ -1,4 +1,4 @@
-//! Joins parts that are all done into a data set.
+//! Joins the parts of a pack, once all of them are packed, into one data set.
 
 use crate::advice::{Reason, pack_part};
 use crate::error::Result;
@@ -58,7 +58,7 @@ pub(in crate::pack) fn join(task: &Task, out: &Folder, watch: &Watch) -> Result<
     whole::report(out, (opened.as_ref(), None), (&manifest, totals), (watch, start))
 }
 
-/// Checks the parts and writes the manifest.
+/// Checks the parts and writes the manifest. Returns the manifest, and the counts of all parts together.
 fn join_parts(folder: &Folder, plan: &Plan) -> Result<(Manifest, Totals)> {
     let done = all_parts(folder, plan)?;
     let mut totals = Totals::default();
@@ -89,22 +89,22 @@ fn join_parts(folder: &Folder, plan: &Plan) -> Result<(Manifest, Totals)> {
         return Err(there(folder, format!("{which}: no shard of these parts; remove what does not belong there")));
     }
     if folder.is_in_store() {
-        // If two machines have packed a part, its objects were written twice, and an index may belong to the first
-        // ones.
+        // If two machines have packed the same part, each of its shards was written twice, and the index of a shard may
+        // belong to the content that was overwritten. Opening the shards writes such an index again.
         check_shards(folder, &manifest.shards, packed)?;
     }
     write_classes(folder, &plan.classes)?;
     folder.remove_left(&plan.job.prefix).map_err(permitted)?;
-    // A part that was killed while it wrote a shard's index has left a temporary file.
+    // Removes the temporary files of parts that were killed while they wrote the index of a shard.
     folder.remove_left("gpufeed-").map_err(permitted)?;
     manifest.finish(folder)?;
     Ok((manifest, totals))
 }
 
-/// Returns all parts in order.
+/// Returns the records of all parts, in the order of the parts.
 ///
 /// # Errors
-/// Names what is missing, foreign, or there twice.
+/// Names the parts that are missing, incomplete, or there twice, and the records that belong to another plan.
 fn all_parts(folder: &Folder, plan: &Plan) -> Result<Vec<Done>> {
     let (records, contents) = (records_in(folder), folder.contents().map_err(permitted)?);
     let mut found: BTreeMap<usize, Vec<(String, Done)>> = BTreeMap::new();
@@ -160,7 +160,7 @@ fn all_parts(folder: &Folder, plan: &Plan) -> Result<Vec<Done>> {
     Err(there(folder, advice.into_iter().fold(reason, Reason::advise)))
 }
 
-/// Lists the first of some names.
+/// Joins names by commas. If there are more than [`NAMED`], lists that many, and says how many more there are.
 fn named(names: &[String]) -> String {
     match names.len() {
         0..=NAMED => names.join(", "),

@@ -1,4 +1,4 @@
-//! A range of a data set's samples, whose files and labels the plan has listed.
+//! Defines a data set of the samples of one part, whose files and labels the plan to pack in parts has listed.
 
 use crate::dataset::stored::name_below;
 use crate::dataset::{Dataset, Label, MAX_FILE_BYTES, ObjectStamp, Sample, SampleData, Stored};
@@ -7,8 +7,8 @@ use crate::storage::local::regular_file;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Samples that are files. They have the indices that they have in the whole data set; samples outside of the range
-/// cannot be read.
+/// The samples of one part, each of which is a file. They keep the indices that they have in the whole data set, and
+/// samples outside of the part cannot be read.
 pub(super) struct Listed {
     pub(super) root: PathBuf,
     /// The number of samples of the whole data set.
@@ -25,7 +25,7 @@ impl Listed {
         self.first..self.first + self.samples.len()
     }
 
-    /// Returns a listed sample's file.
+    /// Returns the file of the sample `index`; `None` if that sample is not listed.
     pub(super) fn path(&self, index: usize) -> Option<&Path> {
         self.sample(index).map(|(path, _)| &**path)
     }

@@ -1,8 +1,8 @@
-//! The listings of a plan: the samples of each part, so that no part has to list the source again.
+//! Writes and reads the listings of a plan: the samples of each part, so that no part has to list the source again.
 //!
 //! Where samples are files, a part's listing has each file with its label, size and time. For any other source, one
-//! listing has the files that hold the samples, and every part opens the whole source. Listings also have the keys of
-//! samples whose own key another sample has taken, because only a look at all samples finds these.
+//! listing has the files that hold the samples, and every part opens the whole source. If another sample has taken a
+//! sample's own key, the listing also has the key to use instead: only a look at all samples finds such a case.
 
 use crate::dataset::Label;
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::listed::Listed;
 
-/// The name of a file relative to the source's folder, or its path.
+/// The path of a file relative to the source's folder, or its whole path if the file is elsewhere.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum FileName {
@@ -38,7 +38,7 @@ struct FileRow {
     file: FileName,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     class: Option<u32>,
-    /// The bits of the numbers of a label that is a list, because JSON lacks some numbers.
+    /// The numbers of a label that is a list, as the bits of each `f32`, because JSON has no NaN and no infinity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     values: Option<Vec<u32>>,
     facts: Facts,
@@ -46,7 +46,8 @@ struct FileRow {
     key: Option<String>,
 }
 
-/// A line of a listing: a sample that has another key than its own, in a source whose samples are not files.
+/// A line of a listing, for a source whose samples are not files: a sample whose own key another sample has taken, and
+/// the key to use instead.
 #[derive(Serialize, Deserialize)]
 struct KeyRow {
     index: usize,
@@ -60,7 +61,7 @@ pub(super) struct SourceFile {
     pub(super) facts: Facts,
 }
 
-/// Writes lines into a file of the plan, and returns its hash.
+/// Writes lines into a file of the plan, and returns the file's hash.
 fn write(
     folder: &Folder,
     name: &str,
@@ -80,7 +81,7 @@ fn write(
     })
 }
 
-/// Reads a file of the plan.
+/// Reads the lines of a file of the plan, which must have the hash `hash`.
 fn read<T: for<'a> Deserialize<'a>>(folder: &Folder, name: &str, hash: &str) -> Result<Vec<T>> {
     let wrong = |reason: &str| Error::pack(folder.path(name), reason);
     let text = folder.read(name).map_err(permitted)?.ok_or_else(|| wrong("the plan has lost it; plan again"))?;
@@ -92,11 +93,11 @@ fn read<T: for<'a> Deserialize<'a>>(folder: &Folder, name: &str, hash: &str) -> 
     lines.map(|line| serde_json::from_slice(line).map_err(|_| damaged())).collect()
 }
 
-/// Up to this number of files, one thread looks at their sizes and times.
+/// For up to this number of files, one thread looks up the files' sizes and times; for more files, several threads do.
 const FEW: usize = 64;
 
 /// Lists the samples in `range` of a source whose samples are files, and adds the files' sizes and times to the
-/// fingerprint.
+/// fingerprint. Returns the hash of the listing.
 pub(super) fn write_files(
     (source, root, names): (&OpenedSource, &Path, &Names),
     range: Range<usize>,
@@ -125,8 +126,8 @@ pub(super) fn write_files(
     })
 }
 
-/// Reads what [`write_files`] has listed of a part. Returns the samples with their files' sizes and times, and the
-/// keys.
+/// Reads the listing of a part that [`write_files`] has written. Returns the samples, the sizes and times of their
+/// files, and the keys of samples whose own key another sample has taken.
 pub(super) fn read_files(
     (folder, name, hash): (&Folder, &str, &str),
     root: &Path,
@@ -152,7 +153,8 @@ pub(super) fn read_files(
     Ok((Listed { root, len, first: range.start, samples, classes }, facts, Names::planned(keys)))
 }
 
-/// Lists the keys of samples in `range` whose own key another sample has taken.
+/// Lists the samples in `range` whose own key another sample has taken, with the keys to use instead. Returns the hash
+/// of the listing.
 pub(super) fn write_keys(names: &Names, range: Range<usize>, (folder, name): (&Folder, &str)) -> Result<String> {
     write(folder, name, |put| {
         for index in range {
@@ -164,13 +166,14 @@ pub(super) fn write_keys(names: &Names, range: Range<usize>, (folder, name): (&F
     })
 }
 
-/// Reads what [`write_keys`] has listed of a part.
+/// Reads the listing of a part that [`write_keys`] has written.
 pub(super) fn read_keys(folder: &Folder, name: &str, hash: &str) -> Result<Names> {
     let rows = read::<KeyRow>(folder, name, hash)?;
     Ok(Names::planned(rows.into_iter().map(|row| (row.index, row.key)).collect()))
 }
 
-/// Lists the files that hold the samples, and adds their sizes and times to the fingerprint.
+/// Lists the files that hold the samples, and adds the files' sizes and times to the fingerprint. Returns the hash of
+/// the listing.
 pub(super) fn write_source(
     source: &OpenedSource,
     (folder, name): (&Folder, &str),
@@ -184,7 +187,7 @@ pub(super) fn write_source(
     })
 }
 
-/// Reads what [`write_source`] has listed.
+/// Reads the listing that [`write_source`] has written: the files that hold the samples.
 pub(super) fn read_source(folder: &Folder, name: &str, hash: &str) -> Result<Vec<SourceFile>> {
     read(folder, name, hash)
 }

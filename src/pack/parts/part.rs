@@ -1,4 +1,4 @@
-//! Packs one part.
+//! Packs one part of a plan, which is a range of a data set's samples.
 
 use crate::dataset::Dataset as _;
 use crate::error::{Error, Result};
@@ -24,9 +24,10 @@ use super::plan::{Listed, Plan};
 use super::record::{Done, PartJournal, PartOfPlan};
 use super::{joined, listing, no_plan, records_in};
 
-/// Packs the samples of one part, or those that are still missing; `None` if the parts were joined already.
+/// Packs the samples of one part, or those of them that are still missing. Returns `None` if all parts were joined
+/// already.
 ///
-/// If another process is at work on the part, this waits until that process ends.
+/// If another process is at work on the part, waits until that process ends.
 pub(in crate::pack) fn part(task: &Task, out: &Folder, number: PartNumber, watch: &Watch) -> Result<Option<Packed>> {
     let start = Instant::now();
     loop {
@@ -48,10 +49,12 @@ pub(in crate::pack) fn part(task: &Task, out: &Folder, number: PartNumber, watch
             lock.remove();
             return Ok(Some(packed));
         }
-        // The engine that starts parts has started this one twice, or has lost the first process. If this process
-        // failed, the engine would repeat it at once, until it gives up. Later the part may be done, or even joined.
+        // Another process holds the lock of this part: the program that starts the parts has started this part twice,
+        // or has lost the first process. If this process failed, that program would start the part again at once, until
+        // the program gives up. So this process waits; later the part may be done, or all parts may be joined.
         watch.say(Event::Waiting { part: number });
-        // The plan is read again, perhaps from a store, when the part is free, or when a join has removed its records.
+        // Waits here, because each pass of the outer loop reads the plan again, perhaps from a store. This loop ends
+        // when the lock is free, or when it cannot be opened because a join has removed its folder.
         while matches!(Lock::try_at(&records, &lock_path), Ok(None)) {
             watch.check()?;
             std::thread::sleep(2 * TICK);
@@ -59,7 +62,8 @@ pub(in crate::pack) fn part(task: &Task, out: &Folder, number: PartNumber, watch
     }
 }
 
-/// Refuses a part whose number of parts is not that of `whose`: the plan or the pack.
+/// Fails if `number` does not name one of `parts` parts. `whose` says, for the error, what has these parts: the plan or
+/// the pack.
 fn check(number: PartNumber, parts: usize, out: &Folder, whose: &str) -> Result<()> {
     if number.parts == parts && number.part < parts {
         return Ok(());
@@ -69,26 +73,26 @@ fn check(number: PartNumber, parts: usize, out: &Folder, whose: &str) -> Result<
     Err(Error::argument("part", reason))
 }
 
-/// How far a part is on the disk.
+/// How much of a part has been packed already.
 enum Found {
     Done(Box<Done>),
     Begun(Progress),
 }
 
-/// A part of a plan.
+/// A part of a plan, with everything that packing the part needs.
 struct Part<'a> {
     plan: &'a Plan,
     of: PartOfPlan,
     task: &'a Task,
     records: Folder,
     out: Folder,
-    /// True if a lock keeps other processes from this part.
+    /// True if a lock keeps other processes from this part; false if the file system has no locks.
     alone: bool,
     watch: &'a Watch,
 }
 
 impl Part<'_> {
-    /// Packs what is missing of the part, and returns the result.
+    /// Packs those samples of the part that are still missing, and returns the result for the whole part.
     fn done(&self, start: Instant) -> Result<Packed> {
         let verify = self.task.settings.verify;
         let (done, opened) = match self.find()? {
@@ -115,7 +119,7 @@ impl Part<'_> {
         format!("{}.json", self.of.stem())
     }
 
-    /// Finds out how far the part is.
+    /// Finds out how much of the part has been packed already.
     fn find(&self) -> Result<Found> {
         let Some(done) = Done::read(&self.records, &self.record())? else {
             return Ok(Found::Begun(PartJournal::find(&self.records, &self.of)?));
@@ -134,7 +138,7 @@ impl Part<'_> {
         self.of.number()
     }
 
-    /// Opens the part's samples, with the names of their members.
+    /// Opens the part's samples. Also returns the names that the samples have as members of the shards.
     ///
     /// # Errors
     /// If the source's files are not those that the plan has listed.
@@ -188,7 +192,8 @@ impl Part<'_> {
             let reason = format!("{found} samples, but {samples} in {}", self.planned());
             return Err(source.map_or_else(|| there(&self.out, &*reason), |source| Error::pack(source, &*reason)));
         }
-        // Names of a path's samples begin with the path, which may be another one on each machine.
+        // Only an open data set is compared by the names of its samples. For a path, these names begin with the path,
+        // which may differ from machine to machine.
         if let PackSource::Data(_) = self.task.source
             && !Job::new(&opened, String::new(), &self.task.settings, self.watch)?.has_the_names_of(&plan.job)
         {
@@ -203,7 +208,7 @@ impl Part<'_> {
         format!("the plan in {}", self.out.path("").display())
     }
 
-    /// Compares a file with what it was when the plan was made.
+    /// Fails if a file has another size or time than it had when the plan was made.
     fn compare(&self, file: &Path, found: Facts, planned: Facts) -> Result<()> {
         if found == planned {
             return Ok(());

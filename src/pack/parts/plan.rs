@@ -1,4 +1,4 @@
-//! The plan: it says which samples each part packs, and with which settings.
+//! Makes and reads the plan of a pack in parts: it says which samples each part packs, and with which settings.
 
 use crate::dataset::{Dataset as _, Format, UNFINISHED};
 use crate::error::{Error, Result};
@@ -25,10 +25,10 @@ use super::{joined, listing, records_in};
 
 /// The name of the plan's file.
 const PLAN: &str = "plan.json";
-/// The name of the listing of the files that hold the samples.
+/// The name of the file that lists the files of the source in which the samples are.
 const FILES: &str = "files.jsonl";
 
-/// How parts find the samples of a source.
+/// How a part finds its samples in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Listed {
@@ -49,7 +49,7 @@ impl Listed {
         }
     }
 
-    /// Returns the folder that names in listings are relative to.
+    /// Returns the folder to which the file names in listings are relative.
     pub(super) fn root(self, source: &Path) -> &Path {
         match self {
             Listed::List => source.parent().unwrap_or(Path::new("")),
@@ -58,20 +58,20 @@ impl Listed {
     }
 }
 
-/// A plan of parts.
+/// A plan: which samples each part packs, and all that the parts have in common.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
     /// The version of gpufeed that made the plan.
     gpufeed: String,
-    /// The number of parts, the split, and the hash of these and of the fields below.
+    /// The number of parts, the split, and a hash of both and of the fields below.
     #[serde(flatten)]
     pub(super) planned: Planned,
     pub(super) job: Job,
     pub(super) listed: Listed,
     pub(super) classes: Vec<String>,
-    /// The hash of each part's listing.
+    /// For each part, the hash of the file that lists the part's samples.
     listings: Vec<String>,
-    /// The hash of the listing of the source's files, if parts open the whole source.
+    /// The hash of the file [`FILES`], if each part opens the whole source; else `None`.
     files: Option<String>,
 }
 
@@ -89,24 +89,26 @@ impl Plan {
         }
     }
 
-    /// Returns the hash of all that the parts have to agree about.
+    /// Returns the hash of everything in the plan that has to be the same for all parts.
     fn hash(&self) -> Result<String> {
         let Plan { planned, job, listed, classes, listings, files, .. } = self;
         let all = serde_json::to_vec(&(planned.parts, planned.split, job, listed, classes, listings, files));
         all.map(|all| format!("{:016x}", xxh3_64(&all))).map_err(|error| Error::pack(PLAN, error.to_string()))
     }
 
-    /// Returns the name of a part's listing, and its hash.
+    /// Returns the name and the hash of the file that lists a part's samples.
     pub(super) fn listing(&self, number: PartNumber) -> (String, &str) {
         (listing_name(number.part), &self.listings[number.part])
     }
 
-    /// Returns the name of the listing of the source's files, and its hash.
+    /// Returns the name and the hash of the file that lists the source's files. The hash is empty if there is no such
+    /// file.
     pub(super) fn files(&self) -> (&str, &str) {
         (FILES, self.files.as_deref().unwrap_or_default())
     }
 
-    /// Returns the beginning of the names of a part's shards. Sorted by name, all shards are in the order of the plan.
+    /// Returns the beginning of the names of a part's shards. Sorted by name, the shards of all parts are in the order
+    /// of the plan.
     pub(super) fn prefix(&self, part: usize) -> String {
         let digits = (self.planned.parts - 1).to_string().len().max(4);
         format!("{}-{part:0digits$}", self.job.prefix)
@@ -117,7 +119,7 @@ fn listing_name(part: usize) -> String {
     format!("listing-{part:04}.jsonl")
 }
 
-/// Lists the samples of the source for all parts.
+/// Makes the plan for a pack in `parts` parts, or finds the one that was made before.
 pub(in crate::pack) fn plan(task: &Task, out: &Folder, parts: usize, watch: &Watch) -> Result<PackPlan> {
     if parts == 0 || parts > MOST_PARTS {
         return Err(Error::argument("parts", format!("{parts}; 1 to {MOST_PARTS} work")));
@@ -142,10 +144,11 @@ pub(in crate::pack) fn plan(task: &Task, out: &Folder, parts: usize, watch: &Wat
     Ok(PackPlan { out: out.path(""), plan, parts, samples, classes, new, seconds: start.elapsed().as_secs_f64() })
 }
 
-/// Returns the plan that the folder has already, for the same source, settings and number of parts.
+/// Returns the plan that the folder already has for this source, these settings and this number of parts; `None` if the
+/// plan is still to be made.
 ///
 /// # Errors
-/// If the folder has something else, except for what is left of a plan that was not finished.
+/// If the folder has something else. What is left of a plan that was not finished is no error.
 fn known((task, source): (&Task, &OpenedSource), out: &Folder, parts: usize, watch: &Watch) -> Result<Option<Planned>> {
     let job = || Job::new(source, source.fingerprint(watch)?, &task.settings, watch);
     if let Some(plan) = Plan::read(out)? {
@@ -172,7 +175,8 @@ fn known((task, source): (&Task, &OpenedSource), out: &Folder, parts: usize, wat
     }
 }
 
-/// Lists the samples. The plan is written last: a folder without it has none.
+/// Makes a plan: writes the listings of all parts, and then the plan's own file. A folder without that file has no
+/// plan.
 fn make((task, source): (&Task, &OpenedSource), out: &Folder, parts: usize, watch: &Watch) -> Result<Planned> {
     journal::mark_planned(out, parts)?;
     let (folder, names) = (records_in(out), Names::new(source, watch)?);

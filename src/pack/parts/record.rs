@@ -1,4 +1,4 @@
-//! The files of a part: a journal while it is packed, a record when it is done.
+//! The files that describe a part of a pack: a journal while the part is packed, a record when it is done.
 
 use crate::error::{Error, Result};
 use crate::pack::errors::permitted;
@@ -8,7 +8,7 @@ use crate::pack::run::Totals;
 use crate::storage::Folder;
 use serde::{Deserialize, Serialize};
 
-/// Names a part and its plan.
+/// Identifies a part by its plan and its number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PartOfPlan {
     #[serde(flatten)]
@@ -53,13 +53,13 @@ impl Done {
     }
 }
 
-/// Returns the end of the names of records.
+/// Returns true if a file of this name is the record of a part.
 pub(super) fn is_record(name: &str) -> bool {
     name.starts_with("part-") && name.ends_with(".json")
 }
 
-/// The journal of a part. It is replaced as a whole for each shard. On a file system without locks, two processes may
-/// do the same part; then the journal is that of one of them.
+/// The journal of a part. Its file is replaced as a whole after each shard. On a file system without locks, two
+/// processes may pack the same part; then the file is the journal of one of the two processes.
 pub(super) struct PartJournal<'a> {
     folder: &'a Folder,
     name: String,
@@ -71,10 +71,10 @@ impl<'a> PartJournal<'a> {
         format!("{}.jsonl", of.stem())
     }
 
-    /// Reads how far the part is.
+    /// Reads from the journal how far the part is packed.
     ///
     /// # Errors
-    /// If the journal is another plan's.
+    /// If the journal belongs to another plan.
     pub(super) fn find(folder: &Folder, of: &PartOfPlan) -> Result<Progress> {
         let name = PartJournal::name(of);
         match read_journal::<PartOfPlan>(folder, &name)? {
@@ -84,7 +84,7 @@ impl<'a> PartJournal<'a> {
         }
     }
 
-    /// Writes the journal with the progress so far.
+    /// Writes a journal that has the progress so far, and returns it, so that shards can be added.
     pub(super) fn open(folder: &'a Folder, of: &PartOfPlan, progress: &Progress) -> Result<PartJournal<'a>> {
         let journal = PartJournal { folder, name: PartJournal::name(of), text: journal_text(of, progress)? };
         journal.folder.write(&journal.name, &journal.text).map_err(permitted)?;
@@ -98,8 +98,8 @@ impl Record for PartJournal<'_> {
         self.folder.write(&self.name, &self.text).map_err(permitted)
     }
 
-    /// Adds the sample to the lines, which are written with the next shard. A run that goes on before that tries the
-    /// sample again.
+    /// Adds a skipped sample to the journal's text, which is written to the file with the next shard. If the run is
+    /// stopped before, the next run tries the sample again.
     fn skip(&mut self, skipped: &Skipped) -> Result<()> {
         self.text.extend(line(skipped)?);
         Ok(())

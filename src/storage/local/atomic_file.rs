@@ -4,13 +4,13 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Prefix of the names of temporary files.
+/// The beginning of the names of temporary files.
 pub(crate) const PREFIX: &str = ".gpufeed-";
 pub(crate) const SUFFIX: &str = ".part";
 
 /// Writes a temporary file next to `path`, then renames it to `path`. Readers see the old file or the new one, and a
-/// killed process leaves no file that looks whole. The new file has the permissions of an existing one, but nobody
-/// except its owner may write to it.
+/// killed process leaves no file that looks complete. The new file gets the permissions of the old one, if there is
+/// one, but nobody except the owner may write to it.
 ///
 /// # Errors
 /// The system's error, for example for a folder that cannot be written to or a full disk, or the error of `write`. The
@@ -29,19 +29,19 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<&mut File>) -> io:
     Ok(())
 }
 
-/// Returns the folder of a file: "." if its path names none.
+/// Returns the folder of a file; "." if the path has no folder.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The mode of a new file beside data. Whatever the umask is, only the owner may write to a file that other programs
-/// trust.
+/// The permission bits of a new file, such as an index next to the data. Whatever the umask is, only the owner may
+/// write to the file, because other programs trust its content.
 #[cfg(unix)]
 const MODE: u32 = 0o644;
 
-/// Returns the permissions of a file without the right to write for anybody but the owner.
+/// Returns the permissions of a file, reduced so that only the owner may write to it.
 fn of_owner(file: &fs::Metadata) -> fs::Permissions {
-    #[allow(unused_mut)] // on systems without such permissions
+    #[allow(unused_mut)] // `mut` is not needed on systems without Unix's permissions
     let mut permissions = file.permissions();
     #[cfg(unix)]
     {
@@ -51,8 +51,8 @@ fn of_owner(file: &fs::Metadata) -> fs::Permissions {
     permissions
 }
 
-/// Takes the right to write a file from everybody but the owner, if others have it: an older version may have made the
-/// file. A file of another user stays as it is.
+/// Changes the permissions of a file so that only the owner may write to it. This is for files that an older version of
+/// gpufeed has made. The permissions of another user's file stay as they are.
 pub(crate) fn take_from_others(file: &File) {
     if let Ok(metadata) = file.metadata()
         && of_owner(&metadata) != metadata.permissions()
@@ -61,7 +61,8 @@ pub(crate) fn take_from_others(file: &File) {
     }
 }
 
-/// Opens a file to read and write it, and creates it if it is not there, so that nobody but its owner may write to it.
+/// Opens a file to read and write it. If the file does not exist, creates it with permissions by which only the owner
+/// may write to it.
 ///
 /// # Errors
 /// The system's error.
@@ -73,10 +74,10 @@ pub(crate) fn create_or_open(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Makes temporary files with the permissions of other new files, by the umask, but never writable by others. By default
-/// only their owner could read them.
+/// Returns a builder of temporary files that other users may read, if the umask allows it, and only the owner may
+/// write. By default, only the owner could read temporary files.
 fn builder<'a>() -> tempfile::Builder<'a, 'a> {
-    #[allow(unused_mut)] // on systems without such permissions
+    #[allow(unused_mut)] // `mut` is not needed on systems without Unix's permissions
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(MODE));
@@ -88,7 +89,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    /// A program with the umask 0 makes files that everybody may write. The old file here is such a file.
+    /// A program with umask 0 makes files that everybody may write. This test replaces and opens files with such
+    /// permissions.
     #[test]
     fn nobody_but_the_owner_may_write_a_file() {
         let folder = tempfile::tempdir().unwrap();
@@ -103,7 +105,7 @@ mod tests {
             take_from_others(&create_or_open(&path).unwrap());
             assert_eq!(mode(), old & 0o755);
         }
-        // Runs in a process of its own under the umask 0, because all threads of a process share the umask.
+        // Runs the test below with umask 0, in a process of its own, because all threads of a process share the umask.
         let text = "umask 0; exec \"$0\" --exact storage::local::atomic_file::tests::makes_files --ignored";
         let program = std::env::current_exe().unwrap();
         let mut made = std::process::Command::new("sh");

@@ -1,9 +1,9 @@
-//! Reads and writes at an offset of a file that many threads share, without using its position.
+//! Reads and writes a file at a given offset. The file's own position is not used, so many threads can share the file.
 
 use std::fs::File;
 use std::io;
 
-/// Fills `buffer` from the bytes at `offset`.
+/// Fills `buffer` with the bytes of the file from `offset` on.
 ///
 /// # Errors
 /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends too early; the system's errors.
@@ -12,7 +12,7 @@ pub(crate) fn read_exact(file: &File, buffer: &mut [u8], offset: u64) -> io::Res
     std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
 }
 
-/// Fills `buffer` from the bytes at `offset`.
+/// Fills `buffer` with the bytes of the file from `offset` on.
 ///
 /// # Errors
 /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends too early; the system's errors.
@@ -28,19 +28,19 @@ pub(crate) fn read_exact(file: &File, mut buffer: &mut [u8], mut offset: u64) ->
     Ok(())
 }
 
-/// Writes `bytes` at `offset`.
+/// Writes `bytes` into the file from `offset` on.
 ///
 /// # Errors
-/// The system's.
+/// The system's errors.
 #[cfg(unix)]
 pub(crate) fn write_all(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
 }
 
-/// Writes `bytes` at `offset`.
+/// Writes `bytes` into the file from `offset` on.
 ///
 /// # Errors
-/// The system's.
+/// The system's errors.
 #[cfg(windows)]
 pub(crate) fn write_all(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
     use std::os::windows::fs::FileExt;

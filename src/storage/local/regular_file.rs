@@ -12,18 +12,19 @@ use crate::error::{Error, ErrorKind, Result};
 #[error("it is {0}, not a regular file")]
 struct NotRegular(&'static str);
 
-/// Opens a regular file, or a link to one, for reading, without waiting. Returns its metadata too.
+/// Opens a regular file, or a link to one, for reading. Returns the file and its metadata. Never waits, even if the
+/// path is a FIFO.
 ///
 /// # Errors
 /// Returns the system's error; [`IsADirectory`](io::ErrorKind::IsADirectory) or
-/// [`InvalidInput`](io::ErrorKind::InvalidInput), which names the kind, if it is not a regular file.
+/// [`InvalidInput`](io::ErrorKind::InvalidInput), which names the kind of file, if the path is not a regular file.
 pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let opened = without_waiting(path).and_then(|file| file.metadata().map(|metadata| (file, metadata)));
     let kind = match &opened {
         Ok((_, metadata)) if metadata.is_file() => return opened,
         Ok((_, metadata)) => metadata.file_type(),
-        // Some kinds of files cannot be opened, and the system gives a misleading reason: "no such device" for a
-        // socket.
+        // Looks at the kind of the file, because the system's reason is misleading for kinds of files that cannot be
+        // opened: "no such device" for a socket.
         Err(_) => match std::fs::metadata(path) {
             Ok(metadata) if !metadata.is_file() => metadata.file_type(),
             _ => return opened,
@@ -58,8 +59,8 @@ pub(crate) fn is_refused(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|reason| reason.is::<NotRegular>())
 }
 
-/// Reads the whole regular file at `path` into the start of `buffer`. The buffer grows to the length of the largest
-/// file, and stays that long: so its old bytes need not be cleared.
+/// Reads the whole regular file at `path` into the start of `buffer`, and returns its bytes. The buffer grows to the
+/// length of the largest file and never shrinks, so that it is filled with zeros only where it grows.
 ///
 /// # Errors
 /// [`ErrorKind::Io`] as for [`open`], or if there is not enough memory; [`ErrorKind::FileTooLarge`] for a file of more
@@ -109,7 +110,8 @@ pub(crate) fn lengthen(buffer: &mut Vec<u8>, length: usize, preserved: usize) ->
     Ok(())
 }
 
-/// Opens a file with flags that open a FIFO without waiting for a writer, and do not make a terminal the process's own.
+/// Opens a file with flags that open a FIFO without waiting for a writer, and do not make a terminal the process's
+/// controlling terminal.
 #[cfg(unix)]
 fn without_waiting(path: &Path) -> io::Result<File> {
     use rustix::fs::OFlags;

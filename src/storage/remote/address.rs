@@ -1,4 +1,4 @@
-//! Divides the address of an object into the store and the key in it.
+//! Divides the address of an object into the address of its store and the object's key.
 
 use super::provider::Provider;
 use crate::credentials::without_credentials;
@@ -6,10 +6,11 @@ use crate::error::{Error, Result};
 use crate::storage::Address;
 use url::Url;
 
-/// The most bytes of a key. Stores take keys of 1 KiB, and no server takes a request with an address of 64 KiB.
+/// The most bytes of an object's key. Stores take keys of 1 KiB at most. On web servers keys may be longer, but no
+/// server takes a request with an address of 64 KiB.
 pub(super) const LONGEST_KEY: usize = 8 << 10;
 
-/// An address in two parts: its store, and the key of the object or the folder in that store.
+/// An address in two parts: the address of a store, and the key of an object or a folder in that store.
 #[derive(Clone)]
 pub(super) struct ObjectAddress {
     /// Everything before the key: the address of the store. It may have credentials, so nothing shows it.
@@ -49,7 +50,8 @@ impl ObjectAddress {
                 provider.credentials()
             )));
         }
-        // A key is UTF-8 text. In an address on the web it is percent-encoded.
+        // A key is UTF-8 text. It is percent-encoded in an address of a web server, and written as it is in an address
+        // of a store.
         let key = base.path().trim_matches('/').to_owned();
         let key = if web { percent_decoded(&key) } else { raw_key(text) };
         let key = key.ok_or_else(|| refused("the path is not UTF-8".to_owned()))?;
@@ -63,12 +65,12 @@ impl ObjectAddress {
         Ok(ObjectAddress { base, key })
     }
 
-    /// Returns true for web servers, which have no listing.
+    /// Returns true for an address of a web server, which cannot list its files as a store can.
     pub(super) fn is_web(&self) -> bool {
         Provider::of(&self.base) == Provider::Web
     }
 
-    /// Returns the address of `key` in the same store, with its credentials.
+    /// Returns the address of the object `key` in the same store, with the credentials of this address.
     pub(super) fn with_key(&self, key: &str) -> String {
         let mut url = self.base.clone();
         if self.is_web() {
@@ -78,7 +80,8 @@ impl ObjectAddress {
         format!("{}/{key}", url.as_str().trim_end_matches('/'))
     }
 
-    /// Returns the address of `key` in the same store without credentials. A key of a store may have any character.
+    /// Returns the address of the object `key` in the same store, without credentials. For a store, the key is appended
+    /// as it is, because it may have any character.
     pub(super) fn shown_with_key(&self, key: &str) -> String {
         let base = without_credentials(self.base.as_str());
         match self.is_web() {
@@ -98,7 +101,7 @@ impl ObjectAddress {
     }
 }
 
-/// Returns the key in an address of a store, as it is written: nothing in it is encoded.
+/// Returns the key in an address of a store. The key is not decoded, because such an address has it as it is.
 fn raw_key(text: &str) -> Option<String> {
     let rest = text.split_once("://")?.1;
     Some(rest.split_once('/').map_or("", |(_, key)| key).trim_matches('/').to_owned())
@@ -126,7 +129,7 @@ pub(super) fn secrets(base: &Url, settings: &[(String, String)]) -> Vec<String> 
     secrets
 }
 
-/// Replaces secrets in a text.
+/// Replaces every secret in a text by `(hidden)`.
 pub(super) fn hide(text: String, secrets: &[String]) -> String {
     secrets.iter().fold(text, |text, secret| text.replace(secret.as_str(), "(hidden)"))
 }

@@ -1,10 +1,11 @@
-//! Decides which blocks are fetched next, which stay in memory, and which leave it. Has no thread and no network.
+//! Decides which blocks of remote objects are fetched next, which stay in memory, and which leave it. This module uses
+//! no thread and no network.
 //!
 //! An object is read in blocks of [`BLOCK`] bytes. Before samples are read, their blocks are announced. An announced
 //! block is *expected*: it waits in a queue until a request is free and the budget has room. A block that a worker
 //! waits for is fetched before all others, and exceeds the budget if no block can leave. The first blocks to leave are
 //! those whose announced reads have all been made, and of these the least recently used. Memory holds at most the
-//! budget, and one block for each worker that waits.
+//! budget, and in addition one block for each worker that waits.
 
 mod known;
 
@@ -19,16 +20,17 @@ use std::sync::Arc;
 
 /// Bytes of a block. The last block of an object may be shorter.
 pub(crate) const BLOCK: u64 = 8 << 20;
-/// The default budget: the most bytes of blocks in memory and under way.
+/// The default budget: the most bytes of blocks that are in memory or being fetched.
 pub(crate) const READ_AHEAD: u64 = 256 << 20;
-/// The most neighbouring blocks of one request.
+/// The most neighbouring blocks that one request fetches.
 const NEIGHBOURS: u64 = 4;
-/// The most buffers of blocks that left memory. New blocks use these buffers again.
+/// The most buffers that are kept from blocks that left memory. New blocks use these buffers again.
 const SPARE: usize = 8;
-/// A block is dropped from the queue once its announced reads lie this many reads in the past.
+/// A block's announced reads are given up once a worker has made a read that was announced more than this many reads
+/// later: the block leaves the queue, or may leave memory.
 const PASSED: u64 = 4096;
 
-/// The bytes of a block, or the reason why they did not come.
+/// The bytes of a block, or the kind of the error and the reason why the bytes did not come.
 pub(super) type Arrival = Result<Arc<Vec<u8>>, (io::ErrorKind, Reason)>;
 
 /// Names a block: the number of its object, and its own number in the object.
@@ -40,10 +42,11 @@ pub(super) struct BlockKey {
 
 /// The answer to a worker that reads a block.
 pub(super) enum Found {
-    /// The bytes of the block. True if no other read of the block is expected: its memory may go to another block.
+    /// The bytes of the block, and true if no other read of the block is announced: then its memory may go to another
+    /// block.
     Ready(Arc<Vec<u8>>, bool),
-    /// The block comes through the worker's channel later. Until then the worker starts the requests that
-    /// [`BlockTable::next`] returns.
+    /// The block is not in memory, and comes through the worker's channel later. Until then the worker starts the
+    /// requests that [`BlockTable::next`] returns.
     Later,
 }
 
@@ -53,26 +56,28 @@ pub(super) struct Request {
     pub(super) blocks: Range<u64>,
 }
 
-/// The table of blocks of a connection.
+/// The table of all blocks that a connection expects, fetches or has in memory.
 #[derive(Default)]
 pub(super) struct BlockTable {
-    /// The most bytes of blocks in memory and under way. If it was lowered, blocks beyond it leave only as others come.
+    /// The most bytes of blocks that are in memory or being fetched. After the budget is lowered, blocks beyond it
+    /// leave only when new blocks are fetched.
     pub(super) budget: u64,
-    /// Bytes of blocks in memory and under way.
+    /// The bytes of the blocks that are in memory or being fetched.
     held: u64,
     entries: HashMap<BlockKey, KnownBlock>,
-    /// The blocks in memory, by the order in which they leave.
+    /// The blocks in memory, sorted by the order in which they leave memory.
     ranked: Ranked,
     waiting: HashMap<BlockKey, Vec<Sender<Arrival>>>,
     urgent: VecDeque<BlockKey>,
     queue: VecDeque<BlockKey>,
-    /// The requests under way, and the most that may be under way for blocks that nobody waits for yet.
+    /// The number of requests under way, and the number below which a request may start for blocks that no worker waits
+    /// for.
     requests: usize,
     most_requests: usize,
-    /// The number of reads that were announced, and the number that were made.
+    /// The number of reads that were announced, and the number of reads that were made.
     expected: u64,
     reads: u64,
-    /// The latest announced read that a worker has made, as its number among the announced ones.
+    /// The number of the latest announced read that a worker has made, in the order of announcement.
     passed: u64,
     spare: Vec<Vec<u8>>,
     evicted_unread: u64,
@@ -88,7 +93,7 @@ impl BlockTable {
         self.evicted_unread
     }
 
-    /// Announces one read, which takes these blocks of an object.
+    /// Announces one read that will be made, which needs these blocks of an object.
     pub(super) fn expect(&mut self, source: &Arc<OpenedObject>, blocks: Range<u64>) {
         self.expected += 1;
         for block in blocks {
@@ -106,7 +111,7 @@ impl BlockTable {
         }
     }
 
-    /// Announces a read of each of these blocks that is not in the table: not in memory, not under way and not
+    /// Announces a read for each of these blocks that is not in the table: neither in memory, nor being fetched, nor
     /// expected.
     pub(super) fn expect_missing(&mut self, source: &Arc<OpenedObject>, blocks: Range<u64>) {
         for block in blocks {
@@ -123,7 +128,7 @@ impl BlockTable {
         }
     }
 
-    /// Counts a read of a block that was made from the cache on disk.
+    /// Counts an announced read of a block as made, because the cache on disk had the block.
     pub(super) fn passed_by(&mut self, key: BlockKey) {
         if let Some(entry) = self.entries.get_mut(&key) {
             self.passed = self.passed.max(entry.first);
@@ -131,18 +136,18 @@ impl BlockTable {
         }
     }
 
-    /// Returns true if the block is in memory, under way or expected.
+    /// Returns true if the block is in memory, being fetched or expected.
     pub(super) fn knows(&self, key: BlockKey) -> bool {
         self.entries.contains_key(&key)
     }
 
-    /// Returns true if the block is in memory or under way.
+    /// Returns true if the block is in memory or being fetched.
     pub(super) fn has(&self, key: BlockKey) -> bool {
         self.entries.get(&key).is_some_and(|entry| !matches!(entry.state, BlockState::Queued))
     }
 
-    /// Reads a block for a worker. If the block is not in memory, the worker has to wait at the other end of the
-    /// channel that `arrival` makes.
+    /// Reads a block for a worker. If the block is not in memory, calls `arrival` to make a channel: the block is sent
+    /// into it later, and the worker has to wait at its other end.
     pub(super) fn want(
         &mut self,
         source: &Arc<OpenedObject>,
@@ -172,7 +177,7 @@ impl BlockTable {
     pub(super) fn next(&mut self) -> Option<Request> {
         while let Some(key) = self.urgent.pop_front() {
             if self.is_queued(key) {
-                // A worker waits, so this may exceed the budget.
+                // A worker waits for this block, so the block may exceed the budget.
                 self.make_room(key, true);
                 return Some(self.begin(key, true));
             }
@@ -198,8 +203,9 @@ impl BlockTable {
         self.is_queued(key) && (self.is_expected(key) || self.waiting.contains_key(&key))
     }
 
-    /// Makes a request for `key`, which has room, and for those of its neighbours that are wanted and have room. If the
-    /// block is urgent, it is the first of the request, so that it comes first.
+    /// Makes a request for the block `key`, for which there is room, and for the neighbours of this block that are
+    /// wanted and for which there is room, too. If `key` is urgent (a worker waits for it), it is the first block of
+    /// the request, so that it comes first.
     fn begin(&mut self, key: BlockKey, urgent: bool) -> Request {
         self.start(key);
         let (mut first, mut end) = (key.block, key.block + 1);
@@ -232,7 +238,7 @@ impl BlockTable {
         }
     }
 
-    /// Takes a block that has come, and gives it to the workers that wait for it.
+    /// Takes a block that was fetched, and gives it to the workers that wait for it.
     pub(super) fn arrived(&mut self, key: BlockKey, bytes: Arc<Vec<u8>>) {
         for worker in self.waiting.remove(&key).unwrap_or_default() {
             let _ = worker.send(Ok(bytes.clone()));
@@ -242,8 +248,8 @@ impl BlockTable {
         }
     }
 
-    /// Drops a block that was under way and does not come. Workers that wait for the block get the error. The next read
-    /// of the block requests it again.
+    /// Drops a block that could not be fetched. Workers that wait for the block get the error. The next read of the
+    /// block requests it again.
     pub(super) fn failed(&mut self, key: BlockKey, kind: io::ErrorKind, reason: &Reason) {
         for worker in self.waiting.remove(&key).unwrap_or_default() {
             let _ = worker.send(Err((kind, reason.clone())));
@@ -258,7 +264,7 @@ impl BlockTable {
         self.requests -= 1;
     }
 
-    /// Returns memory for a block of `len` bytes.
+    /// Returns an empty buffer with room for a block of `len` bytes.
     pub(super) fn buffer(&mut self, len: usize) -> Vec<u8> {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
@@ -266,7 +272,7 @@ impl BlockTable {
         buffer
     }
 
-    /// Returns the bytes of blocks in memory and under way.
+    /// Returns the bytes of the blocks that are in memory or being fetched.
     #[cfg(test)]
     pub(super) fn held(&self) -> u64 {
         self.held
@@ -284,8 +290,9 @@ impl BlockTable {
         self.entries.get(&key).map_or(0, |entry| entry.bytes(key))
     }
 
-    /// Lets blocks leave until `key` fits, too. Returns `false` if it still does not fit. For an urgent block, blocks
-    /// may leave although reads of them are still to come: first the one whose last read comes latest.
+    /// Lets blocks leave memory until the block `key` fits the budget. Returns false if `key` does not fit and has to
+    /// wait; an urgent block never has to wait. For an urgent block, blocks may leave although reads of them are still
+    /// to come: the first to leave is the one whose first announced read comes latest.
     fn make_room(&mut self, key: BlockKey, urgent: bool) -> bool {
         let bytes = self.bytes(key);
         while self.held + bytes > self.budget {
@@ -295,7 +302,7 @@ impl BlockTable {
             };
             match self.ranked.leaving(self.passed).or_else(last) {
                 Some(key) => self.evict(key),
-                // One block is allowed whatever the budget is. Otherwise no read would ever end.
+                // One block is allowed however small the budget is. Otherwise no read would ever end.
                 None => return urgent || self.held == 0,
             }
         }
@@ -313,7 +320,7 @@ impl BlockTable {
         }
     }
 
-    /// Removes a block that is in memory or under way.
+    /// Removes a block that is in memory or being fetched from the table.
     fn remove(&mut self, key: BlockKey) -> Option<KnownBlock> {
         let entry = self.entries.remove(&key)?;
         self.held -= entry.bytes(key);
@@ -322,12 +329,12 @@ impl BlockTable {
     }
 }
 
-/// Returns the bytes of a block of an object of `size` bytes.
+/// Returns the number of bytes in a block of an object that has `size` bytes.
 pub(super) fn block_bytes(size: u64, block: u64) -> u64 {
     BLOCK.min(size.saturating_sub(block * BLOCK))
 }
 
-/// Returns the blocks in which a range of an object lies.
+/// Returns the numbers of the blocks that hold the bytes `range` of an object.
 pub(super) fn blocks_of(range: &Range<u64>) -> Range<u64> {
     if range.is_empty() { 0..0 } else { range.start / BLOCK..(range.end - 1) / BLOCK + 1 }
 }

@@ -1,5 +1,5 @@
-//! Makes the HTTP client, with the settings that the client of the stores' library would have. The client follows no
-//! redirect: `redirect.rs` decides which are followed.
+//! Makes the HTTP client for requests to stores, with the same settings as the default client of the library
+//! `object_store`. The client follows no redirect: `redirect.rs` decides which redirects are followed.
 
 use super::network_error::Unresolved;
 use super::redirect;
@@ -11,19 +11,20 @@ use std::time::{Duration, SystemTime};
 
 const USER_AGENT: &str = concat!("gpufeed/", env!("CARGO_PKG_VERSION"));
 
-/// The servers that a client connects to.
+/// The servers to which a client may connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// The servers of the user's settings.
+    /// The servers that the user has named, in an address or in a setting.
     Settings,
-    /// The servers that others redirect to, but none whose name stands for a metadata or link-local address.
+    /// The servers to which other servers redirect, except for those whose name resolves to a metadata or link-local
+    /// address.
     Redirects,
 }
 
-/// Makes a client that trusts these certificates besides the system's.
+/// Makes a client that trusts these certificates in addition to the system's.
 ///
 /// # Errors
-/// One that names the setting that cannot work.
+/// An error that names the setting that cannot work.
 pub(super) fn client(
     options: &ClientOptions,
     certificates: &[Certificate],
@@ -39,7 +40,7 @@ pub(super) fn client(
         text(key).map(|text| text.parse().map_err(|_| unusable(key, &text))).transpose()
     };
 
-    // Nothing is decompressed on the way: the bytes have to be those of the object.
+    // The client decompresses nothing, because the bytes of an answer have to be exactly those of the object.
     let mut client = Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
@@ -101,10 +102,10 @@ pub(super) fn client(
     client.build().map_err(unbuilt)
 }
 
-/// Returns whether a switch among the settings is on.
+/// Returns whether the setting `key`, which is a switch, is on.
 ///
 /// # Errors
-/// One that names the setting if it is neither.
+/// An error that names the setting, if its value means neither on nor off.
 fn is_set(options: &ClientOptions, key: Key) -> object_store::Result<bool> {
     match options.get_config_value(&key).unwrap_or_default().to_ascii_lowercase().as_str() {
         "1" | "true" | "on" | "yes" | "y" => Ok(true),
@@ -113,10 +114,10 @@ fn is_set(options: &ClientOptions, key: Key) -> object_store::Result<bool> {
     }
 }
 
-/// Returns true if requests may go out without encryption.
+/// Returns true if the settings allow requests without encryption.
 ///
 /// # Errors
-/// One that names the setting that cannot work.
+/// An error that names the setting, if its value means neither on nor off.
 pub(super) fn allows_http(options: &ClientOptions) -> object_store::Result<bool> {
     is_set(options, Key::AllowHttp)
 }
@@ -133,9 +134,9 @@ fn unbuilt(error: reqwest::Error) -> StoreError {
     StoreError::Generic { store: "HTTP client", source: Box::new(error) }
 }
 
-/// Resolves names as the system does.
+/// Resolves the names of servers as the system does.
 struct Names {
-    /// True to connect to another of a store's machines each time, so that many readers use all of its machines.
+    /// True to begin with another of a name's addresses each time, so that many readers use all machines of a store.
     shuffled: bool,
     reach: Reach,
 }

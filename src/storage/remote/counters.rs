@@ -1,4 +1,4 @@
-//! The counters of a connection.
+//! Counts the requests, bytes and waits of a connection to stores.
 
 use crate::storage::RemoteStats;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,12 +15,12 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Adds the time that a worker has waited.
+    /// Adds the time that a worker has waited for a block.
     pub(super) fn waited(&self, time: Duration) {
         self.waited.fetch_add(time.as_nanos() as u64, Relaxed);
     }
 
-    /// Returns the counters, but for `evicted_unread`, which is 0 here: the table of blocks counts it.
+    /// Returns the counters. `evicted_unread` is 0 here, because the table of blocks in `blocks.rs` counts it.
     pub(super) fn stats(&self) -> RemoteStats {
         RemoteStats {
             requests: self.requests.load(Relaxed),

@@ -11,31 +11,32 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 
-/// Amazon's codes for an expired session. The status of such an answer is 400.
+/// The error codes in Amazon's answers for an expired session. These answers have the status 400.
 const EXPIRED: [&str; 4] = ["ExpiredToken", "InvalidToken", "RequestExpired", "TokenRefreshRequired"];
 
-/// A request that failed. `service.rs` passes it through the stores' library as the source of an error.
+/// The failure of a request. `service.rs` passes this value through the library `object_store` as the source of an
+/// error.
 #[derive(Clone, Debug)]
 pub(super) struct RequestFailure {
     pub(super) kind: io::ErrorKind,
-    /// The reason, which names variables of the environment, and other settings to change.
+    /// The reason, which names the environment variables to change, and advice on other settings to change.
     pub(super) reason: Reason,
-    /// Says whether the request is made again.
+    /// Whether the request is made again, and how often.
     pub(super) again: Retry,
-    /// True if there is no such object.
+    /// True if the object of the request does not exist.
     pub(super) missing: bool,
-    /// The status by which a server has refused the request, if it has.
+    /// The status of the answer by which a server has refused the request; `None` if no server has refused it.
     pub(super) status: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Retry {
-    /// Not again: the next attempt would fail for the same reason.
+    /// The request is not made again: the next attempt would fail for the same reason.
     Never,
-    /// Twice more. A moment may help, but most often the address or a setting is wrong, as when a name does not
-    /// resolve.
+    /// The request is made again at most twice. A little time may help, but most often the address or a setting is
+    /// wrong, for example if the name of a server does not resolve.
     Few,
-    /// Again, as often as the settings allow.
+    /// The request is made again, as often as the settings allow.
     Yes,
 }
 
@@ -65,8 +66,8 @@ impl RequestFailure {
         RequestFailure::new(io::ErrorKind::TimedOut, Retry::Yes, reason.advise(advice))
     }
 
-    /// Finds out why a request failed, from the types of its error and from what the service has seen of the answer.
-    /// The texts of an error name the address of the request, so only the innermost text is shown.
+    /// Finds out why a request failed, from the types of its error and from what `service.rs` has seen of the answer.
+    /// The text of an error names the address of the request, so only the text of the innermost source is shown.
     pub(super) fn of(error: &StoreError, seen: Seen, provider: Provider, secrets: &[String]) -> Self {
         if let Some(failure) = sources(error).find_map(|error| error.downcast_ref::<RequestFailure>()) {
             if failure.kind == io::ErrorKind::TimedOut && seen.asks_for_credentials {
@@ -124,7 +125,7 @@ impl RequestFailure {
         match refusal.status {
             401 | 403 => RequestFailure::refused(refusal.status, words, provider),
             400 if EXPIRED.contains(&words) => RequestFailure::refused(400, words, provider),
-            // S3 answers this if the bytes of an upload stopped coming.
+            // S3 sends this answer if the bytes of an upload have stopped coming.
             400 if words == "RequestTimeout" => RequestFailure::new(
                 io::ErrorKind::TimedOut,
                 Retry::Yes,
@@ -135,7 +136,7 @@ impl RequestFailure {
                 RequestFailure::new(io::ErrorKind::NotFound, Retry::Never, "there is no such bucket")
             }
             404 => RequestFailure::missing(),
-            // Web servers may refuse a method with this status if the object does not exist.
+            // A web server may refuse the request's method with status 405 if the object does not exist.
             405 if provider == Provider::Web => RequestFailure::missing(),
             304 | 412 => RequestFailure::replaced("its ETag differs"),
             416 => RequestFailure::replaced("it ends before this byte, status 416"),
@@ -191,8 +192,8 @@ impl RequestFailure {
         RequestFailure::new(io::ErrorKind::InvalidInput, Retry::Never, reason)
     }
 
-    /// Returns the failure of a request that got no answer, or one that the stores' library cannot use. `words` are the
-    /// text of the innermost error.
+    /// Returns the failure of a request that got no answer, or an answer that the library `object_store` cannot use.
+    /// `words` is the text of the innermost error.
     fn of_cause(cause: Cause, words: String, provider: Provider) -> Self {
         use io::ErrorKind as Kind;
         let server = provider.server();
@@ -226,7 +227,7 @@ impl RequestFailure {
             Cause::Timeout => (Kind::TimedOut, Retry::Yes, format!("no connection in time ({words})")),
             Cause::Connect => (Kind::ConnectionRefused, Retry::Yes, format!("no connection ({words})")),
             Cause::Ended => (Kind::ConnectionReset, Retry::Yes, format!("the connection ended ({words})")),
-            // The answer is, for example, XML that was cut. Another answer may be whole.
+            // The answer is, for example, XML whose end is missing. The answer to another attempt may be complete.
             Cause::Unusable => (Kind::Other, Retry::Yes, words),
         };
         let reason = Reason::new(reason);
@@ -234,7 +235,7 @@ impl RequestFailure {
         RequestFailure::new(kind, again, reason)
     }
 
-    /// Makes the error for a read of these bytes, whose request was made again `retries` times.
+    /// Makes the error for a read of the bytes `range`, whose request was made again `retries` times.
     pub(super) fn into_error(self, range: Option<&Range<u64>>, retries: u32) -> io::Error {
         let bytes = range.map(|range| format!("bytes {}..{}: ", range.start, range.end)).unwrap_or_default();
         let after = match retries {
@@ -258,13 +259,13 @@ enum Cause {
     NotEncrypted,
     /// The server's name does not resolve.
     Unresolved,
-    /// No connection in time.
+    /// No connection was made in time.
     Timeout,
-    /// No connection.
+    /// No connection could be made.
     Connect,
     /// The connection ended in the middle of a request or of its answer.
     Ended,
-    /// A listing has a key that the stores' library does not take.
+    /// A listing has an object's key that the library `object_store` does not accept.
     Key,
     /// An answer came, but could not be interpreted.
     Unusable,
@@ -296,7 +297,7 @@ impl Cause {
     }
 }
 
-/// Returns an error and all its sources. Includes those inside of I/O errors, which `source` passes over.
+/// Returns an error and all its sources, including errors inside of I/O errors, which `Error::source` passes over.
 fn sources<'a>(error: &'a StoreError) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
     std::iter::successors(Some(error as &'a (dyn std::error::Error + 'static)), |&error| {
         let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
@@ -304,7 +305,7 @@ fn sources<'a>(error: &'a StoreError) -> impl Iterator<Item = &'a (dyn std::erro
     })
 }
 
-/// Returns the innermost reason of an error, without the address of the request.
+/// Returns the text of an error's innermost source, which does not have the address of the request.
 fn words(error: &StoreError) -> String {
     sources(error).last().map_or(String::new(), |inner| code_or_begin(&inner.to_string()))
 }
@@ -317,7 +318,7 @@ mod tests {
         RequestFailure::of(error, seen, provider, &["hushhush".to_owned()])
     }
 
-    /// An answer with this status and body, as the service sees it.
+    /// Returns what the service has seen of a request whose answer has this status and body.
     fn answered(status: u16, body: &str) -> Seen {
         Seen { refusal: Some(Refusal { status, has_target: false, body: body.to_owned() }), ..Seen::default() }
     }

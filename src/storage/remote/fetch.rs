@@ -1,4 +1,5 @@
-//! Fetches the blocks that `blocks.rs` requests. Workers wait here.
+//! Fetches blocks of objects, from the store or from the cache on disk, in the order that `blocks.rs` decides. Workers
+//! that need a block wait here.
 
 use super::blocks::{Arrival, BLOCK, BlockKey, BlockTable, Found, Request, block_bytes};
 use super::cache::{BlockCache, CachedObject, Claim, Identity, LARGEST, Lookup};
@@ -18,7 +19,7 @@ use tokio::runtime::Handle;
 
 /// While a worker waits, it checks at this interval that the network thread is alive.
 const CHECK: Duration = Duration::from_secs(5);
-/// A block that another process fetches is looked up again at this interval.
+/// A block that another process is fetching is looked up in the cache on disk again at this interval.
 const BUSY: Duration = Duration::from_millis(20);
 
 /// Fetches the blocks of a connection. Clones share the connection's blocks.
@@ -54,7 +55,8 @@ impl Shared {
                 etag: source.etag.as_deref(),
                 size: source.size,
                 modified: source.modified.map_or(0, |seconds| seconds as i64 * 1000),
-                // An ETag tells versions apart by itself. A query may be a signature, which changes each time.
+                // With an ETag the query is left out: the ETag tells versions apart by itself, and the query may be a
+                // signature, which changes each time.
                 query: if source.etag.is_some() { 0 } else { source.query },
             })
         }))
@@ -68,18 +70,18 @@ impl Fetcher {
         Fetcher(Arc::new(Shared { blocks, requests, handle, process, cache }))
     }
 
-    /// Returns the table of blocks, for calls that start no request.
+    /// Locks and returns the table of blocks, for uses after which no request has to be started.
     pub(super) fn blocks(&self) -> parking_lot::MutexGuard<'_, BlockTable> {
         self.0.blocks.lock()
     }
 
-    /// Puts a cache on disk between the stores and memory, unless there is one.
+    /// Puts a cache on disk between the stores and memory, unless this connection has one already.
     pub(super) fn set_cache(&self, open: impl FnOnce() -> BlockCache) {
         self.0.cache.get_or_init(open);
     }
 
     /// Announces one read of each of these blocks, but starts no request: [`start`](Self::start) does. Blocks in the
-    /// cache on disk are not announced, because they are read there.
+    /// cache on disk, which are read there, are announced only if the table of blocks knows them already.
     pub(super) fn expect(&self, source: &Arc<OpenedObject>, blocks: Range<u64>) {
         match self.0.cached(source) {
             None => self.0.blocks.lock().expect(source, blocks),
@@ -95,10 +97,10 @@ impl Fetcher {
         }
     }
 
-    /// Fills `buffer` from the bytes of a block at `begin`. Waits until the block has come.
+    /// Fills `buffer` with the bytes of a block from `begin` on. Waits until the block has come.
     ///
     /// # Errors
-    /// The request's, which names the bytes.
+    /// The error of the request, which names the bytes that did not come.
     pub(super) fn read(
         &self,
         source: &Arc<OpenedObject>,
@@ -114,8 +116,8 @@ impl Fetcher {
         Ok(())
     }
 
-    /// Reads from the cache on disk, unless the block is in memory or on its way into it. Returns true if the cache had
-    /// the block.
+    /// Reads a part of a block from the cache on disk, unless the block is in memory or on its way into memory. Returns
+    /// true if the part was read.
     fn read_from_disk(&self, source: &Arc<OpenedObject>, block: u64, begin: usize, buffer: &mut [u8]) -> bool {
         let Some(cached) = self.0.cached(source) else { return false };
         let key = BlockKey { object: source.number, block };
@@ -130,8 +132,8 @@ impl Fetcher {
         found
     }
 
-    /// Announces those of these blocks that are not in memory, not on their way there and not on the disk, and starts
-    /// requests for them.
+    /// Announces those of these blocks that are not in memory, not on their way into memory, and not in the cache on
+    /// disk, and starts requests for them.
     pub(super) fn expect_missing(&self, source: &Arc<OpenedObject>, blocks: Range<u64>) {
         let cached = self.0.cached(source);
         for block in blocks.filter(|block| !cached.is_some_and(|cached| cached.has(*block))) {
@@ -140,10 +142,10 @@ impl Fetcher {
         self.start();
     }
 
-    /// Returns a block. Waits until it has come.
+    /// Returns the bytes of a block. Waits until they have come.
     ///
     /// # Errors
-    /// The request's, which names the bytes.
+    /// The error of the request, which names the bytes that did not come.
     fn block(&self, source: &Arc<OpenedObject>, block: u64) -> io::Result<Arc<Vec<u8>>> {
         let mut receiver = None;
         let found = self.0.blocks.lock().want(source, block, || {
@@ -166,7 +168,7 @@ impl Fetcher {
         let arrival: Arrival = loop {
             match receiver.recv_timeout(CHECK) {
                 Ok(arrival) => break arrival,
-                // The child of a fork has no network thread.
+                // Goes on waiting, unless this process is a forked child, which has no network thread.
                 Err(crossbeam_channel::RecvTimeoutError::Timeout) if std::process::id() == self.0.process => {}
                 Err(_) => return Err(gone()),
             }
@@ -175,7 +177,7 @@ impl Fetcher {
         arrival.map_err(|(kind, reason)| io::Error::new(kind, NetworkError(reason)))
     }
 
-    /// Starts all requests that the table of blocks returns.
+    /// Starts the requests that the table of blocks returns, until it returns none.
     pub(super) fn start(&self) {
         loop {
             let Some(request) = self.0.blocks.lock().next() else { return };
@@ -186,8 +188,8 @@ impl Fetcher {
     }
 }
 
-/// A request that was started. If this is dropped before the request ends, workers that wait for its blocks get an
-/// error.
+/// A request that was started. If this value is dropped before the request ends, workers that wait for its blocks get
+/// an error.
 struct UnderWay {
     fetcher: Fetcher,
     source: Arc<OpenedObject>,
@@ -197,8 +199,8 @@ struct UnderWay {
     ended: bool,
 }
 
-/// Neighbouring blocks that one request fetches. Each has its claim, by which the cache on disk gets it, or `None`. The
-/// last of them comes right before the block that is looked up next.
+/// Neighbouring blocks that one request fetches, beginning with the next block that has not come. For each there is the
+/// claim by which the cache on disk gets the block, or `None` if the cache does not get it.
 type Neighbours = Vec<Option<Claim>>;
 
 impl UnderWay {
@@ -228,7 +230,7 @@ impl UnderWay {
                     count(&self.fetcher.0.requests.counters.cache_hits);
                     self.arrived(bytes, None);
                 }
-                // First fetches the blocks that are claimed already, as other processes may wait for them.
+                // First fetches the blocks on which there is a claim already, as other processes may wait for them.
                 Lookup::Busy if !next.is_empty() => self.fetch_neighbours(std::mem::take(&mut next)).await?,
                 Lookup::Busy => {
                     tokio::time::sleep(BUSY).await;
@@ -241,7 +243,7 @@ impl UnderWay {
         self.fetch_neighbours(next).await
     }
 
-    /// Fetches the next blocks from the store, with one request.
+    /// Fetches the next blocks, as many as `next` has, from the store by one request.
     async fn fetch_neighbours(&mut self, next: Neighbours) -> io::Result<()> {
         if next.is_empty() {
             return Ok(());
@@ -271,7 +273,7 @@ impl UnderWay {
         block_bytes(self.source.size, self.blocks.start) as usize
     }
 
-    /// Returns memory for the block that comes next; none if that is block `end` or a later one.
+    /// Returns a buffer for the block that comes next. The buffer is empty if that is block `end` or a later one.
     fn buffer(&self, end: u64) -> Vec<u8> {
         match self.blocks.start < end {
             true => self.fetcher.blocks().buffer(self.len()),
@@ -279,12 +281,12 @@ impl UnderWay {
         }
     }
 
-    /// Takes the next block, and gives it to the workers that wait for it. Also gives it to the cache on disk, if it
-    /// has a claim.
+    /// Takes the bytes of the next block, and gives them to the workers that wait for the block. Also gives them to the
+    /// cache on disk, if there is a claim.
     fn arrived(&mut self, bytes: Vec<u8>, claim: Option<Claim>) {
         let bytes = Arc::new(bytes);
         let key = BlockKey { object: self.source.number, block: self.blocks.start };
-        // Counts the block before a worker gets it: the worker may read the counters then.
+        // Counts the block before a worker gets it, because the worker may read the counters right after.
         count(&self.fetcher.0.requests.counters.blocks);
         self.fetcher.blocks().arrived(key, bytes.clone());
         if let Some(claim) = claim {
@@ -308,14 +310,15 @@ impl Drop for UnderWay {
     fn drop(&mut self) {
         self.fail(gone().kind(), &NetworkError::reason_of(&gone()));
         self.fetcher.blocks().ended();
-        // A request is dropped before its end only if the network thread ends, which would drop new requests, too.
+        // Starts the next requests. If a request is dropped before its end, the network thread is ending, and would
+        // drop new requests, too.
         if self.ended {
             self.fetcher.start();
         }
     }
 }
 
-/// A block in memory, in the form that the cache on disk takes.
+/// Lets the cache on disk share the memory of a block, by [`Bytes::from_owner`].
 struct SharedBlock(Arc<Vec<u8>>);
 
 impl AsRef<[u8]> for SharedBlock {

@@ -1,4 +1,4 @@
-//! Checks the headers of answers that describe an object or have its bytes. Errors name the header.
+//! Checks the headers of HTTP answers that describe an object or have its bytes. Errors name the header.
 
 use super::failure::{RequestFailure, Retry};
 use crate::quote::Shown;
@@ -7,24 +7,25 @@ use object_store::client::{HttpRequest, HttpResponse};
 use std::io;
 use std::ops::Range;
 
-/// The headers that are read.
+/// The headers of an answer that are read, by this library or by `object_store`.
 const READ: [&str; 5] = ["content-encoding", "content-length", "content-range", "etag", "last-modified"];
-/// The words in `Content-Encoding` that say that bytes are compressed. Other words change no byte, such as Amazon's
-/// `aws-chunked`.
+/// The words in the header `Content-Encoding` that say that the bytes are compressed. Other words, such as Amazon's
+/// `aws-chunked`, change no byte.
 const COMPRESSED: [&str; 7] = ["br", "compress", "deflate", "gzip", "x-compress", "x-gzip", "zstd"];
 
-/// Returns the range of bytes for which a request asks.
+/// Returns the range of bytes that a request asks for; `None` if it does not ask for a range with two ends.
 pub(super) fn range_of(request: &HttpRequest) -> Option<Range<u64>> {
     let (first, last) = request.headers().get("range")?.to_str().ok()?.strip_prefix("bytes=")?.split_once('-')?;
     let [first, last]: [u64; 2] = [first.parse().ok()?, last.parse().ok()?];
     Some(first..last.checked_add(1)?)
 }
 
-/// Checks the headers of an answer that describes an object, or that has its bytes: `range`, if that was asked for.
-/// Removes headers that nobody reads and that the stores' library would refuse.
+/// Checks the headers of an answer that describes an object or has its bytes. `range` is the range of bytes that the
+/// request asked for, if any. Removes headers that are not ASCII and that nobody reads: the library `object_store`
+/// would refuse them.
 ///
 /// # Errors
-/// One that names the header, or says which bytes came.
+/// An error that names the header, or says which bytes came instead of the range.
 pub(super) fn check(answer: &mut HttpResponse, range: Option<Range<u64>>) -> Result<(), RequestFailure> {
     let foreign = answer.headers().iter().filter(|(_, value)| value.to_str().is_err());
     let foreign: Vec<_> = foreign.map(|(name, _)| name.clone()).collect();
@@ -58,7 +59,7 @@ pub(super) fn check(answer: &mut HttpResponse, range: Option<Range<u64>>) -> Res
     let Some(header) = value("content-range") else { return Ok(()) };
     let Some((found, size)) = parsed(header) else {
         let reason = format!("the server's header Content-Range is no range of an object's bytes ({})", Shown(header));
-        // A proxy may have cut the header.
+        // Tries again a few times, because a proxy may have cut the header short.
         return Err(RequestFailure::new(io::ErrorKind::InvalidData, Retry::Few, reason));
     };
     if found != (asked.start..asked.end.min(size)) {
@@ -72,7 +73,8 @@ fn is_compressed(word: &str) -> bool {
     COMPRESSED.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// Parses `bytes 0-99/1000`, where the last byte is below the size, as a range and the size.
+/// Parses the value of `Content-Range`, such as `bytes 0-99/1000`. Returns the range of bytes and the size of the
+/// object; `None` if the value has another form or the range ends beyond the size.
 fn parsed(value: &str) -> Option<(Range<u64>, u64)> {
     let (range, size) = value.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = range.split_once('-')?;

@@ -1,5 +1,5 @@
-//! Listings, page by page, with bounds: a server may send the same page again and again, pages without end, or keys of
-//! any length.
+//! Lists the objects of a store, page by page and within bounds: a server may send the same page again and again, pages
+//! without end, or keys of any length.
 
 use super::address::LONGEST_KEY;
 use super::failure::{RequestFailure, Retry};
@@ -17,7 +17,7 @@ use std::io;
 const OBJECTS: usize = 4 << 20;
 /// The most bytes of all keys, ETags and tokens of a listing.
 const TEXTS: usize = 1 << 30;
-/// The most pages without an object that may follow each other. Stores send a few where many objects were removed.
+/// The most pages in a row that may have no object. A store sends a few such pages where many objects were removed.
 const EMPTY: usize = 1000;
 
 fn endless(what: &str) -> io::Error {
@@ -31,7 +31,7 @@ fn endless(what: &str) -> io::Error {
 struct Texts(usize);
 
 impl Texts {
-    /// Counts the bytes of a string, which errors call `what`.
+    /// Counts the bytes of a string, and checks the bounds. Errors call the string `what`.
     fn add(&mut self, what: &str, text: &str) -> io::Result<()> {
         if text.len() > LONGEST_KEY {
             let begin: String = text.chars().take(60).collect();
@@ -56,7 +56,7 @@ impl Requests {
     /// Lists all objects below a prefix, in the store's order.
     ///
     /// # Errors
-    /// The reason why the listing failed, or the bound that it exceeds.
+    /// The reason why the listing failed, or the bound that the listing exceeds.
     pub(super) async fn list(&self, store: &Store, prefix: &Path) -> io::Result<Vec<Meta>> {
         let Some(pages) = &store.pages else {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "a web server has no listing"));

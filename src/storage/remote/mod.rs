@@ -1,20 +1,20 @@
-//! Objects in stores and on web servers, read by many threads at any position.
+//! Reads objects in stores and on web servers, by many threads at any position. Also writes objects to stores.
 //!
 //! | file | has |
 //! |---|---|
 //! | `address.rs` | which store and key an address names |
 //! | `provider.rs` | whose store it is, and where its credentials are set |
 //! | `settings.rs` | the settings in force: options, environment, defaults |
-//! | `store.rs`, `profile.rs`, `client.rs` | an address becomes a store with a client of HTTP |
-//! | `service.rs`, `redirect.rs` | each request: counted, and sent on where that is allowed |
-//! | `headers.rs`, `pace.rs` | what an answer's headers may say, and how slowly it may come |
+//! | `store.rs`, `profile.rs`, `client.rs` | makes the store that an address names, with a client of HTTP |
+//! | `service.rs`, `redirect.rs` | passes each request on, counts it, and follows redirects where that is allowed |
+//! | `headers.rs`, `pace.rs` | what an answer's headers may say, and how slowly an answer may come |
 //! | `seen.rs` | the status and the body of an answer that refuses a request |
-//! | `request.rs`, `list.rs`, `failure.rs` | requests, made again until they succeed or cannot, and why they could not |
-//! | `network_error.rs` | errors of the network, which the loader tells from damaged samples |
-//! | `object.rs`, `scan.rs` | an object: its description, and reads at any offset; a scan reads it from front to back |
-//! | `blocks.rs`, `fetch.rs` | which blocks are in memory, are fetched next, or leave; how workers wait for them |
+//! | `request.rs`, `list.rs`, `failure.rs` | requests, repeated until they succeed or cannot succeed; failures |
+//! | `network_error.rs` | marks errors of the network, so that the loader can tell them from damaged samples |
+//! | `object.rs`, `scan.rs` | an object: its description, and reads at any offset, or from front to back |
+//! | `blocks.rs`, `fetch.rs` | which blocks are in memory, are fetched next, or leave it; how workers wait for blocks |
 //! | `cache/` | blocks on disk, which the processes of a machine share |
-//! | `upload.rs` | objects are written, large files in parts, and removed |
+//! | `upload.rs` | writes objects, large files in parts, and removes objects |
 //! | `counters.rs` | what a connection has read |
 //! | `runtime.rs` | the thread on which all asynchronous code runs |
 
@@ -71,7 +71,7 @@ use object::describe;
 pub(crate) use object::{ObjectMeta, RemoteObject};
 pub(crate) use scan::ObjectScan;
 
-/// Refuses an address whose store or server cannot be read.
+/// Returns an error for an address whose scheme is not supported.
 ///
 /// # Errors
 /// An argument error.
@@ -80,7 +80,7 @@ pub(crate) fn check(address: &Address) -> Result<()> {
 }
 
 /// The connection of a data set to the stores of its objects. [`Access::remotes`](crate::dataset::Access::remotes)
-/// returns it. A loader sets through it how much is read ahead, and reads its counters. Clones are the same connection.
+/// returns it, so that a loader can set how much is read ahead, and read the counters. Clones share one connection.
 ///
 /// ```
 /// use gpufeed::{Dataset, InMemory};
@@ -90,7 +90,7 @@ pub(crate) fn check(address: &Address) -> Result<()> {
 #[derive(Clone)]
 pub struct Remote(Arc<Connection>);
 
-/// A run of a loader that announces reads to a connection. The run ends when this is dropped.
+/// Stands for a run of a loader that announces its reads to a connection. The run ends when this value is dropped.
 pub(crate) struct RemoteRun(Remote);
 
 impl Drop for RemoteRun {
@@ -102,13 +102,14 @@ impl Drop for RemoteRun {
 struct Connection {
     options: RemoteOptions,
     requests: Requests,
-    /// The stores of the addresses that were opened. Locked while a data set is opened.
+    /// The stores of the addresses that were opened, each with the part of an address that names the store. Locked
+    /// while a data set is opened.
     stores: Mutex<Vec<(url::Url, Arc<Store>)>>,
     /// The number that the next opened object gets.
     objects: AtomicU64,
-    /// The number of runs under way.
+    /// The number of runs of loaders that are under way.
     runs: AtomicU64,
-    /// The folder of the cache on disk, and the most bytes in it.
+    /// The folder of the cache on disk, and the most bytes that the cache may take.
     cache: OnceLock<(PathBuf, u64)>,
     fetcher: Fetcher,
     runtime: Runtime,
@@ -117,24 +118,24 @@ struct Connection {
 /// The store and the key that an address names.
 struct Located {
     store: Arc<Store>,
-    /// The number of the store in the connection.
+    /// The index of the store in `Connection::stores`.
     number: usize,
     address: ObjectAddress,
     key: Key,
 }
 
-/// The name of the object that marks a folder in which `gpufeed pack` has not finished. On a disk, the file
-/// `dataset::UNFINISHED` does so.
+/// The name of the object that marks a folder in which `gpufeed pack` has not finished. On a disk, a file with the name
+/// `dataset::UNFINISHED` is the mark.
 const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 
-/// The most samples that are announced ahead, whatever their size. It limits the table of announced blocks.
+/// The most samples that are announced ahead, whatever their size. This limits the length of the table of blocks.
 const MOST_AHEAD: u64 = 1 << 16;
 
 impl Remote {
     /// Makes a connection, for all objects of a data set. Sends nothing yet.
     ///
     /// # Errors
-    /// An argument error if the options or their variables cannot work.
+    /// An argument error if the options, or the variables of the environment that complete them, cannot work.
     pub(crate) fn new(options: &RemoteOptions) -> Result<Remote> {
         let settings = options.settings(|name| std::env::var(name).ok())?;
         let runtime = Runtime::start().map_err(|source| Error::io("the thread of the network", source))?;
@@ -158,7 +159,7 @@ impl Remote {
         Ok(remote)
     }
 
-    /// Finds the store and the key of an address. Connects to the store if this is its first address.
+    /// Finds the store and the key of an address. Makes the store's client if this is the first address in the store.
     fn locate(&self, address: &str) -> Result<Located> {
         let parsed = ObjectAddress::parse(address)?;
         let shown = without_credentials(address);
@@ -185,8 +186,8 @@ impl Remote {
     /// Lists the objects of a folder and of the folders in it, sorted by address.
     ///
     /// # Errors
-    /// An argument error for web servers, which have no listing; an I/O error with the address, also where `gpufeed pack`
-    /// has not finished.
+    /// An argument error for web servers, which have no listing; an I/O error with the address, also for a folder in
+    /// which `gpufeed pack` has not finished.
     pub(crate) fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
         let found = self.list_all(folder)?;
         match found.iter().find(|meta| meta.file_name() == UNFINISHED) {
@@ -199,11 +200,12 @@ impl Remote {
         }
     }
 
-    /// Lists the objects of a folder, also where `gpufeed pack` has not finished.
+    /// Lists the objects of a folder as [`list`](Self::list) does, but accepts a folder in which `gpufeed pack` has not
+    /// finished.
     ///
     /// # Errors
-    /// Those of [`list`](Self::list). In many public buckets objects may be read but not listed: the error says what to write
-    /// instead.
+    /// The errors of the request. In many public buckets objects may be read but not listed: then the error says how to
+    /// write the address instead.
     fn list_all(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
         let Located { store, number, address, key: prefix } = self.locate(folder)?;
         if address.is_web() {
@@ -237,7 +239,7 @@ impl Remote {
     /// Returns a store's description of an object.
     ///
     /// # Errors
-    /// An I/O error with the address; of the kind `NotFound` if there is no such object.
+    /// An I/O error with the address, of the kind `NotFound` if there is no such object.
     pub(crate) fn head(&self, address: &str) -> Result<ObjectMeta> {
         let Located { store, number, address: parsed, key } = self.locate(address)?;
         let (requests, web) = (self.0.requests.clone(), parsed.is_web());
@@ -245,7 +247,7 @@ impl Remote {
         describe(&parsed, number, meta)
     }
 
-    /// Reads a whole object of at most `limit` bytes; `None` if there is none.
+    /// Reads a whole object of at most `limit` bytes; `None` if there is no such object.
     ///
     /// # Errors
     /// An I/O error with the address.
@@ -266,14 +268,14 @@ impl Remote {
         self.run(address, async move { requests.put(&store, &key, bytes.into()).await })
     }
 
-    /// Returns the address of another object in the same folder, with its credentials, so nothing may show it. `None`
-    /// if the address has a signature, which is valid for one object alone.
+    /// Returns the address of the object `name` in the same folder as the object `meta`, with its credentials, so
+    /// nothing may show it. `None` if the address has a signature, which is valid for one object alone.
     pub(crate) fn beside(&self, meta: &ObjectMeta, name: &str) -> Option<String> {
         let base = self.0.stores.lock()[meta.store].0.clone();
         ObjectAddress { base, key: meta.key.as_ref().to_owned() }.beside(name)
     }
 
-    /// Does the same as [`beside`](Self::beside) for the address of an object.
+    /// Does the same as [`beside`](Self::beside) for an object that is given by its address.
     ///
     /// # Errors
     /// An argument error for an address that cannot be read.
@@ -281,7 +283,7 @@ impl Remote {
         Ok(ObjectAddress::parse(object)?.beside(name))
     }
 
-    /// Returns an object for reading. Each read gives the content that `meta` describes, or is an error.
+    /// Returns an object that can be read. Each read gives the content that `meta` describes, or fails.
     pub(crate) fn object(&self, meta: ObjectMeta) -> RemoteObject {
         let store = self.0.stores.lock()[meta.store].1.clone();
         let ObjectMeta { address, size, etag, modified, key, query, .. } = meta.clone();
@@ -296,23 +298,25 @@ impl Remote {
         RemoteStats { evicted_unread, ..self.0.requests.counters.stats() }
     }
 
-    /// Sets the most bytes of blocks in memory and under way.
+    /// Sets the read-ahead budget: the most bytes of blocks that are in memory or being fetched.
     pub(crate) fn set_read_ahead(&self, bytes: u64) {
         self.0.fetcher.blocks().budget = bytes;
     }
 
-    /// Returns the most bytes of blocks in memory and under way.
+    /// Returns the read-ahead budget: the most bytes of blocks that are in memory or being fetched.
     pub(crate) fn read_ahead(&self) -> u64 {
         self.0.fetcher.blocks().budget
     }
 
-    /// Returns the folder of the cache on disk and its bound, if there is one.
+    /// Returns the folder of the cache on disk, and the most bytes that the cache may take; `None` if there is no
+    /// cache.
     pub(crate) fn cache(&self) -> Option<(PathBuf, u64)> {
         self.0.cache.get().cloned()
     }
 
-    /// Sets the folder and the bound of the cache on disk, which processes of a machine may share. A connection that
-    /// has a cache keeps it. If the folder cannot be used, blocks are fetched each time, and a warning says so.
+    /// Sets the folder of the cache on disk, which processes of a machine may share, and the most bytes in the cache. A
+    /// connection that has a cache keeps it. If the folder cannot be used, blocks are fetched each time, and a warning
+    /// says so.
     pub(crate) fn set_cache(&self, folder: &Path, bytes: u64) {
         self.0.cache.get_or_init(|| {
             self.0.fetcher.set_cache(|| cache::BlockCache::open(folder, bytes, BLOCK));
@@ -320,8 +324,8 @@ impl Remote {
         });
     }
 
-    /// Returns how many samples of this mean size fill the memory for reading ahead. It is of no use to
-    /// [announce](RemoteObject::expect) more.
+    /// Returns how many samples of this mean size fit into the memory for reading ahead.
+    /// [Announcing](RemoteObject::expect) more samples is of no use.
     pub(crate) fn samples_ahead(&self, mean_bytes: u64) -> usize {
         (self.0.fetcher.blocks().budget / mean_bytes.max(1)).clamp(1, MOST_AHEAD) as usize
     }
@@ -332,8 +336,8 @@ impl Remote {
         self.0.fetcher.start();
     }
 
-    /// Begins a run, which lasts until the result is dropped. If no other run is under way, forgets the reads that were
-    /// announced before: a run that ended early has announced them, and nobody will make them.
+    /// Begins a run, which lasts until the returned value is dropped. If no other run is under way, forgets the reads
+    /// that were announced before: they are left from a run that ended early, and nobody will make them.
     pub(crate) fn begin_run(&self) -> RemoteRun {
         if self.0.runs.fetch_add(1, Relaxed) == 0 {
             self.0.fetcher.blocks().forget();
@@ -341,7 +345,7 @@ impl Remote {
         RemoteRun(self.clone())
     }
 
-    /// Returns true if `other` is the same connection.
+    /// Returns true if `other` is the same connection as this one.
     pub(crate) fn is(&self, other: &Remote) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

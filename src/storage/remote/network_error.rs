@@ -1,4 +1,4 @@
-//! The errors of the network. The loader tells them from the errors of a damaged sample.
+//! Marks errors that come from the network, so that the loader can tell them from errors of damaged samples.
 
 use crate::advice::Reason;
 use crate::error::{Error, ErrorKind};
@@ -10,7 +10,7 @@ use std::io;
 pub(super) struct NetworkError(pub(super) Reason);
 
 impl NetworkError {
-    /// Returns the reason of an error, be it one of the network or another.
+    /// Returns the reason of an I/O error: that of its inner [`NetworkError`], or else the error's text.
     pub(super) fn reason_of(error: &io::Error) -> Reason {
         let network = error.get_ref().and_then(|inner| inner.downcast_ref::<NetworkError>());
         network.map_or_else(|| error.to_string().into(), |network| network.0.clone())
@@ -23,14 +23,14 @@ impl fmt::Display for NetworkError {
     }
 }
 
-/// The source of a network error is its reason, from which an [`ErrorKind::Io`] takes its advice.
+/// The error's source is its reason, so that an [`ErrorKind::Io`] finds the reason's advice.
 impl std::error::Error for NetworkError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.0)
     }
 }
 
-/// The error for a name that does not resolve. `failure.rs` recognises it by this type.
+/// The error for the name of a server that does not resolve. `failure.rs` recognises it by this type.
 #[derive(Debug)]
 pub(super) struct Unresolved(pub(super) io::Error);
 
@@ -42,8 +42,9 @@ impl fmt::Display for Unresolved {
 
 impl std::error::Error for Unresolved {}
 
-/// Returns true if an error is that of a store or a web server, or of the way to it, and not of a sample's own data. No
-/// other sample stands in for a sample that fails in this way, because batches would then depend on the network.
+/// Returns true if an error comes from a store, a web server, or the way to them, and not from a sample's own data. A
+/// loader does not replace a sample that fails in this way by another one, because batches would then depend on the
+/// network.
 ///
 /// ```
 /// use gpufeed::storage::is_network_failure;

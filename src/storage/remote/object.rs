@@ -1,4 +1,4 @@
-//! An object of a store: its description, and its reads at any offset.
+//! Describes an object of a store, and reads it at any offset.
 
 use super::Remote;
 use super::address::ObjectAddress;
@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The largest object. Azure's have up to 190 TiB, those of other stores less.
+/// The most bytes that an object may have. Objects of Azure have up to 190 TiB, those of other stores less.
 const LARGEST: u64 = 256 << 40;
 
 /// An object, as a store describes it.
@@ -22,25 +22,26 @@ pub(crate) struct ObjectMeta {
     pub(crate) address: String,
     /// The length of the object in bytes.
     pub(crate) size: u64,
-    /// The ETag: the server's name of this content.
+    /// The ETag: the name that the server gives to this version of the object's content.
     pub(crate) etag: Option<String>,
     /// When the object was written, in seconds since 1970.
     pub(crate) modified: Option<u64>,
-    /// The hash of the query in the address.
+    /// The hash of the query in the address; 0 if the address has no query.
     pub(super) query: u64,
-    /// The number of its store among the stores of the connection.
+    /// The number of the object's store among the stores of the connection.
     pub(super) store: usize,
     pub(super) key: Key,
 }
 
 impl ObjectMeta {
-    /// The part of the address after its last slash.
+    /// Returns the part of the address after its last slash.
     pub(crate) fn file_name(&self) -> &str {
         self.address.rsplit('/').next().unwrap_or_default()
     }
 }
 
-/// Takes a store's description of an object at `address`. `store` is the number of the store in the connection.
+/// Makes an [`ObjectMeta`] of a store's description of an object. `address` names that object or a folder that was
+/// listed; `store` is the number of the store in the connection.
 ///
 /// # Errors
 /// An I/O error for a size that no store has.
@@ -55,8 +56,8 @@ pub(super) fn describe(address: &ObjectAddress, store: usize, meta: object_store
     Ok(ObjectMeta { address: shown, size: meta.size, etag, modified, query, store, key: meta.location })
 }
 
-/// Returns an ETag with quotes. Headers have the quotes, and Azure's listings lack them, but indexes and the cache on
-/// disk compare an object's ETags.
+/// Returns an ETag in quotes. ETags have quotes in headers and lack them in Azure's listings. Indexes and the cache on
+/// disk compare an object's ETag from either, so both have to look the same.
 fn quoted(etag: String) -> String {
     match etag.ends_with('"') {
         true => etag,
@@ -97,8 +98,8 @@ impl RemoteObject {
     /// Fills `buffer` from the bytes at `offset`. Waits until they are there.
     ///
     /// # Errors
-    /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the object ends too early; else an error that names the bytes
-    /// and the setting.
+    /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the object ends too early; else an error that names the range
+    /// of bytes and the setting to change.
     pub(crate) fn read_exact(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let range = offset..offset.saturating_add(buffer.len() as u64);
         if range.end > self.len() {

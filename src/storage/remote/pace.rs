@@ -1,4 +1,4 @@
-//! Limits how slowly an answer may come: by the longest time without a byte, and by the least rate.
+//! Limits how slowly the answer of a server may come: by the longest time without a byte, and by the least rate.
 
 use super::failure::{RequestFailure, Retry};
 use super::settings::Settings;
@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// Measures the pace of one answer's body.
+/// Measures how fast the body of one answer comes.
 pub(super) struct Pace {
     timeout: Duration,
     /// The least rate in bytes a second; 0 for any rate.
@@ -28,7 +28,7 @@ impl Pace {
         Pace { timeout, least, window, waited: Duration::ZERO, came: 0 }
     }
 
-    /// Makes a pace without a least rate.
+    /// Makes a `Pace` that has no least rate, but only the longest time without a byte.
     pub(super) fn of_any_rate(timeout: Duration) -> Pace {
         Pace { timeout, least: 0, window: Duration::MAX, waited: Duration::ZERO, came: 0 }
     }
@@ -36,7 +36,7 @@ impl Pace {
     /// Waits for the next part of an answer.
     ///
     /// # Errors
-    /// The failure if nothing came in time, or too little.
+    /// The failure, if nothing came in time, or too few bytes.
     pub(super) async fn next<T>(&mut self, part: impl Future<Output = T>) -> Result<T, RequestFailure> {
         let mut part = pin!(part);
         let mut idle = Duration::ZERO;
@@ -57,7 +57,7 @@ impl Pace {
         }
     }
 
-    /// Counts the bytes of a part.
+    /// Counts the bytes of a part that has come.
     ///
     /// # Errors
     /// The failure if too few bytes came in this window.
@@ -66,7 +66,7 @@ impl Pace {
         self.check_rate()
     }
 
-    /// At the end of a window, compares its rate with the least rate, and begins the next window.
+    /// At the end of a window, compares the rate in the window with the least rate, and begins the next window.
     fn check_rate(&mut self) -> Result<(), RequestFailure> {
         if self.waited < self.window {
             return Ok(());

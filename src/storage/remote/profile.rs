@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-/// Returns the settings of a profile, named as the environment variables are. The caller leaves out settings whose
-/// variables are set. `variable` looks up the environment, and `read` reads a file.
+/// Returns the settings of the profile that `AWS_PROFILE` names, or else of the profile `default`: pairs of an
+/// environment variable's name and its value. The caller leaves out those whose environment variable is set. `variable`
+/// looks up an environment variable, `home` is the user's home folder, and `read` reads a file.
 pub(super) fn settings(
     variable: impl Fn(&str) -> Option<String>,
     home: Option<PathBuf>,
@@ -31,12 +32,12 @@ pub(super) fn settings(
     wanted.into_iter().filter_map(|(key, name)| Some((name.to_owned(), last(key)?))).collect()
 }
 
-/// Returns the keys and values of a section.
+/// Returns the keys and values of the section `name` in a file's text.
 fn section(text: &str, name: &str) -> Vec<(String, String)> {
     let mut inside = false;
     let mut found = Vec::new();
     for line in text.lines() {
-        // An indented line belongs to a key that has keys of its own.
+        // Skips comments, and indented lines: these belong to a key that has keys of its own.
         if line.starts_with([' ', '\t', '#', ';']) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Who runs the store of an address, and where its server and its credentials are set.
+//! Tells which provider runs the store of an address, and where the store's server and credentials are set.
 
 use url::Url;
 
@@ -8,7 +8,7 @@ pub(super) enum Provider {
     Amazon,
     Google,
     Azure,
-    /// A web server, which lists nothing and has no variables of the environment.
+    /// A web server, which lists no files, and for which no environment variables are read.
     Web,
 }
 
@@ -22,7 +22,7 @@ impl Provider {
         }
     }
 
-    /// Returns how the names of this provider's variables begin; `None` if it has no variables.
+    /// Returns the prefix of the names of this provider's environment variables; `None` if it has no such variables.
     pub(super) fn prefix(self) -> Option<&'static str> {
         match self {
             Provider::Amazon => Some("AWS_"),
@@ -32,7 +32,7 @@ impl Provider {
         }
     }
 
-    /// Returns where the server's name is set, for errors.
+    /// Returns, for the text of an error, where the name of the store's server is set.
     pub(super) fn server(self) -> &'static str {
         match self {
             Provider::Amazon => "AWS_ENDPOINT_URL, or AWS_REGION where that is not set",
@@ -44,7 +44,7 @@ impl Provider {
         }
     }
 
-    /// Returns where the credentials are set, for errors.
+    /// Returns, for the text of an error, where the store's credentials are set.
     pub(super) fn credentials(self) -> &'static str {
         match self {
             Provider::Amazon => {

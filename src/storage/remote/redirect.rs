@@ -1,8 +1,9 @@
-//! Which redirects are followed, and which headers go along.
+//! Decides which HTTP redirects are followed, and which headers are sent to the new address.
 //!
-//! Another server gets only the headers that say which bytes are requested. A redirect to a cloud's metadata server,
-//! which gives a machine's credentials to any program on it, is refused, as is one to any link-local address. Requests
-//! that the stores' own clients make to such a server are no redirects, and are made.
+//! If a redirect leads to another server, only headers that describe the request are sent to it, and no credentials. A
+//! redirect to any link-local address is refused, and so is one to a cloud's metadata server, which gives a machine's
+//! credentials to any program on the machine. The stores' own clients may send requests to a metadata server, because
+//! those requests are no redirects.
 
 use super::failure::{RequestFailure, Retry};
 use object_store::client::HttpRequest;
@@ -10,10 +11,10 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::{Host, Url};
 
-/// Most redirects of a request.
+/// The most redirects that are followed for one request.
 pub(super) const MOST: usize = 10;
 
-/// The headers that are sent along to another server.
+/// The headers of a request that are sent along if it is redirected to another server.
 const TRAVELS: [&str; 9] = [
     "accept",
     "content-length",
@@ -26,10 +27,10 @@ const TRAVELS: [&str; 9] = [
     "user-agent",
 ];
 
-/// Metadata servers that have no link-local address: those of Azure, Alibaba and Oracle.
+/// The IPv4 addresses of metadata servers that are not link-local: those of Azure, Alibaba and Oracle.
 const METADATA_V4: [Ipv4Addr; 3] =
     [Ipv4Addr::new(168, 63, 129, 16), Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(192, 0, 0, 192)];
-/// Metadata servers of Amazon, of its containers, and of Google.
+/// The IPv6 addresses of the metadata servers of Amazon, of Amazon's containers, and of Google.
 const METADATA_V6: [Ipv6Addr; 3] = [
     Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
     Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23),
@@ -38,9 +39,9 @@ const METADATA_V6: [Ipv6Addr; 3] = [
 const METADATA_NAMES: [&str; 5] =
     ["metadata.google.internal", "metadata.goog", "metadata", "instance-data", "instance-data.ec2.internal"];
 
-/// Returns true if an answer with this status and a `Location` is a redirect that is followed for this method. With
-/// other statuses, a `PUT` would become a `GET` without its bytes: an object that was not written would count as
-/// written.
+/// Returns true if an answer with this status and a `Location` is a redirect that is followed for this method. A `PUT`
+/// is followed only with the status 307 or 308. With another status it would become a `GET` without its bytes, and an
+/// object that was not written would count as written.
 pub(super) fn is_followed(status: u16, method: &str) -> bool {
     match status {
         307 | 308 => true,
@@ -49,7 +50,7 @@ pub(super) fn is_followed(status: u16, method: &str) -> bool {
     }
 }
 
-/// Returns the address that a server at `from` redirects to.
+/// Returns the address to which the server at `from` redirects by the header `Location`.
 ///
 /// # Errors
 /// The reason why the redirect is not followed.
@@ -61,7 +62,7 @@ pub(super) fn target(from: &Url, location: Option<&str>) -> Result<Url, RequestF
             format!("to an address of the scheme {}:, and only http:// and https:// are followed", target.scheme());
         return Err(refused(&reason));
     }
-    // A metadata server may redirect to itself, so that is no error here.
+    // A redirect within one server is allowed, even if it is a metadata server.
     if target.origin() != from.origin() && is_metadata_host(&target) {
         let host = target.host_str().unwrap_or_default();
         return Err(refused(&format!("to {host}, a metadata or link-local address, where no data is")));
@@ -72,12 +73,12 @@ pub(super) fn target(from: &Url, location: Option<&str>) -> Result<Url, RequestF
     Ok(target)
 }
 
-/// Returns the failure of a redirect that is not followed.
+/// Makes the failure for a redirect that is not followed. `what` continues the sentence "the server sends requests on".
 pub(super) fn refused(what: &str) -> RequestFailure {
     RequestFailure::new(io::ErrorKind::InvalidData, Retry::Never, format!("the server sends requests on {what}"))
 }
 
-/// Removes the headers of a request that are for the first server alone.
+/// Removes those headers from a request that only the first server may get, such as credentials.
 pub(super) fn strip(request: &mut HttpRequest) {
     let headers = request.headers_mut();
     let own: Vec<_> = headers.keys().filter(|name| !TRAVELS.contains(&name.as_str())).cloned().collect();
@@ -95,7 +96,7 @@ fn is_metadata_host(url: &Url) -> bool {
     }
 }
 
-/// The servers that give programs on a cloud's machines, and in its containers, their credentials.
+/// The servers that give credentials to programs on a cloud's machines and in its containers.
 const GIVE_CREDENTIALS: [&str; 6] = [
     "169.254.169.254",
     "169.254.170.2",
@@ -105,13 +106,13 @@ const GIVE_CREDENTIALS: [&str; 6] = [
     "metadata.google.internal",
 ];
 
-/// Returns true for a request to a server that gives credentials. Other link-local addresses may be those of a user's
-/// own store.
+/// Returns true for a request to a server that gives credentials to the programs of a cloud's machine. Not every
+/// link-local address counts, because a user's own store may have one.
 pub(super) fn asks_for_credentials(request: &HttpRequest) -> bool {
     request.uri().host().is_some_and(|host| GIVE_CREDENTIALS.contains(&host.trim_end_matches('.')))
 }
 
-/// Returns true for link-local addresses and those of metadata servers.
+/// Returns true for link-local addresses, and for addresses of metadata servers.
 pub(super) fn is_metadata(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.is_link_local() || METADATA_V4.contains(&address),
@@ -122,7 +123,8 @@ pub(super) fn is_metadata(address: IpAddr) -> bool {
     }
 }
 
-/// Returns the IPv4 address that an IPv6 address stands for: mapped, compatible, of NAT64 or of 6to4.
+/// Returns the IPv4 address that an IPv6 address stands for: mapped, compatible, of NAT64 or of 6to4. `None` if it
+/// stands for no IPv4 address.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let of = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
     match address.segments() {

@@ -17,10 +17,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Once this many bytes have come since a request began, or since its retries were last renewed, the next failure finds
-/// all retries again.
+/// After a failure, a request gets all its retries again if this many bytes have come since it began or last got them.
 const PROGRESS: u64 = 1 << 20;
-/// The number of retries after a failure that rarely passes within seconds.
+/// The number of retries after a failure that rarely passes within seconds, as when a name does not resolve.
 const FEW: u32 = 2;
 
 /// The settings and counters with which a connection makes requests.
@@ -32,7 +31,7 @@ pub(super) struct Requests {
 
 /// An object as it was when the data set was opened.
 pub(super) struct OpenedObject {
-    /// The number of the object in its connection.
+    /// The number of the object in its connection, by which its blocks are named.
     pub(super) number: u64,
     /// The address, without credentials.
     pub(super) address: String,
@@ -69,20 +68,20 @@ impl OpenedObject {
         }
     }
 
-    /// Returns the ETag for the header `If-Match`; none for a weak ETag, which never matches.
+    /// Returns the ETag for the header `If-Match`; `None` without an ETag, and for a weak one, which never matches.
     fn if_match(&self) -> Option<String> {
         self.etag.clone().filter(|etag| !etag.starts_with("W/"))
     }
 }
 
-/// Returns an ETag without quotes, and without the mark of weakness that a proxy adds. Listings and answers differ in
-/// these.
+/// Returns an ETag without quotes, and without the prefix `W/` that a proxy adds. The same ETag may have them in an
+/// answer and lack them in a listing.
 fn bare(etag: &str) -> &str {
     etag.trim_start_matches("W/").trim_matches('"')
 }
 
-/// Returns the time of an object's last change in whole seconds since 1970. Listings have parts of seconds, and answers
-/// have none.
+/// Returns the time of an object's last change in whole seconds since 1970; `None` if it is not known. Fractions are
+/// left out, because listings have them and other answers do not.
 pub(super) fn modified(meta: &Meta) -> Option<u64> {
     u64::try_from(meta.last_modified.timestamp()).ok().filter(|seconds| *seconds > 0)
 }
@@ -91,7 +90,7 @@ pub(super) fn modified(meta: &Meta) -> Option<u64> {
 pub(super) struct Retries<'a> {
     requests: &'a Requests,
     pub(super) made: u32,
-    /// The retries since the request last made progress.
+    /// The retries since the request began or last got all its retries again.
     recent: u32,
 }
 
@@ -100,10 +99,10 @@ impl<'a> Retries<'a> {
         Retries { requests, made: 0, recent: 0 }
     }
 
-    /// Pauses before the next attempt.
+    /// Pauses before the next attempt, and counts it. `range` is the range of bytes that did not come, for the error.
     ///
     /// # Errors
-    /// The failure, if there is no other attempt.
+    /// The failure, if no retries are left.
     pub(super) async fn again(&mut self, failure: RequestFailure, range: Option<Range<u64>>) -> io::Result<()> {
         let most = match failure.again {
             Retry::Never => 0,
@@ -122,8 +121,8 @@ impl<'a> Retries<'a> {
     }
 }
 
-/// Returns the pause before a retry: doubled each time up to 10 s, and random in its upper half, so that many readers
-/// do not come back at the same moment.
+/// Returns the pause before a retry. Its upper limit doubles with each retry, up to 10 s; the pause is a random time
+/// between half of the limit and all of it, so that many readers do not come back at the same moment.
 fn pause(retry: u32) -> Duration {
     let longest = Duration::from_millis(100).saturating_mul(1 << retry.min(10)).min(Duration::from_secs(10));
     let spread = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |now| now.subsec_nanos() % 1000);
@@ -148,10 +147,10 @@ impl Requests {
         }
     }
 
-    /// Reads a range of an object. `take` gets each of its bytes once, and in order.
+    /// Reads a range of an object. `take` gets each byte of the range once, and in order.
     ///
     /// # Errors
-    /// One that names the bytes that are missing and what to set.
+    /// An error that names the bytes that did not come, and the settings that may help.
     pub(super) async fn read(
         &self,
         source: &OpenedObject,
@@ -168,8 +167,8 @@ impl Requests {
                 take(bytes);
             };
             let Err(mut failure) = self.read_once(source, next, &mut counted).await else { continue };
-            // The server described this object when it was opened. So its name and the credentials work, and will work
-            // again.
+            // The server answered when this object was opened, so its name and the credentials are right. A failure of
+            // the name or the credentials is likely to pass now, and gets all retries.
             let known = matches!(failure.kind, io::ErrorKind::HostUnreachable | io::ErrorKind::PermissionDenied);
             if failure.again == Retry::Few && known {
                 failure.again = Retry::Yes;
@@ -239,8 +238,8 @@ impl Requests {
         Ok(())
     }
 
-    /// Returns the store's description of an object. A web server that refuses `HEAD` is asked for the object's first
-    /// byte.
+    /// Returns the store's description of an object. If a web server refuses the method `HEAD`, it is asked for the
+    /// object's first byte instead.
     pub(super) async fn head(&self, store: &Store, key: &Path, web: bool) -> io::Result<Meta> {
         self.until_it_succeeds(|| self.head_once(store, key, web)).await
     }
@@ -261,7 +260,7 @@ impl Requests {
         get(store, key, byte).await.map(|answer| answer.meta).map_err(|_| failure)
     }
 
-    /// Reads a whole object of at most `limit` bytes; `None` if there is none.
+    /// Reads a whole object of at most `limit` bytes; `None` if there is no such object.
     pub(super) async fn whole(&self, store: &Store, key: &Path, limit: u64) -> io::Result<Option<(Vec<u8>, Meta)>> {
         let mut retries = Retries::new(self);
         loop {
@@ -283,7 +282,7 @@ impl Requests {
         if meta.size > limit {
             return Err(too_large());
         }
-        // The size is only the server's claim, so memory is taken for bytes that have come.
+        // The size is only the server's claim, so memory is taken only for bytes that have come.
         let mut bytes = Vec::new();
         self.body(answer.into_stream(), store, |part| {
             if (bytes.len() + part.len()) as u64 > limit {
@@ -308,13 +307,13 @@ impl Requests {
     }
 }
 
-/// Marks a request whose answer describes an object or has its bytes.
+/// Marks a request for an object or its description, so that `service.rs` does not read the body of the answer.
 fn of_object(mut options: GetOptions) -> GetOptions {
     options.extensions.insert(OfObject);
     options
 }
 
-/// Requests an object, and waits for the head of the answer.
+/// Requests an object, and waits for the headers of the answer, but not for its body.
 async fn get(store: &Store, key: &Path, options: GetOptions) -> Result<GetResult, RequestFailure> {
     store.ask(store.api.get_opts(key, of_object(options))).await
 }

@@ -1,5 +1,5 @@
-//! The network thread: each connection has one, which runs all its asynchronous code. Workers give it futures, and wait
-//! for the results.
+//! Runs the network thread. Each connection has one, which runs all asynchronous code of the connection. Worker threads
+//! give it futures, and wait for the results.
 
 use super::network_error::NetworkError;
 use crossbeam_channel::{Receiver, bounded};
@@ -8,32 +8,34 @@ use std::thread::JoinHandle;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// The name of the thread.
+/// The name of the network thread.
 const NAME: &str = "gpufeed-net";
 
-/// A thread with an executor. When this is dropped, the thread ends, with everything that it has under way.
+/// The network thread, which executes futures. When this is dropped, the thread ends, with all futures that it has not
+/// finished.
 #[derive(Debug)]
 pub(super) struct Runtime {
     handle: Handle,
-    /// The process that started the thread. The child of a fork does not have the thread.
+    /// The id of the process that started the thread. A child process that is made by a fork does not have the thread.
     process: u32,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Runtime {
-    /// Starts the thread.
+    /// Starts the network thread.
     ///
     /// # Errors
     /// The system's, if it can start no thread.
     pub(super) fn start() -> io::Result<Runtime> {
-        // Threads for blocking work: resolving names, and reading the cache on disk.
+        // Up to 4 further threads do blocking work: they resolve host names, and read the cache on disk.
         let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(4).build()?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name(NAME.to_owned()).spawn(move || {
             let _ = runtime.block_on(stopped);
-            // Resolving a name cannot be stopped, and waiting for it would delay the program's end.
+            // Ends without waiting for blocking work. Resolving a host name cannot be stopped, and waiting for it would
+            // delay the program's end.
             runtime.shutdown_background();
         })?;
         Ok(Runtime { handle, process: std::process::id(), stop: Some(stop), thread: Some(thread) })
@@ -102,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_process_that_was_forked_gets_an_error_instead_of_waiting() {
-        // As in the child of a fork: another process has started the thread.
+        // Makes it look as in the child of a fork, where another process has started the thread.
         let mut forked = Runtime::start().unwrap();
         forked.process += 1;
         let error = forked.run(async { Ok(7) }).unwrap_err().to_string();

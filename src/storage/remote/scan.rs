@@ -1,4 +1,5 @@
-//! Reads an object from front to back for a scan, in parts of the size that a connection fetches.
+//! Reads a remote object from front to back, for a scan such as that of a tar shard's headers, in parts of the size
+//! that a connection fetches.
 
 use super::object::RemoteObject;
 use std::io;
@@ -10,20 +11,20 @@ const AHEAD: u64 = 4;
 /// The most parts in memory. There are several, because a scan goes back a little now and then.
 const HELD: usize = 3;
 
-/// The parts of an object that a scan has read last.
+/// A scan of an object. It keeps the parts that it has fetched last.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectScan {
-    /// Parts with their numbers. The part that was read last is at the end.
+    /// The parts in memory, each with its number. The part that was fetched last is at the end.
     parts: Vec<(u64, Vec<u8>)>,
-    /// The first part that was not announced yet.
+    /// The number of the first part that was not announced yet.
     expected: u64,
 }
 
 impl ObjectScan {
-    /// Fills `buffer` from the bytes of `object` at `offset`.
+    /// Fills `buffer` with the bytes of `object` from `offset` on.
     ///
     /// # Errors
-    /// As [`RemoteObject::read_exact`].
+    /// The errors of [`RemoteObject::read_exact`].
     pub(crate) fn read(&mut self, object: &RemoteObject, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
         if offset.checked_add(buffer.len() as u64).is_none_or(|end| end > object.len()) {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -39,13 +40,14 @@ impl ObjectScan {
         Ok(())
     }
 
-    /// Returns where a part is in `parts`. Fetches the part if it is not in memory.
+    /// Returns the index in `parts` of the part with this number. Fetches the part if it is not in memory.
     fn part(&mut self, object: &RemoteObject, number: u64) -> io::Result<usize> {
         if let Some(at) = self.parts.iter().position(|(known, _)| *known == number) {
             return Ok(at);
         }
         let range = |number: u64| number * PART..((number + 1) * PART).min(object.len());
-        // A scan that goes on from part to part announces the next ones.
+        // If this part follows the part that was fetched last, the next parts are announced, too: the scan will read
+        // them.
         let goes_on = self.parts.last().is_some_and(|(last, _)| last + 1 == number);
         let last = if goes_on { number + AHEAD } else { number };
         for part in self.expected.max(number)..=last {

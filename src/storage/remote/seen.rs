@@ -1,23 +1,23 @@
-//! Carries the status and body of a request's answer from `service.rs` to the caller, because the stores' library
-//! passes on only a text.
+//! Carries the status and the body of an answer from `service.rs` to the caller that made the request, because the
+//! library `object_store` between them passes on only a text.
 
 use object_store::client::HttpResponse;
 use std::cell::RefCell;
 
-/// The most bytes of a server's own words that are shown.
+/// The most characters of a server's own words that are shown.
 const WORDS: usize = 300;
 
 tokio::task_local! {
-    /// The last request of a call into the stores' library, and its answer.
+    /// The last request that a call into the library `object_store` has made, and its answer.
     static SEEN: RefCell<Seen>;
 }
 
-/// A request, and its answer if that was a refusal.
+/// What was seen of a request: whom it asks, and its answer if the answer was a refusal.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// The request is for the credentials that a cloud gives to the programs on its machines.
+    /// True if the request is for the credentials that a cloud gives to the programs on its machines.
     pub(super) asks_for_credentials: bool,
-    /// The answer, if it has a status other than success.
+    /// The answer; `None` if there is none yet, or if its status is success.
     pub(super) refusal: Option<Refusal>,
 }
 
@@ -25,14 +25,15 @@ pub(super) struct Seen {
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: u16,
-    /// The answer says where to send the request instead.
+    /// True if the answer says where to send the request instead (`Location`).
     pub(super) has_target: bool,
-    /// The beginning of the body.
+    /// The beginning of the answer's body.
     pub(super) body: String,
 }
 
 impl Refusal {
-    /// Returns the server's words: its code, else the beginning of its text, else the meaning of the status.
+    /// Returns the server's words: the error code in the body, else the beginning of the body, else the standard phrase
+    /// for the status.
     pub(super) fn words(&self) -> String {
         let status = reqwest::StatusCode::from_u16(self.status).ok();
         match self.body.trim() {
@@ -42,8 +43,8 @@ impl Refusal {
     }
 }
 
-/// Makes a call into the stores' library, whose requests are made one after another, and returns what was seen of its last
-/// request, too.
+/// Makes a call into the library `object_store`, which makes its requests one after another. Returns the call's result,
+/// and what was seen of its last request.
 pub(super) async fn watched<T>(call: impl Future<Output = T>) -> (T, Seen) {
     SEEN.scope(RefCell::default(), async {
         let result = call.await;
@@ -52,13 +53,13 @@ pub(super) async fn watched<T>(call: impl Future<Output = T>) -> (T, Seen) {
     .await
 }
 
-/// Notes a request that is made now. Does nothing outside of [`watched`].
+/// Notes that a request is made now. Does nothing if no call of [`watched`] is under way in this task.
 pub(super) fn request(asks_for_credentials: bool) {
     let seen = Seen { asks_for_credentials, refusal: None };
     let _ = SEEN.try_with(|last| last.replace(seen));
 }
 
-/// Notes an answer with a status other than success, with the beginning of its body.
+/// Notes an answer to the last request that has a status other than success, with the beginning of its body.
 pub(super) fn refused(answer: &HttpResponse, body: &str) {
     let (status, has_target) = (answer.status().as_u16(), answer.headers().contains_key("location"));
     let refusal = Refusal { status, has_target, body: body.to_owned() };

@@ -1,9 +1,11 @@
-//! Every request passes through here: it is counted, gets the credentials that its address had, follows redirects as
-//! far as `redirect.rs` allows, and takes no more memory and time than an answer of its kind may. Failures are noted
-//! here by their status and kind (`seen.rs`), because the stores' library passes on texts alone.
+//! The HTTP service that makes all requests to stores and web servers for the library `object_store`. It counts each
+//! request, adds the credentials of the address, follows redirects as far as `redirect.rs` allows, and limits the
+//! memory and the time that an answer may take. It also notes the status and the kind of a failure (`seen.rs`), because
+//! `object_store` passes on only a text.
 //!
-//! The stores' library reads every body but an object's into memory of the length that the server claims. To
-//! avoid that, those bodies are read here as they come, up to a bound, and the library gets bytes of a known length.
+//! `object_store` reads every body except that of an object into memory of the length that the server claims. To avoid
+//! this, the service reads these bodies itself as they come, up to a bound, and `object_store` gets bytes of a known
+//! length.
 
 use super::client::{Reach, allows_http, client};
 use super::counters::{Counters, count};
@@ -28,22 +30,23 @@ use std::time::Duration;
 use tokio::time::timeout;
 use url::Url;
 
-/// The most bytes that are read of the body of an error.
+/// The most bytes that are read of the body of an answer that is an error.
 const ERROR: usize = 64 << 10;
-/// The most bytes of any other body but an object's. The longest pages of listings, Azure's with 5000 long keys, have
-/// half of that.
+/// The most bytes of the body of any other answer, except for one with an object's bytes. The longest pages of
+/// listings, which are Azure's with 5000 long keys, have half as many bytes.
 const PAGE: usize = 64 << 20;
 
 tokio::task_local! {
-    /// The length in bytes of the object that the store makes of its parts when the task asks it to.
+    /// The length in bytes of the object that the present task asks a store to make of uploaded parts.
     pub(super) static COMPLETED: u64;
 }
 
-/// Marks a request whose answer describes an object or has its bytes. This service does not read such a body.
+/// Marks a request whose answer describes an object or has an object's bytes. The service leaves the answer's body
+/// unread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OfObject;
 
-/// Makes clients whose requests pass through this service.
+/// Makes the HTTP clients of `object_store`, so that their requests pass through this service.
 #[derive(Clone)]
 pub(super) struct Connector {
     counters: Arc<Counters>,
@@ -55,7 +58,8 @@ pub(super) struct Connector {
 }
 
 impl Connector {
-    /// `base` is the store's address. The credentials of an address on the web go into each request.
+    /// Makes a connector for the store at the address `base`. For a web server, each request gets the user name, the
+    /// password and the query that the address has.
     pub(super) fn new(base: &Url, settings: Settings, certificates: Vec<Certificate>, counters: Arc<Counters>) -> Self {
         let provider = Provider::of(base);
         let web = provider == Provider::Web;
@@ -90,9 +94,9 @@ impl HttpConnector for Connector {
 #[derive(Debug)]
 struct Bounded {
     first: HttpClient,
-    /// The client that makes redirected requests to another server.
+    /// The client for requests that were redirected to another server. It is made when it is first needed.
     elsewhere: OnceLock<HttpClient>,
-    /// True if requests may go out without encryption.
+    /// True if the settings allow requests without encryption.
     allows_http: bool,
     options: ClientOptions,
     connector: Connector,
@@ -131,8 +135,8 @@ impl HttpService for Bounded {
             if reads {
                 return self.whole(answer, Pace::new(&self.connector.settings)).await;
             }
-            // While a store makes an object of its parts, it sends a space now and then. Therefore this
-            // answer has a time limit and no least rate.
+            // While a store makes an object of uploaded parts, it sends a space now and then. Therefore the answer to a
+            // request that writes has a time limit, but no least rate.
             let late = |_| failed(RequestFailure::timed_out(limit.as_secs_f64(), "no end of the answer came"));
             timeout(limit, self.whole(answer, Pace::of_any_rate(limit))).await.map_err(late)?
         })
@@ -153,7 +157,7 @@ impl Bounded {
                 return Ok(answer);
             }
             let from = passed.last().unwrap_or(&first);
-            // Some servers send characters beyond ASCII without encoding them.
+            // Some servers send characters beyond ASCII in `Location` without encoding them, so this reads UTF-8.
             let location = std::str::from_utf8(location.as_bytes()).ok();
             let target = redirect::target(from, location).map_err(failed)?;
             if passed.contains(&target) {
@@ -171,7 +175,7 @@ impl Bounded {
         }
     }
 
-    /// Makes one request, and waits for the head of its answer.
+    /// Makes one request, and waits for the status and headers of its answer.
     async fn answer(&self, request: HttpRequest, elsewhere: bool) -> Result<HttpResponse, HttpError> {
         if request.uri().scheme_str() == Some("http") && !self.allows_http {
             return Err(failed(RequestFailure::unencrypted(self.connector.provider)));
@@ -183,8 +187,9 @@ impl Bounded {
         timeout(limit, client.execute(request)).await.map_err(late)?
     }
 
-    /// Returns the time in which an answer has to begin, and in which the answer to a request that writes has to end,
-    /// too. A store sends nothing while it is written to, so such a request has a second more for each MB.
+    /// Returns the time within which an answer has to begin. The answer to a request that writes has to end within this
+    /// time, too. A store sends nothing while it receives data, so a request that writes gets a second more for each
+    /// MB.
     fn limit(&self, request: &HttpRequest) -> Duration {
         let completed = COMPLETED.try_with(|bytes| *bytes).unwrap_or(0);
         let written = request.body().content_length() as u64 + completed;
@@ -200,8 +205,8 @@ impl Bounded {
         Ok(self.elsewhere.get_or_init(|| HttpClient::new(made)))
     }
 
-    /// Notes an answer whose status is not success. Returns the answer with as much of its body as came in time and
-    /// below a limit of bytes. The body has the server's words, which are useful but not necessary.
+    /// Notes an answer whose status is not success. Returns the answer with as much of its body as came in time, up to
+    /// `ERROR` bytes. The body has the server's words about the error, which are useful but not necessary.
     async fn refused(&self, answer: HttpResponse) -> HttpResponse {
         let (head, body) = answer.into_parts();
         let mut bytes = Vec::new();
@@ -213,14 +218,14 @@ impl Bounded {
             }
         };
         let _ = timeout(self.connector.settings.timeout, read).await;
-        // The library takes only UTF-8.
+        // The library `object_store` accepts only UTF-8.
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let answer = HttpResponse::from_parts(head, HttpResponseBody::from(text.clone()));
         seen::refused(&answer, &text);
         answer
     }
 
-    /// Reads the whole body of an answer: a page of a listing, a store's answer to an upload, credentials.
+    /// Reads the whole body of an answer, which is a page of a listing, a store's answer to an upload, or credentials.
     async fn whole(&self, answer: HttpResponse, mut pace: Pace) -> Result<HttpResponse, HttpError> {
         let (head, body) = answer.into_parts();
         let mut bytes = Vec::new();
@@ -238,7 +243,8 @@ impl Bounded {
     }
 }
 
-/// Passes a failure through the stores' library as the source of one of its errors, where `failure.rs` finds it.
+/// Wraps a failure, so that the library `object_store` passes it on as the source of an error, where `failure.rs` finds
+/// the failure.
 fn failed(failure: RequestFailure) -> HttpError {
     HttpError::new(HttpErrorKind::Unknown, failure)
 }

@@ -1,4 +1,5 @@
-//! The settings in force: from [`RemoteOptions`], else from the environment, else the defaults.
+//! Determines the settings of a connection to stores: each comes from [`RemoteOptions`], else from an environment
+//! variable, else it is the default.
 
 use crate::error::{Error, Result};
 use crate::storage::RemoteOptions;
@@ -7,28 +8,30 @@ use std::time::Duration;
 
 /// The default of [`RemoteOptions::min_rate`], in bytes a second.
 const MIN_RATE: u64 = 1 << 10;
-/// The default of [`RemoteOptions::requests`]: 8 requests hide 50 ms of latency at a GB a second.
+/// The default of [`RemoteOptions::requests`]. 8 requests at once read a GB a second even if each of them waits 50 ms
+/// for its first byte.
 pub(super) const REQUESTS: u32 = 8;
-/// The largest number of requests: each may have 32 MiB under way.
+/// The largest number of requests at once that may be set. Each request may have 32 MiB under way.
 const MOST_REQUESTS: u32 = 256;
-/// The longest time in seconds that a server may be given. A longer time would overflow the clock.
+/// The longest timeout in seconds. A longer timeout would overflow the clock, so it is reduced to this.
 const LONGEST: f64 = 1e6;
 
-/// The settings in force.
+/// The settings of a connection, with defaults filled in.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) timeout: Duration,
     pub(super) retries: u32,
-    /// The least rate in bytes a second; 0 for any rate.
+    /// The least rate at which an answer has to come, in bytes a second; 0 allows any rate.
     pub(super) min_rate: u64,
     pub(super) rate_window: Duration,
-    /// The most requests that run at once for expected blocks.
+    /// The most requests that run at once for blocks that no worker waits for yet.
     pub(super) requests: usize,
     pub(super) certificates: Option<PathBuf>,
 }
 
 impl RemoteOptions {
-    /// Returns the settings in force. `variable` looks up the environment.
+    /// Returns the settings of a connection, with environment variables and defaults filled in. `variable` looks up an
+    /// environment variable.
     ///
     /// # Errors
     /// An argument error for a value that cannot work.
@@ -61,7 +64,7 @@ impl RemoteOptions {
     }
 }
 
-/// Checks a number of requests.
+/// Checks a number of requests at once, which the caller has set by `setting`.
 fn at_once(setting: &'static str, requests: f64) -> Result<u32> {
     let works = requests.fract() == 0.0 && (1.0..=f64::from(MOST_REQUESTS)).contains(&requests);
     match works {

@@ -1,5 +1,5 @@
-//! The cache on disk between a server and several processes, of which some are killed. A child process runs this test
-//! program again; environment variables name the server and the folder.
+//! Tests of the cache on disk that several processes share while they read from one server; some processes are killed.
+//! A child process runs this test program again, and two environment variables tell it the server and the folder.
 
 use super::*;
 use gpufeed_testing::dice::Dice;
@@ -13,12 +13,13 @@ use std::time::Duration;
 const FOLDER: &str = "GPUFEED_TEST_FOLDER";
 const SERVER: &str = "GPUFEED_TEST_SERVER";
 const BLOCKS: u64 = 8;
-/// The last block is short.
+/// Bytes of the object. Its last block is shorter than the others.
 const SIZE: u64 = BLOCKS * BLOCK - 1234;
-/// Bytes of a read: more than a leaf, and not a part of a block.
+/// Bytes of one read: more than a leaf of the cache, and no divisor of a block's length, so that some reads need two
+/// blocks.
 const READ: u64 = 100_000;
 
-/// A child that is killed when it is dropped.
+/// A child process that is killed when this value is dropped.
 struct Killed(Child);
 
 impl Killed {
@@ -40,7 +41,8 @@ fn child(test: &str, folder: &Path, address: &str) -> Killed {
     Killed(command.env(FOLDER, folder).env(SERVER, address).spawn().unwrap())
 }
 
-/// The task of a child: reads the whole object, and compares it. Returns false in the parent.
+/// In a child process, reads the whole object, compares its bytes with the expected ones, and returns true. In the
+/// parent process, does nothing and returns false.
 fn is_child() -> bool {
     let (Some(folder), Ok(address)) = (std::env::var_os(FOLDER), std::env::var(SERVER)) else { return false };
     let folder = Path::new(&folder);
@@ -59,7 +61,8 @@ fn is_child() -> bool {
     true
 }
 
-/// A server with an object, which lies in the folder, too.
+/// Starts a server with an object, and writes the object's bytes into the file `object` of the folder, too. Returns the
+/// server, and the address of the object.
 fn server(folder: &Path) -> (StoreServer, String) {
     let mut dice = Dice(9);
     let mut bytes: Vec<u8> = (0..SIZE.div_ceil(8)).flat_map(|_| dice.bits().to_le_bytes()).collect();
@@ -78,7 +81,7 @@ fn two_processes_have_each_block_from_the_server_once() {
     }
     let folder = tempfile::tempdir().unwrap();
     let (server, address) = server(folder.path());
-    // So that both are there before the first block is.
+    // Each read is delayed, so that both processes have started before the first block is in the cache.
     server.script(|request| if request.reads() { Fault::Delay(Duration::from_millis(30)) } else { Fault::None });
     let test = "two_processes_have_each_block_from_the_server_once";
     let children = [(); 2].map(|()| child(test, folder.path(), &address));
@@ -97,9 +100,9 @@ fn processes_that_are_killed_while_they_fetch_leave_no_wrong_byte() {
     let mut dice = Dice(4);
     let kills = if is_full() { 100 } else { 10 };
     for kill in 0..kills {
-        // From time to time from the beginning: soon the cache is full.
+        // Every fifth time, removes the cache, because it soon has all blocks, and then nothing is fetched.
         if kill % 5 == 4 {
-            // On a slow machine no process may have come so far as to make it.
+            // On a slow machine, the folder may not exist: no process may have come so far as to make it.
             let removed = fs::remove_dir_all(folder.path().join("cache"));
             assert!(
                 removed.as_ref().err().is_none_or(|error| error.kind() == std::io::ErrorKind::NotFound),
@@ -111,7 +114,8 @@ fn processes_that_are_killed_while_they_fetch_leave_no_wrong_byte() {
         for child in &mut children {
             child.0.kill().unwrap();
             let status = child.0.wait().unwrap();
-            // The cache is full, and it was done; else it was killed, and had found no wrong byte until then.
+            // A child that has ended before the kill has read all blocks without an error. Any other child was killed,
+            // and had found no wrong byte until then.
             assert!(status.success() || status.code().is_none(), "{status}");
         }
     }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-/// The settings whose values are addresses of servers.
+/// The settings of stores whose values are addresses of servers.
 const ENDPOINTS: [&str; 6] = [
     "AWS_ENDPOINT_URL",
     "AWS_ENDPOINT",
@@ -38,9 +38,9 @@ const ENDPOINTS: [&str; 6] = [
 /// A store: a bucket, a container, or a web server.
 pub(super) struct Store {
     pub(super) api: Box<dyn ObjectStore>,
-    /// Writes objects in parts, which web servers do not take.
+    /// Writes objects in several parts; `None` for a web server, which does not take parts.
     pub(super) parts: Option<Box<dyn MultipartStore>>,
-    /// Lists objects page by page; web servers have no listing.
+    /// Lists objects page by page; `None` for a web server, which has no listing.
     pub(super) pages: Option<Box<dyn PaginatedListStore>>,
     pub(super) provider: Provider,
     /// Texts that no error or log may show.
@@ -48,10 +48,10 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Makes a request.
+    /// Makes a request to the store, and returns the answer.
     ///
     /// # Errors
-    /// Why it failed.
+    /// Why the request failed.
     pub(super) async fn ask<T>(
         &self,
         request: impl Future<Output = object_store::Result<T>>,
@@ -60,10 +60,10 @@ impl Store {
         answer.map_err(|error| RequestFailure::of(&error, seen, self.provider, &self.secrets))
     }
 
-    /// Makes a request that writes or removes.
+    /// Makes a request to the store that writes or removes, and returns the answer.
     ///
     /// # Errors
-    /// Why it failed, in words for those who write.
+    /// Why the request failed, in words for a user who writes.
     pub(super) async fn ask_to_write<T>(
         &self,
         request: impl Future<Output = object_store::Result<T>>,
@@ -71,12 +71,12 @@ impl Store {
         self.ask(request).await.map_err(|failure| self.of_a_write(failure))
     }
 
-    /// Returns the reason why the bytes of an answer did not come.
+    /// Makes the failure of an answer whose bytes did not all come.
     pub(super) fn failure_in_body(&self, error: &StoreError) -> RequestFailure {
         RequestFailure::of(error, Seen::default(), self.provider, &self.secrets)
     }
 
-    /// Returns the failure of a request that writes or removes.
+    /// Returns the failure of a request that writes or removes, with a reason that fits writing.
     fn of_a_write(&self, failure: RequestFailure) -> RequestFailure {
         let missing = failure.kind == io::ErrorKind::NotFound;
         let refused = matches!(failure.status, Some(401 | 403))
@@ -99,7 +99,7 @@ impl Store {
     }
 }
 
-/// Makes the store of an address. Sends nothing yet.
+/// Makes the [`Store`] for an address. Sends nothing yet. `shown` is the address without credentials, for errors.
 ///
 /// # Errors
 /// An argument error if the settings of the store cannot work, or the file of certificates cannot be read.
@@ -113,8 +113,8 @@ pub(super) fn connect(
     let mut base = address.base.clone();
     let provider = Provider::of(&base);
     let client = client_options(settings, base.scheme() == "http");
-    // The library must not repeat requests. `request.rs` repeats them: it counts retries, goes on in the middle of a
-    // body and asks for new credentials.
+    // The library `object_store` must not repeat requests. `request.rs` repeats them: it counts retries, continues in
+    // the middle of a body, and asks for new credentials.
     let retry = RetryConfig { max_retries: 0, retry_timeout: Duration::ZERO, ..RetryConfig::default() };
     let connector = Connector::new(&base, settings.clone(), certificates(settings)?, counters);
     let variables = usable(variables(options, provider), provider)
@@ -163,17 +163,20 @@ pub(super) fn connect(
     Ok(Store { api, parts, pages, provider, secrets })
 }
 
-/// Returns the settings of a store, each from the options, else from the environment, else from Amazon's files.
-/// Amazon's keys all come from the same one of these.
+/// Returns the settings of a store as pairs of name and value. Each setting comes from the options, else from the
+/// environment, else from the files of Amazon's tools. Amazon's keys come from those files only if the options and the
+/// environment have none.
 fn variables(options: &RemoteOptions, provider: Provider) -> Vec<(String, String)> {
     let ours = |name: &str| ["AWS_", "GOOGLE_", "AZURE_"].iter().any(|prefix| name.starts_with(prefix));
     let texts = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let mut found: Vec<_> = std::env::vars_os().filter_map(texts).filter(|(name, _)| ours(name)).collect();
-    // A setting may have two names, and the later one counts. Sorting makes the order the same each time.
+    // Several environment variables may name the same setting, and the last one of this list counts. Sorting makes the
+    // result the same each time.
     found.sort();
     found.retain(|(name, _)| !options.store.contains_key(name));
     if ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].iter().any(|name| options.store.contains_key(*name)) {
-        // The environment's session token belongs to the environment's key.
+        // Leaves out the environment's session token: it belongs to the environment's key, but the options have another
+        // key.
         found.retain(|(name, _)| !["AWS_SESSION_TOKEN", "AWS_TOKEN"].contains(&&**name));
     }
     found.extend(options.store.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -196,10 +199,11 @@ fn variables(options: &RemoteOptions, provider: Provider) -> Vec<(String, String
     found
 }
 
-/// Trims the settings of a store, and leaves out empty ones. Refuses those on which the store's library panics.
+/// Trims the values of a store's settings, and leaves out those that are empty. Refuses values on which the library
+/// `object_store` panics.
 ///
 /// # Errors
-/// One that names the variable and shows no value: it may be a secret.
+/// An error that names the setting's variable and shows no value, because the value may be a secret.
 fn usable(variables: Vec<(String, String)>, provider: Provider) -> std::result::Result<Vec<(String, String)>, String> {
     let Some(ours) = provider.prefix() else { return Ok(variables) };
     let trimmed = variables.into_iter().map(|(name, value)| (name, value.trim().to_owned()));
@@ -221,7 +225,8 @@ fn usable(variables: Vec<(String, String)>, provider: Provider) -> std::result::
 }
 
 fn client_options(settings: &Settings, plain: bool) -> ClientOptions {
-    // `pace.rs` limits the time of a body. A time limit of the client would cut large bodies.
+    // Disables the client's time limit for a whole request, which would cut large bodies. `pace.rs` limits the time of
+    // a body.
     ClientOptions::new()
         .with_timeout_disabled()
         .with_connect_timeout(settings.timeout.min(Duration::from_secs(10)))

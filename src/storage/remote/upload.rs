@@ -1,4 +1,4 @@
-//! Writes to stores: files become objects, in parts where they are large, and objects are removed.
+//! Writes files to stores as objects, large files in parts, and removes objects.
 
 use super::address::ObjectAddress;
 use super::failure::RequestFailure;
@@ -18,16 +18,17 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The least bytes of a part. A file that is not larger is written by one request.
+/// The least bytes of a part. A file of up to this length is written by one request.
 const PART: u64 = 16 << 20;
-/// The most parts of an object that S3 takes.
+/// The most parts that S3 accepts for one object.
 const MOST_PARTS: u64 = 10_000;
-/// The most parts under way. Each is in memory.
+/// The most parts that are uploaded at once. Each of them is in memory.
 const AT_ONCE: usize = 4;
 /// The most objects that are removed at once.
 const REMOVED_AT_ONCE: usize = 16;
 
-/// Returns the bytes of each part of an object except the last one: some stores want parts of equal length.
+/// Returns the number of bytes in each part of an object of `length` bytes. Only the last part may be shorter: some
+/// stores want parts of equal length.
 fn part_bytes(length: u64) -> u64 {
     length.div_ceil(MOST_PARTS).next_multiple_of(1 << 20).max(PART)
 }
@@ -36,7 +37,7 @@ impl Remote {
     /// Makes a connection for writing to the store of an address. Sends nothing yet.
     ///
     /// # Errors
-    /// An argument error for an address that is none, or of a web server.
+    /// An argument error for a text that is no address, and for the address of a web server.
     pub(crate) fn to_write(address: &Address, options: &RemoteOptions) -> Result<Remote> {
         if ObjectAddress::parse(address.with_credentials())?.is_web() {
             let reason =
@@ -48,7 +49,8 @@ impl Remote {
         Ok(remote)
     }
 
-    /// Lists the objects of a folder and of folders in it: their names below the folder, and their bytes.
+    /// Lists the objects of a folder and of the folders in it: the name of each below the folder, and its length in
+    /// bytes.
     ///
     /// # Errors
     /// An I/O error with the address.
@@ -66,7 +68,8 @@ impl Remote {
         Ok(found.iter().filter_map(|meta| Some((name(meta.key.as_ref())?, meta.size))).collect())
     }
 
-    /// Writes a file as an object, whole or not at all. A large file goes in parts, of which four are in memory.
+    /// Writes a file as an object, whole or not at all. A large file goes in parts, of which at most four are in
+    /// memory.
     ///
     /// # Errors
     /// An I/O error with the file, or with the address.
@@ -93,13 +96,15 @@ impl Remote {
             self.0.runtime.run(async move { upload.complete(parts, length).await })
         });
         if sent.is_err() {
-            // Without this request the store would keep the parts for ever. Its own error says less than the first one.
+            // Without this request the store would keep the parts for ever. Its error is ignored, because the first
+            // error says more.
             let _ = self.run(address, async move { upload.abort().await });
         }
         sent.map_err(|source| Error::io(address, source))
     }
 
-    /// Sends all parts of a file. Returns the store's name of each part, and the number of all bytes.
+    /// Sends all parts of a file. Returns the id that the store has given each part, and the number of bytes in all
+    /// parts.
     fn send_parts(&self, upload: &Arc<Upload>, file: &mut File, part_bytes: u64) -> io::Result<(Vec<PartId>, u64)> {
         let (mut parts, mut total, mut failed) = (Vec::new(), 0, None);
         let mut under_way = VecDeque::new();
@@ -126,7 +131,8 @@ impl Remote {
             let upload = upload.clone();
             under_way.push_back(self.0.runtime.spawn(async move { upload.put_part(number, bytes.into()).await }));
         }
-        // Waits for all parts first: a part that came after the upload was aborted would stay in the store.
+        // Waits for all parts under way, also after an error: a part that came after the upload was aborted would stay
+        // in the store.
         for part in under_way {
             match received(part) {
                 Ok(part) => parts.push(part),
@@ -180,7 +186,8 @@ impl Upload {
                 Ok(_) => return Ok(()),
                 Err(failure) => failure,
             };
-            // If a store has completed the upload, and its answer was lost, it says that there is no such upload.
+            // If the store has completed the upload before, and its answer was lost, it now says that there is no such
+            // upload. Then the object exists, and has the right length.
             if retries.made > 0
                 && failure.kind == io::ErrorKind::NotFound
                 && self.requests.head(&self.store, &self.key, false).await.is_ok_and(|meta| meta.size == length)
@@ -220,7 +227,8 @@ impl Requests {
     }
 
     async fn remove_once(&self, store: &Store, keys: Vec<Key>) -> Result<(), RequestFailure> {
-        // One call for each object: the library's own stream makes several requests at once, whose answers `seen.rs` would mix.
+        // Makes one call for each object. The library's own stream of deletions makes several requests in one call, and
+        // `seen.rs` would mix their answers.
         let remove = |key: Key| async move {
             let removed = store.api.delete(&key).await;
             match removed {

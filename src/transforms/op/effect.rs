@@ -1,4 +1,4 @@
-//! The effect of an op on a plan.
+//! The effect of an [`Op`] (one operation on an image) that the planner has to know.
 
 use super::Op;
 use crate::color::opcode;
@@ -6,7 +6,7 @@ use crate::transforms::arguments::Erased;
 use crate::transforms::effect::{Effect, GatherClass};
 
 impl Op {
-    /// Returns its effect, as far as the planner must know it.
+    /// Returns the effect of this operation on an image, as far as the planner has to know it.
     pub(crate) fn effect(&self) -> Effect {
         match *self {
             Op::Crop { .. } => Effect::Crop,

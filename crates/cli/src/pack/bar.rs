@@ -1,4 +1,4 @@
-//! Shows the progress bar of a pack, and prints messages meanwhile.
+//! Shows the progress bar of `gpufeed pack`, and prints notes, such as that another process is at work.
 
 use console::style;
 use gpufeed::Split;
@@ -6,11 +6,11 @@ use gpufeed::pack::Event;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
 
-/// The bar of the work under way. It disappears when that work is done.
+/// The progress bar of the work under way: packing or comparing samples. It disappears when that work is done.
 #[derive(Default)]
 pub(super) struct Bar {
     shown: Option<ProgressBar>,
-    /// True once the message that another process is at work was printed.
+    /// True once the note that another process is at work was printed. It is printed only once.
     waits: bool,
 }
 
@@ -37,14 +37,15 @@ impl Bar {
 
     fn show(&mut self, what: &str, done: usize, all: usize) {
         if done == all {
-            // This is heard again and again while the last shard is on its way.
+            // The packer repeats this event while the last shard is written or uploaded. No bar is shown during that
+            // time.
             self.clear();
             return;
         }
         let bar = self.shown.get_or_insert_with(|| {
             let bar = ProgressBar::new(all as u64).with_position(done as u64);
             let template = format!("{{bar:24}} {{pos}}/{{len}} {what}, {{per_sec}}, {{eta}} left");
-            // The template is a valid constant. If it were not, indicatif's own style would do.
+            // The template is always valid. If it were not, indicatif's default style would be good enough.
             let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
             let bar = bar.with_style(style);
             bar.reset_eta();
@@ -61,7 +62,7 @@ impl Bar {
     }
 }
 
-/// Removes the bar if packing ends early.
+/// Removes the bar from the terminal also if packing ends with an error.
 impl Drop for Bar {
     fn drop(&mut self) {
         self.clear();

@@ -1,9 +1,10 @@
-//! Runs the command, and fails where it prints an error in the words of Rust or of Python.
+//! Runs the command `gpufeed` in tests. A test fails if the command's messages contain Rust or Python code.
 
 use std::process::{Command, Output};
 
 pub(crate) trait Run {
-    /// The output of the program, whose errors, warnings and notes name flags and keys of files alone.
+    /// Runs the program, and returns its output. Panics if a line on standard error contains Rust or Python code: a
+    /// user of the command needs the names of flags and of keys in files instead.
     fn run(&mut self) -> Output;
 }
 
@@ -18,18 +19,20 @@ impl Run for Command {
     }
 }
 
-/// A line of `RUST_LOG`: its level, and the module that wrote it.
+/// Returns true if a line is a log record, which the variable `RUST_LOG` switches on: it begins with the record's
+/// level.
 fn is_a_record(line: &str) -> bool {
     ["ERROR", "WARN", "INFO", "DEBUG", "TRACE"].iter().any(|level| line.trim_start().starts_with(level))
 }
 
-/// A path of Rust, a call of a method, a switch as Rust or Python writes it.
+/// Returns true if a line contains Rust or Python code: a path with `::`, a method call, or an argument such as
+/// `=True`.
 fn is_foreign(line: &str) -> bool {
     let foreign = ["::", "builder()", "(true)", "(false)", "=True", "=False", "=\""];
     foreign.iter().any(|words| line.contains(words)) || is_called(line)
 }
 
-/// True for `.name(`.
+/// Returns true if a line contains a method call, which is `.name(`.
 fn is_called(line: &str) -> bool {
     line.match_indices('(').any(|(at, _)| {
         let before = &line[..at];

@@ -1,4 +1,4 @@
-//! Clocks beside work of a known time.
+//! Tests of the clock of a thread: compares its counters with work that takes a known time.
 
 use super::*;
 use crate::loader::stats::{Capacities, Counters, StageStats};
@@ -10,8 +10,8 @@ fn spin(time: Duration) {
     }
 }
 
-/// The workers' stages and pool after images whose decoding takes `time` and whose augmenting takes three times as
-/// long; and the total time of the work.
+/// Works on `images` images: decoding one takes `time`, and augmenting it takes three times as long. Returns the
+/// counters of the two stages, the busy time of the workers' pool, and the elapsed time of all the work.
 fn worked(time: Duration, images: u64) -> ([StageStats; 2], Duration, Duration) {
     let counters = Counters::new(1);
     let start = Instant::now();
@@ -30,7 +30,7 @@ fn worked(time: Duration, images: u64) -> ([StageStats; 2], Duration, Duration) 
 
 #[test]
 fn no_time_is_lost_and_every_image_is_counted() {
-    // Long images are all divided, short ones one in eight.
+    // Images of 80 µs are long: each is divided into stages. Images of 8 µs are short: one in eight is divided.
     for time in [Duration::from_micros(20), Duration::from_micros(2)] {
         let ([decode, augment], busy, all) = worked(time, 2000);
         assert_eq!((decode.items, augment.items), (2000, 2000));
@@ -53,7 +53,7 @@ fn a_wait_counts_while_it_lasts() {
     });
     let after = blocked();
     assert!(during - before >= time && after >= during, "{before:?} {during:?} {after:?}");
-    // The wait has ended, and is not counted again.
+    // The wait has ended, so its counted time must not grow any more.
     std::thread::sleep(time);
     assert_eq!(blocked(), after);
 }

@@ -1,20 +1,22 @@
-//! A block in the table, and the order in which blocks leave memory.
+//! Defines a block in the table of blocks, and the order in which blocks leave memory. A block is a piece of a remote
+//! object.
 
 use super::{BlockKey, PASSED, block_bytes};
 use crate::storage::remote::request::OpenedObject;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A block that is expected, under way or in memory.
+/// A block of a remote object that is expected (its reads were announced), under way from the store, or in memory.
 pub(super) struct KnownBlock {
     pub(super) source: Arc<OpenedObject>,
     pub(super) state: BlockState,
-    /// The number of announced reads that were not made yet.
+    /// The number of announced reads of this block that were not made yet.
     pub(super) expected: u32,
-    /// The numbers of the first and the last of these reads, in the order in which reads were announced.
+    /// The number of the first of these reads. All reads are numbered in the order in which they are announced.
     pub(super) first: u64,
+    /// The number of the last of these reads.
     pub(super) last: u64,
-    /// The count of reads at which the block was last read.
+    /// The time of the last read of this block, as the number of reads of all blocks until then.
     pub(super) used: u64,
 }
 
@@ -27,10 +29,10 @@ pub(super) enum BlockState {
 /// The place of a block in the order in which blocks leave memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// No read is to come. The least recently used block leaves first. Among blocks that nobody has read, the one that
-    /// was announced first leaves first.
+    /// No announced read of the block is still to come. Of such blocks, the least recently used one leaves first; of
+    /// those that were never read, the one that was announced first.
     Read { used: u64, last: u64 },
-    /// Reads are to come, and the last of them has this number.
+    /// Announced reads of the block are still to come. `last` is the number of the last of these reads.
     Expected { last: u64 },
 }
 
@@ -40,8 +42,8 @@ impl KnownBlock {
         KnownBlock { source: source.clone(), state: BlockState::Queued, expected: 0, first: 0, last: 0, used: 0 }
     }
 
-    /// Returns true if reads of this block are still to come. `passed` is the latest announced read that a worker has
-    /// made.
+    /// Returns true if announced reads of this block are still to come. `passed` is the number of the latest announced
+    /// read that a worker has made. Reads that lie more than [`PASSED`] behind it no longer count.
     pub(super) fn reads_ahead(&self, passed: u64) -> bool {
         self.expected > 0 && self.last + PASSED >= passed
     }
@@ -51,7 +53,7 @@ impl KnownBlock {
         block_bytes(self.source.size, key.block)
     }
 
-    /// The rank of a block that is in memory.
+    /// Returns the rank of the block; `None` if the block is not in memory.
     fn rank(&self) -> Option<Rank> {
         let KnownBlock { expected, last, used, .. } = *self;
         match (&self.state, expected) {
@@ -63,12 +65,12 @@ impl KnownBlock {
 }
 
 /// The blocks in memory, sorted by their ranks. So the block that leaves next is found without a walk over the whole
-/// table, which has all expected blocks, too.
+/// table, which has the blocks that are not in memory, too.
 #[derive(Default)]
 pub(super) struct Ranked(BTreeSet<(Rank, BlockKey)>);
 
 impl Ranked {
-    /// Changes a block of the table, and its rank with it.
+    /// Calls `change` with a block of the table, and then updates the block's rank. Returns the result of `change`.
     pub(super) fn change<T>(
         &mut self,
         key: BlockKey,
@@ -81,14 +83,15 @@ impl Ranked {
         result
     }
 
-    /// Forgets a block that leaves the table.
+    /// Removes a block that leaves the table from this order.
     pub(super) fn remove(&mut self, key: BlockKey, entry: &KnownBlock) {
         if let Some(rank) = entry.rank() {
             self.0.remove(&(rank, key));
         }
     }
 
-    /// Returns the block that leaves next; `None` if reads of all blocks are still to come.
+    /// Returns the block that leaves memory next; `None` if announced reads of all blocks are still to come. `passed`
+    /// is the number of the latest announced read that a worker has made.
     pub(super) fn leaving(&self, passed: u64) -> Option<BlockKey> {
         let (rank, key) = *self.0.first()?;
         match rank {
@@ -97,7 +100,7 @@ impl Ranked {
         }
     }
 
-    /// Returns all blocks in memory.
+    /// Returns the keys of all blocks in memory.
     pub(super) fn keys(&self) -> impl Iterator<Item = BlockKey> {
         self.0.iter().map(|(_, key)| *key)
     }

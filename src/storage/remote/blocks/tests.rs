@@ -1,4 +1,4 @@
-//! The table of blocks, without a network.
+//! Tests of the table of blocks, without a network.
 
 #![allow(clippy::single_range_in_vec_init, reason = "lists of ranges, of one now and then")]
 
@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, bounded};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 
-/// An object of this many blocks, and half of one.
+/// Makes an object of this many whole blocks, and half a block at its end.
 fn object(number: u64, blocks: u64) -> Arc<OpenedObject> {
     let store = Arc::new(Store {
         api: Box::new(InMemory::new()),
@@ -33,17 +33,17 @@ fn object(number: u64, blocks: u64) -> Arc<OpenedObject> {
     })
 }
 
-/// A table with room for this many blocks.
+/// Makes a table whose budget is this many blocks.
 fn table(blocks: u64) -> BlockTable {
     BlockTable::new(blocks * BLOCK, crate::storage::remote::settings::REQUESTS as usize)
 }
 
-/// The requests that are started now.
+/// Returns the blocks of each request that the table starts now.
 fn started(table: &mut BlockTable) -> Vec<Range<u64>> {
     std::iter::from_fn(|| table.next()).map(|request| request.blocks).collect()
 }
 
-/// Lets the blocks of a request come.
+/// Hands the blocks of a request to the table as fetched, and ends the request.
 fn come(table: &mut BlockTable, source: &Arc<OpenedObject>, blocks: Range<u64>) {
     for block in blocks {
         let bytes = table.buffer(1);
@@ -52,7 +52,7 @@ fn come(table: &mut BlockTable, source: &Arc<OpenedObject>, blocks: Range<u64>) 
     table.ended();
 }
 
-/// Reads a block; `None` if it is there.
+/// Reads a block. Returns `None` if the block is in memory, else the channel through which it comes later.
 fn read(table: &mut BlockTable, source: &Arc<OpenedObject>, block: u64) -> Option<Receiver<Arrival>> {
     let (sender, receiver) = bounded(1);
     match table.want(source, block, || sender) {
@@ -196,7 +196,7 @@ fn blocks_whose_reads_never_come_leave_in_the_end() {
     come(&mut table, &a, 0..2);
     for block in 2..2 + PASSED + 10 {
         table.expect(&a, block..block + 1);
-        // A cache holds these samples: nobody reads them here.
+        // The cache on disk has these blocks, so no worker reads them through the table.
         table.passed_by(BlockKey { object: 0, block });
     }
     let last = 2 + PASSED + 10;

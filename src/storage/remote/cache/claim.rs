@@ -1,4 +1,5 @@
-//! Claims: a process that fetches a block has a claim on it, so that no other process fetches it at the same time.
+//! Defines claims on blocks of the cache on disk. A process that fetches a block holds a claim on it, so that no other
+//! process fetches the block at the same time.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,20 +10,21 @@ use bytes::Bytes;
 use super::locks::{self, Held};
 use super::{Lookup, Object, data, table};
 
-/// The right to fetch a block, until it is dropped or the process ends. Then the next process that looks the block up
-/// fetches it.
+/// The right to fetch a block. It ends when the claim is dropped or the process ends; then the next process that looks
+/// up the block may fetch it.
 #[derive(Debug)]
 pub(crate) struct Claim {
     pub(super) object: Arc<Object>,
     pub(super) block: u64,
     path: PathBuf,
-    /// `None` once the claim has ended.
+    /// The lock on the claim's file; `None` once the claim has ended.
     held: Option<Held>,
 }
 
 impl Claim {
-    /// Hands the block to the writer's thread, without waiting. If [`QUEUED`](super::writer::QUEUED) bytes wait to be
-    /// written already, because blocks come faster than the disk takes them, the block is not cached.
+    /// Hands the bytes of the block to the writer's thread, without waiting. The block is not cached if
+    /// [`QUEUED`](super::writer::QUEUED) bytes wait to be written already, because blocks come faster than the disk
+    /// takes them.
     pub(crate) fn insert(self, bytes: Bytes) {
         let queue = self.object.queue.clone();
         queue.push(self, bytes);
@@ -36,7 +38,9 @@ impl Claim {
     }
 }
 
-/// Claims a block that was not found, or that was found `damaged`. Returns `None` if the block is in the table by now.
+/// Tries to claim a block that is not in the cache, or whose bytes are `damaged` (its hash in the table). Returns what
+/// the caller has to do next; `None` if another process has written the block by now, so that the caller has to look it
+/// up again. `waited` is how long the caller has waited for this block so far.
 pub(super) fn claim(object: &Arc<Object>, block: u64, damaged: Option<u64>, waited: Duration) -> Option<Lookup> {
     let shared = &object.shared;
     if !shared.room.fits(data::stored(object.length(block))) {

@@ -1,7 +1,8 @@
-//! Reads and writes the bytes of an object's blocks, and checks them by their hashes.
+//! Reads and writes the blocks of an object in the cache's file, and checks them by their hashes.
 //!
 //! A block is divided into leaves of 16 KiB. The hashes of a block's leaves are stored after the object's last byte,
-//! and the table has the hash of these hashes. So a few bytes of a block can be read alone, and every byte is checked.
+//! and the object's table (`table.rs`) has one hash of these hashes. So a few bytes of a block can be read alone, and
+//! still every byte is checked.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,10 +14,11 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::{Object, table};
 use crate::storage::local::read_at;
 
-/// Bytes of a leaf. A read takes up to two leaves more than it needs, which is little for a photograph.
+/// Bytes of a leaf. Only whole leaves are read, so a read may take nearly two leaves more than it needs, which is
+/// little for a photograph.
 pub(super) const LEAF: u64 = 16 << 10;
-/// Bytes that are hashed and written at once, while they are in a core's cache. A block of 8 MiB in one piece took twice the
-/// CPU time (`benches/LOG.md`, data from a web server).
+/// The number of bytes that are hashed and then written at once, while they are in a core's cache. To hash and write a
+/// block of 8 MiB in one piece took twice the CPU time (`benches/LOG.md`, data from a web server).
 const PART: usize = 16 * LEAF as usize;
 /// The least time between two writes of an object's time of last use.
 const TOUCH: Duration = Duration::from_millis(100);
@@ -26,13 +28,13 @@ pub(super) enum OnDisk {
     /// The block is whole, and was read.
     Whole,
     Absent,
-    /// The bytes have another hash than this one, which the table has.
+    /// The bytes on the disk do not have this hash, which the table has for the block.
     Damaged(u64),
-    /// Another process evicts objects of this stripe.
+    /// The block cannot be read now: another process evicts an object that shares a lock file with this one.
     Evicting,
 }
 
-/// Returns the bytes that `length` bytes of a block take on the disk, with the hashes of their leaves.
+/// Returns the number of bytes that `length` bytes of a block and the hashes of their leaves take on the disk.
 pub(super) fn stored(length: u64) -> u64 {
     length + length.div_ceil(LEAF) * 8
 }
@@ -41,14 +43,14 @@ fn path_of(object: &Object) -> PathBuf {
     object.folder.join("data")
 }
 
-/// Returns the offset of the hashes of a block's leaves. They come after the object's bytes, which are rounded up to
-/// whole leaves.
+/// Returns the offset in the file of the hashes of a block's leaves. All hashes come after the object's bytes, whose
+/// number is rounded up to whole leaves.
 fn hashes_at(object: &Object, block: u64) -> u64 {
     object.size.next_multiple_of(LEAF) + block * object.block.div_ceil(LEAF) * 8
 }
 
-/// Returns the hash that the table has for a block. The block's number is hashed, too, so that no block is taken for
-/// another.
+/// Returns the hash that the table has for a block, from the hashes of the block's leaves. The block's number is
+/// hashed, too, so that no block is taken for another block.
 fn root(block: u64, hashes: &[u8]) -> u64 {
     match xxh3_64_with_seed(hashes, block) {
         table::ABSENT => 1,
@@ -56,8 +58,8 @@ fn root(block: u64, hashes: &[u8]) -> u64 {
     }
 }
 
-/// Fills `buffer` from the bytes of a block at `start`. Returns false if the bytes do not have the hash `hash`, or
-/// cannot be read. Then `buffer` may have any bytes.
+/// Fills `buffer` with the bytes of a block from offset `start` on. Returns false if the block does not have the hash
+/// `hash`, or cannot be read. Then `buffer` may have any bytes.
 pub(super) fn read(object: &Object, block: u64, hash: u64, start: u64, buffer: &mut [u8]) -> bool {
     let length = object.length(block);
     let end = start.saturating_add(buffer.len() as u64);
@@ -70,7 +72,7 @@ pub(super) fn read(object: &Object, block: u64, hash: u64, start: u64, buffer: &
         return false;
     }
     let leaves = Leaves { file: &file, begin: object.block * block, length, hashes: &hashes };
-    // Leaves of which every byte is wanted are read straight into `buffer`.
+    // Leaves that are needed as a whole are read straight into `buffer`; `head` and `tail` are parts of a leaf.
     let first = start.next_multiple_of(LEAF).min(end);
     let last = if end == length { end } else { (end / LEAF * LEAF).max(first) };
     let (head, rest) = buffer.split_at_mut((first - start) as usize);
@@ -93,14 +95,16 @@ struct Leaves<'a> {
 }
 
 impl Leaves<'_> {
-    /// Reads whole leaves, from the one that begins at `start` of the block. Returns false if the hash of one differs.
+    /// Reads whole leaves, of which the first begins at offset `start` of the block. Returns false if a leaf cannot be
+    /// read or has another hash.
     fn whole(&self, start: u64, buffer: &mut [u8]) -> bool {
         let expected = self.hashes.chunks_exact(8).skip((start / LEAF) as usize);
         read_at::read_exact(self.file, buffer, self.begin + start).is_ok()
             && buffer.chunks(LEAF as usize).zip(expected).all(|(leaf, hash)| xxh3_64(leaf).to_le_bytes() == hash)
     }
 
-    /// Reads a part of one leaf, which begins at `start` of the block.
+    /// Reads a part of one leaf; the part begins at offset `start` of the block. Returns false if the leaf cannot be
+    /// read or has another hash.
     fn part(&self, start: u64, buffer: &mut [u8]) -> bool {
         if buffer.is_empty() {
             return true;
@@ -114,7 +118,8 @@ impl Leaves<'_> {
     }
 }
 
-/// Sets an object's time of last use to now. A system that does not allow that keeps the time of the last write.
+/// Sets the time of last use of an object, which is its file's time of change, to now. Where the system does not allow
+/// this, the file keeps the time of the last write.
 fn touch(file: &File) {
     let now = SystemTime::now();
     let recent = |used: SystemTime| now.duration_since(used).is_ok_and(|time| time < TOUCH);

@@ -1,4 +1,4 @@
-//! Tells to which object, and to which version of it, a cached block belongs.
+//! Identifies the object, and the version of the object, to which a cached block belongs.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -12,17 +12,19 @@ pub(crate) struct Identity<'a> {
     pub(crate) etag: Option<&'a str>,
     /// The object's length in bytes.
     pub(crate) size: u64,
-    /// The time of its last change: milliseconds since 1970.
+    /// The time of the object's last change, in milliseconds since 1970; 0 if it is not known.
     pub(crate) modified: i64,
-    /// The hash of the address's query, 0 if it does not matter.
+    /// The hash of the part of the address after `?`. 0 if there is no such part, or if an ETag tells the versions
+    /// apart.
     pub(crate) query: u64,
 }
 
 impl Identity<'_> {
-    /// Returns the hash that names the object in the folder.
+    /// Returns a hash of all fields and of the block length `block`. It is the name of the object's folder in the
+    /// cache.
     pub(crate) fn key(&self, block: u64) -> u128 {
         let mut hash = Xxh3::new();
-        // Adds the lengths first, so that no two lists of fields become the same bytes.
+        // Hashes the numbers and the length of the address first, so that two identities never become the same bytes.
         for number in [VERSION, block, self.size, self.modified as u64, self.address.len() as u64] {
             hash.update(&number.to_le_bytes());
         }

@@ -1,4 +1,5 @@
-//! The file locks of the cache's folder. The system frees a process's locks when the process ends.
+//! File locks in the cache's folder, by which processes agree on reading, writing and evicting objects. The system
+//! frees the locks of a process when the process ends.
 //!
 //! Objects share 64 lock files, called stripes. The files are never deleted, so all processes lock the same file,
 //! however often an object is evicted and fetched again.
@@ -12,19 +13,21 @@ use std::time::{Duration, Instant};
 const STRIPES: u128 = 64;
 /// The time between two attempts to take a lock.
 const PAUSE: Duration = Duration::from_millis(2);
-/// The longest wait of the writer's thread for a lock. A lock is held while a block is copied or files are deleted.
+/// The longest time that the thread which writes blocks waits for a lock. Others hold a lock only while they copy a
+/// block or delete files.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The lock files of a cache.
 #[derive(Debug)]
 pub(super) struct Locks(PathBuf);
 
-/// A lock that is held while this lives.
+/// A lock that is held until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Held(File);
 
 impl Drop for Held {
-    /// Unlocks explicitly: closing the file frees no lock while the child of a fork has the file open.
+    /// Unlocks explicitly, because closing the file does not free the lock while a forked child process has the file
+    /// open.
     fn drop(&mut self) {
         let _ = self.0.unlock();
     }
@@ -33,10 +36,10 @@ impl Drop for Held {
 /// The answer to a thread that wants to read an object.
 #[derive(Debug)]
 pub(super) enum Read {
-    /// The thread may read, and the object is not evicted while this lock lives.
+    /// The thread may read. The object is not evicted as long as this lock is held.
     Held { _lock: Held },
-    /// The thread may read without a lock: the file system has none, or the folder cannot be written to. The hashes show
-    /// whether the bytes are right.
+    /// The thread may read without a lock: the file system has no locks, or the folder cannot be written to. The hashes
+    /// of the blocks show whether the bytes are right.
     Unlocked,
     /// The thread may not read: another process evicts objects of this stripe.
     Evicting,
@@ -51,7 +54,7 @@ impl Locks {
         self.0.join(format!("{:02}", key % STRIPES))
     }
 
-    /// Keeps an object from being evicted while it is read. Does not wait.
+    /// Takes a shared lock, which keeps an object from being evicted while it is read. Does not wait for the lock.
     pub(super) fn read(&self, key: u128) -> Read {
         let Ok(file) = open(&self.stripe(key)) else { return Read::Unlocked };
         match file.try_lock_shared() {
@@ -61,15 +64,15 @@ impl Locks {
         }
     }
 
-    /// Keeps an object from being evicted while it is written.
+    /// Takes a shared lock, which keeps an object from being evicted while it is written. Waits for the lock.
     ///
     /// # Errors
-    /// The system's; [`TimedOut`](io::ErrorKind::TimedOut).
+    /// The system's; [`TimedOut`](io::ErrorKind::TimedOut) if the lock is not free within [`PATIENCE`].
     pub(super) fn write(&self, key: u128) -> io::Result<Held> {
         wait(&self.stripe(key), File::try_lock_shared)
     }
 
-    /// Lets this process alone replace the tables of a stripe.
+    /// Takes an exclusive lock, under which this process alone replaces tables of objects of the same stripe.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -77,7 +80,8 @@ impl Locks {
         wait(&self.stripe(key).with_extension("table"), File::try_lock)
     }
 
-    /// Gives this process alone the right to make room.
+    /// Takes the exclusive lock under which this process alone reserves room in the cache, and evicts objects to make
+    /// room.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -85,16 +89,17 @@ impl Locks {
         wait(&self.0.join("room"), File::try_lock)
     }
 
-    /// Takes the lock for evicting an object, unless a process uses an object of the same stripe.
+    /// Takes an exclusive lock for evicting an object; `None` if a process reads or writes an object of the same
+    /// stripe.
     pub(super) fn evict(&self, key: u128) -> Option<Held> {
         try_exclusive(&self.stripe(key)).ok().flatten()
     }
 }
 
-/// Takes a lock for this process alone, without waiting. `None` if another one has it.
+/// Takes the exclusive lock of the file at `path`, without waiting; `None` if it is locked already.
 ///
 /// # Errors
-/// The system's, also where the file system has no locks.
+/// The system's, also if the file system has no locks.
 pub(super) fn try_exclusive(path: &Path) -> io::Result<Option<Held>> {
     let file = open(path)?;
     match file.try_lock() {
@@ -125,7 +130,7 @@ fn open(path: &Path) -> io::Result<File> {
             create_dir_all(crate::storage::local::atomic_file::folder_of(path))?;
             create()
         }
-        // A lock file of another user, or in a folder that is read-only, can be locked without write permission.
+        // Opens the file of another user, or in a read-only folder, for reading, which is enough to lock it.
         Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
             File::open(path).map_err(|_| error)
         }

@@ -3,24 +3,24 @@
 //! | path in the folder | holds |
 //! |---|---|
 //! | `objects/KEY/data` | the object's blocks at their own offsets in a sparse file, then the hashes of all leaves |
-//! | `objects/KEY/table` | which blocks are whole: a hash for each, see `table.rs` |
+//! | `objects/KEY/table` | which blocks are whole: a hash for each whole block, see `table.rs` |
 //! | `objects/KEY/claim-N` | locked by the process that fetches block N |
-//! | `locks/NN` | shared while a process reads or writes an object of that stripe; exclusive while one is evicted |
-//! | `locks/NN.table` | held while a table is replaced |
-//! | `locks/room`, `room` | held while room is made; the bytes in use |
+//! | `locks/NN` | the lock of many objects: shared while one is read or written, exclusive while one is evicted |
+//! | `locks/NN.table` | locked while the table of one of these objects is replaced |
+//! | `locks/room`, `room` | the first is locked while room is made; the second holds the number of bytes in use |
 //!
-//! `KEY` is the hash of address, ETag, size, time and block length: another version of an object is another object
-//! here.
+//! `KEY` is the hash of the address, ETag, size and time of an object, and of the block length: another version of an
+//! object is another object in the cache.
 //!
-//! A block is whole or absent, because its entry in the table is written, and renamed into place, after its bytes are
-//! on the disk. The locks are not needed for that: every byte is compared with its hash whenever it is read. Without locks,
-//! or in a folder that somebody deletes, blocks are fetched twice, and no wrong byte is read.
+//! A block is whole or absent, because a table with an entry for the block is written, and renamed into place, only
+//! after the block's bytes are on the disk. No wrong byte is read even without locks, or if somebody deletes the
+//! folder, because all bytes are checked by hashes whenever they are read; blocks may then be fetched twice.
 //!
-//! [`CachedObject::look_up`] never waits for another process; the writer's thread does (`writer.rs`), which holds no
-//! memory but that of its queue.
+//! [`CachedObject::look_up`] never waits for another process. Only the writer's thread (`writer.rs`) waits; it holds no
+//! memory except that of its queue.
 //!
-//! `identity.rs` makes the `KEY`, `table.rs` and `data.rs` have an object's files, `claim.rs` and `locks.rs` the locks,
-//! and `room.rs` evicts. `processes.rs` and `room_tests.rs` are tests.
+//! `identity.rs` makes the `KEY`; `table.rs` and `data.rs` read and write the files of an object; `claim.rs` and
+//! `locks.rs` have the locks; `room.rs` evicts objects. `processes.rs` and `room_tests.rs` are tests.
 
 mod claim;
 mod data;
@@ -49,33 +49,33 @@ use locks::Locks;
 use room::Room;
 use writer::Writer;
 
-/// The most bytes of an object that is cached. A server may claim any size, and the table of an object takes 8 bytes
-/// for each block.
+/// The most bytes that an object in the cache may have. A server may claim any size, and the table of an object takes 8
+/// bytes of memory for each block.
 pub(crate) const LARGEST: u64 = 4 << 40;
 /// The longest wait for a block that another process fetches: longer than a request takes.
 const PATIENCE: Duration = Duration::from_secs(40);
 /// After a failed write, nothing is written for this time.
 const PAUSE: Duration = Duration::from_secs(30);
-/// After a block found no room, nothing is written for this time.
+/// After a block could not be written because there was no room for it, nothing is written for this time.
 const PAUSE_WITHOUT_ROOM: Duration = Duration::from_secs(2);
-/// The version of the folder's layout. Objects of another version are evicted like any that nobody uses.
+/// The version of the folder's layout. Objects of another version are evicted like other objects that nobody uses.
 const VERSION: u64 = 1;
 
 /// Counters of a cache since it was opened, in this process.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CacheCounts {
-    /// Blocks, and parts of blocks, that were read from the cache.
+    /// The number of reads of a block, or of a part of a block, from the cache.
     pub(crate) hits: u64,
-    /// The bytes of these blocks.
+    /// The number of bytes that were read from the cache.
     pub(crate) hit_bytes: u64,
-    /// Blocks that were written.
+    /// The number of blocks that were written.
     pub(crate) inserted: u64,
-    /// Blocks that were not written because the disk is slower than the network, or has no room.
+    /// The number of blocks that were not written because the disk is slower than the network, or has no room.
     pub(crate) left_out: u64,
-    /// Blocks whose bytes had other hashes than those written.
+    /// The number of blocks whose bytes did not have the hashes that were written with them.
     pub(crate) damaged: u64,
-    /// Objects that made room for others.
+    /// The number of objects that were evicted to make room for others.
     pub(crate) evicted: u64,
 }
 
@@ -89,8 +89,8 @@ struct CacheCounters {
     evicted: AtomicU64,
 }
 
-/// A cache of blocks in a folder. Opening it never fails. If the folder cannot be used, the caller has to fetch every
-/// block without the cache, and a warning says so once.
+/// A cache of blocks in a folder. Opening the cache never fails. If the folder cannot be used, the caller has to fetch
+/// every block without the cache, and one warning says so.
 #[derive(Debug)]
 pub(crate) struct BlockCache {
     shared: Arc<Shared>,
@@ -112,8 +112,8 @@ struct Shared {
 }
 
 impl BlockCache {
-    /// Opens the cache in `folder`, which is made if it does not exist, for at most `bytes` of the disk and one block
-    /// more for each process. Blocks have `block` bytes.
+    /// Opens the cache in `folder`, which is made if it does not exist. The cache takes at most `bytes` bytes of the
+    /// disk, and one block more for each process. Blocks have `block` bytes.
     pub(crate) fn open(folder: &Path, bytes: u64, block: u64) -> BlockCache {
         BlockCache::with_patience(folder, bytes, block, PATIENCE)
     }
@@ -133,7 +133,7 @@ impl BlockCache {
         BlockCache { writer: Writer::start(Arc::clone(&shared)), shared }
     }
 
-    /// Returns the object with this identity, of which the cache may have no block. Reads nothing yet.
+    /// Returns the object with this identity. The cache may have none of its blocks. This reads nothing yet.
     pub(crate) fn object(&self, identity: &Identity<'_>) -> CachedObject {
         let key = identity.key(self.shared.block);
         let blocks = identity.size.div_ceil(self.shared.block);
@@ -148,8 +148,8 @@ impl BlockCache {
         }))
     }
 
-    /// Warns that an object without ETag and time is not cached, because its next version could not be told from this
-    /// one.
+    /// Warns that an object without ETag and time is not cached, because a later version of the object could not be
+    /// told from the present one.
     pub(crate) fn say_unversioned(&self) {
         self.shared
             .say("the server sends neither ETag nor Last-Modified, so that a replaced object would not be noticed");
@@ -160,7 +160,7 @@ impl BlockCache {
         self.shared.say("an object has more than 4 TiB");
     }
 
-    /// Waits until the blocks that were inserted so far are on the disk, or left out.
+    /// Waits until each block that was inserted so far is on the disk, or was left out.
     #[cfg(test)]
     pub(crate) fn flush(&self) {
         self.writer.flush();
@@ -181,7 +181,7 @@ impl BlockCache {
 }
 
 impl Shared {
-    /// Warns that blocks are fetched without being cached. Each opened cache warns once.
+    /// Warns that blocks are fetched without being cached, for this reason. Each opened cache warns once.
     fn say(&self, reason: &str) {
         if !self.warned.swap(true, Relaxed) {
             let folder = crate::quote::Shown(self.folder.display());
@@ -197,9 +197,9 @@ impl Shared {
         self.paused_until.store((self.opened.elapsed() + time).as_millis() as u64, Relaxed);
     }
 
-    /// Warns that nothing can be written, and why, and stops writing for a while.
+    /// Warns that nothing can be written, because of this error, and stops writing for a while.
     fn failed(&self, error: &std::io::Error) {
-        // If the folder was deleted at that moment, makes it again for the next block.
+        // If somebody has deleted the cache's folder, makes it again for the next block, without a warning.
         if error.kind() == std::io::ErrorKind::NotFound && std::fs::create_dir_all(&self.folder).is_ok() {
             return;
         }
@@ -208,7 +208,7 @@ impl Shared {
     }
 }
 
-/// An object's blocks in the cache. Many threads may use it.
+/// An object whose blocks may be in the cache. Many threads may use this value at once.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedObject(Arc<Object>);
 
@@ -218,25 +218,25 @@ struct Object {
     key: u128,
     size: u64,
     block: u64,
-    /// The table as this process last read it: for each block its hash, or [`table::ABSENT`]. If the table is old, a
-    /// read takes longer, and finds the same bytes.
+    /// The object's table as this process last read it: for each block its hash, or [`table::ABSENT`]. If this copy is
+    /// out of date, a read takes longer, but finds the same bytes.
     known: Box<[AtomicU64]>,
     shared: Arc<Shared>,
     queue: writer::Queue,
 }
 
-/// The answer to a look-up of a block: what the caller does next.
+/// The answer to a look-up of a block, which tells the caller what to do next.
 #[derive(Debug)]
 pub(crate) enum Lookup {
     /// The block's bytes.
     Hit(Vec<u8>),
-    /// The caller fetches the block, and [inserts](Claim::insert) it. If the claim is dropped, others may fetch the
-    /// block.
+    /// The caller has to fetch the block and [insert](Claim::insert) it into the cache. If the caller drops the claim
+    /// instead, others may fetch the block.
     Fetch(Claim),
-    /// Another process, or another part of this process, fetches the block. The caller looks it up again a little
-    /// later.
+    /// Another process, or another part of this process, fetches the block, or a process evicts an object with the same
+    /// lock. The caller has to look the block up again a little later.
     Busy,
-    /// The caller fetches the block, and the cache cannot take it.
+    /// The caller has to fetch the block, and cannot insert it: the cache does not take it.
     Stream,
 }
 
@@ -247,12 +247,12 @@ impl CachedObject {
         self.0.known.len() as u64
     }
 
-    /// Looks up a whole block. Reads at most that from the disk, and waits for no other process: for
-    /// [`Busy`](Lookup::Busy) the caller asks again after some milliseconds, and says how long it has `waited` for this
-    /// block in all. The claim of a process that ends, or is killed, goes to the next that asks; after
-    /// 40 seconds the caller is told to fetch the block in any case.
+    /// Looks up a whole block. Waits for no other process: if the answer is [`Busy`](Lookup::Busy), the caller asks
+    /// again after some milliseconds, and says how long it has `waited` for this block in all. If the process that has
+    /// claimed the block ends or is killed, the claim goes to the next caller that asks. After 40 seconds, the caller
+    /// is told to fetch the block in any case.
     ///
-    /// Reads files, so the thread of asynchronous code must not call this.
+    /// This reads files (at most one block), so a thread that runs asynchronous code must not call it.
     pub(crate) fn look_up(&self, block: u64, waited: Duration) -> Lookup {
         let mut bytes = Vec::new();
         // A second look finds a block that another process inserted between the first look and the claim.
@@ -268,7 +268,8 @@ impl CachedObject {
                 }
                 OnDisk::Absent => None,
                 OnDisk::Damaged(hash) => Some(hash),
-                // The process that evicts it may have been stopped.
+                // The process that evicts an object may be suspended for ever, so the caller waits only for a limited
+                // time.
                 OnDisk::Evicting if waited >= self.0.shared.patience => return Lookup::Stream,
                 OnDisk::Evicting => return Lookup::Busy,
             };
@@ -279,8 +280,8 @@ impl CachedObject {
         Lookup::Busy
     }
 
-    /// Fills `buffer` from the bytes of a block at `start`. Returns false if the block is not there whole: `buffer` may
-    /// then have any bytes. Reads whole leaves of 16 KiB, whose hashes are compared.
+    /// Fills `buffer` with the bytes of a block from offset `start` on. Returns false if the cache does not have these
+    /// bytes undamaged; then `buffer` may have any bytes. Reads whole leaves of 16 KiB, and compares their hashes.
     pub(crate) fn read(&self, block: u64, start: u64, buffer: &mut [u8]) -> bool {
         let found = self.0.read_whole(block, |hash| data::read(&self.0, block, hash, start, buffer));
         let whole = matches!(found, OnDisk::Whole);
@@ -312,7 +313,7 @@ impl Object {
         counters.hit_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Reads the table. Returns false if there is none.
+    /// Reads the object's table from the disk into `known`. Returns false if there is no valid table.
     fn refresh(&self) -> bool {
         let table = table::read(&self.folder, self.key, self.known.len());
         for (block, known) in self.known.iter().enumerate() {
@@ -321,8 +322,9 @@ impl Object {
         table.is_some()
     }
 
-    /// Calls `read` with the hash of a block that is whole by the table: first the table that this process knows, then
-    /// the one on the disk. `read` returns false if the bytes on the disk have another hash.
+    /// Calls `read`, which reads a block, with the hash that the table has for the block: first the hash in this
+    /// process's copy of the table, then the hash in the table on the disk. `read` returns false if the bytes have
+    /// another hash.
     fn read_whole(&self, block: u64, mut read: impl FnMut(u64) -> bool) -> OnDisk {
         let lock = self.shared.locks.read(self.key);
         if matches!(lock, locks::Read::Evicting) {
@@ -337,7 +339,8 @@ impl Object {
             }
             failed = Some(hash);
         }
-        // The block was evicted or replaced since the table was read; or it is damaged.
+        // The copy of the table may be out of date, because the block was written, evicted or replaced since the copy
+        // was read. Or the block is damaged.
         self.refresh();
         let hash = known.load(Relaxed);
         if hash == table::ABSENT {

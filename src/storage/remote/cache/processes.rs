@@ -1,5 +1,5 @@
-//! Several processes that share a cache, and processes that are killed. A child process runs this test program again;
-//! environment variables give it its task.
+//! Tests of processes that share the cache on disk, and of processes that are killed. A child process runs this test
+//! program again, with the name of one test; an environment variable tells that test that it is the child.
 
 use super::tests::{SMALL, content, get, identity};
 use super::*;
@@ -11,10 +11,11 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 
-/// The environment variable with the folder of a child.
+/// The environment variable that gives a child process the folder to work in.
 const FOLDER: &str = "GPUFEED_TEST_FOLDER";
 const BLOCKS: u64 = 300;
-/// More than the objects of any of these tests take, so that nothing is evicted: a block that was whole stays whole.
+/// The bound of the cache in bytes. It is more than the objects of any of these tests take, so nothing is evicted: a
+/// block that was whole stays whole.
 const BOUND: u64 = 16 << 30;
 /// The timeout of the tests, far more than any of them takes.
 const LONG: Duration = Duration::from_secs(120);
@@ -23,7 +24,7 @@ fn folder_of_child() -> Option<PathBuf> {
     std::env::var_os(FOLDER).map(PathBuf::from)
 }
 
-/// A child that is killed when it is dropped.
+/// A child process that is killed when this is dropped.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -47,7 +48,8 @@ fn wait_for(what: impl Fn() -> bool) {
     }
 }
 
-/// Reads all blocks of an object, compares them, and writes down the number of each that it fetches.
+/// Reads all blocks of an object through the cache, and compares their bytes. Appends the number of each block that it
+/// has to fetch to the file `fetched`; `pause` is how long a fetch takes.
 fn read_all(folder: &Path, object: u64, pause: Duration) {
     let cache = BlockCache::open(&folder.join("cache"), BOUND, SMALL);
     let cached = cache.object(&identity(&object.to_string(), BLOCKS * SMALL));
@@ -67,7 +69,8 @@ fn fetched(folder: &Path) -> Vec<u64> {
     log.chunks_exact(8).map(|number| u64::from_le_bytes(number.try_into().unwrap())).collect()
 }
 
-/// Reads every block that the cache has, compares it, and returns their numbers.
+/// Reads every block that the cache has of the first `objects` objects, compares the block's bytes, and returns the
+/// numbers of all these blocks.
 fn whole(folder: &Path, objects: u64) -> HashSet<u64> {
     let cache = BlockCache::open(&folder.join("cache"), BOUND, SMALL);
     let mut whole = HashSet::new();
@@ -84,7 +87,7 @@ fn whole(folder: &Path, objects: u64) -> HashSet<u64> {
     whole
 }
 
-/// One process, or two at once, are killed at a random moment, again and again.
+/// Kills one process, or two at once, at a random moment while they read, again and again.
 #[test]
 fn a_killed_process_leaves_blocks_that_are_whole_or_absent() {
     const OBJECTS: u64 = 200;

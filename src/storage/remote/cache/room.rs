@@ -1,7 +1,8 @@
-//! Keeps the cache within its bound: counts the bytes in its folder, and evicts objects to make room.
+//! Keeps the cache on disk within its bound: counts the bytes in its folder, and evicts objects to make room.
 //!
-//! A file holds the sum of the bytes that all processes have reserved. Before the sum exceeds the bound, the files
-//! of the folder are counted: killed processes may have reserved bytes that they never wrote.
+//! The file `room` in the folder holds the sum of the bytes that all processes have reserved. Before the sum would
+//! exceed the bound, the bytes of all objects in the folder are counted anew, because killed processes may have
+//! reserved bytes that they never wrote.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,9 +14,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::locks::Locks;
 use crate::storage::local::read_at;
 
-/// An eviction frees one part in this many of the bound in addition, so that the next blocks need no eviction.
+/// Beyond what is needed, an eviction also frees the bound divided by this number, so that the next blocks need no
+/// eviction.
 const SPARE: u64 = 32;
-/// The beginning of the names of objects that are being deleted.
+/// The prefix of the folder names of objects that are being deleted.
 const EVICTED: &str = ".evicted-";
 
 #[derive(Debug)]
@@ -26,7 +28,7 @@ pub(super) struct Room {
     bound: u64,
 }
 
-/// An object in the folder.
+/// An object in the cache, with its bytes on the disk and the time of its last use.
 struct Stored {
     key: u128,
     bytes: u64,
@@ -38,13 +40,13 @@ impl Room {
         Room { objects: folder.join("objects"), sum: folder.join("room"), bound }
     }
 
-    /// Returns true if the cache can ever take this many bytes.
+    /// Returns true if the cache could take this many bytes if it were empty.
     pub(super) fn fits(&self, bytes: u64) -> bool {
         bytes <= self.bound
     }
 
-    /// Reserves room for a block of the object `key`, and evicts other objects if this is necessary. Returns the number
-    /// of evicted objects; `None` if there is no room.
+    /// Reserves `bytes` for a block of the object `key`, and evicts other objects if this is necessary. Returns the
+    /// number of evicted objects; `None` if there is no room even so.
     ///
     /// # Errors
     /// The system's: nothing can be written.
@@ -68,12 +70,13 @@ impl Room {
             let file = OpenOptions::new().read(true).write(true).open(&self.sum)?;
             read(&file).map_or(Ok(()), |sum| write(&file, sum.saturating_sub(bytes)))
         };
-        // If this fails, the sum is too high until the folder is counted again.
+        // If this fails, the sum stays too high until the bytes in the folder are counted anew.
         let _ = give_back();
     }
 
-    /// Counts the bytes in the folder, and evicts the objects that nobody has used for the longest time until there is
-    /// room for `bytes`. Returns the bytes in use after that, and the number of evicted objects.
+    /// Counts the bytes in the folder, and evicts the objects that nobody has used for the longest time, until there is
+    /// room for `bytes`. The object `key` is not evicted. Returns the bytes in use after that, and the number of
+    /// evicted objects.
     fn evict(&self, locks: &Locks, key: u128, bytes: u64) -> io::Result<(u64, u64)> {
         let mut stored = self.count();
         let mut sum: u64 = stored.iter().map(|object| object.bytes).sum();
@@ -82,7 +85,8 @@ impl Room {
             return Ok((sum, evicted));
         }
         let goal = (self.bound - self.bound / SPARE).saturating_sub(bytes);
-        // Evicting what is being read would gain nothing: an object that is larger than the bound stays in part.
+        // The object whose block needs room is being read, so evicting it would gain nothing. If it is larger than the
+        // bound, only a part of it stays in the cache.
         stored.retain(|object| object.key != key);
         stored.sort_by_key(|object| object.used);
         for object in stored {
@@ -102,7 +106,7 @@ impl Room {
         Ok((sum, evicted))
     }
 
-    /// Lists all objects, and deletes what a killed process had begun to delete.
+    /// Lists all objects in the cache, and deletes the rest of objects that a killed process had begun to delete.
     fn count(&self) -> Vec<Stored> {
         let mut all = Vec::new();
         for entry in fs::read_dir(&self.objects).into_iter().flatten().flatten() {
@@ -123,19 +127,19 @@ impl Room {
     }
 }
 
-/// Returns the bytes that a file takes on the disk. Its holes take none.
+/// Returns the bytes that a file takes on the disk. The holes of a sparse file take none.
 #[cfg(unix)]
 fn on_disk(metadata: &fs::Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::blocks(metadata) * 512
 }
 
-/// Files have no holes here unless a program asks for them.
+/// Returns the length of a file. On this system, files have no holes unless a program asks for them.
 #[cfg(not(unix))]
 fn on_disk(metadata: &fs::Metadata) -> u64 {
     metadata.len()
 }
 
-/// Reads the sum and its hash; `None` if the two do not match.
+/// Reads the sum of reserved bytes; `None` if it does not match the hash that is stored with it.
 fn read(file: &File) -> Option<u64> {
     let mut bytes = [0; 16];
     read_at::read_exact(file, &mut bytes, 0).ok()?;

@@ -1,15 +1,15 @@
-//! The bound of the cache, and what makes room.
+//! Tests that the cache on disk stays within its bound, and which objects are evicted to make room.
 
 use super::tests::{SIZE, SMALL, fill, folder, identity, open, read_all};
 use super::*;
 use gpufeed_testing::dice::Dice;
 use std::fs;
 
-/// Returns the bytes that files in a folder take of the disk.
+/// Returns the bytes that the files in a folder take on the disk.
 #[cfg(unix)]
 fn on_disk(folder: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
-    // Files may be deleted meanwhile.
+    // A folder or file that cannot be read counts as empty, because the cache may delete it meanwhile.
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let of = |path: PathBuf| {
         if path.is_dir() { on_disk(&path) } else { fs::metadata(path).map_or(0, |data| data.blocks() * 512) }
@@ -28,7 +28,7 @@ fn what_was_used_least_recently_makes_room() {
     std::thread::sleep(long);
     let third = fill(&cache, 3);
     assert_eq!(cache.counts().evicted, 1);
-    // A process that has seen none of them yet.
+    // Opens the cache a second time, as a process would that has not read any of the objects yet.
     let other = open(folder.path(), 4 * SIZE);
     let has = |number: u64| other.object(&identity(&number.to_string(), SIZE)).has(0);
     assert_eq!((0..4).map(has).collect::<Vec<_>>(), [true, false, true, true]);
@@ -36,7 +36,7 @@ fn what_was_used_least_recently_makes_room() {
     assert_eq!((read_all(&third, 3), third.has(6)), (0, true));
 }
 
-/// Time after which a use is written down again.
+/// The time of an object's last use is recorded again only after this time.
 const TOUCHED: Duration = Duration::from_millis(100);
 
 #[test]
@@ -74,7 +74,8 @@ fn the_bound_holds_to_one_block_for_each_that_writes() {
         while !done.load(Relaxed) {
             most = most.max(on_disk(&folder.path().join("objects")));
         }
-        // A block of 100,000 bytes lies in 26 pages of 4 KiB, or across one more; tables and folders take a page each.
+        // A block of 100,000 bytes takes up to 26 pages of 4 KiB; one more page is allowed for. Tables and folders take
+        // a page each.
         let pages = 3 * (SMALL + 3 * 4096) + 12 * 4096 * 4;
         assert!(most <= bound + pages, "{most} of {bound}");
         assert!(most > bound / 2, "it is used");
@@ -93,7 +94,7 @@ fn an_object_larger_than_the_bound_stays_in_part() {
     assert!(cache.shared.warned.load(Relaxed));
 }
 
-/// What was reserved and not used is known when the folder is counted.
+/// If the stored sum of reserved bytes is wrong, the cache counts the bytes in its folder instead.
 #[test]
 fn a_sum_that_is_wrong_is_corrected() {
     let folder = folder();

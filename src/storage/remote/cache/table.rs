@@ -1,7 +1,9 @@
-//! The table of an object: it says which blocks are whole, and has the hash of each.
+//! Reads and writes the table of an object: it says which of the object's blocks are in the cache, and has their
+//! hashes.
 //!
-//! 64 bytes of header (magic number, version, key, number of blocks, hash of the rest), then 8 bytes a block. All
-//! numbers are little-endian. A table that is damaged, or belongs to another object, counts as absent.
+//! The file has a header of 64 bytes (magic number, version, key, number of blocks, hash of all entries), then an entry
+//! of 8 bytes for each block, which is the block's hash. All numbers are little-endian. A table that is damaged, or
+//! belongs to another object, counts as absent.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +16,7 @@ use crate::storage::local::atomic_file;
 const MAGIC: u64 = u64::from_le_bytes(*b"gpufblck");
 const HEADER: usize = 64;
 
-/// The entry of a block that is absent.
+/// The entry of a block that is not in the cache.
 pub(super) const ABSENT: u64 = 0;
 
 fn path_of(folder: &Path) -> PathBuf {
@@ -30,7 +32,8 @@ fn header(key: u128, entries: &[u8]) -> [u8; HEADER] {
     header
 }
 
-/// Reads the table of the object `key`, which has `blocks` blocks.
+/// Reads the table of the object `key`: one entry for each of its `blocks` blocks. `None` if the table is absent or
+/// damaged.
 pub(super) fn read(folder: &Path, key: u128, blocks: usize) -> Option<Vec<u64>> {
     let bytes = std::fs::read(path_of(folder)).ok()?;
     let (found, entries) = bytes.split_at_checked(HEADER)?;
@@ -38,7 +41,7 @@ pub(super) fn read(folder: &Path, key: u128, blocks: usize) -> Option<Vec<u64>> 
     Some(entries.chunks_exact(8).map(|entry| u64::from_le_bytes(entry.try_into().unwrap_or_default())).collect())
 }
 
-/// Replaces the table atomically.
+/// Replaces the table of the object `key` atomically.
 ///
 /// # Errors
 /// The system's; [`NotFound`](std::io::ErrorKind::NotFound) if the folder was deleted.

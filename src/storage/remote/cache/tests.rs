@@ -1,4 +1,4 @@
-//! The cache in one process. `room_tests.rs` has what becomes of its bound.
+//! Tests of the cache in one process. `room_tests.rs` tests that the cache keeps within its bound.
 
 use super::*;
 use bytes::Bytes;
@@ -8,16 +8,16 @@ use std::fs;
 use std::io::{Read as _, Seek, SeekFrom, Write};
 use std::sync::atomic::AtomicUsize;
 
-/// Seven leaves, one of them short.
+/// Bytes of a block in these tests: seven leaves, of which the last is short.
 pub(super) const SMALL: u64 = 100_000;
-/// Seven blocks, the last of which is short.
+/// Bytes of an object in these tests: seven blocks, of which the last is short.
 pub(super) const SIZE: u64 = 6 * SMALL + 70_000;
 
 pub(super) fn identity(address: &str, size: u64) -> Identity<'_> {
     Identity { address, etag: Some("\"abc\""), size, modified: 1_700_000_000_000, query: 0 }
 }
 
-/// The bytes of a block of the object with this number.
+/// Returns the bytes of a block of the object with this number: random ones, the same in each call.
 pub(super) fn content(object: u64, block: u64, length: u64) -> Bytes {
     let mut dice = Dice(object << 32 | block);
     let mut bytes: Vec<u8> = (0..length.div_ceil(8)).flat_map(|_| dice.bits().to_le_bytes()).collect();
@@ -25,7 +25,8 @@ pub(super) fn content(object: u64, block: u64, length: u64) -> Bytes {
     bytes.into()
 }
 
-/// Reads a block as the reader of a remote set does: looks it up, and `fetch`es it if the cache has it not.
+/// Reads a block as the reader of a remote data set does: looks the block up, and calls `fetch` if the cache does not
+/// have it.
 pub(super) fn get(object: &CachedObject, block: u64, fetch: impl FnOnce() -> Bytes) -> Bytes {
     let start = Instant::now();
     loop {
@@ -42,7 +43,7 @@ pub(super) fn get(object: &CachedObject, block: u64, fetch: impl FnOnce() -> Byt
     }
 }
 
-/// Reads all blocks of object `number`, compares their bytes, and returns how many were fetched.
+/// Reads all blocks of the object with this number, compares their bytes, and returns how many blocks were fetched.
 pub(super) fn read_all(object: &CachedObject, number: u64) -> usize {
     let fetched = AtomicUsize::new(0);
     for block in 0..object.blocks() {
@@ -64,7 +65,7 @@ pub(super) fn open(folder: &Path, bytes: u64) -> BlockCache {
     BlockCache::open(folder, bytes, SMALL)
 }
 
-/// Puts object `number` into the cache, whole.
+/// Puts all blocks of an object with this number into the cache.
 pub(super) fn fill(cache: &BlockCache, number: u64) -> CachedObject {
     let object = cache.object(&identity(&number.to_string(), SIZE));
     read_all(&object, number);
@@ -81,7 +82,7 @@ fn what_was_inserted_comes_back_whole_and_in_parts() {
     assert_eq!(read_all(&object, 1), 7);
     cache.flush();
     assert!(object.has(3));
-    // As another process sees it, which has read nothing.
+    // Opens the cache a second time, as another process would, which has not read the object's table.
     let other = open(folder.path(), 1 << 30);
     let again = other.object(&identity("s3://b/1.tar", SIZE));
     assert!(again.has(3));
@@ -117,7 +118,7 @@ fn another_version_of_an_object_is_another_object() {
     keys.sort_unstable();
     keys.dedup();
     assert_eq!(keys.len(), 8);
-    // The same on every machine that shares the folder.
+    // The key of an identity is the same in every process, so that processes can share the folder.
     assert_eq!(known.key(SMALL), identity("a", SIZE).key(SMALL));
 }
 
@@ -140,12 +141,13 @@ fn a_flipped_bit_is_never_read_and_its_block_is_fetched_again() {
     let mut dice = Dice(11);
     let trials = if is_full() { 200 } else { 20 };
     for trial in 0..trials {
-        // The bytes, and behind the last leaf the hashes of all: of seven leaves a block, and five of the last block.
+        // The file has the object's bytes up to the end of the last leaf, and then the hashes of all leaves: seven for
+        // each block, and five for the last block.
         let hashes = SIZE.next_multiple_of(data::LEAF);
         let in_hashes = trial % 10 == 9;
         let at = if in_hashes { hashes + dice.below((6 * 7 + 5) * 8) as u64 } else { dice.below(SIZE as usize) as u64 };
         flip_a_bit(&path, at, dice.below(8));
-        // Half of them are found by a process that has read the table before, half by one that has not.
+        // Half of the flipped bits are found through a cache that has read the table before, half through a new one.
         let fresh = open(folder.path(), 1 << 30);
         let (cache, object) = match trial % 2 {
             0 => (&cache, object.clone()),
@@ -175,7 +177,8 @@ fn a_damaged_table_is_no_table() {
         }
         let cache = open(folder.path(), 1 << 30);
         let fetched = read_all(&cache.object(&identity("1", SIZE)), 1);
-        // Of 64 bytes of header, 16 mean nothing.
+        // A damaged table counts as absent, so all seven blocks are fetched. The last 16 of the header's 64 bytes mean
+        // nothing, so a table with a flipped bit there may also count as whole.
         assert!(fetched == 7 || fetched == 0 && trial > 1, "{fetched}");
         cache.flush();
     }
@@ -203,7 +206,7 @@ fn an_eviction_that_never_ends_is_not_waited_for() {
     let folder = folder();
     let cache = BlockCache::with_patience(folder.path(), 1 << 30, SMALL, Duration::from_secs(1));
     let object = fill(&cache, 1);
-    // As a process that was stopped while it evicts an object.
+    // Holds the object's lock, as a process does that is suspended while it evicts the object.
     let held = cache.shared.locks.evict(object.0.key).unwrap();
     assert!(matches!(object.look_up(2, Duration::ZERO), Lookup::Busy));
     assert!(matches!(object.look_up(2, Duration::from_secs(1)), Lookup::Stream));
@@ -222,7 +225,7 @@ fn an_insert_of_another_length_is_left_out() {
     assert_eq!((cache.counts().inserted, cache.counts().left_out, object.has(0)), (0, 1, false));
 }
 
-/// Counts warnings.
+/// A subscriber that counts the warnings of the cache.
 struct Warnings(Arc<AtomicUsize>);
 
 impl tracing::Subscriber for Warnings {
@@ -274,7 +277,7 @@ fn on_a_full_disk_blocks_are_streamed_and_what_is_there_is_read() {
     assert!(cache.shared.warned.load(Relaxed) && cache.shared.is_paused());
     assert_eq!((read_all(&object, 2), read_all(&there, 1)), (7, 0));
     let counts = cache.counts();
-    // The rest was streamed without being queued.
+    // After the first write has failed, blocks are fetched without being queued for the disk, and are not counted.
     assert!(counts.inserted == 7 && (1..=7).contains(&counts.left_out), "{counts:?}");
 }
 

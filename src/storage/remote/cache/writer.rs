@@ -1,5 +1,5 @@
-//! The thread that writes blocks to the disk. It writes one at a time, so a process exceeds the cache's bound by one
-//! block at most.
+//! The thread that writes blocks into the cache on disk. It writes one block at a time, so a process exceeds the
+//! cache's bound by one block at most.
 
 use std::io;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ enum Message {
     Stop,
 }
 
-/// Hands blocks to the writer's thread.
+/// The queue through which blocks are handed to the writer's thread.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     sender: Sender<Message>,
@@ -43,7 +43,7 @@ impl Queue {
     }
 }
 
-/// The writer's thread.
+/// The thread that writes blocks, and the queue from which it takes them.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: Queue,
@@ -51,7 +51,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread. If the system can start no thread, nothing is inserted, and a warning says so.
+    /// Starts the thread. If the system can start no thread, no block is written, and a warning says so.
     pub(super) fn start(shared: Arc<Shared>) -> Writer {
         let (sender, receiver) = unbounded();
         let queue = Queue { sender, bytes: Arc::default() };
@@ -116,7 +116,7 @@ fn run(shared: &Shared, receiver: &Receiver<Message>, queued: &AtomicU64) {
     }
 }
 
-/// Writes a block to the disk, then its hash to the table. Returns false if there is no room for it.
+/// Writes a block to the disk, then its hash to the table. Returns false if the cache has no room for the block.
 fn insert(shared: &Shared, claim: &Claim, bytes: &[u8]) -> io::Result<bool> {
     let (object, block) = (&*claim.object, claim.block);
     if bytes.len() as u64 != object.length(block) {
@@ -139,7 +139,7 @@ fn insert(shared: &Shared, claim: &Claim, bytes: &[u8]) -> io::Result<bool> {
 fn put(shared: &Shared, claim: &Claim, bytes: &[u8]) -> io::Result<()> {
     let (object, block) = (&*claim.object, claim.block as usize);
     let _used = shared.locks.write(object.key)?;
-    // The object may have been evicted or deleted since the block was claimed.
+    // Makes the object's folder again if the object was evicted or deleted since the block was claimed.
     std::fs::create_dir_all(&object.folder)?;
     let hash = data::write(object, claim.block, bytes)?;
     let _alone = shared.locks.table(object.key)?;

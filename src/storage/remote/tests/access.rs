@@ -1,4 +1,4 @@
-//! Credentials, certificates, names of servers, and settings: who is let in, and what is shown of it.
+//! Tests of credentials, certificates, names of servers, and settings: what is refused, and that no secret is shown.
 
 use super::*;
 use gpufeed_testing::store_server::AUTHORITY;
@@ -24,7 +24,7 @@ fn a_name_that_no_longer_resolves_in_mid_run_is_asked_for_as_often_as_the_settin
         server.put("bucket/a", content(100, 1));
         let remote = Remote::new(&options(&server)).unwrap();
         let mut meta = remote.head(&server.web("bucket/a")).unwrap();
-        // As if the name had been lost since.
+        // Moves the object to a server whose name does not resolve, as if the name had been lost since.
         meta.store = remote.locate("https://nowhere.invalid/bucket/a").unwrap().number;
         let error = remote.object(meta).read_exact(&mut [0; 10], 5).unwrap_err().to_string();
         assert!(error.contains("resolve") && error.contains("after 4 retries"), "{error}");
@@ -108,7 +108,7 @@ fn credentials_of_an_address_go_to_the_server_and_nowhere_else() {
         assert_eq!(request.query["sig"], "hushhush");
         assert_eq!(request.headers["authorization"], "Basic dXNlcjpodXNoIWh1c2g=");
         let remote = object.remote();
-        // One of which nothing is in memory.
+        // An object of which no block is in memory, so that a read makes a request.
         let unread = open(&address, options(&server));
         server.script(|_| Fault::Status(403));
         let mut shown = vec![format!("{object:?} {:?} {remote:?} {}", object.meta(), object.name())];

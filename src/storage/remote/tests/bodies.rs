@@ -1,12 +1,13 @@
-//! Servers whose answers have no end, or claim any length: none takes memory without a bound.
+//! Tests of servers whose answers have no end, or claim any length. None of them makes the client take memory without a
+//! bound.
 
 use super::*;
 
 const CLAIM: &str = "Content-Length: 1099511627776\r\n\r\n";
-/// What a server may get rid of, most of it into the buffers of sockets.
+/// The most bytes that a server may send in one of these tests. Most of these bytes only fill the buffers of sockets.
 const MOST_SENT: u64 = 64 << 20;
 
-/// Answers with this status and without an end: of a length that is claimed, and of none.
+/// Returns two answers with this status whose bodies never end: one claims a length of 1 TiB, and one states no length.
 fn endless(status: &str) -> [Fault; 2] {
     let head = format!("HTTP/1.1 {status}\r\n");
     [Fault::Endless(leaked(format!("{head}{CLAIM}"))), Fault::Endless(leaked(format!("{head}\r\n")))]
@@ -20,7 +21,7 @@ fn an_error_body_without_end_takes_64_kib_whatever_length_it_claims() {
         for address in both(&server, "bucket/a") {
             for fault in endless("404 Not Found") {
                 server.heal();
-                // The server has kept what it was sent.
+                // Restores the object, because the server has stored what an earlier `put` of this test sent.
                 server.put("bucket/a", content(100, 1));
                 let object = open(&address, options(&server));
                 server.script(move |request| if request.method == "HEAD" { Fault::Status(404) } else { fault });
@@ -39,7 +40,7 @@ fn an_error_body_without_end_takes_64_kib_whatever_length_it_claims() {
             }
             for fault in endless("503 Slow") {
                 server.heal();
-                // The server has kept what it was sent.
+                // Restores the object, because the server has stored what an earlier `put` of this test sent.
                 server.put("bucket/a", content(100, 1));
                 let object = open(&address, options(&server).retries(1));
                 let before = server.sent();
@@ -160,7 +161,8 @@ fn xml_that_grows_when_it_is_read_is_an_error() {
             )));
             server.script(move |_| fault);
             let remote = Remote::new(&options(&server).timeout(Duration::from_secs(20)).retries(0)).unwrap();
-            // Elements that nobody knows are passed over.
+            // Unknown elements are skipped, so the nested elements may give an empty listing. The body with entities
+            // has to give an error.
             match remote.list("s3://bucket/f") {
                 Ok(found) => assert!(head.is_empty() && found.is_empty()),
                 Err(error) => assert!(error.to_string().len() < 1000, "{error}"),

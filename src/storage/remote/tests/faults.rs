@@ -1,15 +1,16 @@
-//! Servers that fail, lie, or have other objects than before: each read gives the very same bytes or an error.
+//! Tests of servers that fail, send wrong answers, or have replaced an object: each read returns the right bytes or an
+//! error.
 
 use super::*;
 
 type Script = Box<dyn Fn(&Request) -> Fault + Send + Sync>;
 
-/// This fault, always.
+/// Returns a function that makes a script for the test server: it answers every request with this fault.
 fn always(fault: Fault) -> impl Fn() -> Script + Send + 'static {
     move || Box::new(move |_| fault)
 }
 
-/// This fault in the first two reads.
+/// Returns a function that makes a script for the test server: it answers the first two reads with this fault.
 fn twice(fault: Fault) -> impl Fn() -> Script + Send + 'static {
     move || {
         let reads = AtomicU64::new(0);
@@ -18,7 +19,8 @@ fn twice(fault: Fault) -> impl Fn() -> Script + Send + 'static {
     }
 }
 
-/// Reads an object of 9 MiB under a script, from S3 and from the web, in pieces; each piece is right or an error.
+/// Reads an object of 9 MiB in pieces from a test server that follows a script, once from S3 and once from the web.
+/// Each piece has to be right or an error. Returns, for S3 and for the web, the result of reading and the counters.
 fn under(script: impl Fn() -> Script + Send + 'static) -> Vec<(io::Result<()>, RemoteStats)> {
     watched(move || {
         let bytes = content(9 * MIB, 7);
@@ -43,15 +45,17 @@ fn under(script: impl Fn() -> Script + Send + 'static) -> Vec<(io::Result<()>, R
     })
 }
 
-/// The errors of reading under a fault; the texts hold all of `words`.
+/// Checks that reading fails if the server answers every request with this fault, and that the error has all of
+/// `words`.
 fn refused(fault: Fault, words: &[&str]) {
     refused_by_each(fault, words, [&[], &[]]);
 }
 
-/// As [`refused`], with words of the S3 client's error and words of the web server's.
+/// Does the same as [`refused`]. The error for S3 also has to have the words `own[0]`, and the error for the web
+/// `own[1]`.
 fn refused_by_each(fault: Fault, words: &[&str], own: [&[&str]; 2]) {
     for ((result, _), own) in under(always(fault)).into_iter().zip(own) {
-        // As a data set returns it, with its advice.
+        // Wraps the error as a data set does, so that its text has the advice, too.
         let error = Error::io("object", result.unwrap_err()).to_string();
         for word in words.iter().chain(own) {
             assert!(error.contains(word), "{word}: {error}");
@@ -60,7 +64,7 @@ fn refused_by_each(fault: Fault, words: &[&str], own: [&[&str]; 2]) {
     }
 }
 
-/// Reading with this fault in the first two reads succeeds, with retries.
+/// Checks that reading succeeds, with retries, if the server answers the first two reads with this fault.
 fn overcome(fault: Fault) {
     for (result, stats) in under(twice(fault)) {
         result.unwrap();
@@ -133,7 +137,7 @@ fn another_region_is_an_error_at_once_that_names_the_variable() {
     let own: [&[&str]; 2] = [&["AWS_REGION"], &[]];
     let malformed = "AuthorizationHeaderMalformed";
     refused_by_each(Fault::Code(400, malformed), &["400", malformed], own);
-    // Amazon says so without a Location.
+    // For a bucket in another region, Amazon answers with the status 301 and no `Location`.
     refused_by_each(Fault::Code(301, "PermanentRedirect"), &["elsewhere"], own);
     let texts = under(always(Fault::Code(301, "PermanentRedirect")));
     assert!(texts.iter().all(|(_, stats)| stats.retries == 0), "a retry would get the same answer");
@@ -156,7 +160,7 @@ fn credentials_that_expire_while_an_object_is_read_end_it_with_an_error() {
         let error = error.to_string();
         assert!(error.starts_with("bytes 8388608..") && error.contains("ExpiredToken"), "{error}");
         assert_eq!(object.remote().stats().retries, 0);
-        // With new credentials it goes on.
+        // Once the server accepts the credentials again, reading continues.
         server.heal();
         object.read_exact(&mut buffer, 9 << 20).unwrap();
         assert!(buffer == bytes[9 << 20..10 << 20]);
@@ -183,7 +187,7 @@ fn an_object_that_was_replaced_is_an_error_whatever_the_server_says() {
             server.put("bucket/a", content(1000, 1));
             server.script(move |_| fault);
             let object = open(&server.web("bucket/a"), options(&server));
-            // Other bytes of equal length.
+            // Replaces the object by other bytes of the same length.
             server.put("bucket/a", content(1000, 2));
             (object.read_exact(&mut [0; 10], 20).unwrap_err().to_string(), object)
         });

@@ -1,11 +1,11 @@
-//! Each kind of failure, as the types of errors and the status of an answer tell it: what callers match on, and whether
-//! the request is made again.
+//! Tests of each kind of failure, which is known from the types of errors and from the status of an answer: the
+//! `io::ErrorKind`, on which callers match, and whether the request is made again.
 
 use super::*;
 use gpufeed_testing::store_server::AUTHORITY;
 use io::ErrorKind as Kind;
 
-/// The kind of the error of reading an object under a fault, and how often its request was made again.
+/// Reads an object from a server with a fault. Returns the kind of the error, and how often the request was made again.
 fn of_reading(address: &str, server: &StoreServer, fault: Fault) -> (Kind, u64) {
     server.heal();
     let object = open(address, options(server).retries(1));
@@ -69,7 +69,8 @@ fn an_answer_that_is_no_part_of_the_object_has_a_kind() {
     });
 }
 
-/// The kind of the error of asking for an object, and how often the request was made again.
+/// Asks for the size and ETag of an object (`HEAD`). Returns the kind of the error, and how often the request was made
+/// again.
 fn of_asking(address: &str, options: RemoteOptions) -> (Kind, u64) {
     let remote = Remote::new(&options.retries(1)).unwrap();
     let error = remote.head(address).unwrap_err();
@@ -85,7 +86,7 @@ fn a_server_that_is_not_reached_has_a_kind() {
         let patient = || options(&tls).timeout(Duration::from_secs(5));
         assert_eq!(of_asking(&tls.web("bucket/a"), patient()), (Kind::PermissionDenied, 0), "untrusted");
         assert_eq!(of_asking(&tls.s3("bucket/a"), patient()), (Kind::PermissionDenied, 0), "untrusted");
-        // Trusted, it is another store without that object.
+        // With its certificate trusted, the same server answers that it does not have the object.
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), AUTHORITY).unwrap();
         let trusted = patient().certificates(file.path());

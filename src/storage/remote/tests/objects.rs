@@ -1,4 +1,4 @@
-//! Objects that are read ahead, listed, read whole, written, and kept on the disk.
+//! Tests of remote objects: they are read ahead, listed, read whole, written, and kept in the cache on disk.
 
 use super::*;
 use crate::storage::{Folder, Location};
@@ -117,7 +117,7 @@ fn dropping_the_last_owner_ends_the_thread_in_mid_read() {
             std::thread::yield_now();
         }
         drop(object);
-        // The reader still owns the connection; the server's end lets it go.
+        // The reading thread still owns the connection. When the server ends, the read fails, and the thread drops it.
         drop(server);
         assert!(thread.join().unwrap().is_err());
     });
@@ -137,7 +137,7 @@ fn what_the_disk_has_is_not_fetched_again() {
             let sent = server.sent();
             object.expect(0..u64::MAX);
             object.remote().fetch_expected();
-            // The last lies in two blocks.
+            // The last of these reads needs two blocks.
             for at in [7 * MIB, 0, 19 * MIB, 12 * MIB, 3 * MIB, 8 * MIB - 1000] {
                 object.read_exact(&mut buffer, at as u64).unwrap();
                 assert!(buffer == bytes[at..][..MIB], "other bytes");
@@ -147,7 +147,7 @@ fn what_the_disk_has_is_not_fetched_again() {
                 0 => assert_eq!((server.sent() - sent, stats.cache_hits), (20 << 20, 0), "{stats}"),
                 _ => assert_eq!((server.sent() - sent, stats.cache_hits, stats.blocks), (0, 7, 0), "{stats}"),
             }
-            // The writer ends with the connection, and what it had is on the disk then.
+            // Dropping the connection ends the cache's writer, which first writes all its blocks to the disk.
             drop(object);
         }
     });

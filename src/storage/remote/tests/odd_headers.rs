@@ -1,4 +1,4 @@
-//! Servers whose headers are none, or that speak another protocol.
+//! Tests of servers that send malformed headers, or that speak another protocol than the client.
 
 use super::*;
 use std::time::Instant;

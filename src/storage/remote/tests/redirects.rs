@@ -1,4 +1,4 @@
-//! Servers that send requests on: no credentials go along, and not every place is followed to.
+//! Tests of servers that redirect requests. No credentials go to another server, and not every redirect is followed.
 
 use super::*;
 use std::time::Instant;
@@ -152,7 +152,7 @@ fn a_file_that_is_written_is_not_believed_to_be_where_a_redirect_leads() {
             server.script(move |request| if request.key == "bucket/a" { fault } else { Fault::None });
             let error = remote.put(&address, vec![1]).unwrap_err().to_string();
             assert!(error.contains("302"), "{error}");
-            // The method and the bytes stay with this status.
+            // A redirect with the status 307 keeps the method and the bytes of the request, so the `PUT` is redirected.
             let fault = redirect("307 Temporary Redirect", "/bucket/b");
             server.script(move |request| if request.key == "bucket/a" { fault } else { Fault::None });
             remote.put(&address, vec![7]).unwrap();

@@ -1,11 +1,12 @@
-//! A loader whose data set reads from a store.
+//! Tests of loaders whose data set reads from a store: reading ahead, and a network that fails.
 
 use super::*;
 use crate::dataset::{Access, Dataset as _, Label, PixelFormat, Pixels, Sample, SampleData};
 use crate::transforms::CenterCrop;
 use crate::{Backend, DType, Layout, OnError};
 
-/// Gray images of 32x32 pixels, one after the other in an object, and how many of them were announced.
+/// A data set of gray images of 32x32 pixels, which lie one after the other in an object. The second field counts the
+/// samples that were announced.
 struct Raw(RemoteObject, Arc<AtomicU64>);
 
 const RAW: usize = 32 * 32;
@@ -57,7 +58,7 @@ impl Access for Raw {
     }
 }
 
-/// A wrapper that says no more than the compiler asks for.
+/// A data set that wraps another one, and has only the methods that the compiler asks for.
 struct Wrapper<D>(D);
 
 impl<D: crate::Dataset> crate::Dataset for Wrapper<D> {
@@ -126,7 +127,7 @@ fn a_wrapper_that_forwards_len_read_and_name_reads_ahead_as_what_it_wraps() {
             Wrapper(Raw(object, announced.clone()))
         };
         let samples = 20 * MIB / RAW;
-        // Adaptors of a wrapper, and a wrapper of an adaptor, which gives the samples other numbers.
+        // A subset turns the order of the samples round; below, a subset of this wrapper turns it round again.
         let backwards = Wrapper(Box::new(raw()).subset((0..samples).rev()).unwrap());
         let all: [Box<dyn crate::Dataset>; 3] = [
             Box::new(raw()),
@@ -170,7 +171,8 @@ fn a_run_that_begins_forgets_what_was_expected_unless_another_goes_on() {
     watched(|| {
         let server = StoreServer::start();
         server.put("bucket/a", content(20 * MIB, 11));
-        // The number of requests in which the three blocks come.
+        // Reads the three blocks of an object, and returns in how many requests they came. A first run announces the
+        // blocks, and then ends. `second` may begin a second run before the first one ends.
         let fetched = |second: fn(&Remote) -> Option<RemoteRun>| {
             let object = open(&server.s3("bucket/a"), options(&server).timeout(Duration::from_secs(20)));
             let before = server.requests();

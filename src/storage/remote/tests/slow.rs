@@ -1,9 +1,9 @@
-//! Servers that send a byte now and then, in any part of any answer.
+//! Tests of servers that send a byte only now and then, in the headers or in the body of an answer.
 
 use super::*;
 use std::time::Instant;
 
-/// Bodies come at 20 bytes a second, and half a second of that has to have more.
+/// Returns options that ask for 1000 bytes a second, averaged over half a second. The server sends 20 bytes a second.
 fn slow(server: &StoreServer) -> RemoteOptions {
     options(server).timeout(Duration::from_secs(20)).rate_window(Duration::from_millis(500)).min_rate(1000)
 }
@@ -75,7 +75,7 @@ fn an_error_body_that_is_cut_short_leaves_the_status() {
             let error = Remote::new(&options(&server)).unwrap().list("s3://bucket/f").unwrap_err().to_string();
             assert!(error.contains("status 403") && error.len() < 1000, "{error}");
         }
-        // Nobody waits for words that trickle.
+        // The client does not wait for the rest of an error's body if the rest comes slowly.
         server.script(|_| Fault::Trickle(5, PAUSE));
         let clock = Instant::now();
         let remote = Remote::new(&options(&server)).unwrap();
@@ -110,15 +110,16 @@ fn an_upload_whose_answer_does_not_come_ends() {
         server.script(|_| Fault::TrickleAll(Duration::from_millis(50)));
         let remote = Remote::new(&options(&server).retries(0)).unwrap();
         for address in both(&server, "bucket/a") {
-            // It has a second for each MB besides.
+            // For each MB of an upload there is a second more than the time limit: for 2.1 MB, two seconds more than
+            // 0.3 s.
             let error = remote.put(&address, content(2_100_000, 1)).unwrap_err().to_string();
             assert!(error.contains("no answer came for 2.3 s") && error.contains("GPUFEED_REMOTE_TIMEOUT"), "{error}");
         }
     });
 }
 
-/// Answers of S3 to an upload in parts, the last of which comes slowly: so many bytes of its body, all of its head, at
-/// once.
+/// Makes the server answer an upload in parts as S3 does. The last answer, which completes the upload, comes slowly:
+/// byte by byte from its `spaces` spaces on, or from its very beginning if `head_too` is true.
 fn parts_that_complete_slowly(server: &StoreServer, spaces: usize, head_too: bool) {
     let answer =
         |body: &str| format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
@@ -142,7 +143,8 @@ fn a_store_that_makes_an_object_of_parts_has_a_second_for_each_mb() {
         let server = StoreServer::start();
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), content((16 << 20) + 1, 1)).unwrap();
-        // Spaces now and then; nothing for longer than the time limit of other answers.
+        // In the first case a space comes now and then. In the second, the headers take longer than the time limit of
+        // other answers.
         for (options, head_too) in [(slow(&server), false), (options(&server), true)] {
             parts_that_complete_slowly(&server, if head_too { 1 } else { 100 }, head_too);
             let remote = Remote::new(&options.retries(0)).unwrap();

@@ -1,4 +1,4 @@
-//! Uploads into a store in memory, which fails as it is told.
+//! Tests uploads into a store in memory that fails those requests that a test names.
 
 use super::super::RemoteOptions;
 use super::super::address::ObjectAddress;
@@ -9,12 +9,12 @@ use object_store::{ObjectStoreExt, PutResult};
 use parking_lot::Mutex;
 use std::pin::Pin;
 
-/// A request that fails, and its error.
+/// The name of a request that is to fail, such as "part 1", and a function that makes its error.
 type Fault = (&'static str, fn() -> StoreError);
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = object_store::Result<T>> + Send + 'a>>;
 
-/// A store, the requests of uploads that it had, and those that it fails, each of them once.
+/// A store in memory. It notes the names of the requests of uploads, and fails those in `fails`, each entry once.
 struct Unreliable {
     store: Arc<InMemory>,
     seen: Arc<Mutex<Vec<String>>>,
@@ -22,7 +22,7 @@ struct Unreliable {
 }
 
 impl Unreliable {
-    /// Notes a request, and returns the error if it is to fail.
+    /// Notes the name of a request, and returns an error if the request is to fail.
     fn note(&self, request: String) -> object_store::Result<()> {
         let mut fails = self.fails.lock();
         let fault = fails.iter().position(|(name, _)| *name == request);
@@ -78,7 +78,7 @@ impl MultipartStore for Unreliable {
         Box::pin(async move {
             let gone = |_| StoreError::NotFound { path: path.to_string(), source: "no such upload".into() };
             let done = self.store.complete_multipart(path, id, parts).await.map_err(gone);
-            // An answer that is lost comes after the work.
+            // A failure comes after the upload is complete, as if only the store's answer were lost.
             self.note("complete".to_owned())?;
             done
         })
@@ -106,7 +106,8 @@ fn denied() -> StoreError {
     StoreError::PermissionDenied { path: String::new(), source: "no".into() }
 }
 
-/// Uploads this many bytes. Returns the result, the requests, and the object.
+/// Uploads a file of `length` bytes. Returns the result, the names of the requests, the object's content (`None` if
+/// there is no object), and the file's content.
 fn upload(length: usize, fails: Vec<Fault>) -> (Result<()>, Vec<String>, Option<Vec<u8>>, Vec<u8>) {
     let bytes: Vec<u8> = (0..length as u32).map(|byte| (byte.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let file = tempfile::NamedTempFile::new().unwrap();

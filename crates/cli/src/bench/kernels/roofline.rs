@@ -1,44 +1,45 @@
-//! A roofline predicts the time of passes from their bytes and operations, which `gpufeed::internals::work` counts. It
-//! has two roofs of a GPU, measured in the same run: the rate at which it copies memory, and the rate at which it
-//! multiplies and adds. A test writes the table of the guide's chapter, `docs/guide/roofline.md`.
+//! Predicts by the roofline model how long a GPU takes for the shader passes of a recipe. `gpufeed::internals::work`
+//! counts the bytes and the operations of each pass. The model has two limits ("roofs"), both measured on the GPU in
+//! the same run: the rate at which it copies memory, and the rate at which it multiplies and adds. A test in this file
+//! writes the table of the guide's chapter, `docs/guide/roofline.md`.
 
 use crate::results::Roofline;
 use gpufeed::internals::Work;
 
-/// Where memory limits a pass, it is predicted to reach this share of a copy's rate. This is the goal of the kernels'
-/// design, not a measurement.
+/// A pass that memory limits is predicted to move its bytes at this share of the rate of a plain copy. The share is the
+/// goal of the kernels' design, not a measurement.
 pub(crate) const OF_COPY: f64 = 0.7;
-/// Where arithmetic limits a pass, it is predicted to reach this share of a GPU's multiplications and additions. This
-/// is a guess, which the first card will correct: weights, addresses, conversions and waiting are not counted as
-/// operations.
+/// A pass that arithmetic limits is predicted to do its operations at this share of the GPU's measured rate. The share
+/// is a guess, to be corrected by the first measurement on a real GPU: weights, addresses, conversions and waiting take
+/// time, but are not counted as operations.
 pub(crate) const OF_ARITHMETIC: f64 = 0.25;
 
-/// The roofs of a GPU.
+/// The two roofs of a GPU: its measured rates of copying memory and of arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Roofs {
-    /// The GB/s of a copy. Bytes that are read and bytes that are written both count.
+    /// The rate of a memory copy in GB/s. Bytes that are read and bytes that are written both count.
     pub(crate) gb_per_second: f64,
-    /// Thousand millions of operations a second. A multiplication with an addition counts as two.
+    /// The rate of arithmetic in GFLOP/s. A multiplication with an addition counts as two operations.
     pub(crate) gflop_per_second: f64,
 }
 
-/// The predicted time of passes.
+/// The predicted time of a list of passes that run one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Predicted {
     pub(crate) seconds: f64,
-    /// The part of `seconds` that belongs to passes which arithmetic limits.
+    /// The part of `seconds` that is spent in passes whose limit is arithmetic, not memory.
     arithmetic: f64,
 }
 
 impl Predicted {
-    /// Returns the roof that limits most of the time.
+    /// Returns the roof that limits more than half of the predicted time: `arithmetic` or `memory`.
     pub(crate) fn limit(&self) -> &'static str {
         if 2.0 * self.arithmetic > self.seconds { "arithmetic" } else { "memory" }
     }
 }
 
 impl Roofs {
-    /// Predicts the time of passes that run one after the other.
+    /// Predicts the time of passes that run one after the other. `works` has the bytes and operations of each pass.
     pub(crate) fn predict(&self, works: &[Work]) -> Predicted {
         let mut predicted = Predicted::default();
         for work in works {
@@ -50,7 +51,8 @@ impl Roofs {
         predicted
     }
 
-    /// Makes the report's part: these roofs, and the recipe's passes for `images` images, as predicted and as measured.
+    /// Makes the roofline section of the report: the two roofs, and the rate in images a second of the passes `works`,
+    /// as predicted and as measured. The passes make `images` images, in `measured_seconds` if they were timed.
     pub(crate) fn report(&self, works: &[Work], images: u64, measured_seconds: Option<f64>) -> Roofline {
         let rate = |seconds: f64| images as f64 / seconds;
         let predicted = self.predict(works);
@@ -91,10 +93,11 @@ mod tests {
         assert!((report.predicted_images_per_second - 100.0).abs() < 1e-6);
     }
 
-    /// The number of images over which the table averages the work. They are random parameters for 500x375 pixels.
+    /// The number of images over which the table of work averages. Each image is a random draw of the recipe's
+    /// parameters for a photograph of 500x375 pixels.
     const IMAGES: u64 = 256;
 
-    /// Returns the table of the bytes and operations of an image of each recipe.
+    /// Returns a Markdown table with a row for each recipe: its passes, and the bytes and operations for one image.
     fn work_table() -> String {
         let mut text = "| recipe | passes | KB moved | Mflop | flop a byte |\n|---|---|---|---|---|\n".to_owned();
         for name in recipe::NAMES {
@@ -111,7 +114,8 @@ mod tests {
         text
     }
 
-    /// Compares the chapter with today's table. With GPUFEED_RENEW=1 writes the table into the chapter.
+    /// Fails if the guide's chapter does not have the table that `work_table` makes. With GPUFEED_RENEW=1 in the
+    /// environment, writes that table into the chapter instead.
     #[test]
     fn the_chapter_has_the_work_of_each_recipe() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/roofline.md");
