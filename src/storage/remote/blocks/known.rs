@@ -14,7 +14,7 @@ pub(super) struct KnownBlock {
     pub(super) expected: u32,
     /// The number of the first of these reads. All reads are numbered in the order in which they are announced.
     pub(super) first: u64,
-    /// The number of the last of these reads.
+    /// The number of the last announced read of this block.
     pub(super) last: u64,
     /// The time of the last read of this block, as the number of reads of all blocks until then.
     pub(super) used: u64,
