@@ -2,9 +2,13 @@
 
 #include <string.h>
 
+enum { NVIDIA = 0x10de, AMD = 0x1002 };
+
 void disguise(const Modes *modes, VkPhysicalDeviceProperties *properties) {
     if (modes->discrete) properties->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
     if (modes->integrated) properties->deviceType = VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+    if (modes->nvidia) properties->vendorID = NVIDIA;
+    if (modes->amd) properties->vendorID = AMD;
 }
 
 // "gpufeed" and the place: 67707566-6565-6400-0000-000000000003.

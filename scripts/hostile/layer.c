@@ -29,6 +29,7 @@ typedef struct Instance {
     PFN_vkGetPhysicalDeviceProperties properties;
     PFN_vkGetPhysicalDeviceProperties2 properties2;
     PFN_vkGetPhysicalDeviceFeatures features;
+    PFN_vkEnumerateDeviceExtensionProperties extensions;
 } Instance;
 
 typedef struct Device {
@@ -93,6 +94,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
     made->properties2 = (PFN_vkGetPhysicalDeviceProperties2)next(*instance, "vkGetPhysicalDeviceProperties2");
     if (!made->properties2)
         made->properties2 = (PFN_vkGetPhysicalDeviceProperties2)next(*instance, "vkGetPhysicalDeviceProperties2KHR");
+    made->extensions = (PFN_vkEnumerateDeviceExtensionProperties)next(*instance, "vkEnumerateDeviceExtensionProperties");
     pthread_mutex_lock(&lock);
     made->others = instances;
     instances = made;
@@ -142,6 +144,32 @@ static VKAPI_ATTR void VKAPI_CALL properties2(VkPhysicalDevice device, VkPhysica
     of->properties2(device, out);
     disguise(&of->modes, &out->properties);
     identify(place_of(of, device), out->pNext);
+}
+
+// The extensions of the device, and VK_EXT_pci_bus_info where it has not got that one. The layer's manifest lists it, too: by that the
+// loader lets a program ask for it, and keeps it from the driver.
+static VKAPI_ATTR VkResult VKAPI_CALL extensions(VkPhysicalDevice device, const char *layer, uint32_t *count, VkExtensionProperties *list) {
+    static const VkExtensionProperties ADDRESS = {VK_EXT_PCI_BUS_INFO_EXTENSION_NAME, VK_EXT_PCI_BUS_INFO_SPEC_VERSION};
+    Instance *of = instance_of(device);
+    if (layer) return of->extensions(device, layer, count, list);
+    uint32_t known = 0;
+    VkResult result = of->extensions(device, NULL, &known, NULL);
+    if (result != VK_SUCCESS) return result;
+    VkExtensionProperties *all = calloc(known + 1, sizeof *all);
+    if (!all) abort();
+    result = of->extensions(device, NULL, &known, all);
+    uint32_t i = 0;
+    while (i < known && strcmp(all[i].extensionName, ADDRESS.extensionName)) i++;
+    if (i == known) all[known++] = ADDRESS;
+    if (list && result == VK_SUCCESS) {
+        if (*count < known) result = VK_INCOMPLETE;
+        if (*count > known) *count = known;
+        memcpy(list, all, *count * sizeof *list);
+    } else {
+        *count = known;
+    }
+    free(all);
+    return result;
 }
 
 // Rewritten shaders may compute in f64, for which the device needs a feature. The features are where the program has them: in the
@@ -242,6 +270,7 @@ static PFN_vkVoidFunction own(const char *name, bool of_device) {
         {"vkGetPhysicalDeviceProperties", (PFN_vkVoidFunction)properties, false},
         {"vkGetPhysicalDeviceProperties2", (PFN_vkVoidFunction)properties2, false},
         {"vkGetPhysicalDeviceProperties2KHR", (PFN_vkVoidFunction)properties2, false},
+        {"vkEnumerateDeviceExtensionProperties", (PFN_vkVoidFunction)extensions, false},
         {"vkCreateDevice", (PFN_vkVoidFunction)create_device, false},
         {"vkGetDeviceProcAddr", (PFN_vkVoidFunction)device_function, true},
         {"vkDestroyDevice", (PFN_vkVoidFunction)destroy_device, true},

@@ -9,8 +9,8 @@ static bool set(Modes *modes, const char *name, size_t length) {
         const char *name;
         bool *mode;
     } known[] = {
-        {"discrete", &modes->discrete}, {"integrated", &modes->integrated}, {"inline", &modes->inlined},
-        {"fma", &modes->fma},           {"fma2", &modes->fma_right},        {"div", &modes->divide},
+        {"discrete", &modes->discrete}, {"integrated", &modes->integrated}, {"nvidia", &modes->nvidia},  {"amd", &modes->amd},
+        {"inline", &modes->inlined},    {"fma", &modes->fma},               {"fma2", &modes->fma_right}, {"div", &modes->divide},
         {"assoc", &modes->associate},   {"flush", &modes->flush},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -35,6 +35,7 @@ bool modes_read(const char *list, Modes *modes) {
     }
     const char *wrong = NULL;
     if (modes->discrete && modes->integrated) wrong = "discrete and integrated exclude each other";
+    if (modes->nvidia && modes->amd) wrong = "nvidia and amd exclude each other";
     if (modes->fma && modes->fma_right) wrong = "fma and fma2 exclude each other";
     if (modes->inlined && !getenv("GPUFEED_HOSTILE_OPTIMIZER"))
         wrong = "inline needs the command of spirv-opt in GPUFEED_HOSTILE_OPTIMIZER";

@@ -6,6 +6,7 @@
 typedef struct {
     bool discrete;    // the device's type is a discrete GPU
     bool integrated;  // the device's type is an integrated GPU
+    bool nvidia, amd; // the device's vendor
     bool inlined;     // functions are inlined and variables become values before the modes below are applied
     bool fma;         // a * b + c is rounded once; of two products the left one is contracted
     bool fma_right;   // the same, of two products the right one

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "inline.h"
-#include "rewrite.h"
 
 static atomic_uint modules;
 
@@ -40,20 +39,34 @@ static void dump(unsigned number, const char *when, const uint32_t *words, size_
     if (file) fclose(file);
 }
 
-Words rewrite_shader(const uint32_t *words, size_t count, const Modes *modes) {
-    unsigned number = atomic_fetch_add(&modules, 1);
-    dump(number, "before", words, count);
-    Words whole = {0}, out;
+static Words make(const uint32_t *words, size_t count, const Modes *modes, Counts *counts) {
+    Words whole = {0};
     if (modes->inlined) {
         whole = inlined(words, count);
         if (!whole.count) return whole;
         words = whole.words;
         count = whole.count;
     }
-    Counts counts;
-    out = rewrite(words, count, modes, &counts);
+    Words out = rewrite(words, count, modes, counts);
     free(whole.words);
+    return out;
+}
+
+Words rewrite_shader(const uint32_t *words, size_t count, const Modes *modes) {
+    unsigned number = atomic_fetch_add(&modules, 1);
+    dump(number, "before", words, count);
+    Counts counts;
+    Words out = make(words, count, modes, &counts);
+    if (!out.count) return out;
     dump(number, "after", out.words, out.count);
     report(number, &counts);
     return out;
+}
+
+uint32_t *gpufeed_hostile_rewrite(const char *list, const uint32_t *words, size_t *count, Counts *counts) {
+    Modes modes;
+    if (!modes_read(list, &modes)) return NULL;
+    Words out = make(words, *count, &modes, counts);
+    *count = out.count;
+    return out.words;
 }

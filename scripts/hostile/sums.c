@@ -91,7 +91,7 @@ bool rewrite_sum(Rewriter *r, const uint32_t *at, uint32_t lanes) {
     bool contracts = r->modes->fma || r->modes->fma_right;
     bool contracted = false, reassociated = false, left_alone = false;
     Outcome outcome[4];
-    uint32_t ids[4];
+    uint32_t ids[4], before = r->module.next;
     lane_ids(r, at, lanes, ids);
     for (uint32_t lane = 0; lane < lanes; lane++) {
         Lane x = lane_of(r, at[3], lane), y = lane_of(r, at[4], lane);
@@ -106,7 +106,10 @@ bool rewrite_sum(Rewriter *r, const uint32_t *at, uint32_t lanes) {
     r->counts->contracted += contracted;
     r->counts->reassociated += reassociated;
     r->counts->left_alone += left_alone;
-    if (!contracted && !reassociated) return false;
+    if (!contracted && !reassociated) {
+        r->module.next = before;
+        return false;
+    }
     for (uint32_t lane = 0; lane < lanes; lane++) {
         if (outcome[lane] == CHANGED) continue;
         uint32_t a = scalar(r, lane_of(r, at[3], lane)), b = scalar(r, lane_of(r, at[4], lane));
@@ -116,28 +119,26 @@ bool rewrite_sum(Rewriter *r, const uint32_t *at, uint32_t lanes) {
     return true;
 }
 
-// From the first lane on, or from the last one.
 bool rewrite_dot(Rewriter *r, const uint32_t *at) {
     Module *m = &r->module;
-    if (!r->modes->fma && !r->modes->fma_right) return false;
-    if (r->no_contraction) {
-        r->counts->left_alone++;
-        return false;
-    }
+    bool contracts = r->modes->fma || r->modes->fma_right, contracted = contracts && !r->no_contraction;
+    r->counts->left_alone += contracts && !contracted;
+    if (!contracted && !r->modes->flush) return false;
     uint32_t lanes = lanes_of(m, at[3]), total = 0;
     for (uint32_t i = 0; i < lanes; i++) {
-        uint32_t lane = r->modes->fma ? i : lanes - 1 - i, result = i + 1 == lanes ? at[2] : m->next++;
+        uint32_t lane = r->modes->fma_right ? lanes - 1 - i : i, result = i + 1 == lanes ? at[2] : m->next++;
         Product product = {.a = {at[3], lane}, .b = {at[4], lane}};
-        if (i == 0) {
-            uint32_t a = scalar(r, product.a), b = scalar(r, product.b);
-            put_arithmetic(r, SpvOpFMul, a, b, result);
-        } else {
+        if (i > 0 && contracted) {
             uint32_t type = type_float64(m), addend = m->next++;
             PUT(&m->body, SpvOpFConvert, type, addend, total);
             put_contracted(r, &product, SpvOpFAdd, true, addend, result);
+        } else {
+            uint32_t a = scalar(r, product.a), b = scalar(r, product.b), rounded = i ? m->next++ : result;
+            put_arithmetic(r, SpvOpFMul, a, b, rounded);
+            if (i) put_arithmetic(r, SpvOpFAdd, total, rounded, result);
         }
         total = result;
     }
-    r->counts->contracted++;
+    r->counts->contracted += contracted;
     return true;
 }
