@@ -242,7 +242,6 @@ static VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice device, const VkAlloca
 static VKAPI_ATTR VkResult VKAPI_CALL create_module(VkDevice device, const VkShaderModuleCreateInfo *info,
                                                     const VkAllocationCallbacks *allocator, VkShaderModule *module) {
     Device *of = device_of(device);
-    if (!modes_rewrite(&of->modes)) return of->create_module(device, info, allocator, module);
     Words words = rewrite_shader(info->pCode, info->codeSize / sizeof *info->pCode, &of->modes);
     if (!words.count) return VK_ERROR_INITIALIZATION_FAILED;
     VkShaderModuleCreateInfo changed = *info;
@@ -292,7 +291,8 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_function(VkInstance ins
     // The driver may lack what has two names.
     bool optional = !strncmp(name, "vkGetPhysicalDeviceProperties2", strlen("vkGetPhysicalDeviceProperties2"));
     if (function && (!optional || !instance)) return function;
-    PFN_vkVoidFunction next = instance ? instance_of(instance)->next(instance, name) : NULL;
+    Instance *of = instance ? instance_of(instance) : NULL;
+    PFN_vkVoidFunction next = of ? of->next(instance, name) : NULL;
     return next && function ? function : next;
 }
 

@@ -27,11 +27,10 @@ static bool set(Modes *modes, const char *name, size_t length) {
 
 bool modes_read(const char *list, Modes *modes) {
     *modes = (Modes){0};
-    for (const char *at = list; at && *at;) {
+    for (const char *at = list; at && *list;) {
         size_t length = strcspn(at, ",");
         if (!set(modes, at, length)) return false;
-        at += length;
-        if (*at == ',') at++;
+        at = at[length] == ',' ? at + length + 1 : NULL;
     }
     const char *wrong = NULL;
     if (modes->discrete && modes->integrated) wrong = "discrete and integrated exclude each other";
@@ -41,10 +40,6 @@ bool modes_read(const char *list, Modes *modes) {
         wrong = "inline needs the command of spirv-opt in GPUFEED_HOSTILE_OPTIMIZER";
     if (wrong) fprintf(stderr, "gpufeed_hostile: GPUFEED_HOSTILE=%s: %s\n", list, wrong);
     return !wrong;
-}
-
-bool modes_rewrite(const Modes *modes) {
-    return modes->inlined || modes->fma || modes->fma_right || modes->divide || modes->associate || modes->flush;
 }
 
 bool modes_need_float64(const Modes *modes) { return modes->fma || modes->fma_right || modes->divide; }

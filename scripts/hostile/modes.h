@@ -19,8 +19,5 @@ typedef struct {
 // known, or two exclude each other.
 bool modes_read(const char *list, Modes *modes);
 
-// True if the modes change shaders.
-bool modes_rewrite(const Modes *modes);
-
 // True if the modes compute in f64.
 bool modes_need_float64(const Modes *modes);
