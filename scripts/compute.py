@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from vulkan import DeviceInfo, InstanceInfo, QueueInfo, structure
 
 # Numbers of VkStructureType and flags of Vulkan.
-ID_PROPERTIES, PROPERTIES_2, PCI_BUS_INFO = 1000071004, 1000059001, 1000212000
+ID_PROPERTIES, FEATURES_2, PROPERTIES_2, PCI_BUS_INFO = 1000071004, 1000059000, 1000059001, 1000212000
 STORAGE_BUFFER, STORAGE_USAGE, COMPUTE_STAGE, COMPUTE, VISIBLE_AND_COHERENT = 7, 0x20, 0x20, 1, 6
 
 IdProperties = structure("IdProperties", ("device", c_uint8 * 16), ("others", c_uint8 * 40))
 PciBusInfo = structure("PciBusInfo", ("domain", c_uint32), ("bus", c_uint32), ("device", c_uint32), ("function", c_uint32))
 # VkPhysicalDeviceProperties is 824 bytes: versions and numbers, the type at byte 16, the name at byte 20.
 Properties2 = structure("Properties2", ("properties", c_uint8 * 824))
+Features2 = structure("Features2", ("features", c_uint32 * 55))
 BufferInfo = structure(
     "BufferInfo", ("flags", c_uint32), ("size", c_uint64), ("usage", c_uint32), ("sharing", c_uint32), ("families", c_uint32),
     ("family_list", c_void_p),
@@ -129,12 +130,17 @@ class Instance:
 class Device:
     """A device that runs compute shaders with the entry point `main` and storage buffers at the bindings 0 and 1."""
 
-    def __init__(self, physical: c_void_p, extensions: tuple[bytes, ...] = ()) -> None:
+    def __init__(self, physical: c_void_p, extensions: tuple[bytes, ...] = (), features_in_chain: bool = False) -> None:
         priority = c_float(1.0)
         queues = QueueInfo(2, None, 0, 0, 1, ctypes.addressof(priority))
         self.handle, self.queue = c_void_p(), c_void_p()
         names = (c_char_p * len(extensions))(*extensions)
-        info = DeviceInfo(3, None, 0, 1, ctypes.addressof(queues), 0, None, len(extensions), ctypes.addressof(names), None)
+        # No feature is asked for, in one of the two places where Vulkan takes features.
+        chain, beside = Features2(FEATURES_2, None), (c_uint32 * 55)()
+        places = (ctypes.addressof(chain), None) if features_in_chain else (None, ctypes.addressof(beside))
+        info = DeviceInfo(
+            3, places[0], 0, 1, ctypes.addressof(queues), 0, None, len(extensions), ctypes.addressof(names), places[1]
+        )
         call("vkCreateDevice", physical, byref(info), None, byref(self.handle))
         call("vkGetDeviceQueue", self.handle, 0, 0, byref(self.queue))
         properties = (c_uint32 * 130)()

@@ -17,6 +17,8 @@ LEAST_NORMAL = 2.0**-126
 # What the layer counts, in its order, and what it has to count where a mode is on.
 COUNTS = ("contracted", "reassociated", "divided", "flushed", "left alone", "of matrices")
 CHANGES = {"fma": "contracted", "fma2": "contracted", "div": "divided", "assoc": "reassociated", "flush": "flushed"}
+# FAdd, FSub, FMul, FDiv, VectorTimesScalar and Dot by their numbers, and what decorates them.
+OPS, DECORATE, NO_CONTRACTION = {129, 131, 133, 136, 142, 148}, 71, 42
 ARITHMETIC = r"OpFAdd|OpFSub|OpFMul|OpFDiv|OpFNegate|OpVectorTimesScalar|OpDot|OpFOrdLessThan|OpExtInst"
 
 
@@ -123,10 +125,11 @@ EXPRESSIONS = {
         "%_s = OpFAdd %vec2 %_p %_d\n%_r = OpCompositeExtract %f32 %_s 1",
         lambda m, a, b, c, d: m.fma(b, c, d), CONTRACTED,
     ),
-    "(vec(a, b) vec(c, d)).yx.x - c": Expression(
+    "a vector shuffled out of two products, .y - c": Expression(
         "%_v = OpCompositeConstruct %vec2 %a %b\n%_w = OpCompositeConstruct %vec2 %c %d\n%_p = OpFMul %vec2 %_v %_w\n"
-        "%_x = OpVectorShuffle %vec2 %_p %_p 1 2\n%_l = OpCompositeExtract %f32 %_x 0\n%_r = OpFSub %f32 %_l %c",
-        lambda m, a, b, c, d: m.fma(b, d, -c), CONTRACTED,
+        "%_q = OpVectorTimesScalar %vec2 %_w %a\n%_x = OpVectorShuffle %vec2 %_p %_q 1 3\n"
+        "%_l = OpCompositeExtract %f32 %_x 1\n%_r = OpFSub %f32 %_l %c",
+        lambda m, a, b, c, d: m.fma(d, a, -c), CONTRACTED,
     ),
     "vec(ab, c) + d, one lane of two": Expression(
         P + "%_v = OpCompositeConstruct %vec2 %_p %c\n%_d = OpCompositeConstruct %vec2 %d %d\n%_s = OpFAdd %vec2 %_v %_d\n"
@@ -192,6 +195,14 @@ EXPRESSIONS = {
     ),
     "abs(a)": Expression("%_r = OpExtInst %f32 %glsl FAbs %a", lambda m, a, b, c, d: abs(m.flush(a))),
     "-a": Expression("%_r = OpFNegate %f32 %a", lambda m, a, b, c, d: -m.flush(a)),
+    # A flushed copy of a value that is made in one block may not be used in another.
+    "a + (b < c ? -a : b)": Expression(
+        "%_x = OpCopyObject %f32 %a\nOpStore %variable %b\n%_l = OpFOrdLessThan %bool %b %c\n"
+        "OpSelectionMerge %_after None\nOpBranchConditional %_l %_less %_after\n%_less = OpLabel\n"
+        "%_n = OpFNegate %f32 %_x\nOpStore %variable %_n\nOpBranch %_after\n%_after = OpLabel\n"
+        "%_v = OpLoad %f32 %variable\n%_r = OpFAdd %f32 %_x %_v",
+        lambda m, a, b, c, d: m.add(a, -a if m.flush(b) < m.flush(c) else b),
+    ),
     "a 2^-64 2^-64": Expression(
         "%_p = OpFMul %f32 %a %tiny\n%_r = OpFMul %f32 %_p %tiny", lambda m, a, b, c, d: m.mul(m.mul(a, 2.0**-64), 2.0**-64)
     ),
@@ -261,6 +272,19 @@ def assembly() -> str:
         decorations += [f"OpDecorate {each.replace('%_', f'%e{number}_')} NoContraction" for each in expression.no_contraction]
     numbers = [f"%n{number} = OpConstant %u32 {number}" for number in range(max(len(EXPRESSIONS), 4) + 1)]
     return SHADER.format(decorations="\n".join(decorations), numbers="\n".join(numbers), code="\n".join(code))
+
+
+def precise(module: bytes) -> int:
+    """How many instructions of arithmetic have the decoration NoContraction."""
+    words = struct.unpack(f"<{len(module) // 4}I", module)
+    decorated, found, at = set(), 0, 5
+    while at < len(words):
+        op, length = words[at] & 0xFFFF, words[at] >> 16
+        if op == DECORATE and words[at + 2] == NO_CONTRACTION:
+            decorated.add(words[at + 1])
+        found += op in OPS and words[at + 2] in decorated
+        at += length
+    return found
 
 
 def expected_counts(modes: str) -> dict[str, int]:

@@ -23,7 +23,8 @@ from pathlib import Path
 
 import compute
 import hostile_layer
-from hostile_expressions import CHANGES, COUNTS, EXPRESSIONS, LEAST_NORMAL, Device, assembly, expected_counts, f32
+import validation
+from hostile_expressions import CHANGES, COUNTS, EXPRESSIONS, LEAST_NORMAL, Device, assembly, expected_counts, f32, precise
 from translations import BROKEN_SPIRV
 
 MODES = [
@@ -85,6 +86,22 @@ def check_values(modes: str, module: bytes) -> list[str]:
         if moved < least:
             wrong.append(f"{modes}: {name} is another value than without modes for {moved} inputs alone")
     return wrong
+
+
+def check_validation(module: bytes) -> list[str]:
+    """What Khronos' validation layer says of rewritten shaders, and of devices that are asked for their features in two ways."""
+    os.environ["GPUFEED_HOSTILE"] = MODES[-1]
+    before = os.environ.copy()
+    layers = [hostile_layer.environment(MODES[-1], Path(before["XDG_CACHE_HOME"])), validation.layer()]
+    log = Path(before["XDG_CACHE_HOME"]) / "messages.txt"
+    os.environ |= layers[1] | {"VK_LAYER_LOG_FILENAME": str(log)}
+    os.environ |= {name: ":".join(each[name] for each in layers) for name in ("VK_LAYER_PATH", "VK_INSTANCE_LAYERS")}
+    instance = compute.Instance()
+    for in_chain in (False, True):
+        device = compute.Device(instance.devices[0], features_in_chain=in_chain)
+        device.run(module, bytes(16 * 64), 4 * 64 * len(EXPRESSIONS), 1)
+    os.environ |= {name: before[name] for name in ("VK_LAYER_PATH", "VK_INSTANCE_LAYERS")}
+    return [f"validation: {message}" for message in validation.messages(log)]
 
 
 def check_devices() -> list[str]:
@@ -152,9 +169,11 @@ def check(library: ctypes.CDLL) -> list[str]:
             wrong.append(f"{modes}: the layer counts {counts}, not {expected_counts(modes)}")
         if not modes and made != module:
             wrong.append("a module is changed without a mode")
+        if precise(made) < precise(module) or not precise(module):
+            wrong.append(f"{modes}: of {precise(module)} decorations NoContraction {precise(made)} are left")
         message = refusal(made)
         wrong += [f"{modes}: {message}"] if message else check_values(modes, module)
-    return wrong + check_devices()
+    return wrong + check_validation(module) + check_devices()
 
 
 def main() -> int:
