@@ -8,8 +8,8 @@
                                                --table: writes docs/guide/platforms.md's table of drivers and suites
 
 The drivers are the system's lavapipe (Vulkan) and llvmpipe (OpenGL), a newer Mesa from Debian's backports, SwiftShader,
-which comes with Chromium, and lavapipe again under the layer of `scripts/hostile/`, by which it behaves as cards may. What
-the system lacks is unpacked under target/unpacked; what is not to be had is named in the table.
+which comes with Chromium, and lavapipe again under the layer of `scripts/hostile/`, by which it behaves as cards may.
+What the system lacks is unpacked under target/unpacked; what is not to be had is named in the table.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ QUICK: Suites = {"pixels": ["golden::", "stores::"], "pipeline": ["determinism::
 PATHS: Suites = {suite: filters for suite, filters in ALL.items() if suite not in ("lib", "pixels", "frozen")}
 ARITHMETIC: Suites = {"pixels": [], "pipeline": ["determinism::"], "cache": []}
 
-# Lists of modes of the layer (`scripts/hostile/modes.h`), with the suites that are run under them. A discrete card takes other ways
-# than a software adapter and runs all lists of `pixels`, so its row is the control of those below it.
+# Lists of modes of the layer (`scripts/hostile/modes.h`), with the suites that are run under them. A discrete card takes
+# other paths than a software adapter and runs all lists of `pixels`, so its row is the control of those below it.
 HOSTILE: dict[str, Suites] = {
     "discrete": ALL,
     "integrated": PATHS,
@@ -55,11 +55,14 @@ HOSTILE: dict[str, Suites] = {
     "discrete,inline,flush": ARITHMETIC,
 }
 # With its own type the adapter runs every fifteenth list of `sequences` alone.
-HOSTILE_QUICK: dict[str, Suites] = {"discrete,inline,fma": {"pixels": ["golden::"]}, "inline,fma": {"pixels": ["sequences::"]}}
+HOSTILE_QUICK: dict[str, Suites] = {
+    "discrete,inline,fma": {"pixels": ["golden::"]},
+    "inline,fma": {"pixels": ["sequences::"]},
+}
 # What the layer has to count where a mode is on.
 CHANGES = {"fma": "contracted", "fma2": "contracted", "div": "divided", "assoc": "reassociated", "flush": "flushed"}
-# How wgpu gets the shaders in each row of a mode of arithmetic: words for the row, and the environment. One for now: naga's SPIR-V,
-# made by wgpu-hal. SPIR-V of our own, loaded by passthrough, is to be another.
+# How wgpu gets the shaders in each row of a mode of arithmetic: words for the row, and the environment. One for now:
+# naga's SPIR-V, made by wgpu-hal. SPIR-V of our own, loaded by passthrough, is to be another.
 SHADERS: dict[str, dict[str, str]] = {"": {}}
 
 
@@ -140,8 +143,8 @@ def run(command: list[str], environment: dict[str, str]) -> tuple[bool, str]:
 
 @contextmanager
 def ready(driver: Driver) -> Iterator[tuple[dict[str, str], Path]]:
-    """The environment of a driver, and the file into which the layer counts. A list of modes has caches of its own: Mesa's and
-    gpufeed's have shaders that were compiled under another one, or under none."""
+    """The environment of a driver, and the file into which the layer counts. A list of modes has caches of its own:
+    Mesa's and gpufeed's have shaders that were compiled under another one, or under none."""
     with tempfile.TemporaryDirectory() as folder:
         counted, caches = Path(folder) / "counted", Path(folder) / "caches"
         layer = {}
@@ -159,7 +162,8 @@ def changes(driver: Driver, counted: Path) -> tuple[str, list[str]]:
         for times, what in re.findall(r"(\d+) ([a-z ]+)", line.split(": ", 2)[2]):
             total[what] += int(times)
     words = ", ".join(f"{times:,} {what}" for what, times in total.items() if times)
-    wrong = [f"{driver.name}: nothing was {CHANGES[mode]}" for mode in driver.modes.split(",") if mode in CHANGES and not total[CHANGES[mode]]]
+    missing = [CHANGES[mode] for mode in driver.modes.split(",") if mode in CHANGES and not total[CHANGES[mode]]]
+    wrong = [f"{driver.name}: nothing was {what}" for what in missing]
     if total["of matrices not looked into"]:
         wrong.append(f"{driver.name}: there are instructions on matrices, into which the layer does not look")
     return f"; {len(lines):,} shaders: {words}" if words else "", wrong

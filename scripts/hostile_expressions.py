@@ -1,7 +1,7 @@
-"""A shader with an expression for each thing that a mode of the layer of `scripts/hostile/` does, and what it has to give.
+"""A shader with an expression for each thing that a mode of the layer of `scripts/hostile/` does, and what it must give.
 
-`test_hostile.py` runs it. `EXPRESSIONS` is the table: assembly, the value that Python computes for a device with some modes, and
-what the layer counts.
+`test_hostile.py` runs it. `EXPRESSIONS` is the table: assembly, the value that Python computes for a device with some
+modes, and what the layer counts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ARITHMETIC = r"OpFAdd|OpFSub|OpFMul|OpFDiv|OpFNegate|OpVectorTimesScalar|OpDot|O
 
 
 def f32(value: float) -> float:
-    """The nearest f32. f64 has more than twice its digits, so that sum, product and quotient of two f32 are rounded once."""
+    """The nearest f32. f64 has more than twice its digits: sum, product and quotient of two f32 are rounded once."""
     try:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:
@@ -58,7 +58,7 @@ class Device:
         return self.fused(x, y, z) if self.contracts and contracts else self.add(self.mul(x, y), z)
 
     def is_quotient(self, x: float, y: float, found: float) -> bool:
-        """True for x / y, rounded; in the mode `div` for what is within the 2.5 ulp of Vulkan. Extreme numbers are not compared."""
+        """True for x / y, rounded; in the mode `div` for what is within Vulkan's 2.5 ulp. Extreme numbers are not compared."""
         if not (0.1 < abs(x) < 4 and 0.1 < abs(y) < 4):
             return True
         if not self.divides:
@@ -115,14 +115,19 @@ EXPRESSIONS = {
         lambda m, a, b, c, d: m.fma(c, d, m.mul(a, b)) if m.right else m.fma(a, b, m.mul(c, d)), CONTRACTED,
     ),
     "precise ab, + cd": Expression(
-        P + "%_q = OpFMul %f32 %c %d\n%_r = OpFAdd %f32 %_p %_q", lambda m, a, b, c, d: m.fma(c, d, m.mul(a, b)), CONTRACTED, ("%_p",)
+        P + "%_q = OpFMul %f32 %c %d\n%_r = OpFAdd %f32 %_p %_q",
+        lambda m, a, b, c, d: m.fma(c, d, m.mul(a, b)), CONTRACTED, ("%_p",),
     ),
-    "precise ab, + c": Expression(P + "%_r = OpFAdd %f32 %_p %c", lambda m, a, b, c, d: m.fma(a, b, c, False), ALONE, ("%_p",)),
-    "precise ab + c": Expression(P + "%_r = OpFAdd %f32 %_p %c", lambda m, a, b, c, d: m.fma(a, b, c, False), ALONE, ("%_r",)),
+    "precise ab, + c": Expression(
+        P + "%_r = OpFAdd %f32 %_p %c", lambda m, a, b, c, d: m.fma(a, b, c, False), ALONE, ("%_p",)
+    ),
+    "precise ab + c": Expression(
+        P + "%_r = OpFAdd %f32 %_p %c", lambda m, a, b, c, d: m.fma(a, b, c, False), ALONE, ("%_r",)
+    ),
     # Lanes of vectors.
     "(vec(a, b) c + d).y": Expression(
-        "%_v = OpCompositeConstruct %vec2 %a %b\n%_d = OpCompositeConstruct %vec2 %d %d\n%_p = OpVectorTimesScalar %vec2 %_v %c\n"
-        "%_s = OpFAdd %vec2 %_p %_d\n%_r = OpCompositeExtract %f32 %_s 1",
+        "%_v = OpCompositeConstruct %vec2 %a %b\n%_d = OpCompositeConstruct %vec2 %d %d\n"
+        "%_p = OpVectorTimesScalar %vec2 %_v %c\n%_s = OpFAdd %vec2 %_p %_d\n%_r = OpCompositeExtract %f32 %_s 1",
         lambda m, a, b, c, d: m.fma(b, c, d), CONTRACTED,
     ),
     "a vector shuffled out of two products, .y - c": Expression(
@@ -132,8 +137,8 @@ EXPRESSIONS = {
         lambda m, a, b, c, d: m.fma(d, a, -c), CONTRACTED,
     ),
     "vec(ab, c) + d, one lane of two": Expression(
-        P + "%_v = OpCompositeConstruct %vec2 %_p %c\n%_d = OpCompositeConstruct %vec2 %d %d\n%_s = OpFAdd %vec2 %_v %_d\n"
-        "%_x = OpCompositeExtract %f32 %_s 0\n%_y = OpCompositeExtract %f32 %_s 1\n%_r = OpFMul %f32 %_x %_y",
+        P + "%_v = OpCompositeConstruct %vec2 %_p %c\n%_d = OpCompositeConstruct %vec2 %d %d\n"
+        "%_s = OpFAdd %vec2 %_v %_d\n%_x = OpCompositeExtract %f32 %_s 0\n%_y = OpCompositeExtract %f32 %_s 1\n%_r = OpFMul %f32 %_x %_y",
         lambda m, a, b, c, d: m.mul(m.fma(a, b, d), m.add(c, d)), CONTRACTED,
     ),
     "dot(vec(a, b), vec(c, d))": Expression(
@@ -175,10 +180,12 @@ EXPRESSIONS = {
         lambda m, a, b, c, d: m.add(m.sub(a, b), c) if m.associates else m.sub(a, m.sub(b, c)), REASSOCIATED,
     ),
     "precise (a + b), + c": Expression(
-        "%_s = OpFAdd %f32 %a %b\n%_r = OpFAdd %f32 %_s %c", lambda m, a, b, c, d: m.add(m.add(a, b), c), SUM_ALONE, ("%_s",)
+        "%_s = OpFAdd %f32 %a %b\n%_r = OpFAdd %f32 %_s %c",
+        lambda m, a, b, c, d: m.add(m.add(a, b), c), SUM_ALONE, ("%_s",),
     ),
     "precise (a + b) + c": Expression(
-        "%_s = OpFAdd %f32 %a %b\n%_r = OpFAdd %f32 %_s %c", lambda m, a, b, c, d: m.add(m.add(a, b), c), SUM_ALONE, ("%_r",)
+        "%_s = OpFAdd %f32 %a %b\n%_r = OpFAdd %f32 %_s %c",
+        lambda m, a, b, c, d: m.add(m.add(a, b), c), SUM_ALONE, ("%_r",),
     ),
     # Divisions.
     "a / b": Expression("%_r = OpFDiv %f32 %a %b", None, DIVIDED),
@@ -191,7 +198,8 @@ EXPRESSIONS = {
     "a": Expression("%_r = OpCopyObject %f32 %a", lambda m, a, b, c, d: a),
     "bits of a": Expression("%_i = OpBitcast %u32 %a\n%_r = OpBitcast %f32 %_i", lambda m, a, b, c, d: a),
     "a < b ? c : d": Expression(
-        "%_l = OpFOrdLessThan %bool %a %b\n%_r = OpSelect %f32 %_l %c %d", lambda m, a, b, c, d: c if m.flush(a) < m.flush(b) else d
+        "%_l = OpFOrdLessThan %bool %a %b\n%_r = OpSelect %f32 %_l %c %d",
+        lambda m, a, b, c, d: c if m.flush(a) < m.flush(b) else d,
     ),
     "abs(a)": Expression("%_r = OpExtInst %f32 %glsl FAbs %a", lambda m, a, b, c, d: abs(m.flush(a))),
     "-a": Expression("%_r = OpFNegate %f32 %a", lambda m, a, b, c, d: -m.flush(a)),
@@ -204,7 +212,8 @@ EXPRESSIONS = {
         lambda m, a, b, c, d: m.add(a, -a if m.flush(b) < m.flush(c) else b),
     ),
     "a 2^-64 2^-64": Expression(
-        "%_p = OpFMul %f32 %a %tiny\n%_r = OpFMul %f32 %_p %tiny", lambda m, a, b, c, d: m.mul(m.mul(a, 2.0**-64), 2.0**-64)
+        "%_p = OpFMul %f32 %a %tiny\n%_r = OpFMul %f32 %_p %tiny",
+        lambda m, a, b, c, d: m.mul(m.mul(a, 2.0**-64), 2.0**-64),
     ),
 }
 
@@ -263,14 +272,23 @@ OpFunctionEnd
 def assembly() -> str:
     code, decorations = [], []
     for element, name in enumerate("abcd"):
-        code.append(f"%{name}_at = OpIMul %u32 %index %n4\n%{name}_index = OpIAdd %u32 %{name}_at %n{element}")
-        code.append(f"%{name}_pointer = OpAccessChain %to_element %given %n0 %{name}_index\n%{name} = OpLoad %f32 %{name}_pointer")
+        code += [
+            f"%{name}_first = OpIMul %u32 %index %n4",
+            f"%{name}_index = OpIAdd %u32 %{name}_first %n{element}",
+            f"%{name}_pointer = OpAccessChain %to_element %given %n0 %{name}_index",
+            f"%{name} = OpLoad %f32 %{name}_pointer",
+        ]
     for number, expression in enumerate(EXPRESSIONS.values()):
-        code.append(expression.code.replace("%_", f"%e{number}_"))
-        code.append(f"%o{number}_row = OpIMul %u32 %index %n{len(EXPRESSIONS)}\n%o{number}_index = OpIAdd %u32 %o{number}_row %n{number}")
-        code.append(f"%o{number} = OpAccessChain %to_element %made %n0 %o{number}_index\nOpStore %o{number} %e{number}_r")
-        decorations += [f"OpDecorate {each.replace('%_', f'%e{number}_')} NoContraction" for each in expression.no_contraction]
-    numbers = [f"%n{number} = OpConstant %u32 {number}" for number in range(max(len(EXPRESSIONS), 4) + 1)]
+        own = f"%e{number}_"
+        code += [
+            expression.code.replace("%_", own),
+            f"%o{number}_first = OpIMul %u32 %index %n{len(EXPRESSIONS)}",
+            f"%o{number}_index = OpIAdd %u32 %o{number}_first %n{number}",
+            f"%o{number} = OpAccessChain %to_element %made %n0 %o{number}_index",
+            f"OpStore %o{number} {own}r",
+        ]
+        decorations += [f"OpDecorate {each.replace('%_', own)} NoContraction" for each in expression.no_contraction]
+    numbers = [f"%n{number} = OpConstant %u32 {number}" for number in range(len(EXPRESSIONS) + 1)]
     return SHADER.format(decorations="\n".join(decorations), numbers="\n".join(numbers), code="\n".join(code))
 
 

@@ -3,10 +3,10 @@
 
     scripts/hostile_layer.py [--adapters N] MODES COMMAND...     such as `discrete,fma gpufeed doctor`
 
-The command runs on the system's lavapipe. MODES is a list of those in `scripts/hostile/modes.h`; with --adapters N the machine has
-N adapters of one name, each with a UUID and a PCI address of its own. The driver's and gpufeed's caches are in a folder that is
-new for each command, so that no shader of another mode is taken. Needs a C compiler; Vulkan's and SPIR-V's headers, and spirv-opt
-for the mode `inline`, are Debian's, unpacked under target/unpacked where the system has none.
+The command runs on the system's lavapipe. MODES is a list of those in `scripts/hostile/modes.h`; with --adapters N the
+machine has N adapters of one name, each with a UUID and a PCI address of its own. The driver's and gpufeed's caches are in
+a folder that is new for each command, so that no shader of another mode is taken. Needs a C compiler; Vulkan's and SPIR-V's
+headers, and spirv-opt for the mode `inline`, are Debian's, unpacked under target/unpacked where the system has none.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ import unpack
 SOURCES = Path(__file__).resolve().parent / "hostile"
 BUILT = unpack.UNPACKED.parent / "hostile"
 NAME = "VK_LAYER_gpufeed_hostile"
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", "-pthread", "-O2", "-fvisibility=hidden", "-Wl,-z,defs"]
+FLAGS += ["-Wall", "-Wextra", "-Werror"]
 SUITE = "trixie"
 
 
@@ -64,11 +66,10 @@ def build() -> Path:
         BUILT.mkdir(parents=True, exist_ok=True)
         # Written beside it first: another process may have it loaded.
         new = library.with_suffix(f".{os.getpid()}")
-        flags = ["-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O2", "-fvisibility=hidden", "-pthread", "-Wl,-z,defs", "-Wall", "-Wextra", "-Werror"]
-        subprocess.run([*compiler, *flags, *headers(), *sorted(SOURCES.glob("*.c")), "-o", new], check=True)
+        subprocess.run([*compiler, *FLAGS, *headers(), *sorted(SOURCES.glob("*.c")), "-o", new], check=True)
         new.replace(library)
-    about = {"name": NAME, "type": "GLOBAL", "library_path": str(library), "api_version": "1.3.0", "implementation_version": "1"}
-    about |= {"description": "A driver as another one may be"}
+    about = {"name": NAME, "type": "GLOBAL", "library_path": str(library), "api_version": "1.3.0"}
+    about |= {"implementation_version": "1", "description": "A driver as another one may be"}
     about |= {"device_extensions": [{"name": "VK_EXT_pci_bus_info", "spec_version": "2", "entrypoints": []}]}
     write_new(BUILT / "layer.json", json.dumps({"file_format_version": "1.2.0", "layer": about}))
     return library
@@ -81,17 +82,18 @@ def write_new(file: Path, text: str) -> None:
 
 
 def environment(modes: str, caches: Path) -> dict[str, str]:
-    """The environment that loads the layer with these modes. `caches` is a folder for the compiled shaders of these modes alone."""
+    """The environment that loads the layer with these modes. `caches` is a folder for the shaders of these modes alone."""
     build()
-    loads = {"VK_LAYER_PATH": str(BUILT), "VK_INSTANCE_LAYERS": NAME, "GPUFEED_HOSTILE": modes, "XDG_CACHE_HOME": str(caches)}
+    loads = {"VK_LAYER_PATH": str(BUILT), "VK_INSTANCE_LAYERS": NAME, "GPUFEED_HOSTILE": modes}
+    loads["XDG_CACHE_HOME"] = str(caches)
     if "inline" in modes.split(","):
         loads["GPUFEED_HOSTILE_OPTIMIZER"] = shlex.join(spirv_tool("spirv-opt"))
     return loads
 
 
 def adapters(manifest: Path, count: int) -> dict[str, str]:
-    """The environment in which Vulkan's loader finds `count` adapters of one driver: copies of its manifest, since the loader asks
-    the library once for each. Under the layer each has a UUID and a PCI address of its own."""
+    """The environment in which Vulkan's loader finds `count` adapters of one driver: it asks the driver's library once for
+    each copy of the manifest. Under the layer each has a UUID and a PCI address of its own."""
     folder = BUILT / "adapters"
     folder.mkdir(parents=True, exist_ok=True)
     copies = [folder / f"{number}.json" for number in range(count)]

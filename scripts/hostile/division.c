@@ -2,8 +2,9 @@
 
 #include <spirv/unified1/spirv.h>
 
-// The reciprocal of a scalar, half an ulp to one ulp off: the second-best f32, so that a times it is within the 2.5 ulp that Vulkan
-// allows a division. b * (1 / b) in f64, which is exact, says on which side of the true reciprocal the best one is.
+// The reciprocal of a scalar, half an ulp to one ulp off: the second-best f32, so that a times it is within the 2.5 ulp
+// that Vulkan allows a division. b * (1 / b) in f64, which is exact, says on which side of the true reciprocal the best
+// one is.
 static uint32_t put_reciprocal(Rewriter *r, uint32_t b) {
     Module *m = &r->module;
     uint32_t f64 = type_float64(m), u32 = type_uint(m, 1), boolean = type_bool(m, 1);
@@ -22,7 +23,8 @@ static uint32_t put_reciprocal(Rewriter *r, uint32_t b) {
     PUT(&m->body, SpvOpISub, u32, down, bits, unit);
     PUT(&m->body, SpvOpSelect, u32, moved, below, up, down);
     // Zeros, denormals, infinities and NaN stay what they are.
-    uint32_t exponent = m->next++, least = m->next++, most = m->next++, special = m->next++, chosen = m->next++, result = m->next++;
+    uint32_t exponent = m->next++, least = m->next++, most = m->next++, special = m->next++;
+    uint32_t chosen = m->next++, result = m->next++;
     PUT(&m->body, SpvOpBitwiseAnd, u32, exponent, bits, exponent_bits);
     PUT(&m->body, SpvOpIEqual, boolean, least, exponent, zero);
     PUT(&m->body, SpvOpIEqual, boolean, most, exponent, exponent_bits);

@@ -4,9 +4,10 @@
 
 enum { EXPONENT = 0x7f800000, SIGN = 0x80000000 };
 
-// Vulkan forbids to flush in instructions that move values (loads, stores, selects, phis, calls, composites), in OpBitcast and in
-// constants. Every other one may flush, extended instructions, too. Conversions to and from integers are left out, since it makes
-// no difference to them. Group operations, atomics and derivatives are left out, too: naga writes none of those for f32 here.
+// Vulkan forbids to flush in instructions that move values (loads, stores, selects, phis, calls, composites), in
+// OpBitcast and in constants. Every other one may flush, extended instructions, too. Conversions to and from integers
+// are left out, since it makes no difference to them. Group operations, atomics and derivatives are left out, too: naga
+// writes none of those for f32 here.
 bool may_flush(const Module *module, const uint32_t *instruction) {
     switch (op_of(instruction)) {
         case SpvOpFNegate:

@@ -11,8 +11,8 @@ extern char **environ;
 
 // Passes that move code and values alone: none of them computes with f32.
 static const char PASSES[] =
-    "--eliminate-dead-branches --merge-return --inline-entry-points-exhaustive --eliminate-dead-functions --private-to-local "
-    "--eliminate-local-single-block --ssa-rewrite --eliminate-dead-code-aggressive";
+    "--eliminate-dead-branches --merge-return --inline-entry-points-exhaustive --eliminate-dead-functions "
+    "--private-to-local --eliminate-local-single-block --ssa-rewrite --eliminate-dead-code-aggressive";
 
 static bool write_file(const char *path, const uint32_t *words, size_t count) {
     FILE *file = fopen(path, "wb");
@@ -38,12 +38,14 @@ static Words read_file(const char *path) {
 
 static bool run(const char *before, const char *after) {
     char command[8192];
-    int length = snprintf(command, sizeof command, "exec %s %s '%s' -o '%s'", getenv("GPUFEED_HOSTILE_OPTIMIZER"), PASSES, before, after);
+    const char *optimizer = getenv("GPUFEED_HOSTILE_OPTIMIZER");
+    int length = snprintf(command, sizeof command, "exec %s %s '%s' -o '%s'", optimizer, PASSES, before, after);
     if (length < 0 || (size_t)length >= sizeof command) return false;
     char *arguments[] = {"sh", "-c", command, NULL};
     pid_t child;
     int status;
-    return !posix_spawn(&child, "/bin/sh", NULL, NULL, arguments, environ) && waitpid(child, &status, 0) == child && status == 0;
+    if (posix_spawn(&child, "/bin/sh", NULL, NULL, arguments, environ)) return false;
+    return waitpid(child, &status, 0) == child && status == 0;
 }
 
 Words inlined(const uint32_t *words, size_t count) {

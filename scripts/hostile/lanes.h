@@ -35,8 +35,8 @@ uint32_t operand(Rewriter *r, uint32_t id);
 uint32_t scalar(Rewriter *r, Lane lane);
 uint32_t wide(Rewriter *r, Lane lane);
 
-// Writes an instruction on f32, of one operand if `b` is 0. The operands are flushed already; its result is flushed here. It has the
-// decoration of the instruction that is rewritten.
+// Writes an instruction on f32, of one operand if `b` is 0. The operands are flushed already; its result is flushed
+// here. It has the decoration of the instruction that is rewritten.
 void put_arithmetic(Rewriter *r, uint32_t op, uint32_t a, uint32_t b, uint32_t result);
 
 // An id for each lane of an instruction's result: the result itself if it is a scalar.

@@ -1,8 +1,9 @@
-// VK_LAYER_gpufeed_hostile: makes a driver behave as another one may, for any program: VK_INSTANCE_LAYERS names the layer,
-// GPUFEED_HOSTILE its modes (modes.h). It changes shaders (shaders.h), and what devices say of themselves (identity.h).
+// VK_LAYER_gpufeed_hostile: makes a driver behave as another one may, for any program: VK_INSTANCE_LAYERS names the
+// layer, GPUFEED_HOSTILE its modes (modes.h). It changes shaders (shaders.h), and what devices say of themselves
+// (identity.h).
 //
-// An instance has the modes of GPUFEED_HOSTILE at the time when it is made. Shaders are seen in vkCreateShaderModule alone: wgpu
-// gives them to the driver in no other way.
+// An instance has the modes of GPUFEED_HOSTILE at the time when it is made. Shaders are seen in vkCreateShaderModule
+// alone: wgpu gives them to the driver in no other way.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +47,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Instance *instances;
 static Device *devices;
 
-// The first word of a handle is the loader's table of functions: one for an instance and its physical devices, one for a device.
+// The first word of a handle is the loader's table of functions: one for an instance and its physical devices, one for
+// a device.
 static void *key_of(const void *handle) { return *(void *const *)handle; }
 
 // A record is there until its handle is destroyed, which Vulkan forbids while another thread uses the handle.
@@ -73,8 +75,8 @@ static void *link_of(const void *chain, VkStructureType type) {
     return at;
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo *info, const VkAllocationCallbacks *allocator,
-                                                      VkInstance *instance) {
+static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo *info,
+                                                      const VkAllocationCallbacks *allocator, VkInstance *instance) {
     Modes modes;
     if (!modes_read(getenv("GPUFEED_HOSTILE"), &modes)) return VK_ERROR_INITIALIZATION_FAILED;
     VkLayerInstanceCreateInfo *link = link_of(info->pNext, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
@@ -94,7 +96,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
     made->properties2 = (PFN_vkGetPhysicalDeviceProperties2)next(*instance, "vkGetPhysicalDeviceProperties2");
     if (!made->properties2)
         made->properties2 = (PFN_vkGetPhysicalDeviceProperties2)next(*instance, "vkGetPhysicalDeviceProperties2KHR");
-    made->extensions = (PFN_vkEnumerateDeviceExtensionProperties)next(*instance, "vkEnumerateDeviceExtensionProperties");
+    made->extensions =
+        (PFN_vkEnumerateDeviceExtensionProperties)next(*instance, "vkEnumerateDeviceExtensionProperties");
     pthread_mutex_lock(&lock);
     made->others = instances;
     instances = made;
@@ -146,9 +149,10 @@ static VKAPI_ATTR void VKAPI_CALL properties2(VkPhysicalDevice device, VkPhysica
     identify(place_of(of, device), out->pNext);
 }
 
-// The extensions of the device, and VK_EXT_pci_bus_info where it has not got that one. The layer's manifest lists it, too: by that the
-// loader lets a program ask for it, and keeps it from the driver.
-static VKAPI_ATTR VkResult VKAPI_CALL extensions(VkPhysicalDevice device, const char *layer, uint32_t *count, VkExtensionProperties *list) {
+// The extensions of the device, and VK_EXT_pci_bus_info where it has not got that one. The layer's manifest lists it,
+// too: by that the loader lets a program ask for it, and keeps it from the driver.
+static VKAPI_ATTR VkResult VKAPI_CALL extensions(VkPhysicalDevice device, const char *layer, uint32_t *count,
+                                                 VkExtensionProperties *list) {
     static const VkExtensionProperties ADDRESS = {VK_EXT_PCI_BUS_INFO_EXTENSION_NAME, VK_EXT_PCI_BUS_INFO_SPEC_VERSION};
     Instance *of = instance_of(device);
     if (layer) return of->extensions(device, layer, count, list);
@@ -172,10 +176,11 @@ static VKAPI_ATTR VkResult VKAPI_CALL extensions(VkPhysicalDevice device, const 
     return result;
 }
 
-// Rewritten shaders may compute in f64, for which the device needs a feature. The features are where the program has them: in the
-// chain, else beside it. The program's own are as they were when vkCreateDevice returns.
-static VkResult create_with_float64(PFN_vkCreateDevice create, VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
-                                    const VkAllocationCallbacks *allocator, VkDevice *device) {
+// Rewritten shaders may compute in f64, for which the device needs a feature. The features are where the program has
+// them: in the chain, else beside it. The program's own are as they were when vkCreateDevice returns.
+static VkResult create_with_float64(PFN_vkCreateDevice create, VkPhysicalDevice physical,
+                                    const VkDeviceCreateInfo *info, const VkAllocationCallbacks *allocator,
+                                    VkDevice *device) {
     VkBaseOutStructure *at = (void *)info->pNext;
     while (at && at->sType != VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2) at = at->pNext;
     if (at) {
@@ -186,7 +191,8 @@ static VkResult create_with_float64(PFN_vkCreateDevice create, VkPhysicalDevice 
         return result;
     }
     VkDeviceCreateInfo changed = *info;
-    VkPhysicalDeviceFeatures features = info->pEnabledFeatures ? *info->pEnabledFeatures : (VkPhysicalDeviceFeatures){0};
+    VkPhysicalDeviceFeatures features = {0};
+    if (info->pEnabledFeatures) features = *info->pEnabledFeatures;
     features.shaderFloat64 = VK_TRUE;
     changed.pEnabledFeatures = &features;
     return create(physical, &changed, allocator, device);

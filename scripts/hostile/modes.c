@@ -9,9 +9,10 @@ static bool set(Modes *modes, const char *name, size_t length) {
         const char *name;
         bool *mode;
     } known[] = {
-        {"discrete", &modes->discrete}, {"integrated", &modes->integrated}, {"nvidia", &modes->nvidia},  {"amd", &modes->amd},
-        {"inline", &modes->inlined},    {"fma", &modes->fma},               {"fma2", &modes->fma_right}, {"div", &modes->divide},
-        {"assoc", &modes->associate},   {"flush", &modes->flush},
+        {"discrete", &modes->discrete}, {"integrated", &modes->integrated}, {"nvidia", &modes->nvidia},
+        {"amd", &modes->amd},           {"inline", &modes->inlined},        {"fma", &modes->fma},
+        {"fma2", &modes->fma_right},    {"div", &modes->divide},            {"assoc", &modes->associate},
+        {"flush", &modes->flush},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strlen(known[i].name) == length && !memcmp(known[i].name, name, length)) {

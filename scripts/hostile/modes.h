@@ -15,8 +15,8 @@ typedef struct {
     bool flush;       // denormal inputs and results of arithmetic are zero
 } Modes;
 
-// Reads a list such as `discrete,fma`; no list has no modes. Prints what is wrong with it and returns false where a mode is not
-// known, or two exclude each other.
+// Reads a list such as `discrete,fma`; no list has no modes. Prints what is wrong with it and returns false where a
+// mode is not known, or two exclude each other.
 bool modes_read(const char *list, Modes *modes);
 
 // True if the modes compute in f64.

@@ -32,7 +32,9 @@ void put(Words *out, uint32_t op, size_t operands, const uint32_t *operand) {
 uint32_t op_of(const uint32_t *instruction) { return *instruction & SpvOpCodeMask; }
 uint32_t length_of(const uint32_t *instruction) { return *instruction >> SpvWordCountShift; }
 
-const uint32_t *definition(const Module *module, uint32_t id) { return id < module->bound ? module->definitions[id] : NULL; }
+const uint32_t *definition(const Module *module, uint32_t id) {
+    return id < module->bound ? module->definitions[id] : NULL;
+}
 
 // Notes what an instruction before or in a function says of ids.
 static void note(Module *module, const uint32_t *at) {
@@ -131,8 +133,8 @@ uint32_t lanes_of(const Module *module, uint32_t id) {
     return has_type ? lanes_of_type(module, at[1]) : 0;
 }
 
-// The id of a type or a constant, added where the module has none: no type may be declared twice. `result` is the operand that is
-// the id.
+// The id of a type or a constant, added where the module has none: no type may be declared twice. `result` is the
+// operand that is the id.
 static uint32_t declared(Module *module, uint32_t op, size_t result, size_t operands, uint32_t *operand) {
     const uint32_t *sections[] = {&module->in[module->annotations_end], module->types.words};
     size_t counts[] = {module->functions - module->annotations_end, module->types.count};
@@ -160,9 +162,13 @@ uint32_t type_float64(Module *module) {
     return DECLARED(module, SpvOpTypeFloat, 0, 0, 64);
 }
 
-uint32_t type_uint(Module *module, uint32_t lanes) { return vector(module, DECLARED(module, SpvOpTypeInt, 0, 0, 32, 0), lanes); }
+uint32_t type_uint(Module *module, uint32_t lanes) {
+    return vector(module, DECLARED(module, SpvOpTypeInt, 0, 0, 32, 0), lanes);
+}
 
-uint32_t type_bool(Module *module, uint32_t lanes) { return vector(module, DECLARED(module, SpvOpTypeBool, 0, 0), lanes); }
+uint32_t type_bool(Module *module, uint32_t lanes) {
+    return vector(module, DECLARED(module, SpvOpTypeBool, 0, 0), lanes);
+}
 
 uint32_t constant_uint(Module *module, uint32_t lanes, uint32_t number) {
     uint32_t scalar = DECLARED(module, SpvOpConstant, 1, type_uint(module, 1), 0, number);
@@ -171,4 +177,6 @@ uint32_t constant_uint(Module *module, uint32_t lanes, uint32_t number) {
     return declared(module, SpvOpConstantComposite, 1, 2 + lanes, operands);
 }
 
-uint32_t constant_float(Module *module, uint32_t bits) { return DECLARED(module, SpvOpConstant, 1, module->f32, 0, bits); }
+uint32_t constant_float(Module *module, uint32_t bits) {
+    return DECLARED(module, SpvOpConstant, 1, module->f32, 0, bits);
+}

@@ -59,8 +59,8 @@ static void note_normal(Rewriter *r, const uint32_t *at) {
 }
 
 static bool is_matrix(uint32_t op) {
-    return op == SpvOpMatrixTimesScalar || op == SpvOpMatrixTimesVector || op == SpvOpVectorTimesMatrix || op == SpvOpMatrixTimesMatrix ||
-           op == SpvOpOuterProduct;
+    return op == SpvOpMatrixTimesScalar || op == SpvOpMatrixTimesVector || op == SpvOpVectorTimesMatrix ||
+           op == SpvOpMatrixTimesMatrix || op == SpvOpOuterProduct;
 }
 
 static void rewrite_instruction(Rewriter *r, const uint32_t *at) {

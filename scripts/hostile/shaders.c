@@ -21,10 +21,10 @@ static void report(unsigned number, const Counts *counts) {
     // One write, so that lines of other threads and processes are not mixed with it.
     char line[256];
     int length = snprintf(line, sizeof line,
-                          "gpufeed_hostile: module %u: %u contracted, %u reassociated, %u divided, %u flushed, %u left alone, %u of "
-                          "matrices not looked into\n",
-                          number, counts->contracted, counts->reassociated, counts->divided, counts->flushed, counts->left_alone,
-                          counts->matrix);
+                          "gpufeed_hostile: module %u: %u contracted, %u reassociated, %u divided, %u flushed, "
+                          "%u left alone, %u of matrices not looked into\n",
+                          number, counts->contracted, counts->reassociated, counts->divided, counts->flushed,
+                          counts->left_alone, counts->matrix);
     fwrite(line, 1, (size_t)length, file);
     if (file != stderr) fclose(file);
 }

@@ -1,7 +1,8 @@
-// What is not seen, and so not contracted or reassociated: products and sums that come out of a variable, a function's parameter or
-// its result, and what a loop carries from turn to turn. naga writes each `var` as a variable and each function as one; with the
-// mode `inline`, as in every driver, they are values before they come here, and only what a loop carries is left. Nor are the
-// extended instructions Fma, FMix and SmoothStep looked into; naga writes `fma`, `mix` and `smoothstep` by them.
+// What is not seen, and so not contracted or reassociated: products and sums that come out of a variable, a function's
+// parameter or its result, and what a loop carries from turn to turn. naga writes each `var` as a variable and each
+// function as one; with the mode `inline`, as in every driver, they are values before they come here, and only what a
+// loop carries is left. Nor are the extended instructions Fma, FMix and SmoothStep looked into; naga writes `fma`,
+// `mix` and `smoothstep` by them.
 #include "sums.h"
 
 #include <spirv/unified1/spirv.h>
@@ -31,9 +32,10 @@ static bool is_product(const Rewriter *r, Lane lane, Product *product) {
     }
 }
 
-// Writes product + c, or another sum of the two, as one operation. f64 holds the product exactly. Its sum with c is rounded to f64
-// and then to f32, which is not fma's single rounding in about one case of 2^29.
-static void put_contracted(Rewriter *r, const Product *product, uint32_t op, bool left, uint32_t addend, uint32_t result) {
+// Writes product + c, or another sum of the two, as one operation. f64 holds the product exactly. Its sum with c is
+// rounded to f64 and then to f32, which is not fma's single rounding in about one case of 2^29.
+static void put_contracted(Rewriter *r, const Product *product, uint32_t op, bool left, uint32_t addend,
+                           uint32_t result) {
     Module *m = &r->module;
     uint32_t type = type_float64(m), a = wide(r, product->a), b = wide(r, product->b);
     uint32_t of_product = m->next++, sum = m->next++;
@@ -52,7 +54,9 @@ static Outcome contract(Rewriter *r, uint32_t op, Lane x, Lane y, uint32_t resul
     bool found[] = {is_product(r, x, &products[0]), is_product(r, y, &products[1])};
     if (!found[0] && !found[1]) return ABSENT;
     bool may[2];
-    for (int side = 0; side < 2; side++) may[side] = found[side] && !r->no_contraction && !products[side].no_contraction;
+    for (int side = 0; side < 2; side++) {
+        may[side] = found[side] && !r->no_contraction && !products[side].no_contraction;
+    }
     if (!may[0] && !may[1]) return LEFT_ALONE;
     bool left = may[0] && !(may[1] && r->modes->fma_right);
     put_contracted(r, &products[!left], op, left, wide(r, left ? y : x), result);
