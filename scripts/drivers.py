@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Runs the tests of the GPU path on every driver that needs no GPU. `scripts/test-drivers.sh` calls it.
 
-    scripts/drivers.py [--quick | --hostile-quick | --only PART] [--table]
+    scripts/drivers.py [--quick | --hostile-quick | --plain | --hostile [MODES]] [--table]
                                                --quick: SwiftShader, and a part of the tests;
                                                --hostile-quick: a part of the tests on lavapipe that contracts;
-                                               --only: the drivers with this in their name;
+                                               --plain: no driver under the layer; --hostile: only those, or only the one
+                                               with these modes;
                                                --table: writes docs/guide/platforms.md's table of drivers and suites
 
 The drivers are the system's lavapipe (Vulkan) and llvmpipe (OpenGL), a newer Mesa from Debian's backports, SwiftShader,
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import collections
 import dataclasses
+import functools
 import json
 import os
 import re
@@ -123,10 +125,11 @@ def hostile_quick() -> list[Driver]:
     return [under_layer(modes, suites) for modes, suites in HOSTILE_QUICK.items()]
 
 
-def hostile() -> list[Driver]:
-    """lavapipe under the layer, in each list of modes."""
+def hostile(only: str = "") -> list[Driver]:
+    """lavapipe under the layer, in each list of modes, or in one of them."""
     rows = []
-    for modes, suites in HOSTILE.items():
+    for modes in [only] if only else HOSTILE:
+        suites = HOSTILE.get(modes, ARITHMETIC)
         for words, environment in (SHADERS if suites is ARITHMETIC else {"": {}}).items():
             driver = under_layer(modes, suites, words)
             rows.append(dataclasses.replace(driver, environment=driver.environment | environment))
@@ -218,35 +221,37 @@ def main() -> int:
     part = parser.add_mutually_exclusive_group()
     part.add_argument("--quick", action="store_true")
     part.add_argument("--hostile-quick", action="store_true")
-    part.add_argument("--only", default="", metavar="PART")
+    part.add_argument("--plain", action="store_true")
+    part.add_argument("--hostile", nargs="?", const="", metavar="MODES")
     parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
-    if arguments.table and (arguments.quick or arguments.hostile_quick or arguments.only):
+    plain: list[Callable[[], Driver | list[Driver]]] = [lavapipe, newer_mesa, swiftshader, llvmpipe]
+    only_hostile = arguments.hostile_quick or arguments.hostile is not None
+    if arguments.table and (arguments.quick or arguments.plain or only_hostile):
         parser.error("--table needs all drivers and suites")
 
-    finders: list[Callable[[], Driver | list[Driver]]] = [lavapipe, newer_mesa, swiftshader, llvmpipe, hostile]
+    finders = [*plain, hostile]
     if arguments.quick:
         finders = [swiftshader]
-    elif arguments.hostile_quick:
-        finders = [hostile_quick]
+    elif arguments.plain:
+        finders = plain
+    elif only_hostile:
+        finders = [hostile_quick if arguments.hostile_quick else functools.partial(hostile, arguments.hostile)]
     rows = [["driver", "adapter", *ALL]]
     wrong = []
     for find in finders:
         try:
             found = find()
             for driver in found if isinstance(found, list) else [found]:
-                if arguments.only not in driver.name:
-                    continue
                 row, errors = check(dataclasses.replace(driver, suites=QUICK) if arguments.quick else driver)
                 rows.append(row)
                 wrong += errors
         except (OSError, ValueError) as error:
-            print(f"not to be had: {find.__name__}: {error}")
-            rows.append([find.__name__, "not to be had", *["" for _ in ALL]])
-            if arguments.hostile_quick:
+            name = "hostile" if only_hostile else find.__name__
+            print(f"not to be had: {name}: {error}")
+            rows.append([name, "not to be had", *["" for _ in ALL]])
+            if only_hostile:
                 wrong.append("nothing was run under the layer")
-    if len(rows) == 1:
-        wrong.append(f"no driver has {arguments.only} in its name")
     if arguments.table:
         lines = ["| " + " | ".join(row) + " |" for row in rows]
         lines.insert(1, "|---" * len(rows[0]) + "|")

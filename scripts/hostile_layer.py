@@ -29,12 +29,13 @@ NAME = "VK_LAYER_gpufeed_hostile"
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", "-pthread", "-O2", "-fvisibility=hidden", "-Wl,-z,defs"]
 FLAGS += ["-Wall", "-Wextra", "-Werror"]
 SUITE = "trixie"
+PACKAGES = ["libvulkan-dev", "spirv-headers", "spirv-tools", "libc6", "libstdc++6", "libgcc-s1"]
 
 
-def unpacked(wanted: str, packages: list[str]) -> Path:
-    """The folder of Debian's packages; the archive is not asked where the wanted file is there."""
+def unpacked(wanted: str) -> Path:
+    """The folder of the packages; the archive is not asked where the wanted file is there."""
     folder = unpack.UNPACKED / SUITE
-    return folder if (folder / wanted).exists() else unpack.unpack(SUITE, packages)
+    return folder if (folder / wanted).exists() else unpack.unpack(SUITE, PACKAGES)
 
 
 def headers() -> list[str]:
@@ -42,17 +43,13 @@ def headers() -> list[str]:
     wanted = ["usr/include/vulkan/vk_layer.h", "usr/include/spirv/unified1/spirv.h"]
     if all((Path("/") / header).exists() for header in wanted):
         return []
-    folder = unpacked(wanted[0], ["libvulkan-dev"])
-    unpacked(wanted[1], ["spirv-headers"])
-    return ["-isystem", str(folder / "usr/include")]
+    return ["-isystem", str(unpacked(wanted[1]) / "usr/include")]
 
 
 def spirv_tool(program: str) -> list[str]:
     """The command of spirv-as, spirv-val or spirv-opt."""
     found = shutil.which(program)
-    if found:
-        return [found]
-    return unpack.command(unpacked(f"usr/bin/{program}", ["spirv-tools", "libc6", "libstdc++6", "libgcc-s1"]), program)
+    return [found] if found else unpack.command(unpacked(f"usr/bin/{program}"), program)
 
 
 def build() -> Path:
