@@ -7,7 +7,8 @@ typedef struct {
     bool discrete;    // the device's type is a discrete GPU
     bool integrated;  // the device's type is an integrated GPU
     bool nvidia, amd; // the device's vendor
-    bool inlined;     // functions are inlined and variables become values before the modes below are applied
+    bool inlined;     // functions are inlined and variables become values before the modes below are applied; this is
+                      // done by spirv-opt, whose command is in GPUFEED_HOSTILE_OPTIMIZER
     bool fma;         // a * b + c is rounded once; of two products the left one is contracted
     bool fma_right;   // the same, of two products the right one
     bool divide;      // a / b is a times a reciprocal that is one ulp off
