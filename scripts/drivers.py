@@ -1,48 +1,80 @@
 #!/usr/bin/env python3
 """Runs the tests of the GPU path on every driver that needs no GPU. `scripts/test-drivers.sh` calls it.
 
-    scripts/drivers.py [--quick] [--table]     --quick: SwiftShader, and a part of the tests;
+    scripts/drivers.py [--quick | --hostile-quick | --plain | --hostile [MODES]] [--table]
+                                               --quick: SwiftShader, and a part of the tests;
+                                               --hostile-quick: a part of the tests on lavapipe that contracts;
+                                               --plain: no driver under the layer; --hostile: only those, or only the one
+                                               with these modes;
                                                --table: writes docs/guide/platforms.md's table of drivers and suites
 
-The drivers are the system's lavapipe (Vulkan) and llvmpipe (OpenGL), a newer Mesa from Debian's backports, and
-SwiftShader, which comes with Chromium. What the system lacks is unpacked under target/unpacked; what is not to be had is
-named in the table.
+The drivers are the system's lavapipe (Vulkan) and llvmpipe (OpenGL), a newer Mesa from Debian's backports, SwiftShader,
+which comes with Chromium, and lavapipe again under the layer of `scripts/hostile/`, by which it behaves as cards may.
+What the system lacks is unpacked under target/unpacked; what is not to be had is named in the table.
 """
 
 from __future__ import annotations
 
+import argparse
+import collections
+import dataclasses
+import functools
 import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import hostile_layer
 import unpack
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "guide" / "platforms.md"
 BEGIN, END = "<!-- scripts/test-drivers.sh writes this table -->\n", "<!-- end of the table -->\n"
 
-# The programs whose tests open a device, with the filters of --quick.
-SUITES: dict[str, list[str]] = {
-    "lib": [],
-    "pixels": ["golden::", "stores::"],
-    "pipeline": ["determinism::"],
-    "cache": [],
-    "frozen": [],
-    "faults": [],
-    "steady_state": [],
+# The programs whose tests open a device, each with the filters of its tests: none for all of them.
+Suites = dict[str, list[str]]
+ALL: Suites = {suite: [] for suite in ("lib", "pixels", "pipeline", "cache", "frozen", "faults", "steady_state")}
+QUICK: Suites = {"pixels": ["golden::", "stores::"], "pipeline": ["determinism::"]}
+# Where the type of a device decides by which path pixels reach it, and where its arithmetic decides what they are.
+PATHS: Suites = {suite: filters for suite, filters in ALL.items() if suite not in ("lib", "pixels", "frozen")}
+ARITHMETIC: Suites = {"pixels": [], "pipeline": ["determinism::"], "cache": []}
+
+# Lists of modes of the layer (`scripts/hostile/modes.h`), with the suites that are run under them. A discrete card takes
+# other paths than a software adapter and runs all lists of `pixels`, so its row is the control of those below it.
+HOSTILE: dict[str, Suites] = {
+    "discrete": ALL,
+    "integrated": PATHS,
+    "discrete,inline,fma": ARITHMETIC,
+    "discrete,inline,fma2,div": ARITHMETIC,
+    "discrete,inline,fma,div,assoc": ARITHMETIC,
+    "discrete,inline,flush": ARITHMETIC,
 }
+# With its own type the adapter runs every fifteenth list of `sequences` alone.
+HOSTILE_QUICK: dict[str, Suites] = {
+    "discrete,inline,fma": {"pixels": ["golden::"]},
+    "inline,fma": {"pixels": ["sequences::"]},
+}
+# What the layer has to count where a mode is on.
+CHANGES = {"fma": "contracted", "fma2": "contracted", "div": "divided", "assoc": "reassociated", "flush": "flushed"}
+# How wgpu gets the shaders in each row of a mode of arithmetic: words for the row, and the environment. One for now:
+# naga's SPIR-V, made by wgpu-hal. SPIR-V of our own, loaded by passthrough, is to be another.
+SHADERS: dict[str, dict[str, str]] = {"": {}}
 
 
-@dataclass
+@dataclasses.dataclass
 class Driver:
     name: str
     environment: dict[str, str]
+    suites: Suites = dataclasses.field(default_factory=lambda: ALL)
+    # The modes of the layer, for a driver under it.
+    modes: str = ""
 
 
 def vulkan(manifest: Path) -> dict[str, str]:
@@ -59,10 +91,7 @@ def manifest(name: str, library: Path) -> Path:
 
 
 def lavapipe() -> Driver:
-    found = sorted(Path("/usr/share/vulkan/icd.d").glob("lvp_icd*.json"))
-    if not found:
-        raise FileNotFoundError("the system has no lavapipe: scripts/test.sh installs it")
-    return Driver("Mesa lavapipe of the system (Vulkan)", vulkan(found[0]))
+    return Driver("Mesa lavapipe of the system (Vulkan)", vulkan(hostile_layer.lavapipe_manifest()))
 
 
 def llvmpipe() -> Driver:
@@ -87,6 +116,26 @@ def swiftshader() -> Driver:
     return Driver("SwiftShader of Chromium (Vulkan)", vulkan(manifest("swiftshader", library)))
 
 
+def under_layer(modes: str, suites: Suites, words: str = "") -> Driver:
+    return Driver(f"lavapipe under `{modes}`{words}", lavapipe().environment, suites, modes)
+
+
+def hostile_quick() -> list[Driver]:
+    """lavapipe that contracts, and a part of the tests."""
+    return [under_layer(modes, suites) for modes, suites in HOSTILE_QUICK.items()]
+
+
+def hostile(only: str = "") -> list[Driver]:
+    """lavapipe under the layer, in each list of modes, or in one of them."""
+    rows = []
+    for modes in [only] if only else HOSTILE:
+        suites = HOSTILE.get(modes, ARITHMETIC)
+        for words, environment in (SHADERS if suites is ARITHMETIC else {"": {}}).items():
+            driver = under_layer(modes, suites, words)
+            rows.append(dataclasses.replace(driver, environment=driver.environment | environment))
+    return rows
+
+
 def run(command: list[str], environment: dict[str, str]) -> tuple[bool, str]:
     """True if the command ended well, and what it printed."""
     # test.sh has checked the golden data of the machine; here the drivers are what is new.
@@ -95,46 +144,115 @@ def run(command: list[str], environment: dict[str, str]) -> tuple[bool, str]:
     return done.returncode == 0, done.stdout
 
 
+@contextmanager
+def ready(driver: Driver) -> Iterator[tuple[dict[str, str], Path]]:
+    """The environment of a driver, and the file into which the layer counts. A list of modes has caches of its own:
+    Mesa's and gpufeed's have shaders that were compiled under another one, or under none."""
+    with tempfile.TemporaryDirectory() as folder:
+        counted, caches = Path(folder) / "counted", Path(folder) / "caches"
+        layer = {}
+        if driver.modes:
+            caches.mkdir()
+            layer = hostile_layer.environment(driver.modes, caches) | {"GPUFEED_HOSTILE_COUNT": str(counted)}
+        yield driver.environment | layer, counted
+
+
+def changes(driver: Driver, counted: Path) -> tuple[str, list[str]]:
+    """What the layer has changed, as words for the table, and what is wrong with it."""
+    lines = counted.read_text().splitlines() if counted.exists() else []
+    total: collections.Counter[str] = collections.Counter()
+    for line in lines:
+        for times, what in re.findall(r"(\d+) ([a-z ]+)", line.split(": ", 2)[2]):
+            total[what] += int(times)
+    words = ", ".join(f"{times:,} {what}" for what, times in total.items() if times)
+    missing = [CHANGES[mode] for mode in driver.modes.split(",") if mode in CHANGES and not total[CHANGES[mode]]]
+    wrong = [f"{driver.name}: nothing was {what}" for what in missing]
+    if total["of matrices not looked into"]:
+        wrong.append(f"{driver.name}: there are instructions on matrices, into which the layer does not look")
+    return f"; {len(lines):,} shaders: {words}" if words else "", wrong
+
+
 def tests(suite: str) -> list[str]:
     target = ["--lib"] if suite == "lib" else ["--test", suite]
     return ["cargo", "test", *shlex.split(os.environ["GPUFEED_PACKAGES"]), *target, "--"]
 
 
-def main() -> int:
-    quick, table = "--quick" in sys.argv, "--table" in sys.argv
-    rows = [["driver", "adapter", *SUITES]]
+def check(driver: Driver) -> tuple[list[str], list[str]]:
+    """The driver's row of the table, and what is wrong."""
     wrong = []
-    for find in [swiftshader] if quick else [lavapipe, newer_mesa, swiftshader, llvmpipe]:
-        try:
-            driver = find()
-            works, printed = run([os.environ["GPUFEED_ADAPTERS"]], driver.environment)
-            if not works:
-                raise FileNotFoundError(f"{driver.name} gives no adapter: {printed.strip()}")
-        except (OSError, ValueError) as error:
-            print(f"not to be had: {find.__name__}: {error}")
-            rows.append([find.__name__, "not to be had", *["" for _ in SUITES]])
-            continue
+    with ready(driver) as (environment, counted):
+        works, printed = run([os.environ["GPUFEED_ADAPTERS"]], environment)
+        if not works and driver.modes:
+            return [driver.name, "none", *["" for _ in ALL]], [f"{driver.name}: no adapter: {printed.strip()}"]
+        if not works:
+            raise FileNotFoundError(f"{driver.name} gives no adapter: {printed.strip()}")
         (adapter, *others) = printed.strip().splitlines()
         print(f"{driver.name}: {adapter}", flush=True)
         if others:
             wrong.append(f"{driver.name}: there are other adapters beside it: {others}")
         row = [driver.name, adapter]
-        for suite, filters in SUITES.items():
-            if quick and not filters:
+        for suite in ALL:
+            filters = driver.suites.get(suite)
+            if filters is None:
+                row.append("not run")
                 continue
             began = time.monotonic()
-            passed, printed = run([*tests(suite), *(filters if quick else [])], driver.environment)
+            passed, printed = run([*tests(suite), *filters], environment)
             count = sum(int(number) for number in re.findall(r"^test result: .*?(\d+) passed", printed, re.MULTILINE))
             failures = re.findall(r"^test (\S+) \.\.\. FAILED", printed, re.MULTILINE)
             print(f"  {suite}: {count} passed, {len(failures)} failed, {time.monotonic() - began:.0f} s", flush=True)
-            row.append(f"{count}" if passed else f"**{len(failures)} failed**")
+            # Some of them are named.
+            some = f" ({', '.join(each.rstrip(':') for each in filters)})" if filters else ""
+            row.append(f"{count}{some}" if passed else f"**{len(failures)} failed**{some}")
             if not passed:
                 print(printed[-6000:], file=sys.stderr)
                 wrong.append(f"{driver.name}: {suite}: {', '.join(failures) or 'the program ended early'}")
             elif count == 0:
                 wrong.append(f"{driver.name}: {suite}: no test ran")
-        rows.append(row)
-    if table:
+        words, unchanged = changes(driver, counted)
+        if words:
+            print(f"  {words.removeprefix('; ')}", flush=True)
+        row[1] += words
+    return row, wrong + unchanged
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    part = parser.add_mutually_exclusive_group()
+    part.add_argument("--quick", action="store_true")
+    part.add_argument("--hostile-quick", action="store_true")
+    part.add_argument("--plain", action="store_true")
+    part.add_argument("--hostile", nargs="?", const="", metavar="MODES")
+    parser.add_argument("--table", action="store_true")
+    arguments = parser.parse_args()
+    plain: list[Callable[[], Driver | list[Driver]]] = [lavapipe, newer_mesa, swiftshader, llvmpipe]
+    only_hostile = arguments.hostile_quick or arguments.hostile is not None
+    if arguments.table and (arguments.quick or arguments.plain or only_hostile):
+        parser.error("--table needs all drivers and suites")
+
+    finders = [*plain, hostile]
+    if arguments.quick:
+        finders = [swiftshader]
+    elif arguments.plain:
+        finders = plain
+    elif only_hostile:
+        finders = [hostile_quick if arguments.hostile_quick else functools.partial(hostile, arguments.hostile)]
+    rows = [["driver", "adapter", *ALL]]
+    wrong = []
+    for find in finders:
+        try:
+            found = find()
+            for driver in found if isinstance(found, list) else [found]:
+                row, errors = check(dataclasses.replace(driver, suites=QUICK) if arguments.quick else driver)
+                rows.append(row)
+                wrong += errors
+        except (OSError, ValueError) as error:
+            name = "hostile" if only_hostile else find.__name__
+            print(f"not to be had: {name}: {error}")
+            rows.append([name, "not to be had", *["" for _ in ALL]])
+            if only_hostile:
+                wrong.append("nothing was run under the layer")
+    if arguments.table:
         lines = ["| " + " | ".join(row) + " |" for row in rows]
         lines.insert(1, "|---" * len(rows[0]) + "|")
         before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)

@@ -12,30 +12,15 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from ctypes import POINTER, Structure, byref, c_float, c_int, c_uint32, c_uint64, c_void_p
+from ctypes import byref, c_float, c_int, c_uint32, c_uint64, c_void_p
 
-from vulkan import DeviceInfo, InstanceInfo, QueueInfo, structure
+from vulkan import (
+    BeginInfo, BufferInfo, CommandPoolInfo, CommandsInfo, DeviceInfo, InstanceInfo, MemoryInfo, QueueInfo, Requirements,
+    SubmitInfo,
+)
 
 TRANSFER_SRC, TRANSFER_DST = 1, 2
 BYTES = 256
-
-
-BufferInfo = structure(
-    "BufferInfo", ("flags", c_uint32), ("size", c_uint64), ("usage", c_uint32), ("sharing", c_uint32), ("families", c_uint32),
-    ("family_list", c_void_p),
-)
-MemoryInfo = structure("MemoryInfo", ("size", c_uint64), ("kind", c_uint32))
-PoolInfo = structure("PoolInfo", ("flags", c_uint32), ("family", c_uint32))
-CommandsInfo = structure("CommandsInfo", ("pool", c_uint64), ("level", c_uint32), ("count", c_uint32))
-BeginInfo = structure("BeginInfo", ("flags", c_uint32), ("inheritance", c_void_p))
-SubmitInfo = structure(
-    "SubmitInfo", ("waits", c_uint32), ("wait_list", c_void_p), ("wait_stages", c_void_p), ("commands", c_uint32),
-    ("command_list", POINTER(c_void_p)), ("signals", c_uint32), ("signal_list", c_void_p),
-)
-
-
-class Requirements(Structure):
-    _fields_ = [("size", c_uint64), ("alignment", c_uint64), ("kinds", c_uint32)]
 
 
 def main(mistake: str) -> None:
@@ -68,7 +53,7 @@ def main(mistake: str) -> None:
     call("vkBindBufferMemory", device, buffer, memory, c_uint64(0))
 
     pool, commands = c_uint64(), c_void_p()
-    call("vkCreateCommandPool", device, byref(PoolInfo(39, None, 0, 0)), None, byref(pool))
+    call("vkCreateCommandPool", device, byref(CommandPoolInfo(39, None, 0, 0)), None, byref(pool))
     call("vkAllocateCommandBuffers", device, byref(CommandsInfo(40, None, pool, 0, 1)), byref(commands))
     call("vkBeginCommandBuffer", commands, byref(BeginInfo(42, None, 1, None)))
     for value in range(2 if mistake == "barrier" else 1):

@@ -3,10 +3,10 @@
 # writes a summary with date, commit and the minutes of each step. Renews the tables of drivers (docs/guide/platforms.md) and of
 # translations (benches/results/translations.md): commit them with the summary.
 #
-#   scripts/nightly.sh [--continue] [SUMMARY.md]     by default benches/results/nightly.md; about two and a half hours on two
-#                                                    cores. --continue: leaves out the steps that passed before an earlier run
-#                                                    was stopped, those of .ci/run one by one, too; the summary says on which
-#                                                    commit each step passed
+#   scripts/nightly.sh [--continue] [SUMMARY.md]     by default benches/results/nightly.md; about four hours on two cores,
+#                                                    estimated. --continue: leaves out the steps that passed before an
+#                                                    earlier run was stopped, those of .ci/run one by one, too; the summary
+#                                                    says on which commit each step passed
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/timed.sh

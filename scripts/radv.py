@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import unpack
-from vulkan import DeviceInfo, InstanceInfo, QueueInfo, structure
+from vulkan import ApplicationInfo, DeviceInfo, InstanceInfo, QueueInfo, structure
 
 # Numbers of VkStructureType.
 INSTANCE, QUEUE, DEVICE, LAYOUT, PIPELINE_LAYOUT, MODULE, STAGE, COMPUTE = 1, 2, 3, 32, 30, 16, 18, 29
@@ -30,9 +30,6 @@ def plain(name: str, *fields: tuple[str, type]) -> type[Structure]:
     return type(name, (Structure,), {"_fields_": list(fields)})
 
 
-ApplicationInfo = structure(
-    "ApplicationInfo", ("name", c_char_p), ("version", c_uint32), ("engine", c_char_p), ("engine_version", c_uint32), ("api", c_uint32)
-)
 # VkPhysicalDeviceFeatures has 55 booleans, robustBufferAccess first; VkPhysicalDeviceVulkan13Features has 15.
 Features2 = structure("Features2", ("robust_buffer_access", c_uint32), ("others", c_uint32 * 54))
 Features13 = structure("Features13", ("features", c_uint32 * 15))
