@@ -20,8 +20,8 @@ fn hue_u8(value: vec4<f32>, step: Step) -> vec4<f32> {
     } else if high == k.y {
         sixths = 2 * range + k.z - k.x;
     }
-    var turn = i32(round(step.value.x * 6291456.0));
-    turn += select(0, 6291456, turn < 0);
+    // A fraction close to 1 is rounded to it: a whole turn.
+    let turn = i32(round((step.value.x - floor(step.value.x)) * 6291456.0)) % 6291456;
     var at = sixths << 20u;
     at += select(0, circle, at < 0) - (circle - range * turn);
     at += select(0, circle, at < 0);

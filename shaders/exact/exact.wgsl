@@ -38,7 +38,7 @@ fn divided_one(a: f32, b: f32) -> f32 {
     let exponents = (bits >> vec2(23u)) & vec2(255u);
     let size = f32(quotient) * bitcast<f32>((exponents.x + 127u - exponents.y - shift) << 23u);
     let sign = (bits.x ^ bits.y) & 0x80000000u;
-    return bitcast<f32>(select(bitcast<u32>(size) | sign, 0u, (bits.x << 1u) == 0u));
+    return bitcast<f32>(select(bitcast<u32>(size), 0u, (bits.x << 1u) == 0u) | sign);
 }
 
 fn divided(a: vec3<f32>, b: vec3<f32>) -> vec3<f32> {

@@ -92,7 +92,7 @@ fn nearest_number(position: vec2<u32>) -> i32 {
 
 // The fraction of a position to the nearest float: one sum of two exact numbers.
 fn fraction(position: vec2<u32>) -> f32 {
-    return f32(position.y >> 16u) * (1.0 / 65536.0) + f32(position.y & 0xffffu) * (1.0 / 4294967296.0);
+    return kept_one(f32(position.y >> 16u) * (1.0 / 65536.0) + f32(position.y & 0xffffu) * (1.0 / 4294967296.0));
 }
 
 // The sum with a pixel times its weight, and with the weight. A pixel of weight 0 may lie outside the part that is present.

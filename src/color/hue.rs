@@ -72,8 +72,9 @@ fn level_of_hue(value: i32) -> i32 {
 /// of numbers plus a multiple of `range`, so nothing has to be divided. Fractions have 20 bits.
 #[multiversion(targets("x86_64+avx2"))]
 pub(super) fn hue_u8(step: &Step, _: Row, planes: &mut [f32]) {
-    let turn = (step.value[0] * PARTS as f32).round_ties_even() as i32;
-    let turn = if turn < 0 { turn + PARTS } else { turn };
+    // A fraction close to 1 is rounded to it: a whole turn.
+    let fraction = step.value[0] - step.value[0].floor();
+    let turn = (fraction * PARTS as f32).round_ties_even() as i32 % PARTS;
     let (red, green, blue) = split(planes);
     let whole = |value: f32| ((value * 255.0 + INTEGERS).to_bits() - INTEGERS.to_bits()) as i32;
     for i in 0..red.len() {
