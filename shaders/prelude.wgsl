@@ -18,8 +18,9 @@ struct Axis {
     source_start: i32,
     source_len: i32,
     phase: f32,
-    padding_0: u32,
-    padding_1: u32,
+    // 0, for `exact/exact.wgsl`.
+    zero: u32,
+    padding: u32,
 }
 
 struct Step {

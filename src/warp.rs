@@ -1,7 +1,10 @@
 //! Warps: where each pixel of the result lies in the image before. torchvision's `_apply_grid_transform` and its
 //! callers (`transforms/v2/functional/_geometry.py`), computed in pixels instead of normalised coordinates.
 
+mod grid;
+
 use crate::geometry::Rect;
+pub(crate) use grid::{WORDS, WholePerspective};
 
 /// A warp with its numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +26,8 @@ pub(crate) enum Map {
     /// With X = x + 1/2, Y = y + 1/2, Z = g X + h Y + 1: `sx = (a X + b Y + c) / Z - 1/2`,
     /// `sy = (d X + e Y + f) / Z - 1/2`.
     Perspective([f64; 8]),
+    /// The same on 8-bit numbers.
+    WholePerspective(WholePerspective),
 }
 
 /// Pixels: more than the error of f32 in an image of 300 pixels.
@@ -39,6 +44,16 @@ impl Map {
                 let z = g * x + h * y + 1.0;
                 ((a * x + b * y + c) / z - 0.5, (d * x + e * y + f) / z - 0.5)
             }
+            Map::WholePerspective(perspective) => perspective.at(x, y, f64::round_ties_even),
+        }
+    }
+
+    /// The coefficients g and h of a perspective.
+    pub(crate) fn horizon(&self) -> Option<[f64; 2]> {
+        match self {
+            Map::Affine(_) => None,
+            Map::Perspective([.., g, h]) => Some([*g, *h]),
+            Map::WholePerspective(perspective) => Some(perspective.horizon),
         }
     }
 
@@ -48,7 +63,7 @@ impl Map {
     pub(crate) fn without_ties(self) -> Map {
         match self {
             Map::Affine([a, b, c, d, e, f]) => Map::Affine([a, b, c - BEFORE_TIES, d, e, f - BEFORE_TIES]),
-            Map::Perspective(coefficients) => Map::Perspective(coefficients),
+            Map::Perspective(_) | Map::WholePerspective(_) => self,
         }
     }
 
@@ -137,7 +152,7 @@ impl Warp {
         let corners = ends(window.left, window.width)
             .into_iter()
             .flat_map(|x| ends(window.top, window.height).into_iter().map(move |y| (x, y)));
-        if let Map::Perspective([.., g, h]) = self.map {
+        if let Some([g, h]) = self.map.horizon() {
             // Behind the horizon the four corners bound nothing.
             if corners.clone().any(|(x, y)| g * (x + 0.5) + h * (y + 0.5) + 1.0 <= 1e-3) {
                 return whole;

@@ -88,6 +88,7 @@ class Composer {
         source_start: source.start,
         source_len: source.len,
         phase: 0,
+        zero: 0,
       };
     };
     return { x: axis(0), y: axis(1), filter, borders: this.borders, resized: uint8 ? whole : null };

@@ -22,12 +22,19 @@ function affine([width, height], angle, { translate, shear }, [cx, cy]) {
   return m;
 }
 
+/** The upper and the lower half of a number as a multiple of 2^-32, for warps of 8-bit numbers: src/warp/grid.rs. */
+function halves(entry) {
+  const whole = BigInt(Math.round(entry * 2 ** 32));
+  return [Number(BigInt.asUintN(32, whole >> 32n)), Number(BigInt.asUintN(32, whole))];
+}
+
 function warp(matrix, { interpolation, fill }) {
   const nearest = interpolation === 'Nearest';
-  const [a, b, c, d, e, f] = matrix;
   const before = nearest ? BEFORE_TIES : 0;
+  const [a, b, c, d, e, f] = matrix.map((entry, i) => (i % 3 === 2 ? entry - before : entry));
   const color = fill ? { filled: 1, fill: [...fill, 1] } : {};
-  return { kind: 'AFFINE', nearest: Number(nearest), first: [a, b, c - before, d], second: [e, f - before, 0, 0], ...color };
+  const [whole_0, whole_1, whole_2] = [[a, b], [c, d], [e, f]].map((pair) => pair.flatMap(halves));
+  return { kind: 'AFFINE', nearest: Number(nearest), first: [a, b, c, d], second: [e, f, 0, 0], whole_0, whole_1, whole_2, ...color };
 }
 
 function rotated(size, { angle, ...look }) {
@@ -61,6 +68,7 @@ const OPERATORS = {
 /** The numbers of an image without an operator. */
 export const NOTHING = {
   kind: 'NOTHING', width: 0, height: 0, left: 0, top: 0, nearest: 0, filled: 0, first: [0], second: [0], fill: [0], weights: [0],
+  whole_0: [0], whole_1: [0], whole_2: [0], whole_3: [0], whole_4: [0], whole_5: [0],
 };
 
 export const gathers = (name) => name in OPERATORS;

@@ -39,10 +39,13 @@ fn minus_ln(x: vec3<f32>) -> vec3<f32> {
     let shifted = bitcast<vec3<u32>>(x) + (vec3(0x3f800000u) - root);
     let e = vec3<f32>(vec3<i32>(shifted >> vec3(23u)) - vec3(127));
     let m = bitcast<vec3<f32>>((shifted & vec3(0x007fffffu)) + root);
-    let s = (m - 1.0) / (m + 1.0);
-    let q = s * s;
-    let series = 1.0 + q * (1.0 / 3.0 + q * (1.0 / 5.0 + q * (1.0 / 7.0 + q * (1.0 / 9.0))));
-    return -(e * 0.6931472 + 2.0 * s * series);
+    let s = divided(kept(m - 1.0), kept(m + 1.0));
+    let q = kept(s * s);
+    var series = added_product(vec3(1.0 / 7.0), q, vec3(1.0 / 9.0));
+    series = added_product(vec3(1.0 / 5.0), q, series);
+    series = added_product(vec3(1.0 / 3.0), q, series);
+    series = added_product(vec3(1.0), q, series);
+    return -added_product(kept(e * 0.6931472), kept(2.0 * s), series);
 }
 
 // The normal quantile of (k + 1/2) / 2^23, k the upper 23 bits: √2 erfinv(t), with M. Giles's polynomials in single precision
@@ -50,28 +53,28 @@ fn minus_ln(x: vec3<f32>) -> vec3<f32> {
 fn normal(bits: vec3<u32>) -> vec3<f32> {
     let odd = 2 * vec3<i32>(bits >> vec3(9u)) + vec3(1 - (1 << 23u));
     let t = vec3<f32>(odd) * (1.0 / 8388608.0);
-    let w = minus_ln((1.0 - t) * (1.0 + t));
-    let a = w - 2.5;
+    let w = minus_ln(kept(kept(1.0 - t) * kept(1.0 + t)));
+    let a = kept(w - 2.5);
     var centre = vec3(2.81022636e-08);
-    centre = 3.43273939e-07 + centre * a;
-    centre = -3.5233877e-06 + centre * a;
-    centre = -4.39150654e-06 + centre * a;
-    centre = 0.00021858087 + centre * a;
-    centre = -0.00125372503 + centre * a;
-    centre = -0.00417768164 + centre * a;
-    centre = 0.246640727 + centre * a;
-    centre = 1.50140941 + centre * a;
-    let b = sqrt(max(w, vec3(0.0))) - 3.0;
+    centre = added_product(vec3(3.43273939e-07), centre, a);
+    centre = added_product(vec3(-3.5233877e-06), centre, a);
+    centre = added_product(vec3(-4.39150654e-06), centre, a);
+    centre = added_product(vec3(0.00021858087), centre, a);
+    centre = added_product(vec3(-0.00125372503), centre, a);
+    centre = added_product(vec3(-0.00417768164), centre, a);
+    centre = added_product(vec3(0.246640727), centre, a);
+    centre = added_product(vec3(1.50140941), centre, a);
+    let b = kept(root(max(w, vec3(0.0))) - 3.0);
     var tail = vec3(-0.000200214257);
-    tail = 0.000100950558 + tail * b;
-    tail = 0.00134934322 + tail * b;
-    tail = -0.00367342844 + tail * b;
-    tail = 0.00573950773 + tail * b;
-    tail = -0.0076224613 + tail * b;
-    tail = 0.00943887047 + tail * b;
-    tail = 1.00167406 + tail * b;
-    tail = 2.83297682 + tail * b;
-    return select(tail, centre, w < vec3(5.0)) * t * 1.4142135;
+    tail = added_product(vec3(0.000100950558), tail, b);
+    tail = added_product(vec3(0.00134934322), tail, b);
+    tail = added_product(vec3(-0.00367342844), tail, b);
+    tail = added_product(vec3(0.00573950773), tail, b);
+    tail = added_product(vec3(-0.0076224613), tail, b);
+    tail = added_product(vec3(0.00943887047), tail, b);
+    tail = added_product(vec3(1.00167406), tail, b);
+    tail = added_product(vec3(2.83297682), tail, b);
+    return kept(kept(select(tail, centre, w < vec3(5.0)) * t) * 1.4142135);
 }
 
 fn noise(value: vec4<f32>, step: Step, x: i32, y: i32) -> vec4<f32> {

@@ -24,21 +24,23 @@ fn sample(image: u32, axis_x: Axis, axis_y: Axis, x: i32, first_y: i32, end_y: i
         let source_y = reflected(row, gather_height);
         var across = vec3(0.0);
         for (var k = 0; k < columns; k++) {
-            across += images[image].weights[k] * pixel_before(reflected(center - columns / 2 + k, gather_width), source_y).xyz;
+            let source_x = reflected(center - columns / 2 + k, gather_width);
+            let pixel = kept(load(source_x - gather_left, source_y - gather_top).xyz);
+            across = added_product(across, vec3(images[image].weights[k]), pixel);
         }
         for (var i = 0; i < 4; i++) {
             let k = row - (lowest + i) + rows / 2;
             if k >= 0 && k < rows {
-                sums_0[i] += images[image].weights[columns + k] * across;
+                sums_0[i] = added_product(sums_0[i], vec3(images[image].weights[columns + k]), across);
             }
             if k >= 4 && k < rows + 4 {
-                sums_1[i] += images[image].weights[columns + k - 4] * across;
+                sums_1[i] = added_product(sums_1[i], vec3(images[image].weights[columns + k - 4]), across);
             }
             if k >= 8 && k < rows + 8 {
-                sums_2[i] += images[image].weights[columns + k - 8] * across;
+                sums_2[i] = added_product(sums_2[i], vec3(images[image].weights[columns + k - 8]), across);
             }
             if k >= 12 && k < rows + 12 {
-                sums_3[i] += images[image].weights[columns + k - 12] * across;
+                sums_3[i] = added_product(sums_3[i], vec3(images[image].weights[columns + k - 12]), across);
             }
         }
     }
@@ -54,7 +56,7 @@ fn sample(image: u32, axis_x: Axis, axis_y: Axis, x: i32, first_y: i32, end_y: i
         let sum = quarter[i % 4];
         var value = vec4(sum, 1.0);
         if UINT8 {
-            value = round(vec4(sum, 255.0)) * (1.0 / 255.0);
+            value = vec4(round(kept(clamp(sum, vec3(0.0), vec3(1.0)) * 255.0)) * (1.0 / 255.0), 1.0);
         }
         emit(image, x, select(first_y + i, end_y - 1 - i, end_row < begin_row), value);
     }

@@ -18,6 +18,14 @@ struct Gather {
     first: vec4<f32>,
     second: vec4<f32>,
     fill: vec4<f32>,
+    // Warps of 8-bit numbers: entries in pairs of an upper and a lower half, in the order of `src/warp/grid.rs`; of a
+    // perspective the last one has the shift of its sums, and the bits of its fractions.
+    whole_0: vec4<u32>,
+    whole_1: vec4<u32>,
+    whole_2: vec4<u32>,
+    whole_3: vec4<u32>,
+    whole_4: vec4<u32>,
+    whole_5: vec4<u32>,
 }
 
 const NOTHING: u32 = 0u;

@@ -12,16 +12,15 @@ var<private> gather_second: vec4<f32>;
 var<private> gather_fill: vec4<f32>;
 
 fn load_gather(image: u32) {
-    let gather = images[image].gather;
-    gather_kind = gather.kind;
-    gather_width = gather.width;
-    gather_height = gather.height;
-    gather_left = gather.left;
-    gather_top = gather.top;
-    gather_nearest = gather.nearest;
-    gather_filled = gather.filled;
-    gather_table = gather.table;
-    gather_first = gather.first;
-    gather_second = gather.second;
-    gather_fill = gather.fill;
+    gather_kind = images[image].gather.kind;
+    gather_width = images[image].gather.width;
+    gather_height = images[image].gather.height;
+    gather_left = images[image].gather.left;
+    gather_top = images[image].gather.top;
+    gather_nearest = images[image].gather.nearest;
+    gather_filled = images[image].gather.filled;
+    gather_table = images[image].gather.table;
+    gather_first = images[image].gather.first;
+    gather_second = images[image].gather.second;
+    gather_fill = images[image].gather.fill;
 }

@@ -1,5 +1,5 @@
-// Warps; `src/warp.rs` has the formulas. Positions are f32 here and f64 on the CPU: they differ by less than 1e-4 pixels in
-// an image of 1,000.
+// Warps of floats; `src/warp.rs` has the formulas. Positions are f32 here and f64 on the CPU: they differ by less than
+// 1e-4 pixels in an image of 1,000.
 
 fn source_position(x: f32, y: f32) -> vec2<f32> {
     if gather_kind == AFFINE {
@@ -50,9 +50,6 @@ fn gathered(image: u32, x: i32, y: i32) -> vec4<f32> {
         if gather_filled == 1u {
             value = vec4((sum.xyz - fill.xyz) * sum.w + fill.xyz, 1.0);
         }
-    }
-    if UINT8 {
-        return round(clamp(vec4(value.xyz, 255.0), vec4(0.0), vec4(255.0))) * (1.0 / 255.0);
     }
     return value;
 }

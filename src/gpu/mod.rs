@@ -11,6 +11,8 @@
 //! the host). `timing.rs` times the passes; `measure.rs` is for benches, `mock.rs` for tests of devices that misbehave.
 
 pub(crate) mod adapters;
+#[cfg(test)]
+mod arithmetic_tests;
 pub(crate) mod cache_pages;
 mod caps;
 mod compile;

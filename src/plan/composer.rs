@@ -137,7 +137,8 @@ impl Composer {
                 source_start: source.start as i32,
                 source_len: source.len as i32,
                 phase: 0.0,
-                padding: [0; 2],
+                zero: 0,
+                padding: 0,
             }
         };
         Sampling {

@@ -77,7 +77,8 @@ impl Gather {
 /// The operator that begins a stage; `None` if the op only mirrors the image, or leaves it as it is.
 ///
 /// # Errors
-/// The reason, if the op's points have no perspective, or it has no arithmetic on floats and gets them.
+/// The reason, if the op's points have no perspective, if it has no arithmetic on floats and gets them, or if a warp of
+/// 8-bit numbers reads too far away.
 pub(super) fn gather_of(
     op: &Op,
     source: (u32, u32),
@@ -95,12 +96,13 @@ pub(super) fn gather_of(
         let nearest = interpolation == Interpolation::Nearest;
         let fill = fill.map(|fill| repeated(fill.map(in_floats), channels));
         let map = if nearest { map.without_ties() } else { map };
-        GatherKind::Warp(Warp { map, size, nearest, fill })
+        let map = if is_uint8 { map.on_grid(source, size)? } else { map };
+        Ok::<_, String>(GatherKind::Warp(Warp { map, size, nearest, fill }))
     };
     let kind = match *op {
         Op::Affine { angle, translate, scale, shear, center, interpolation, fill } => {
             let map = Map::affine((source, source), angle, translate, scale, shear, middle(center));
-            warp(map, source, interpolation, fill)
+            warp(map, source, interpolation, fill)?
         }
         Op::Rotate { angle, center, interpolation, fill, .. } => {
             let size = op.size_after(source);
@@ -114,18 +116,18 @@ pub(super) fn gather_of(
                 composer.flip(false, 1);
                 return Ok(None);
             } else if quarter && turn == 90.0 {
-                warp(Map::Affine([0.0, -1.0, width - 1.0, 1.0, 0.0, 0.0]), size, Interpolation::Nearest, None)
+                warp(Map::Affine([0.0, -1.0, width - 1.0, 1.0, 0.0, 0.0]), size, Interpolation::Nearest, None)?
             } else if quarter && turn == 270.0 {
-                warp(Map::Affine([0.0, 1.0, 0.0, -1.0, 0.0, height - 1.0]), size, Interpolation::Nearest, None)
+                warp(Map::Affine([0.0, 1.0, 0.0, -1.0, 0.0, height - 1.0]), size, Interpolation::Nearest, None)?
             } else {
                 let map = Map::affine((source, size), -turn, [0.0; 2], 1.0, [0.0; 2], middle(center));
-                warp(map, size, interpolation, fill)
+                warp(map, size, interpolation, fill)?
             }
         }
         Op::Perspective { startpoints, endpoints, interpolation, fill } => {
             let map = Map::perspective(startpoints, endpoints);
             let map = map.ok_or("its points lie on a line: there is no such perspective".to_owned())?;
-            warp(map, source, interpolation, fill)
+            warp(map, source, interpolation, fill)?
         }
         Op::GaussianBlur { kernel_size, sigma } => GatherKind::Blur { kernel_size, sigma },
         Op::Sharpness { factor } => GatherKind::Sharpen { ratio: factor },
@@ -147,6 +149,13 @@ pub(crate) fn blur_weights(size: u32, sigma: f64) -> Vec<f32> {
     let at = |i: u32| libm::exp(-(f64::from(i) - half).powi(2) / (2.0 * sigma * sigma));
     let sum: f64 = (0..size).map(at).sum();
     (0..size).map(|i| (at(i) / sum) as f32).collect()
+}
+
+/// The number of weights at either end of a blur of 8-bit numbers that change no result by a millionth of a level: those
+/// below 2^-33. Both executors leave them out.
+pub(crate) fn negligible_weights(weights: &[f32]) -> usize {
+    const LEAST: f32 = 1.0 / (1u64 << 33) as f32;
+    weights.iter().take_while(|&&weight| weight < LEAST).count().min(weights.len() / 2)
 }
 
 /// The blocks of 16 x 16 pixels that `window` lies in, with those of the two pixels around it, which decide its colours.

@@ -45,7 +45,9 @@ pub(crate) struct Axis {
     /// The start of the grid in the view: 0, or for a source that was decoded at a smaller scale up to half a pixel
     /// before or after.
     pub(crate) phase: f32,
-    pub(crate) padding: [u32; 2],
+    /// 0, which shaders read and compilers do not know: `shaders/exact/exact.wgsl`.
+    pub(crate) zero: u32,
+    pub(crate) padding: u32,
 }
 
 /// The content of a border; the numbers are those of `shaders/prelude.wgsl`.

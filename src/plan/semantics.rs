@@ -25,9 +25,9 @@ pub enum Semantics {
     /// Whole numbers from 0 to 255, as torchvision computes on `uint8` tensors: a resize rounds after each axis, and
     /// each colour operation truncates. `fill`, `threshold` and erased values are in 0 to 255.
     ///
-    /// What is computed in floats before it becomes a whole number may be one off where the float is close to the border
-    /// of two: hue and gamma on a GPU, blurs and bilinear warps on the CPU as well, because there the last bit of torch's
-    /// own sum decides (of 612 cases of torchvision's, 9 have such a number on the CPU). Whatever follows may enlarge it.
+    /// Every backend gives the same whole numbers. Hue, gamma, blurs and bilinear warps may be one off from torchvision's,
+    /// which rounds or truncates floats there: where such a float is close to the border of two whole numbers, its last
+    /// bit decides. Operators that follow may enlarge the difference.
     Uint8,
 }
 

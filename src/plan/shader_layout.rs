@@ -1,13 +1,13 @@
 //! A stage's program in the layout that the shaders read: plain old data. A test compares the layout with naga's.
 
-use super::gather::{Gather, GatherKind, blur_weights};
+use super::gather::{Gather, GatherKind, blur_weights, negligible_weights};
 use super::positions::Positions;
 use super::program::StageProgram;
 use super::resize_u8::WeightsU8;
 use super::sampling::{Axis, Border, Sampling};
 use crate::color::Step;
 use crate::transforms::PaddingMode;
-use crate::warp::Map;
+use crate::warp::{Map, WORDS};
 use bytemuck::{Pod, Zeroable};
 
 /// The location and the type of an image's pixels in a buffer.
@@ -63,6 +63,8 @@ pub(crate) struct GatherNumbers {
     pub(crate) first: [f32; 4],
     pub(crate) second: [f32; 4],
     pub(crate) fill: [f32; 4],
+    /// [`Map::words`] of a warp of 8-bit numbers.
+    pub(crate) whole: [u32; WORDS],
 }
 
 /// The numbers of `BORDER_*` in `shaders/prelude.wgsl`.
@@ -130,9 +132,13 @@ impl Image {
         numbers.table = table;
         out.extend_from_slice(bytemuck::bytes_of(&numbers));
         let end = out.len() + 4 * weights.max(4) as usize;
-        if let Some(Gather { kind: GatherKind::Blur { kernel_size, sigma }, .. }) = gather {
+        if let Some(Gather { kind: GatherKind::Blur { kernel_size, sigma }, is_uint8, .. }) = gather {
             for (&size, &sigma) in kernel_size.iter().zip(sigma) {
-                out.extend_from_slice(bytemuck::cast_slice(&blur_weights(size, sigma)));
+                let mut weights = blur_weights(size, sigma);
+                let (left_out, len) = (if *is_uint8 { negligible_weights(&weights) } else { 0 }, weights.len());
+                weights[..left_out].fill(0.0);
+                weights[len - left_out..].fill(0.0);
+                out.extend_from_slice(bytemuck::cast_slice(&weights));
             }
         }
         out.resize(end, 0);
@@ -164,10 +170,13 @@ fn write_steps(steps: &[Step], positions: &Positions, out: &mut Vec<u8>) {
 
 impl GatherNumbers {
     fn new(gather: &Gather) -> GatherNumbers {
-        let (mut numbers, mut warped) = ([0.0; 8], (false, None));
+        let (mut numbers, mut warped, mut whole) = ([0.0; 8], (false, None), [0; WORDS]);
         let kind = match &gather.kind {
             GatherKind::Warp(warp) => {
                 warped = (warp.nearest, warp.fill);
+                if gather.is_uint8 {
+                    whole = warp.map.words();
+                }
                 match warp.map {
                     Map::Affine(entries) => {
                         numbers[..6].copy_from_slice(&entries);
@@ -177,6 +186,7 @@ impl GatherNumbers {
                         numbers = coefficients;
                         2
                     }
+                    Map::WholePerspective(_) => 2,
                 }
             }
             GatherKind::Blur { kernel_size, .. } => {
@@ -211,6 +221,7 @@ impl GatherNumbers {
             first: [a, b, c, d],
             second: [e, f, g, h],
             fill: [red, green, blue, 1.0],
+            whole,
         }
     }
 }

@@ -67,10 +67,12 @@ fn sampling_pass(kernel: Option<&KernelFacts>, frame: &SamplingFacts, colors: &C
     }
     files.extend(STEPS.iter().filter(|step| is_needed(step, &colors.opcodes)).map(|step| step.wgsl));
     files.extend(UINT8_STEPS.iter().filter(|step| colors.opcodes.contains(&step.opcode)).map(|step| step.wgsl));
+    let arithmetic = Arithmetic::of(kernel, &colors.opcodes, &files);
+    files.extend(arithmetic.file());
     text.push_str(&files.join("\n"));
     text.push_str(&means(frame.statistics, sums_uint8));
     text.push_str(&colors.functions);
-    text.push_str(&color_calls(colors));
+    text.push_str(&color_calls(colors, arithmetic));
     let mut files = kernel_files(kernel);
     match frame.target {
         PassTarget::Statistic if sums_uint8 => files.push(shader!("reduce/mean_u8")),
@@ -105,8 +107,44 @@ fn tables_pass(source_type: PassSource, kernel: &KernelFacts, steps: u32) -> Str
     files.extend([shader!("gather/variables"), shader!("gather/table_numbers"), shader!("gather/tables")]);
     files.push(if kernel.is_uint8 { shader!("gather/tables_u8") } else { shader!("gather/tables_float") });
     text.push_str(&files.join("\n"));
-    text.push_str(&color_calls(&ColorFacts::default()));
+    text.push_str(&color_calls(&ColorFacts::default(), Arithmetic::Plain));
     text
+}
+
+/// The functions of `shaders/exact/` that a pass holds.
+#[derive(Clone, Copy, PartialEq)]
+enum Arithmetic {
+    /// None of them.
+    Plain,
+    /// Those of `inexact.wgsl`.
+    Inexact,
+    /// Those of `exact.wgsl`, for whole numbers that are the same on every device.
+    Exact,
+}
+
+impl Arithmetic {
+    /// The arithmetic of a pass with this kernel and these colour steps, whose files are `files`.
+    fn of(kernel: Option<&KernelFacts>, opcodes: &[u32], files: &[&str]) -> Arithmetic {
+        let of_kernel = kernel.is_some_and(|facts| match facts.kernel {
+            Kernel::Blur => true,
+            Kernel::Warp => facts.is_uint8,
+            _ => false,
+        });
+        let calls = of_kernel || files.iter().any(|file| file.contains("kept(") || file.contains("added_product("));
+        match calls {
+            false => Arithmetic::Plain,
+            true if computes_uint8(kernel, opcodes) => Arithmetic::Exact,
+            true => Arithmetic::Inexact,
+        }
+    }
+
+    fn file(self) -> Option<&'static str> {
+        match self {
+            Arithmetic::Plain => None,
+            Arithmetic::Inexact => Some(shader!("exact/inexact")),
+            Arithmetic::Exact => Some(shader!("exact/exact")),
+        }
+    }
 }
 
 fn constants(kernel: Option<&KernelFacts>, frame: &SamplingFacts, steps: u32) -> String {
@@ -195,7 +233,7 @@ fn kernel_files(kernel: Option<&KernelFacts>) -> Vec<&'static str> {
             vec![
                 shader!("gather/variables"),
                 shader!("gather/pixel_before"),
-                shader!("gather/warp"),
+                if facts.is_uint8 { shader!("gather/warp_u8") } else { shader!("gather/warp") },
                 shader!("sample/gathered"),
             ]
         }
@@ -208,7 +246,7 @@ fn kernel_files(kernel: Option<&KernelFacts>) -> Vec<&'static str> {
                 shader!("sample/gathered"),
             ]
         }
-        Kernel::Blur => vec![shader!("gather/variables"), shader!("gather/pixel_before"), shader!("gather/blur")],
+        Kernel::Blur => vec![shader!("gather/variables"), shader!("gather/blur")],
     }
 }
 
@@ -277,7 +315,7 @@ fn set_mean(statistic: u32, value: {mean}) {{
 }
 
 /// The calls of the colour steps that a stage can have: `load_steps`, once for each thread, and `color`.
-fn color_calls(colors: &ColorFacts) -> String {
+fn color_calls(colors: &ColorFacts, arithmetic: Arithmetic) -> String {
     let ColorFacts { opcodes, positions, steps: max_steps, .. } = colors;
     let all = vec![opcodes.clone(); (*max_steps).min(UNROLLED_STEPS + 1) as usize];
     let positions = if positions.is_empty() { &all } else { positions };
@@ -302,6 +340,9 @@ fn color_calls(colors: &ColorFacts) -> String {
         let Some(function) = function else { continue };
         let step = format!("Step(step_{i}.x, step_{i}.y, step_{i}.z, step_{i}.w, step_{i}_value)");
         calls.push_str(&format!("    if {i}u < end {{\n        result = {function}(result, {step}, x, y);\n    }}\n"));
+    }
+    if arithmetic == Arithmetic::Exact {
+        loads.push_str("    zero = images[image].x.zero;\n");
     }
     let mut text = format!("\n{variables}\nfn load_steps(image: u32) {{\n{loads}}}\n");
     if sets.is_empty() {

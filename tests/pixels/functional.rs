@@ -194,7 +194,7 @@ fn elastic(case: &Case, a: &Value, semantics: reference::Semantics) -> Values {
 }
 
 /// Runs a case; `None` if one of its functions has no op.
-fn run(case: &Case, place: &Place) -> Option<Values> {
+pub(super) fn run(case: &Case, place: &Place) -> Option<Values> {
     if let Some(values) = run_given(case) {
         return Some(values);
     }

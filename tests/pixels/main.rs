@@ -18,6 +18,7 @@ mod photometric;
 mod policy_levels;
 mod quirks;
 mod run_into;
+mod same_bytes;
 mod sequences;
 mod shared_golden;
 mod six_cases;

@@ -101,15 +101,8 @@ impl Case {
     /// # Errors
     /// The errors of the loader, for example on an adapter that cannot hold a batch.
     pub fn bits(&self, backend: &Backend, execute: Execute) -> Result<Bits> {
-        let recipe = recipe::named(self.recipe)?;
-        // `augment-only` alone crops without padding and without a resize before it, so it needs larger images.
-        let data = match recipe.semantics {
-            _ if self.recipe == "augment-only" => &LARGE,
-            Some(Semantics::Uint8) => &BYTES,
-            _ => &MIXED,
-        };
-        let loader = DataLoader::builder(InMemory::clone(data))
-            .recipe(recipe)
+        let loader = DataLoader::builder(samples_for(self.recipe)?)
+            .recipe(recipe::named(self.recipe)?)
             .views(self.views)
             .batch_size(BATCH)
             .shuffle(true)
@@ -130,6 +123,20 @@ impl Case {
         }
         Ok(Bits { epochs, hits: loader.stats().cache_hits })
     }
+}
+
+/// Returns six samples that the built-in recipe `name` takes.
+///
+/// # Errors
+/// An unknown name.
+pub fn samples_for(name: &str) -> Result<InMemory> {
+    let data = match recipe::named(name)?.semantics {
+        // It alone crops without padding and without a resize before it, so it needs larger images.
+        _ if name == "augment-only" => &LARGE,
+        Some(Semantics::Uint8) => &BYTES,
+        _ => &MIXED,
+    };
+    Ok(InMemory::clone(data))
 }
 
 /// Adds a batch's shape, ids, labels and pixels to the hash.

@@ -3,13 +3,8 @@
 
 use super::Part;
 use crate::geometry::Rect;
-use crate::plan::gather::blur_weights;
+use crate::plan::gather::{blur_weights, negligible_weights};
 use multiversion::multiversion;
-
-/// The number of weights at either end that are below `least`.
-fn negligible(weights: &[f32], least: f32) -> usize {
-    weights.iter().take_while(|&&weight| weight < least).count().min(weights.len() / 2)
-}
 
 /// The pixel that coordinate `i` shows of `len`: reflected about the edge pixels, which are not repeated.
 pub(super) fn reflect(i: i64, len: u32) -> u32 {
@@ -42,7 +37,7 @@ impl Blur<'_, f32> {
             row.copy_from_slice(sums);
             rest = after;
         };
-        self.run::<4>(0.0, |pixel| pixel, across, row, write);
+        self.run::<4>(|_| 0, |pixel| pixel, across, row, write);
     }
 }
 
@@ -52,9 +47,7 @@ impl Blur<'_, u8> {
     pub(super) fn bytes(&self, across: &mut Vec<f32>, row: &mut Vec<f32>, out: &mut Vec<[u8; 4]>) {
         out.clear();
         let float = |[r, g, b, _]: [u8; 4]| [r, g, b].map(|byte| f32::from(byte) * (1.0 / 255.0));
-        // All weights below this one change no result by a millionth of a level.
-        const LEAST: f32 = 1.0 / (1u64 << 33) as f32;
-        self.run::<3>(LEAST, float, across, row, |sums| append(sums, out));
+        self.run::<3>(negligible_weights, float, across, row, |sums| append(sums, out));
     }
 }
 
@@ -76,10 +69,11 @@ fn round(sums: &[f32], out: &mut [[u8; 4]]) {
 }
 
 impl<T: Copy> Blur<'_, T> {
-    /// Blurs pixels of `N` floats, and calls `write` for each row of `window`. Weights below `least` at either end are left out.
+    /// Blurs pixels of `N` floats, and calls `write` for each row of `window`. As many weights at either end as `negligible`
+    /// counts are left out.
     fn run<const N: usize>(
         &self,
-        least: f32,
+        negligible: impl Fn(&[f32]) -> usize,
         read: impl Fn([T; 4]) -> [f32; N],
         across: &mut Vec<f32>,
         row: &mut Vec<f32>,
@@ -87,8 +81,7 @@ impl<T: Copy> Blur<'_, T> {
     ) {
         let Blur { kernel_size, sigma, part, size: (width, height), window } = *self;
         let [x, y] = [0, 1].map(|axis| blur_weights(kernel_size[axis], sigma[axis]));
-        let [x, y] =
-            [&x, &y].map(|weights| &weights[negligible(weights, least)..weights.len() - negligible(weights, least)]);
+        let [x, y] = [&x, &y].map(|weights| &weights[negligible(weights)..weights.len() - negligible(weights)]);
         let len = N * window.width as usize;
         across.resize(part.rect.height as usize * len, 0.0);
         let first = i64::from(window.left) - (x.len() / 2) as i64;

@@ -33,6 +33,11 @@ pub(super) fn block_positions(map: &Map, first: u32, y: u32, xs: &mut [f64; BLOC
                 (xs[i], ys[i]) = ((a * x + b * y + c) / z - 0.5, (d * x + e * y + f) / z - 0.5);
             }
         }
+        Map::WholePerspective(ref perspective) => {
+            for i in 0..BLOCK {
+                (xs[i], ys[i]) = perspective.at(f64::from(first + i as i32), y, round);
+            }
+        }
     }
 }
 
@@ -63,15 +68,25 @@ impl Edges {
     /// ends, unless it crosses the horizon of a perspective.
     #[inline(always)]
     pub(super) fn contain(self, map: &Map, (first, y): (u32, u32), xs: &[f64; BLOCK], ys: &[f64; BLOCK]) -> bool {
-        const MARGIN: f64 = 1e-3;
-        if let Map::Perspective([.., g, h]) = *map {
-            let z = |x: u32| g * (f64::from(x) + 0.5) + h * (f64::from(y) + 0.5) + 1.0;
-            if z(first).min(z(first + BLOCK as u32 - 1)) < MARGIN {
-                return false;
+        let mut margin = 1e-3;
+        let last = first + BLOCK as u32 - 1;
+        match map {
+            Map::Affine(_) => {}
+            Map::Perspective([.., g, h]) => {
+                let z = |x: u32| g * (f64::from(x) + 0.5) + h * (f64::from(y) + 0.5) + 1.0;
+                if z(first).min(z(last)) < margin {
+                    return false;
+                }
+            }
+            Map::WholePerspective(perspective) => {
+                if !perspective.is_even_between(first.into(), last.into(), y.into()) {
+                    return false;
+                }
+                margin = 0.125;
             }
         }
         let inside = |positions: &[f64; BLOCK], edge: i32, len: i32| {
-            let range = f64::from(edge) + MARGIN..f64::from(edge + len - 1) - MARGIN;
+            let range = f64::from(edge) + margin..f64::from(edge + len - 1) - margin;
             range.contains(&positions[0]) && range.contains(&positions[BLOCK - 1])
         };
         inside(xs, self.left, self.width) && inside(ys, self.top, self.height)

@@ -37,7 +37,7 @@ fn rust_and_wgsl_lay_structs_out_alike() {
         members(&module, name).into_iter().filter(|(name, _)| !name.starts_with("padding")).collect()
     };
     let axis = offsets!(Axis: len, grid_mirror, grid_window, grid_start, grid_len, scale, support, inverse, view_len,
-        view_mirror, source_window, source_start, source_len, phase);
+        view_mirror, source_window, source_start, source_len, phase, zero);
     assert_eq!(unpadded("Axis"), axis);
     let mut step = offsets!(Step: opcode, value);
     let integers = offset_of!(Step, integers) as u32;
@@ -59,7 +59,10 @@ fn an_operators_numbers_are_laid_out_alike() {
     let list = [GaussianBlur::new(9).into(), Grayscale::new(3).into()];
     let plan = Plan::compile(&list, &Output::default()).unwrap();
     let (module, _) = validate(&plan.shader(Pass::Stage { stage: 0, kernel: Kernel::Blur })).unwrap();
-    let numbers = offsets!(GatherNumbers: kind, width, height, left, top, nearest, filled, table, first, second, fill);
+    let mut numbers =
+        offsets!(GatherNumbers: kind, width, height, left, top, nearest, filled, table, first, second, fill);
+    let whole = offset_of!(GatherNumbers, whole) as u32;
+    numbers.extend((0..6).map(|i| (format!("whole_{i}"), whole + 16 * i)));
     assert_eq!(members(&module, "Gather"), numbers);
     let image = members(&module, "Image");
     let at = |name: &str| image.iter().find(|(member, _)| member == name).unwrap().1 as usize;
