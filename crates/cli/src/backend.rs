@@ -1,7 +1,7 @@
 //! The options `--backend` and `--adapter`, which several subcommands have.
 
 use clap::ValueEnum;
-use gpufeed::Backend;
+use gpufeed::{Backend, Execute};
 use std::error::Error;
 
 /// Where batches go.
@@ -31,5 +31,23 @@ impl BackendChoice {
             return Err(reason.into());
         }
         Ok(backend)
+    }
+}
+
+/// True if the GPU augments in a loader of this backend and setting.
+pub(crate) fn runs_shaders(backend: &Backend, execute: Execute) -> bool {
+    match (backend, execute) {
+        (Backend::Gpu(_), Execute::Gpu) => true,
+        (Backend::Gpu(gpu), Execute::Auto) => !gpu.is_software(),
+        _ => false,
+    }
+}
+
+/// Names the executor that augments.
+pub(crate) fn executor(backend: &Backend, execute: Execute) -> &'static str {
+    match backend {
+        Backend::Gpu(_) if runs_shaders(backend, execute) => "shaders",
+        Backend::Gpu(_) => "CPU executor, batches copied up",
+        _ => "CPU executor",
     }
 }
