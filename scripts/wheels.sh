@@ -2,12 +2,12 @@
 # Makes the Python wheels that others install by one line, and checks each of them: the stable ABI, and in an environment with nothing
 # but pip an installation, an epoch and the command.
 #
-#   scripts/wheels.sh [--dev | --check] [FOLDER]     FOLDER: where the wheels are put, by default target/wheels; wheels of gpufeed that
-#                                                    lie there are removed first; target/wheels/dev with --dev
+#   scripts/wheels.sh [--stable | --dev | --check] [FOLDER]     FOLDER: where the wheels are put, by default target/wheels; wheels of
+#                                                               gpufeed that lie there are removed first; target/wheels/dev with --dev
 #
 # Two release wheels: one for CPython 3.10 and later by its stable ABI, and one for free-threaded CPython 3.14 (3.14t), which has no
 # stable ABI. On Linux zig links them against glibc 2.17, so that they run on any Linux of 2014 or later, whatever this system's libraries are.
-# --dev: only the first one, of the dev profile, and for this machine. --check: builds nothing, checks the wheels in FOLDER.
+# --stable: only the first one. --dev: only that, of the dev profile, and for this machine. --check: builds nothing, checks the wheels in FOLDER.
 #
 # PYTHON: which Python builds and checks (3.10 or later; python3). GPUFEED_PYTHON_HOME: where the tools are kept (~/.cache/gpufeed-python).
 # CARGO_TARGET_DIR: where cargo builds (target).
@@ -16,13 +16,13 @@ cd "$(dirname "$0")/.."
 . scripts/system.sh
 build=release
 case ${1-} in
-    --dev | --check)
+    --stable | --dev | --check)
         build=${1#--}
         shift
         ;;
 esac
 if [ $# -gt 1 ] || [[ ${1-} == -* ]]; then
-    echo 'usage: scripts/wheels.sh [--dev | --check] [FOLDER]' >&2
+    echo 'usage: scripts/wheels.sh [--stable | --dev | --check] [FOLDER]' >&2
     exit 2
 fi
 # Its path: below, the tools' own Python comes first on PATH.
@@ -52,7 +52,7 @@ if [ "$build" != check ]; then
     maturin=(maturin build --quiet --locked --out "$folder")
     if [ "$build" = dev ]; then maturin+=(--profile dev); else maturin+=(--release); fi
     case $build-$(uname -s) in
-        release-Linux) maturin+=(--zig --compatibility manylinux2014) ;;
+        release-Linux | stable-Linux) maturin+=(--zig --compatibility manylinux2014) ;;
         dev-Linux) maturin+=(--compatibility linux) ;;
     esac
     (cd python && "${maturin[@]}")

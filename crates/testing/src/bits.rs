@@ -96,11 +96,11 @@ impl std::fmt::Display for Bits {
 }
 
 impl Case {
-    /// Loads two epochs and returns the hashes of their batches.
+    /// Loads two epochs with `workers` threads and returns the hashes of their batches.
     ///
     /// # Errors
     /// The errors of the loader, for example on an adapter that cannot hold a batch.
-    pub fn bits(&self, backend: &Backend, execute: Execute) -> Result<Bits> {
+    pub fn bits(&self, backend: &Backend, execute: Execute, workers: usize) -> Result<Bits> {
         let recipe = recipe::named(self.recipe)?;
         // `augment-only` alone crops without padding and without a resize before it, so it needs larger images.
         let data = match recipe.semantics {
@@ -114,7 +114,7 @@ impl Case {
             .batch_size(BATCH)
             .shuffle(true)
             .seed(2026)
-            .workers(2)
+            .workers(workers)
             .on_error(OnError::Fail)
             .cache(self.kept.cache())
             .cache_in_bytes(self.kept.in_bytes())

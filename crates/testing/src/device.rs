@@ -12,12 +12,28 @@ pub struct Device {
 }
 
 static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
-    let devices: Vec<_> = Gpu::enumerate().into_iter().map(Device::of).collect();
+    let devices: Vec<_> = adapters().into_iter().map(Device::of).collect();
     require(devices.iter().map(|device| device.name.clone()));
     devices
 });
 
-/// Returns the machine's adapters, of which there are those that `GPUFEED_REQUIRE_GPU` [requires](require).
+/// Returns the machine's adapters, best first; with `GPUFEED_ONLY_ADAPTER` the one with this number alone, as a machine may
+/// have eight equal cards.
+///
+/// # Panics
+/// If the variable is no number of an adapter.
+pub fn adapters() -> Vec<wgpu::Adapter> {
+    let mut adapters = Gpu::enumerate();
+    if let Some(only) = std::env::var_os("GPUFEED_ONLY_ADAPTER").filter(|only| !only.is_empty()) {
+        let number =
+            only.to_str().and_then(|only| only.parse::<usize>().ok()).filter(|number| *number < adapters.len());
+        let number = number.unwrap_or_else(|| panic!("GPUFEED_ONLY_ADAPTER={only:?}: there are {}", adapters.len()));
+        adapters = vec![adapters.swap_remove(number)];
+    }
+    adapters
+}
+
+/// Returns the machine's [`adapters`], of which there are those that `GPUFEED_REQUIRE_GPU` [requires](require).
 pub fn devices() -> &'static [Device] {
     &DEVICES
 }
