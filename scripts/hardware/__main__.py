@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-COMMANDS = ("pack", "run", "report")
+COMMANDS = ("pack", "run", "report", "rehearse")
 
 
 def main() -> int:
@@ -17,7 +17,7 @@ def main() -> int:
     if sys.version_info < (3, 9):
         print(f"Python 3.9 is needed; this is {sys.version.split()[0]}; PYTHON=... names another", file=sys.stderr)
         return 2
-    # The packed folder has no `pack`, and `report` needs nothing of `run`.
+    # The packed folder has `run` alone.
     try:
         command = __import__(sys.argv[1])
     except ModuleNotFoundError as error:

@@ -163,7 +163,7 @@ def main(given: List[str]) -> int:
     shutil.copy(HERE.parent / "hardware.sh", folder / "hardware.sh")
     (folder / "hardware").mkdir()
     for script in sorted(HERE.glob("*.py")):
-        if script.name not in ("pack.py", "report.py") and not script.name.startswith("test_"):
+        if script.name not in ("pack.py", "report.py", "rehearse.py") and not script.name.startswith("test_"):
             shutil.copy(script, folder / "hardware" / script.name)
     commit = run(["git", "rev-parse", "--short", "HEAD"]).strip()
     facts = {

@@ -213,12 +213,24 @@ def main(given: List[str]) -> int:
 
     asked = arguments(given)
     began, begun = time.monotonic(), datetime.datetime.now(datetime.timezone.utc)
+    if not sys.platform.startswith("linux"):
+        print("only Linux: on other systems `gpufeed bench --report-card card.json` measures the card", file=sys.stderr)
+        return 2
+    packed = packed_folder(asked.packed)
+    if not (packed / parts.MANIFEST).is_file() and not asked.packed and (HERE / "pack.py").is_file() and shutil.which("cargo"):
+        print(f"{packed} is not there: it is packed first", flush=True)
+        import pack
+
+        status = pack.main([])
+        if status:
+            return status
+        began = time.monotonic()
     # A run that is stopped from outside ends its programs.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     work = Path(tempfile.mkdtemp(prefix="gpufeed-hardware-"))
     try:
         results = Results(Path(asked.results), {str(work): "WORK", str(Path.home()) + "/": "~/"})
-        context = Context(packed_folder(asked.packed), work, results, asked.short, asked.python)
+        context = Context(packed, work, results, asked.short, asked.python)
         facts = {
             "schema": 1,
             "version": context.manifest["version"],

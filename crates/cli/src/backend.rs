@@ -34,20 +34,12 @@ impl BackendChoice {
     }
 }
 
-/// True if the GPU augments in a loader of this backend and setting.
-pub(crate) fn runs_shaders(backend: &Backend, execute: Execute) -> bool {
-    match (backend, execute) {
-        (Backend::Gpu(_), Execute::Gpu) => true,
-        (Backend::Gpu(gpu), Execute::Auto) => !gpu.is_software(),
-        _ => false,
-    }
-}
-
-/// Names the executor that augments.
+/// Names the executor that augments in a loader of this backend and setting.
 pub(crate) fn executor(backend: &Backend, execute: Execute) -> &'static str {
-    match backend {
-        Backend::Gpu(_) if runs_shaders(backend, execute) => "shaders",
-        Backend::Gpu(_) => "CPU executor, batches copied up",
+    match (backend, execute) {
+        (Backend::Gpu(_), Execute::Gpu) => "shaders",
+        (Backend::Gpu(gpu), Execute::Auto) if !gpu.is_software() => "shaders",
+        (Backend::Gpu(_), _) => "CPU executor, batches copied up",
         _ => "CPU executor",
     }
 }

@@ -9,7 +9,7 @@ pub(crate) mod procedural;
 pub(crate) mod samples;
 mod texture;
 
-use crate::backend::{executor, runs_shaders};
+use crate::backend::executor;
 pub(crate) use arguments::BenchArguments;
 use gpufeed::Dataset;
 use gpufeed::recipe::Recipe;
@@ -83,11 +83,6 @@ impl Setup {
             Backend::Gpu(gpu) => Some(gpu),
             _ => None,
         }
-    }
-
-    /// Returns true if the GPU augments.
-    pub(crate) fn shaders(&self) -> bool {
-        runs_shaders(&self.backend, self.settings.execute)
     }
 
     /// Names the executor that augments.
