@@ -30,6 +30,8 @@ TESTS = ("pixels", "pipeline", "cache", "faults")
 PHOTOGRAPHS = 64
 # Golden data that tests read from the repository when they run.
 TREE = ("tests/golden/photometric", "tests/golden/crops", "shaders")
+# What tests read of the vectors of transforms.
+TRANSFORMS = ("manifest.json", "inputs.bin", "vectors.bin", "tables.json")
 # An old Debian's, for the sake of old C libraries: Vulkan's loader, and what NVIDIA's driver asks for.
 SUITE = "bookworm"
 PACKAGES = ("libvulkan1", "libegl1", "libglvnd0", "libgl1", "libglx0", "libx11-6", "libxext6", "libxcb1", "libxau6", "libxdmcp6", "libbsd0", "libmd0")
@@ -151,7 +153,8 @@ def main(given: List[str]) -> int:
     vectors = {f"vectors/tree/{top}/{name}": path for top in TREE for name, path in files(ROOT / top).items()}
     holds = "golden data that is not in the programs"
     if (asked.vectors / "public").is_dir():
-        vectors.update({f"vectors/shared/{top}/{name}": path for top in ("public", "transforms") for name, path in files(asked.vectors / top).items()})
+        vectors.update(below("vectors/shared/public", files(asked.vectors / "public")))
+        vectors.update({f"vectors/shared/transforms/{name}": asked.vectors / "transforms" / name for name in TRANSFORMS})
     else:
         holds += f", the repository's alone: there is no {asked.vectors / 'public'}"
     made.append(parts.write(folder, "vectors", holds, vectors, parts.DATA))
