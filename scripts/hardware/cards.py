@@ -26,8 +26,13 @@ def kernels(card: dict) -> dict:
 
 def pipeline(card: dict) -> dict:
     points = [(point["workers"], point["images_per_second"]["median"]) for point in card["sweep"]]
-    return {"executor": card["executor"], "images_per_second": points or [(card["workers"], card["images_per_second"]["median"])],
-            "cpu_seconds_per_image": card["cpu_seconds_per_image"], "limit": limit(card), "gpu": card.get("gpu")}
+    return {
+        "executor": card["executor"],
+        "images_per_second": points or [(card["workers"], card["images_per_second"]["median"])],
+        "cpu_seconds_per_image": card["cpu_seconds_per_image"],
+        "limit": limit(card),
+        "gpu": card.get("gpu"),
+    }
 
 
 def limit(card: dict) -> str:
@@ -44,7 +49,9 @@ def words(card: dict) -> str:
     if copy:
         said.append(f"copy {copy['gb_per_second']:,.0f} GB/s")
     if strip:
-        said.append(f"sampling {strip['gb_per_second']:,.0f} GB/s, {100 * (strip.get('of_copy') or 0):.0f} % of the copy")
+        said.append(
+            f"sampling {strip['gb_per_second']:,.0f} GB/s, {100 * (strip.get('of_copy') or 0):.0f} % of the copy"
+        )
     roofline = card["kernels"]["roofline"]
     if roofline:
         measured = roofline.get("measured_images_per_second")

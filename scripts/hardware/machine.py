@@ -13,7 +13,12 @@ from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
 # Where Vulkan's loader looks by itself, and where NVIDIA's containers have their driver.
-MANIFESTS = ("/etc/vulkan/icd.d", "/usr/local/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/usr/share/vulkan/icd.d")
+MANIFESTS = (
+    "/etc/vulkan/icd.d",
+    "/usr/local/etc/vulkan/icd.d",
+    "/usr/local/share/vulkan/icd.d",
+    "/usr/share/vulkan/icd.d",
+)
 ELSEWHERE = Path("/usr/local/nvidia")
 # The part of a software driver's file name.
 SOFTWARE = ("lvp", "swiftshader")
@@ -97,8 +102,13 @@ def drivers(work: Path, found: List[Path], nvidia: bool, elsewhere: Path) -> Tup
         own = work / "nvidia_icd.json"
         driver = {"file_format_version": "1.0.0", "ICD": {"library_path": str(place), "api_version": "1.3.0"}}
         own.write_text(json.dumps(driver), encoding="utf-8")
-        return [own, *hardware], folder, f"NVIDIA's, by a manifest made here: no {NVIDIA_LIBRARY[3:-5]} manifest is installed"
-    reason = f"NVIDIA's kernel driver is here, but no {NVIDIA_LIBRARY}: a container needs NVIDIA_DRIVER_CAPABILITIES=graphics"
+        return (
+            [own, *hardware],
+            folder,
+            f"NVIDIA's, by a manifest made here: no {NVIDIA_LIBRARY[3:-5]} manifest is installed",
+        )
+    mends = "a container needs NVIDIA_DRIVER_CAPABILITIES=graphics"
+    reason = f"NVIDIA's kernel driver is here, but no {NVIDIA_LIBRARY}: {mends}"
     return hardware, None, f"{reason}{'; ' + names if names else ''}"
 
 
@@ -146,5 +156,10 @@ def windows() -> List[str]:
 
 
 def nvidia_windows(text: str) -> List[str]:
-    found = re.findall(r"FB Memory Usage\s+Total\s*: (\d+) MiB.*?BAR1 Memory Usage\s+Total\s*: (\d+) MiB", text, re.DOTALL)
-    return [f"NVIDIA {number}: {memory} MiB, {window} of it in the processor's window" for number, (memory, window) in enumerate(found)]
+    found = re.findall(
+        r"FB Memory Usage\s+Total\s*: (\d+) MiB.*?BAR1 Memory Usage\s+Total\s*: (\d+) MiB", text, re.DOTALL
+    )
+    return [
+        f"NVIDIA {number}: {memory} MiB, {window} of it in the processor's window"
+        for number, (memory, window) in enumerate(found)
+    ]

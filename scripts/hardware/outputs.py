@@ -13,7 +13,9 @@ PANIC = re.compile(
     r"(?=^(?:thread '|test \S+ \.\.\. |note: run with|note: Some details|stack backtrace:|failures:|test result:)|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-DISTANCE = re.compile(r"^\s*(.+?): value (\d+) is ([^,\s]+), not (?:about )?([^:\s]+)(?:: (\S+) > (\S+))?$", re.MULTILINE)
+DISTANCE = re.compile(
+    r"^\s*(.+?): value (\d+) is ([^,\s]+), not (?:about )?([^:\s]+)(?:: (\S+) > (\S+))?$", re.MULTILINE
+)
 
 
 def tests(output: str, listed: List[str]) -> Dict[str, List[str]]:
@@ -40,14 +42,16 @@ def distances(output: str) -> List[dict]:
     """The cases whose values were too far off: each value that a comparison names."""
     found = []
     for case, index, seen, expected, distance, bar in DISTANCE.findall(output):
-        found.append({
-            "case": case,
-            "value": int(index),
-            "is": number(seen),
-            "not": number(expected),
-            "distance": number(distance) if distance else apart(seen, expected),
-            "allowed": number(bar) if bar else None,
-        })
+        found.append(
+            {
+                "case": case,
+                "value": int(index),
+                "is": number(seen),
+                "not": number(expected),
+                "distance": number(distance) if distance else apart(seen, expected),
+                "allowed": number(bar) if bar else None,
+            }
+        )
     return found
 
 
@@ -64,7 +68,7 @@ def apart(a: str, b: str) -> Optional[float]:
 
 
 def bits(output: str) -> Dict[str, str]:
-    """Each case's hashes, or what was said instead: `CPU, deit, cache off, views 1` → `0123456789abcdef 0123456789abcdef`."""
+    """Each case's hashes, or what was said instead: `CPU, deit, cache off, views 1` and `0123456789abcdef 0123…`."""
     return dict(re.findall(r"^(.+, views \d+): (.+)$", output, re.MULTILINE))
 
 
@@ -103,9 +107,18 @@ def handed_over(output: str) -> List[dict]:
     for kind, rest in re.findall(r"^(result|failed|not possible): (adapter=.*)$", output, re.MULTILINE):
         said, _, reason = rest.partition(": ")
         fields = dict(field.split("=", 1) for field in said.split(" ") if "=" in field)
-        row = {"adapter": int(fields["adapter"]), "consumer": fields["consumer"], "order": fields["order"], "kind": kind}
+        row = {
+            "adapter": int(fields["adapter"]),
+            "consumer": fields["consumer"],
+            "order": fields["order"],
+            "kind": kind,
+        }
         if kind == "result":
-            row.update(hand_overs=int(fields["hand-overs"]), wrong=int(fields["wrong"]), milliseconds=float(fields["milliseconds"]))
+            row.update(
+                hand_overs=int(fields["hand-overs"]),
+                wrong=int(fields["wrong"]),
+                milliseconds=float(fields["milliseconds"]),
+            )
         else:
             row["reason"] = reason
         found.append(row)
@@ -128,7 +141,7 @@ def last_words(*texts: str) -> str:
 
 
 def choices(help_text: str) -> Dict[str, List[str]]:
-    """The options of a command's long help with the values that each may have; those without a list of values have none."""
+    """The options of a command's long help with the values that each may have: none where no list is given."""
     options = {}
     blocks = re.split(r"^ {2,6}(?:-\w, )?(--[\w-]+)", help_text, flags=re.MULTILINE)
     for name, block in zip(blocks[1::2], blocks[2::2]):

@@ -30,11 +30,26 @@ TESTS = ("pixels", "pipeline", "cache", "faults")
 PHOTOGRAPHS = 64
 # Golden data that tests read from the repository when they run.
 TREE = ("tests/golden/photometric", "tests/golden/crops", "shaders")
+# Scripts that a machine with a GPU has no use for.
+STAYS = ("pack.py", "report.py", "rehearse.py", "stubs.py")
 # What tests read of the vectors of transforms.
 TRANSFORMS = ("manifest.json", "inputs.bin", "vectors.bin", "tables.json")
 # An old Debian's, for the sake of old C libraries: Vulkan's loader, and what NVIDIA's driver asks for.
 SUITE = "bookworm"
-PACKAGES = ("libvulkan1", "libegl1", "libglvnd0", "libgl1", "libglx0", "libx11-6", "libxext6", "libxcb1", "libxau6", "libxdmcp6", "libbsd0", "libmd0")
+PACKAGES = (
+    "libvulkan1",
+    "libegl1",
+    "libglvnd0",
+    "libgl1",
+    "libglx0",
+    "libx11-6",
+    "libxext6",
+    "libxcb1",
+    "libxau6",
+    "libxdmcp6",
+    "libbsd0",
+    "libmd0",
+)
 # Bytes that a machine lent to this project's sessions takes, the repository's files among them.
 LENT = 64 << 20
 
@@ -46,7 +61,13 @@ def run(command: List[str], **more: object) -> str:
 
 def selection() -> List[str]:
     """The packages and features that all scripts build."""
-    said = subprocess.run(["bash", "-c", '. scripts/system.sh; printf "%s\\n" "${selected[@]}"'], cwd=ROOT, check=True, capture_output=True, text=True)
+    said = subprocess.run(
+        ["bash", "-c", '. scripts/system.sh; printf "%s\\n" "${selected[@]}"'],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return said.stdout.split()
 
 
@@ -69,7 +90,15 @@ def programs(staged: Path) -> Dict[str, Path]:
     built.update(executables(run(["cargo", "build", *selection(), "--example", "bits", *messages], env=build)))
     release = ["cargo", "build", "--release", "-p", "gpufeed-cli", "--features", "lmdb,parquet,remote", *messages]
     built.update({name: path for name, path in executables(run(release, env=build)).items() if name == "gpufeed"})
-    probe = ["cargo", "build", "--release", "--locked", "--manifest-path", str(HERE / "external_memory" / "Cargo.toml"), *messages]
+    probe = [
+        "cargo",
+        "build",
+        "--release",
+        "--locked",
+        "--manifest-path",
+        str(HERE / "external_memory" / "Cargo.toml"),
+        *messages,
+    ]
     built.update(executables(run(probe, env={**build, "CARGO_TARGET_DIR": str(TARGET / "hardware")})))
     staged.mkdir(parents=True)
     stripped = {}
@@ -105,7 +134,9 @@ def loaders() -> Dict[str, Path]:
     folder = unpack.unpack(SUITE, list(PACKAGES))
     libraries = folder / "usr" / "lib" / f"{platform.machine()}-linux-gnu"
     # Such names have one number, libvulkan.so.1; the files behind them have more.
-    found = {path.name: path.resolve() for path in libraries.glob("lib*.so.[0-9]*") if path.name.split(".so.")[1].isdigit()}
+    found = {
+        path.name: path.resolve() for path in libraries.glob("lib*.so.[0-9]*") if path.name.split(".so.")[1].isdigit()
+    }
     return {name: path for name, path in found.items() if path.is_file()}
 
 
@@ -119,7 +150,9 @@ def below(prefix: str, members: Dict[str, Path]) -> Dict[str, Path]:
 
 def tracked() -> int:
     """Bytes of the repository's files."""
-    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split("\0")
     return sum((ROOT / name).stat().st_size for name in names if (ROOT / name).is_file())
 
 
@@ -127,8 +160,18 @@ def main(given: List[str]) -> int:
     shared = ROOT.parent / "shared"
     parser = argparse.ArgumentParser(prog="scripts/hardware.sh pack")
     parser.add_argument("--folder", type=Path, default=ROOT / ".hw", help="the folder that is made anew (.hw)")
-    parser.add_argument("--photographs", type=Path, default=shared / "data" / "imagenet", help="class folders of JPEGs (../shared/data/imagenet)")
-    parser.add_argument("--vectors", type=Path, default=shared / "golden", help="golden vectors beside the repository's (../shared/golden)")
+    parser.add_argument(
+        "--photographs",
+        type=Path,
+        default=shared / "data" / "imagenet",
+        help="class folders of JPEGs (../shared/data/imagenet)",
+    )
+    parser.add_argument(
+        "--vectors",
+        type=Path,
+        default=shared / "golden",
+        help="golden vectors beside the repository's (../shared/golden)",
+    )
     asked = parser.parse_args(given)
     folder = asked.folder.resolve()
     if folder.exists() and not (folder / parts.MANIFEST).exists() and any(folder.iterdir()):
@@ -144,29 +187,43 @@ def main(given: List[str]) -> int:
     holds = "the command (release), tests, bits and the probe of external memory"
     made.append(parts.write(folder, "programs", holds, below("programs", binaries), parts.PROGRAMS))
     installed = wheel(staged / "site")
-    made.append(parts.write(folder, "wheel", "the Python package, as installed", below("site", installed), parts.PROGRAMS))
+    made.append(
+        parts.write(folder, "wheel", "the Python package, as installed", below("site", installed), parts.PROGRAMS)
+    )
     holds = f"{PHOTOGRAPHS} JPEGs"
     if asked.photographs.is_dir():
         made.append(parts.write(folder, "photographs", holds, below("photographs", photographs(asked.photographs))))
     else:
-        made.append(parts.missing("photographs", holds, f"there is no {asked.photographs}; --photographs FOLDER names one"))
+        made.append(
+            parts.missing("photographs", holds, f"there is no {asked.photographs}; --photographs FOLDER names one")
+        )
     vectors = {f"vectors/tree/{top}/{name}": path for top in TREE for name, path in files(ROOT / top).items()}
     holds = "golden data that is not in the programs"
     if (asked.vectors / "public").is_dir():
         vectors.update(below("vectors/shared/public", files(asked.vectors / "public")))
-        vectors.update({f"vectors/shared/transforms/{name}": asked.vectors / "transforms" / name for name in TRANSFORMS})
+        vectors.update(
+            {f"vectors/shared/transforms/{name}": asked.vectors / "transforms" / name for name in TRANSFORMS}
+        )
     else:
         holds += f", the repository's alone: there is no {asked.vectors / 'public'}"
     made.append(parts.write(folder, "vectors", holds, vectors, parts.DATA))
     try:
-        made.append(parts.write(folder, "loaders", f"libraries of Debian {SUITE}, for what a system lacks", below("loaders", loaders()), parts.DATA))
+        made.append(
+            parts.write(
+                folder,
+                "loaders",
+                f"libraries of Debian {SUITE}, for what a system lacks",
+                below("loaders", loaders()),
+                parts.DATA,
+            )
+        )
     except (OSError, ValueError) as error:
         made.append(parts.missing("loaders", "Vulkan's loader", str(error)))
 
     shutil.copy(HERE.parent / "hardware.sh", folder / "hardware.sh")
     (folder / "hardware").mkdir()
     for script in sorted(HERE.glob("*.py")):
-        if script.name not in ("pack.py", "report.py", "rehearse.py") and not script.name.startswith("test_"):
+        if script.name not in STAYS and not script.name.startswith("test_"):
             shutil.copy(script, folder / "hardware" / script.name)
     commit = run(["git", "rev-parse", "--short", "HEAD"]).strip()
     facts = {
@@ -174,15 +231,21 @@ def main(given: List[str]) -> int:
         "commit": commit + ("+changes" if run(["git", "status", "--porcelain"]).strip() else ""),
         "packed": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         "machine": platform.machine(),
-        "glibc": max((parts.glibc(path) for path in binaries.values()), key=lambda version: tuple(map(int, version.split(".")))),
+        "glibc": max(
+            (parts.glibc(path) for path in binaries.values()), key=lambda version: tuple(map(int, version.split(".")))
+        ),
     }
     parts.save(folder, facts, made)
-    print(f"\ngpufeed {facts['version']}, commit {facts['commit']}, {facts['machine']}, glibc {facts['glibc']} or later\n")
+    print(
+        f"\ngpufeed {facts['version']}, commit {facts['commit']}, {facts['machine']}, glibc {facts['glibc']} or later\n"
+    )
     print(parts.table(made, folder))
     size = parts.total(folder)
     if size > parts.LIMIT:
         print(f"{size / (1 << 20):.1f} MiB; {parts.LIMIT >> 20} are the most", file=sys.stderr)
         return 1
-    if size + tracked() > LENT:
-        print(f"with the repository's files it has {(size + tracked()) / (1 << 20):.1f} MiB: more than the {LENT >> 20} that travel to a lent machine")
+    together = size + tracked()
+    if together > LENT:
+        mib = f"{together / (1 << 20):.1f} MiB"
+        print(f"with the repository's files {mib}: more than the {LENT >> 20} that travel to a lent machine")
     return 0

@@ -73,7 +73,9 @@ def load(folder: Path) -> dict:
 
 
 def unpack(folder: Path, part: Part, into: Path) -> None:
-    archive = next((path for path in (folder / f"{part.name}.tar.xz", folder / f"{part.name}.tar") if path.is_file()), None)
+    archive = next(
+        (path for path in (folder / f"{part.name}.tar.xz", folder / f"{part.name}.tar") if path.is_file()), None
+    )
     if archive is None:
         raise FileNotFoundError(f"{folder} has no archive of {part.name}")
     if digest(archive) != part.sha256:
@@ -81,7 +83,12 @@ def unpack(folder: Path, part: Part, into: Path) -> None:
     with tarfile.open(archive, "r|*") as tar:
         for member in tar:
             target = into / member.name
-            if not member.isfile() or ".." in Path(member.name).parts or target.is_absolute() and into not in target.parents:
+            if (
+                not member.isfile()
+                or ".." in Path(member.name).parts
+                or target.is_absolute()
+                and into not in target.parents
+            ):
                 raise ValueError(f"{archive.name} has {member.name!r}, which is no file below the folder")
             target.parent.mkdir(parents=True, exist_ok=True)
             content = tar.extractfile(member)

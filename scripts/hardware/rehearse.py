@@ -28,7 +28,12 @@ import steps  # noqa: E402
 LOG = "hardware-rehearsal.txt"
 PATH = "/usr/local/bin:/usr/bin:/bin"
 # Steps that have to say what is not there; all others have to pass, or may run out of time on a slow machine.
-WITHOUT_CUDA = {"hand-over to CUDA": ("no CUDA",), "rivals on the card": ("no CUDA", "no torch"), "python": ("no CUDA", "no torch"), "torch": ("passed", "no torch")}
+WITHOUT_CUDA = {
+    "hand-over to CUDA": ("no CUDA",),
+    "rivals on the card": ("no CUDA", "no torch"),
+    "python": ("no CUDA", "no torch"),
+    "torch": ("passed", "no torch"),
+}
 MAY_STOP = ("goldens", "determinism", "kernels", "pipeline", "switches", "faults")
 
 
@@ -39,7 +44,9 @@ class Log:
         self.lines: List[str] = []
 
     def run(self, command: List[str], environment: Dict[str, str], cwd: Path) -> int:
-        process = subprocess.Popen(command, cwd=cwd, env=environment, stdout=subprocess.PIPE, text=True, errors="replace")
+        process = subprocess.Popen(
+            command, cwd=cwd, env=environment, stdout=subprocess.PIPE, text=True, errors="replace"
+        )
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="", flush=True)
@@ -73,7 +80,9 @@ def wrong(rows: Dict[str, dict]) -> List[str]:
 def main(given: List[str]) -> int:
     parser = argparse.ArgumentParser(prog="scripts/hardware.sh rehearse")
     parser.add_argument("--short", action="store_true", help="the short run")
-    parser.add_argument("--page", action="store_true", help=f"writes the page and {LOG} into benches/results; else into target/hardware")
+    parser.add_argument(
+        "--page", action="store_true", help=f"writes the page and {LOG} into benches/results; else into target/hardware"
+    )
     parser.add_argument("--packed", type=Path, help="a packed folder; by default it is packed first")
     asked = parser.parse_args(given)
     target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").resolve() / "hardware"

@@ -39,7 +39,12 @@ def amount(value: Optional[float], form: str) -> str:
 
 
 def kernels(data: dict) -> List[str]:
-    lines = ["## Kernels", "", "GB/s count the least bytes that must move; \"of the copy\" is beside a plain copy in the same run.", ""]
+    lines = [
+        "## Kernels",
+        "",
+        'GB/s count the least bytes that must move; "of the copy" is beside a plain copy in the same run.',
+        "",
+    ]
     for recipe, card in data.items():
         roofline = card["roofline"]
         lines += [f"### {recipe}", ""]
@@ -48,15 +53,25 @@ def kernels(data: dict) -> List[str]:
             lines += [
                 f"All passes: {f'{measured:,.0f} images/s' if measured else 'not measured'}; the roofline says "
                 f"{roofline['predicted_images_per_second']:,.0f}, limited by {roofline['limit']} "
-                f"({roofline['gb_per_second']:,.0f} GB/s, {roofline['gflop_per_second']:,.0f} GFLOP/s). The pipeline with {card['workers']} workers: "
-                f"{card['images_per_second']:,.0f} images/s, {card['limit']}. Clock: {card['clock']}.",
+                f"({roofline['gb_per_second']:,.0f} GB/s, {roofline['gflop_per_second']:,.0f} GFLOP/s). "
+                f"The pipeline with {card['workers']} workers: {card['images_per_second']:,.0f} images/s, "
+                f"{card['limit']}. Clock: {card['clock']}.",
                 "",
             ]
         rows = []
         for row in [*card["rows"], *({**row, "name": f"upload: {row['name']}"} for row in card["upload"])]:
             times = [amount(seconds and 1e3 * seconds, ".3f") for seconds in (row["seconds"], row["predicted_seconds"])]
             share = amount(row["of_copy"] and 100 * row["of_copy"], ".0f")
-            rows.append([row["name"], f"{row['bytes'] / 1e6:.1f}", times[0], f"{row['gb_per_second']:,.1f}", share and f"{share} %", times[1]])
+            rows.append(
+                [
+                    row["name"],
+                    f"{row['bytes'] / 1e6:.1f}",
+                    times[0],
+                    f"{row['gb_per_second']:,.1f}",
+                    share and f"{share} %",
+                    times[1],
+                ]
+            )
         lines += table(["", "MB", "ms", "GB/s", "of the copy", "predicted ms"], rows)
     return lines
 
@@ -67,12 +82,22 @@ def pipeline(data: dict) -> List[str]:
     rows = []
     for name, card in data.items():
         rates = dict(map(tuple, card["images_per_second"]))
-        rows.append([f"{name}: {card['executor']}", *(amount(rates.get(count), ",.0f") for count in workers), card["limit"]])
-    return lines + table(["images/s", *(f"{count} workers" if count > 1 else "1 worker" for count in workers), "with the most workers"], rows)
+        rows.append(
+            [f"{name}: {card['executor']}", *(amount(rates.get(count), ",.0f") for count in workers), card["limit"]]
+        )
+    return lines + table(
+        ["images/s", *(f"{count} workers" if count > 1 else "1 worker" for count in workers), "with the most workers"],
+        rows,
+    )
 
 
 def rivals(data: dict) -> List[str]:
-    lines = ["## Beside torchvision and nvJPEG on the card", "", "In turns; medians, with the least and the greatest.", ""]
+    lines = [
+        "## Beside torchvision and nvJPEG on the card",
+        "",
+        "In turns; medians, with the least and the greatest.",
+        "",
+    ]
     rates = data["images_per_second"]
     rows = [[name, f"{row['median']:,.0f}", f"{row['min']:,.0f} to {row['max']:,.0f}"] for name, row in rates.items()]
     rows += [[name, "", why] for name, why in data["missing"].items()]
@@ -83,11 +108,20 @@ def hand_over(facts: dict) -> List[str]:
     rows = []
     for step in ("hand-over to Vulkan", "hand-over to CUDA"):
         for row in (rows_of(facts, step) or {}).get("rows", []):
-            seen = f"{row['wrong']} in {row['hand_overs']}" if row["kind"] == "result" else f"{row['kind']}: {row['reason']}"
+            seen = (
+                f"{row['wrong']} in {row['hand_overs']}"
+                if row["kind"] == "result"
+                else f"{row['kind']}: {row['reason']}"
+            )
             rows.append([f"{row['consumer']}", row["order"], seen, amount(row.get("milliseconds"), ".2f")])
     if not rows:
         return []
-    lines = ["## Hand-over of the device's memory", "", "64 MiB each, every word compared. `unordered` is the control: nothing orders the two.", ""]
+    lines = [
+        "## Hand-over of the device's memory",
+        "",
+        "64 MiB each, every word compared. `unordered` is the control: nothing orders the two.",
+        "",
+    ]
     return lines + table(["to", "ordered by", "wrong words", "ms each"], rows)
 
 
@@ -95,16 +129,34 @@ def off(data: dict) -> List[str]:
     cases = data.get("off", [])
     if not cases:
         return []
-    shown = [[case["case"], str(case["is"]), str(case["not"]), amount(case["distance"], ".2e"), amount(case["allowed"], ".0e")] for case in cases[:SHOWN]]
+    shown = [
+        [
+            case["case"],
+            str(case["is"]),
+            str(case["not"]),
+            amount(case["distance"], ".2e"),
+            amount(case["allowed"], ".0e"),
+        ]
+        for case in cases[:SHOWN]
+    ]
     more = [f"{len(cases) - SHOWN} more are in the results.", ""] if len(cases) > SHOWN else []
-    return ["## Cases of torchvision that are off", "", *table(["case", "is", "not", "distance", "allowed"], shown), *more]
+    return [
+        "## Cases of torchvision that are off",
+        "",
+        *table(["case", "is", "not", "distance", "allowed"], shown),
+        *more,
+    ]
 
 
 def page(facts: dict, steps: str, card: bool) -> str:
     """The page; `steps` is the run's own table."""
     lines = [steps.rstrip("\n"), ""]
     name = slug(facts)
-    lines += [f"`scripts/hardware.sh run` measured this, and `report` wrote it. {f'[The report card](cards/{name}.json).' if card else ''}".rstrip(), ""]
+    lines += [
+        "`scripts/hardware.sh run` measured this, and `report` wrote it."
+        + (f" [The report card](cards/{name}.json)." if card else ""),
+        "",
+    ]
     for step, section in (("kernels", kernels), ("pipeline", pipeline), ("rivals on the card", rivals)):
         data = rows_of(facts, step)
         if data:
@@ -136,7 +188,9 @@ def main(given: List[str]) -> int:
         (asked.to / "cards" / f"{name}.json").write_text(card.read_text(encoding="utf-8"), encoding="utf-8")
         print(asked.to / "cards" / f"{name}.json")
     else:
-        print("no report card: " + ("this was a rehearsal" if facts["rehearsal"] else "the step `kernels` has made none"))
+        print(
+            "no report card: " + ("this was a rehearsal" if facts["rehearsal"] else "the step `kernels` has made none")
+        )
     written = asked.to / f"hardware-{name}.md"
     written.parent.mkdir(parents=True, exist_ok=True)
     written.write_text(page(facts, steps, has_card), encoding="utf-8")

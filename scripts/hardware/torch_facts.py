@@ -1,4 +1,4 @@
-"""Prints which torch this Python has, and whether it has CUDA: a line `RESULT {json}`. Fails where there is no torch."""
+"""Prints which torch this Python has, and whether it has CUDA: a line `RESULT {json}`. Fails without torch."""
 
 import json
 import sys

@@ -2,8 +2,8 @@
 
     python torch_loader.py FOLDER [--seconds 4] [--device cuda] [--model resnet50] [--backend gpu]
 
-The step is a forward and a backward pass of the model in bfloat16 by SGD. Its rate on one batch that lies on the card is
-compared with its rate behind the loader. Prints lines `RESULT {json}`.
+The step is a forward and a backward pass of the model in bfloat16 by SGD. Its rate on one batch that lies on the card
+is compared with its rate behind the loader. Prints lines `RESULT {json}`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ ALLOWED = 1e-4
 
 def loader(folder: str, device: str, backend: str, shuffle: bool) -> gpufeed.DataLoader:
     execute = "auto" if backend == "cpu" else "gpu"
-    return gpufeed.DataLoader(folder, torch_rates.recipe(), batch_size=BATCH, shuffle=shuffle, device=device, backend=backend, execute=execute)
+    return gpufeed.DataLoader(
+        folder, torch_rates.recipe(), batch_size=BATCH, shuffle=shuffle, device=device, backend=backend, execute=execute
+    )
 
 
 def first(folder: str, device: str, backend: str) -> torch.Tensor:
@@ -62,12 +64,18 @@ def main() -> None:
 
     apart = (first(folder, device, "cpu") - first(folder, device, asked.backend)).abs().max().item()
     data["apart"] = apart
-    says.append(f"the backends' first batches are {apart:.1e} apart" + ("" if apart <= ALLOWED else f", more than {ALLOWED:.0e}"))
+    says.append(
+        f"the backends' first batches are {apart:.1e} apart"
+        + ("" if apart <= ALLOWED else f", more than {ALLOWED:.0e}")
+    )
     if not apart <= ALLOWED:
         failed.append("pixels")
     torch_rates.report(says, failed, data)
 
-    running = {backend: torch_rates.endless(loader(folder, device, backend, shuffle=True)) for backend in ("cpu", asked.backend)}
+    running = {
+        backend: torch_rates.endless(loader(folder, device, backend, shuffle=True))
+        for backend in ("cpu", asked.backend)
+    }
     for backend, batches in running.items():
         data[f"{backend}, the loop alone"] = alone = torch_rates.rate(batches, asked.seconds, device)
         says.append(f'backend="{backend}": {alone:,.0f} images/s')
@@ -79,7 +87,8 @@ def main() -> None:
     says.append(f"{asked.model}'s step in bfloat16 alone: {most:,.0f} images/s")
     for backend, batches in running.items():
         data[f"{backend}, with the step"] = fed = torch_rates.rate(batches, asked.seconds, device, step)
-        says.append(f'behind backend="{backend}": {fed:,.0f} images/s, {100 * max(0.0, 1 - fed / most):.0f} % of the time waited')
+        waited = 100 * max(0.0, 1 - fed / most)
+        says.append(f'behind backend="{backend}": {fed:,.0f} images/s, {waited:.0f} % of the time waited')
         torch_rates.report(says, failed, data)
 
 

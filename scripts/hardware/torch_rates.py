@@ -36,7 +36,12 @@ def endless(loader: object) -> Iterator[torch.Tensor]:
             yield images
 
 
-def rate(batches: Iterator[torch.Tensor], seconds: float, device: str, step: Callable[[torch.Tensor], object] = lambda _: None) -> float:
+def rate(
+    batches: Iterator[torch.Tensor],
+    seconds: float,
+    device: str,
+    step: Callable[[torch.Tensor], object] = lambda _: None,
+) -> float:
     """Images a second, the device's work included."""
     for _ in range(WARM):
         step(next(batches))

@@ -1,6 +1,7 @@
 """gpufeed beside torchvision's v2 and nvJPEG on the same card, in turns.
 
-    python torch_rivals.py FOLDER --gpufeed COMMAND --adapter N [--rounds 3] [--seconds 1] [--device cuda] [--backend gpu]
+    python torch_rivals.py FOLDER --gpufeed COMMAND --adapter N [--rounds 3] [--seconds 1] [--device cuda]
+                           [--backend gpu]
 
 FOLDER has class folders of JPEGs. Recipe "files": RandomResizedCrop(224), flip, Normalize, floats on the device. Recipe
 "resident": 64 pictures of 384×384 that lie on the device, RandomCrop(224), flip, ColorJitter(0.2, 0.2). A rival that
@@ -58,7 +59,12 @@ def decoded_and_augmented(files: List[str], device: str) -> Iterator[torch.Tenso
 
 
 def resident(device: str, by_image: bool) -> Iterator[torch.Tensor]:
-    steps = [v2.RandomCrop(224), v2.RandomHorizontalFlip(), v2.ColorJitter(0.2, 0.2), v2.ToDtype(torch.float32, scale=True)]
+    steps = [
+        v2.RandomCrop(224),
+        v2.RandomHorizontalFlip(),
+        v2.ColorJitter(0.2, 0.2),
+        v2.ToDtype(torch.float32, scale=True),
+    ]
     augment = v2.Compose(steps)
     pictures = torch.randint(0, 256, (BATCH, 3, 384, 384), dtype=torch.uint8, device=device)
     while True:
@@ -68,8 +74,27 @@ def resident(device: str, by_image: bool) -> Iterator[torch.Tensor]:
 
 def gpufeed_resident(command: str, adapter: str, seconds: float) -> float:
     """The same recipe by gpufeed's command: the pictures in a cache on the card, by shaders."""
-    more = ["--recipe", "augment-only", "--cache", "device", "--quick", "--workers", str(min(16, len(os.sched_getaffinity(0))))]
-    given = [command, "bench", "--adapter", adapter, "--shaders", *more, "--seconds", str(max(0.1, seconds / 4)), "--json", "-"]
+    more = [
+        "--recipe",
+        "augment-only",
+        "--cache",
+        "device",
+        "--quick",
+        "--workers",
+        str(min(16, len(os.sched_getaffinity(0)))),
+    ]
+    given = [
+        command,
+        "bench",
+        "--adapter",
+        adapter,
+        "--shaders",
+        *more,
+        "--seconds",
+        str(max(0.1, seconds / 4)),
+        "--json",
+        "-",
+    ]
     done = subprocess.run(given, capture_output=True, text=True, timeout=40)
     if done.returncode:
         raise RuntimeError(done.stderr.strip()[-300:])
@@ -119,7 +144,7 @@ def main() -> None:
                 runs[name].append(turn())
             except Missing as error:
                 missing[name] = str(error)
-            except Exception as error:  # noqa: BLE001: the others go on
+            except Exception as error:  # the others go on
                 failed.append(name)
                 missing[name] = f"{type(error).__name__}: {error}"
             rows = {name: torch_rates.spread(each) for name, each in runs.items() if each}

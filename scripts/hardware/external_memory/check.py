@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the probe of external memory on software drivers: to a second Vulkan device, and to the CUDA of `fake_libcuda.c`.
+"""Runs the probe of external memory on software drivers: to a second Vulkan device, and to `fake_libcuda.c`.
 
     scripts/hardware/external_memory/check.py [PROBE]     PROBE: the program; by default it is built, in target/hardware
 
-Needs a C compiler, and Mesa's lavapipe; SwiftShader too where Chromium is, or is to be had. A comparison that cannot fail
-proves nothing: a word that is changed, a UUID of nobody, and each call that the CUDA refuses have to be seen.
+Needs a C compiler, and Mesa's lavapipe; SwiftShader too where Chromium is, or is to be had. A comparison that cannot
+fail proves nothing: a word that is changed, a UUID of nobody, and each call that the CUDA refuses have to be seen.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class Probe:
 
     def run(self, *arguments: str, **variables: str) -> tuple[int, str]:
         command = [str(self.program), "--adapter", "0", "--rounds", str(ROUNDS), *arguments]
-        done = subprocess.run(command, env={**self.environment, **variables}, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            command, env={**self.environment, **variables}, capture_output=True, text=True, timeout=120
+        )
         return done.returncode, done.stdout + done.stderr
 
 
@@ -55,7 +57,11 @@ def to_vulkan(probe: Probe) -> tuple[str, str]:
     for order in ("host", "binary", "timeline"):
         row = rows[order]
         if row["kind"] == "result":
-            expect(f"{order}: every word right in {row['hand_overs']} hand-overs", row["wrong"] == 0 and row["hand_overs"] == ROUNDS, said)
+            expect(
+                f"{order}: every word right in {row['hand_overs']} hand-overs",
+                row["wrong"] == 0 and row["hand_overs"] == ROUNDS,
+                said,
+            )
     expect("the host's wait is always tried", rows["host"]["kind"] == "result", said)
     uuid, begin = re.search(r"uuid=([0-9a-f]{32})", said), re.search(r"begins at byte (\d+)", said)
     expect("a UUID, and memory that is a file", bool(uuid and begin), said)
@@ -91,7 +97,21 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "libcuda.so.1"
         compiler = os.environ.get("CC", "cc")
-        subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", "-o", str(library), str(HERE / "fake_libcuda.c")], check=True)
+        subprocess.run(
+            [
+                compiler,
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-O1",
+                "-shared",
+                "-fPIC",
+                "-o",
+                str(library),
+                str(HERE / "fake_libcuda.c"),
+            ],
+            check=True,
+        )
         for find in (drivers.lavapipe, drivers.swiftshader):
             try:
                 driver = find()

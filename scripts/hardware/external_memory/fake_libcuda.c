@@ -1,5 +1,5 @@
-// A libcuda.so.1 for machines without NVIDIA's driver: the entry points of a hand-over, over mmap. "Device memory" is the
-// file that a software Vulkan driver exports. Semaphores are not waited for: with this library the host has to wait.
+// A libcuda.so.1 for machines without NVIDIA's driver: the entry points of a hand-over, over mmap. "Device memory" is
+// the file that a software Vulkan driver exports. Semaphores are not waited for: with this library the host has to wait.
 //
 //   gcc -shared -fPIC -o libcuda.so.1 fake_libcuda.c
 //
