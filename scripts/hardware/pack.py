@@ -16,7 +16,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -54,9 +54,9 @@ PACKAGES = (
 LENT = 64 << 20
 
 
-def run(command: List[str], **more: object) -> str:
+def run(command: List[str], env: Optional[Dict[str, str]] = None) -> str:
     print(f"$ {shlex.join(command)}", flush=True)
-    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, **more).stdout  # type: ignore[call-overload]
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, env=env).stdout
 
 
 def selection() -> List[str]:
