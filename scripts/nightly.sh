@@ -64,6 +64,7 @@ timed scripts/test-translations.sh --every=16 --table || failed=1
 # At full width each driver would take a quarter of an hour; .ci/run and test-widths.sh have that on llvmpipe.
 timed env -u GPUFEED_FULL scripts/test-drivers.sh --table || failed=1
 timed scripts/test-validation.sh || failed=1
+timed python3 scripts/hardware/external_memory/check.py || failed=1
 timed scripts/test-burn.sh --without-fusion || failed=1
 timed cargo bench -p gpufeed -p gpufeed-cli -p gpufeed-jpeg --bench pipeline --bench archives --bench kernels --bench decode --no-run || failed=1
 timed scripts/test-remote.sh || failed=1

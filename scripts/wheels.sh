@@ -3,13 +3,14 @@
 # stable ABI, and whether its installation, an epoch and the command `gpufeed` work in an environment with nothing but
 # pip.
 #
-#   scripts/wheels.sh [--dev | --check] [FOLDER]     FOLDER: where the wheels are put, by default target/wheels, or
-#                                                    target/wheels/dev with --dev; a build first removes the wheels of
-#                                                    gpufeed that lie there
+#   scripts/wheels.sh [--stable | --dev | --check] [FOLDER]     FOLDER: where the wheels are put, by default target/wheels,
+#                                                               or target/wheels/dev with --dev; a build first removes
+#                                                               the wheels of gpufeed that lie there
 #
 # Builds two release wheels: one for CPython 3.10 and later by its stable ABI, and one for free-threaded CPython 3.14
 # (3.14t), which has no stable ABI. On Linux zig links them against glibc 2.17, so that they run on any Linux of 2014 or
 # later, whatever this system's libraries are.
+# --stable: builds only the stable-ABI wheel.
 # --dev: builds only the stable-ABI wheel, with cargo's dev profile and for this machine.
 # --check: builds nothing, and checks the wheels in FOLDER.
 #
@@ -22,13 +23,13 @@ cd "$(dirname "$0")/.."
 . scripts/system.sh
 build=release
 case ${1-} in
-    --dev | --check)
+    --stable | --dev | --check)
         build=${1#--}
         shift
         ;;
 esac
 if [ $# -gt 1 ] || [[ ${1-} == -* ]]; then
-    echo 'usage: scripts/wheels.sh [--dev | --check] [FOLDER]' >&2
+    echo 'usage: scripts/wheels.sh [--stable | --dev | --check] [FOLDER]' >&2
     exit 2
 fi
 # Keeps the path of this Python, because the Python of the build tools comes first on PATH below.
@@ -60,7 +61,7 @@ if [ "$build" != check ]; then
     maturin=(maturin build --quiet --locked --out "$folder")
     if [ "$build" = dev ]; then maturin+=(--profile dev); else maturin+=(--release); fi
     case $build-$(uname -s) in
-        release-Linux) maturin+=(--zig --compatibility manylinux2014) ;;
+        release-Linux | stable-Linux) maturin+=(--zig --compatibility manylinux2014) ;;
         dev-Linux) maturin+=(--compatibility linux) ;;
     esac
     (cd python && "${maturin[@]}")

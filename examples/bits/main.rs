@@ -1,16 +1,25 @@
 //! Prints hashes of the built-in recipes' batches, one line for each backend, executor and case. `scripts/same-bits.sh`
-//! compares the lines of two builds. With a word as argument it prints only the lines that contain the word.
+//! compares the lines of two builds, `scripts/hardware.sh` those of numbers of workers.
+//!
+//!     bits [--workers N] [WORD...]     N: threads of a loader (2); a line is printed if it contains each word
 
 #![allow(clippy::print_stdout)]
 
 use gpufeed::{Backend, ErrorKind, Execute, Gpu};
 use gpufeed_testing::bits::{Kept, cases};
+use gpufeed_testing::device::adapters;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let mut workers = 2;
+    if words.first().is_some_and(|word| word == "--workers") {
+        let number = words.get(1).and_then(|number| number.parse().ok());
+        workers = number.expect("a number after --workers");
+        words.drain(..2);
+    }
     let mut places = vec![("CPU".to_owned(), Backend::Cpu, Execute::Auto)];
-    for adapter in Gpu::enumerate() {
+    for adapter in adapters() {
         match Gpu::open(&adapter) {
             Ok(gpu) => places.extend([("copied up", Execute::Cpu), ("shaders", Execute::Gpu)].map(|(way, execute)| {
                 let info = gpu.info();
@@ -31,7 +40,7 @@ fn main() -> ExitCode {
             if !words.iter().all(|word| name.contains(word.as_str())) {
                 continue;
             }
-            match case.bits(backend, *execute) {
+            match case.bits(backend, *execute, workers) {
                 Ok(bits) => println!("{name}: {bits}"),
                 Err(error) if matches!(error.kind(), ErrorKind::Argument { setting: "execute", .. }) => {
                     println!("{name}: it has no shaders");

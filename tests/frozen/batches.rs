@@ -11,7 +11,7 @@ fn batches_have_the_bits_that_they_had() {
     let mut lines = Vec::new();
     let mut streamed = Vec::new();
     for case in cases(&[Kept::Nothing, Kept::Host, Kept::HostBytes]) {
-        let bits = case.bits(&Backend::Cpu, Execute::Auto).unwrap_or_else(|error| panic!("{case}: {error}"));
+        let bits = case.bits(&Backend::Cpu, Execute::Auto, 2).unwrap_or_else(|error| panic!("{case}: {error}"));
         match case.kept {
             Kept::Nothing => {
                 assert_eq!(bits.hits, 0, "{case}");

@@ -9,11 +9,11 @@ use gpufeed::{
     Backend, DType, DataLoader, DataLoaderBuilder, ErrorKind, InMemory, Label, LastBatch, Layout, Output, PixelFormat,
     Plan, Semantics,
 };
+use gpufeed_testing::golden;
 use gpufeed_testing::images::Source;
 use gpufeed_testing::pipeline::{assert_same, encoded, file, picture, places, seen, small_files, within};
 use gpufeed_testing::vectors::{self, Case, Values};
 use image::ImageFormat;
-use std::path::Path;
 
 const SAMPLES: u32 = 7;
 
@@ -212,7 +212,7 @@ fn what_may_stand_where() {
 /// semantics.
 #[test]
 fn crops_are_torchvisions() {
-    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/crops");
+    let committed = golden::committed("tests/golden/crops");
     let folder = std::env::var_os("GPUFEED_TRANSFORMS").map_or(committed, Into::into);
     let vectors = include_bytes!("../golden/operators.bin");
     let others = vectors::parse(include_bytes!("../golden/operators.json"), vectors, vectors.to_vec());

@@ -6,10 +6,10 @@ use gpufeed::transforms::{Op, Params, ParamsOp, RandomPhotometricDistort};
 use gpufeed::{Output, Plan};
 use gpufeed_testing::adapters::places;
 use gpufeed_testing::compare::{Tally, within};
+use gpufeed_testing::golden;
 use gpufeed_testing::images::Source;
 use serde::Deserialize;
 use serde_json::Value;
-use std::path::Path;
 
 #[derive(Deserialize)]
 struct Manifest {
@@ -71,7 +71,7 @@ fn read(case: &Case, manifest: &Manifest, inputs: &[u8]) -> (Source, Params) {
 
 #[test]
 fn distorted_colors_are_torchvisions() {
-    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/photometric");
+    let committed = golden::committed("tests/golden/photometric");
     let folder = std::env::var_os("GPUFEED_TRANSFORMS").map_or(committed, Into::into);
     let file = |name| std::fs::read(folder.join(name)).unwrap();
     let (inputs, vectors) = (file("inputs.bin"), file("vectors.bin"));

@@ -2,7 +2,7 @@
 //! [`Backend`].
 
 use clap::ValueEnum;
-use gpufeed::Backend;
+use gpufeed::{Backend, Execute};
 use std::error::Error;
 
 /// The value of `--backend`: the device on which batches are made and stored.
@@ -33,5 +33,15 @@ impl BackendChoice {
             return Err(reason.into());
         }
         Ok(backend)
+    }
+}
+
+/// Names the executor that augments in a loader of this backend and setting.
+pub(crate) fn executor(backend: &Backend, execute: Execute) -> &'static str {
+    match (backend, execute) {
+        (Backend::Gpu(_), Execute::Gpu) => "shaders",
+        (Backend::Gpu(gpu), Execute::Auto) if !gpu.is_software() => "shaders",
+        (Backend::Gpu(_), _) => "CPU executor, batches copied up",
+        _ => "CPU executor",
     }
 }

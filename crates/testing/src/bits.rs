@@ -96,18 +96,18 @@ impl std::fmt::Display for Bits {
 }
 
 impl Case {
-    /// Loads two epochs and returns the hashes of their batches.
+    /// Loads two epochs with `workers` threads and returns the hashes of their batches.
     ///
     /// # Errors
     /// The errors of the loader, for example on an adapter that cannot hold a batch.
-    pub fn bits(&self, backend: &Backend, execute: Execute) -> Result<Bits> {
+    pub fn bits(&self, backend: &Backend, execute: Execute, workers: usize) -> Result<Bits> {
         let loader = DataLoader::builder(samples_for(self.recipe)?)
             .recipe(recipe::named(self.recipe)?)
             .views(self.views)
             .batch_size(BATCH)
             .shuffle(true)
             .seed(2026)
-            .workers(2)
+            .workers(workers)
             .on_error(OnError::Fail)
             .cache(self.kept.cache())
             .cache_in_bytes(self.kept.in_bytes())

@@ -49,7 +49,7 @@ impl Tally {
         }
     }
 
-    /// Prints the largest difference of each group.
+    /// Prints the largest difference of each group, and the failures that the panic's message has no room for.
     ///
     /// # Panics
     /// If something failed, or if nothing was compared.
@@ -59,7 +59,8 @@ impl Tally {
             println!("  {group}: {count} cases, largest difference {worst:.1e}");
         }
         assert!(!self.worst.is_empty(), "{title}: nothing was compared");
-        let shown = self.failures.iter().take(40).map(String::as_str).collect::<Vec<_>>().join("\n  ");
-        assert!(self.failures.is_empty(), "{title}: {} failures:\n  {shown}", self.failures.len());
+        let (shown, others) = self.failures.split_at(self.failures.len().min(40));
+        others.iter().for_each(|failure| println!("  {failure}"));
+        assert!(self.failures.is_empty(), "{title}: {} failures:\n  {}", self.failures.len(), shown.join("\n  "));
     }
 }

@@ -12,12 +12,32 @@ pub struct Device {
 }
 
 static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
-    let devices: Vec<_> = Gpu::enumerate().into_iter().map(Device::of).collect();
+    let devices: Vec<_> = adapters().into_iter().map(Device::of).collect();
     require(devices.iter().map(|device| device.name.clone()));
     devices
 });
 
-/// Returns the machine's adapters, of which there are those that `GPUFEED_REQUIRE_GPU` [requires](require).
+/// Returns the machine's adapters, best first; with `GPUFEED_ONLY_ADAPTER` the one with this number alone, as a machine may
+/// have eight equal cards.
+///
+/// # Panics
+/// If the variable is no number of an adapter.
+pub fn adapters() -> Vec<wgpu::Adapter> {
+    let only = std::env::var("GPUFEED_ONLY_ADAPTER").ok();
+    chosen(Gpu::enumerate(), only.as_deref()).unwrap_or_else(|reason| panic!("{reason}"))
+}
+
+fn chosen<T>(mut adapters: Vec<T>, only: Option<&str>) -> Result<Vec<T>, String> {
+    match only {
+        None | Some("") => Ok(adapters),
+        Some(only) => match only.parse::<usize>() {
+            Ok(number) if number < adapters.len() => Ok(vec![adapters.swap_remove(number)]),
+            _ => Err(format!("GPUFEED_ONLY_ADAPTER={only} is no number of the {} adapters", adapters.len())),
+        },
+    }
+}
+
+/// Returns the machine's [`adapters`], of which there are those that `GPUFEED_REQUIRE_GPU` [requires](require).
 pub fn devices() -> &'static [Device] {
     &DEVICES
 }
@@ -82,6 +102,17 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_of_several_equal_adapters_is_chosen_by_its_number() {
+        let three = || vec!["a card"; 3];
+        assert_eq!(chosen(three(), None).unwrap().len() + chosen(three(), Some("")).unwrap().len(), 6);
+        assert_eq!(chosen(vec!["first", "second", "third"], Some("1")).unwrap(), ["second"]);
+        for wrong in ["3", "-1", "second"] {
+            assert!(chosen(three(), Some(wrong)).unwrap_err().contains("of the 3 adapters"), "{wrong}");
+        }
+        assert!(chosen(Vec::<&str>::new(), Some("0")).is_err());
+    }
 
     #[test]
     fn an_adapter_is_required_by_its_name_or_by_none() {

@@ -1,8 +1,15 @@
-//! Golden data that is not in the repository: files and verdicts of a development machine and of CI. `CONTRIBUTING.md`,
-//! "Tests", has the variables.
+//! Golden data that tests read when they run: that of the repository, and what is not in it, files and verdicts of a
+//! development machine and of CI. `CONTRIBUTING.md`, "Tests", has the variables.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// Returns the path of a file or folder of the repository. Where the test programs were copied to another machine,
+/// `GPUFEED_REPOSITORY` names a folder that has it.
+pub fn committed(path: &str) -> PathBuf {
+    let built = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::env::var_os("GPUFEED_REPOSITORY").map_or_else(built, PathBuf::from).join(path)
+}
 
 /// Returns the folder that a variable names. Where it is not set, prints that nothing was checked.
 ///

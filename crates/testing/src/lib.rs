@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `adapters.rs`, `device.rs`, `pipeline.rs` | places to run at: adapters, devices with WebGPU's limits, loaders |
 //! | `reference/`, `named.rs`, `compare.rs` | a naive interpreter in f64, also by torchvision's names; tolerances |
-//! | `vectors.rs`, `golden.rs` | torchvision's results; which golden data outside of the repository has to be there |
+//! | `vectors.rs`, `golden.rs` | torchvision's results; golden data that is read at run time, and which of it has to be there |
 //! | `operators.rs` | every operator: torchvision's functions, examples of its arguments, and what it refuses |
 //! | `lists.rs`, `sequences.rs`, `one_channel.rs` | random lists of transforms |
 //! | `images.rs`, `procedural.rs`, `encoded.rs`, `damaged.rs` | images, and files of them, whole and damaged |

@@ -4,6 +4,7 @@ use super::{Line, lines, misbehaving};
 use gpufeed::internals::{Clock, Mock};
 use gpufeed::{Execute, GpuClock, GpuTime, wgpu};
 use gpufeed_testing::device::{Device, devices};
+use gpufeed_testing::golden;
 use gpufeed_testing::pipeline::{assert_same, seen};
 use gpufeed_testing::watch::alone;
 
@@ -102,7 +103,7 @@ fn what_an_adapter_says_of_itself_changes_no_batch() {
 #[test]
 fn no_shader_uses_subgroups() {
     let mut texts = Vec::new();
-    let mut folders = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/shaders"))];
+    let mut folders = vec![golden::committed("shaders")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

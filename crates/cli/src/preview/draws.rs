@@ -2,6 +2,7 @@
 
 use super::single_sample::SingleSample;
 use super::{picture, picture_size};
+use crate::backend;
 use crate::dataset::NamedDataset;
 use crate::error_text;
 use gpufeed::decode::{self, DecodeOptions};
@@ -76,6 +77,11 @@ impl Rows {
     /// If true, draws keep their bytes in addition to their pictures.
     pub(super) fn keep_bytes(self, keep_bytes: bool) -> Self {
         Rows { keep_bytes, ..self }
+    }
+
+    /// Names the executor that augments. A recipe without shaders has the CPU executor, which the loader's settings say.
+    pub(super) fn executor(&self) -> &'static str {
+        backend::executor(self.loader.backend(), self.loader.settings().execute)
     }
 
     /// Makes the row of one sample in each of `epochs`. A failed sample becomes a row with its error; errors of the

@@ -15,10 +15,10 @@ use crate::backend::BackendChoice;
 use crate::dataset;
 use crate::output::{self, Output};
 use crate::{DONE, Outcome};
-use clap::builder::RangedU64ValueParser;
+use clap::builder::{ArgPredicate, RangedU64ValueParser};
 use draws::{Drawn, Rows};
 use gpufeed::internals::Shown;
-use gpufeed::{Dataset, LoaderSettings};
+use gpufeed::{Dataset, Execute, LoaderSettings};
 use image::ImageFormat;
 use std::error::Error;
 use std::io;
@@ -62,15 +62,18 @@ pub(crate) struct PreviewArguments {
     #[arg(long, value_name = "S", default_value = "0")]
     seed: u64,
     /// A TOML or JSON file of a loader's settings: its seed, its output, how it decodes
-    #[arg(long, value_name = "FILE", conflicts_with = "seed")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "shaders"])]
     settings: Option<PathBuf>,
-    /// Who augments
-    #[arg(long, value_enum, default_value = "cpu")]
+    /// Who augments; `auto` with --shaders
+    #[arg(long, value_enum, default_value = "cpu", default_value_if("shaders", ArgPredicate::IsPresent, "auto"))]
     backend: BackendChoice,
     /// The adapter with this number, or the first with this in its name (`gpufeed doctor` lists them); instead of
     /// --backend
     #[arg(long, value_name = "N|NAME", conflicts_with = "backend")]
     adapter: Option<String>,
+    /// Runs the shaders even on a software adapter, where the CPU executor is faster
+    #[arg(long)]
+    shaders: bool,
     /// Prints the drawn parameters as JSON
     #[arg(long)]
     json: bool,
@@ -84,6 +87,9 @@ pub(crate) struct PreviewArguments {
 const MOST_PICTURES: u64 = 2048;
 
 pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
+    if arguments.shaders && arguments.adapter.is_none() && arguments.backend == BackendChoice::Cpu {
+        return Err(crate::conflict("--shaders cannot be used with --backend cpu").into());
+    }
     let out = match &arguments.out {
         Some(out) => Some(out.as_path()),
         None => (!arguments.json).then_some(Path::new("sheet.png")),
@@ -94,6 +100,7 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
     let mut recipe = crate::recipe(&arguments.recipe)?;
     let mut settings = LoaderSettings::default();
     settings.seed = arguments.seed;
+    settings.execute = if arguments.shaders { Execute::Gpu } else { Execute::Auto };
     if let Some(file) = &arguments.settings {
         settings = settings.updated(file)?;
     }
@@ -116,8 +123,9 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
     draws::check_memory(&source, &recipe, pictures, arguments.raw.is_some())?;
     let epochs =
         epoch..epoch.checked_add(draws).ok_or_else(|| format!("--epoch: {epoch}; up to {} works", u64::MAX - draws))?;
-    let backend = arguments.backend.open(arguments.adapter.as_deref(), false)?;
+    let backend = arguments.backend.open(arguments.adapter.as_deref(), arguments.shaders)?;
     let rows = Rows::new(Arc::new(source), &recipe, settings, &backend)?.keep_bytes(arguments.raw.is_some());
+    let executor = rows.executor();
     let rows: Vec<Drawn> = indices.iter().map(|index| rows.row(*index, epochs.clone())).collect::<Result<_, _>>()?;
     let failed = rows.iter().filter_map(|row| row.error.as_ref().map(|error| format!("{}: {error}", row.name)));
     let failed: Vec<String> = failed.collect();
@@ -128,7 +136,8 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
         let mut draws = rows.iter().flat_map(|row| &row.draws);
         raw.write(|file| draws.try_for_each(|draw| file.write_all(&draw.bytes)))?;
     }
-    let sheet = sheet::Sheet::new(&arguments.recipe, &recipe, seed, &backend.to_string(), &rows, arguments.columns);
+    let conditions = sheet::Conditions { seed, backend: backend.to_string(), executor };
+    let sheet = sheet::Sheet::new(&arguments.recipe, &recipe, conditions, &rows, arguments.columns);
     if let Some(picture) = &picture {
         let mut file = io::Cursor::new(Vec::new());
         sheet.image.write_to(&mut file, format).map_err(|error| format!("--out: {error}"))?;

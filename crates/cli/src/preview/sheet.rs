@@ -27,8 +27,15 @@ pub(super) struct Sheet {
     pub(super) image: RgbImage,
     /// The places of each row's draws, in pixels of the sheet.
     places: Vec<Vec<Rect>>,
-    seed: u64,
-    backend: String,
+    conditions: Conditions,
+}
+
+/// What else decides how the draws look.
+pub(super) struct Conditions {
+    pub(super) seed: u64,
+    pub(super) backend: String,
+    /// The executor that augmented: a software adapter has both.
+    pub(super) executor: &'static str,
 }
 
 /// A picture in its final size, and the lines of text under it.
@@ -48,8 +55,7 @@ impl Sheet {
     pub(super) fn new(
         name: &str,
         recipe: &Recipe,
-        seed: u64,
-        backend: &str,
+        conditions: Conditions,
         rows: &[Drawn],
         most: Option<usize>,
     ) -> Sheet {
@@ -64,7 +70,7 @@ impl Sheet {
         let originals = grids.iter().filter_map(|cells| cells.first()?.picture.as_ref());
         let original = originals.map(RgbImage::width).max().unwrap_or(0).max(LETTERS * letter());
         let sheet_width = GAP + original + columns * (GAP + cell) + GAP;
-        let mut head = head(name, recipe, seed, backend, rows, ((sheet_width - 2 * GAP) / letter()) as usize);
+        let mut head = head(name, recipe, &conditions, rows, ((sheet_width - 2 * GAP) / letter()) as usize);
         // The cells of a line, the original as the first of the first line.
         let line_of = |cell: usize| cell.saturating_sub(1) / columns as usize;
         let line_heights = |cells: &Vec<Cell>| {
@@ -107,7 +113,7 @@ impl Sheet {
             places.push(of_row);
             top += heights.iter().sum::<u32>();
         }
-        Sheet { image, places, seed, backend: backend.to_owned() }
+        Sheet { image, places, conditions }
     }
 
     /// Returns the sheet's content as JSON.
@@ -127,9 +133,10 @@ impl Sheet {
                 "id": id, "name": name, "class": class, "width": width, "height": height, "draws": draws, "error": error
             }));
         }
+        let Conditions { seed, backend, executor } = &self.conditions;
         Ok(json!({
-            "recipe": recipe.name, "recipe_toml": recipe.to_toml()?, "seed": self.seed, "backend": self.backend,
-            "sheet": out, "samples": samples
+            "recipe": recipe.name, "recipe_toml": recipe.to_toml()?, "seed": seed, "backend": backend,
+            "executor": executor, "sheet": out, "samples": samples
         }))
     }
 }
@@ -138,8 +145,7 @@ impl Sheet {
 fn head(
     name: &str,
     recipe: &Recipe,
-    seed: u64,
-    backend: &str,
+    Conditions { seed, backend, executor }: &Conditions,
     rows: &[Drawn],
     letters: usize,
 ) -> Vec<(String, Rgb<u8>)> {
@@ -148,7 +154,7 @@ fn head(
         description => format!("{name}: {description}"),
     };
     let all = || rows.iter().flat_map(|row| &row.draws);
-    let mut facts = format!("gpufeed {}, seed {seed}, {backend}", env!("CARGO_PKG_VERSION"));
+    let mut facts = format!("gpufeed {}, seed {seed}, {backend}: {executor}", env!("CARGO_PKG_VERSION"));
     if let Some(draw) = all().next() {
         let (width, height) = draw.size;
         facts += &format!("; outputs of {width}x{height}");

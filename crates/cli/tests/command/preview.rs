@@ -3,7 +3,7 @@
 
 use crate::words::Run as _;
 use gpufeed::transforms::ParamsOp;
-use gpufeed::{Backend, DataLoader, ImageFolder, recipe};
+use gpufeed::{Backend, DataLoader, Execute, Gpu, ImageFolder, recipe};
 use gpufeed_testing::encoded::{encode, with_exif};
 use image::{DynamicImage, GrayImage, ImageFormat, Luma, Rgb, RgbImage};
 use serde_json::Value;
@@ -172,6 +172,52 @@ fn one_sample_is_replayed_bit_for_bit() {
 }
 
 #[test]
+fn the_shaders_on_an_adapter_are_asked_for_by_name() {
+    let adapters = Gpu::adapters();
+    gpufeed_testing::device::require(adapters.clone());
+    let root = folder();
+    // Whoever asks for shaders gets them from the adapter that `auto` takes, or hears that it takes none.
+    let recipe = ["--recipe", "imagenet-train-jitter", "--sample", "1", "--epoch", "3", "--seed", "9", "--json"];
+    let output = preview(root.path(), &[&recipe[..], &["--shaders"]].concat());
+    if output.status.success() {
+        assert_eq!(json(&output)["executor"], "shaders");
+    } else {
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && error.contains("--adapter"), "{error}");
+    }
+    if adapters.is_empty() {
+        return;
+    }
+    let Backend::Gpu(gpu) = Backend::gpu("0").unwrap() else { panic!("an adapter") };
+    let run = |more: &[&str]| {
+        let report = json(&preview(root.path(), &[&recipe[..], &["--raw", "raw.bin"], more].concat()));
+        (report["executor"].as_str().unwrap().to_owned(), std::fs::read(root.path().join("raw.bin")).unwrap())
+    };
+    let (executor, shaders) = run(&["--adapter", "0", "--shaders"]);
+    assert_eq!(executor, "shaders");
+    let loader = DataLoader::builder(ImageFolder::open(root.path()).unwrap())
+        .recipe(recipe::imagenet_train_jitter())
+        .seed(9)
+        .batch_size(4)
+        .execute(Execute::Gpu)
+        .build(&Backend::Gpu(gpu.clone()))
+        .unwrap();
+    let batch = loader.epoch(3).unwrap().next().unwrap().unwrap();
+    let size = 3 * 224 * 224 * 4;
+    assert!(shaders == batch.to_host().unwrap()[size..][..size]);
+    let (executor, native) = run(&[]);
+    assert_eq!(executor, "CPU executor");
+    let floats = |bytes: &[u8]| bytes.as_chunks::<4>().0.iter().map(|b| f32::from_ne_bytes(*b)).collect::<Vec<_>>();
+    let far = floats(&native).iter().zip(floats(&shaders)).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(far <= 1e-4, "shaders and native code are {far} apart");
+    if gpu.is_software() {
+        let (executor, copied) = run(&["--adapter", "0"]);
+        assert_eq!(executor, "CPU executor, batches copied up");
+        assert!(copied == native);
+    }
+}
+
+#[test]
 fn a_file_of_settings_has_the_seed_and_the_output() {
     let root = folder();
     let recipe = ["--recipe", "imagenet-train-jitter", "--sample", "2", "--json"];
@@ -288,7 +334,15 @@ fn wrong_arguments_are_explained() {
     let output = Command::new(env!("CARGO_BIN_EXE_gpufeed")).args(["preview", "/no/such/folder"]).run();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/folder"));
-    for wrong in [&["--draws", "0"][..], &["--samples", "0"], &["--sample", "1", "--samples", "2"], &["--raw", "a"]] {
+    let wrong: [&[&str]; 6] = [
+        &["--draws", "0"],
+        &["--samples", "0"],
+        &["--sample", "1", "--samples", "2"],
+        &["--raw", "a"],
+        &["--shaders", "--backend", "cpu"],
+        &["--shaders", "--settings", "own.toml"],
+    ];
+    for wrong in wrong {
         assert_eq!(preview(path, wrong).status.code(), Some(2), "{wrong:?}");
     }
 }

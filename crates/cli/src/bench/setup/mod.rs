@@ -9,10 +9,11 @@ pub(crate) mod procedural;
 pub(crate) mod samples;
 mod texture;
 
+use crate::backend::executor;
 pub(crate) use arguments::BenchArguments;
 use gpufeed::Dataset;
 use gpufeed::recipe::Recipe;
-use gpufeed::{Backend, Cache, DataLoader, DataLoaderBuilder, Execute, Gpu, LoaderSettings, Order};
+use gpufeed::{Backend, Cache, DataLoader, DataLoaderBuilder, Gpu, LoaderSettings, Order};
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,21 +85,8 @@ impl Setup {
         }
     }
 
-    /// Returns true if the GPU augments.
-    pub(crate) fn shaders(&self) -> bool {
-        self.gpu().is_some_and(|gpu| match self.settings.execute {
-            Execute::Gpu => true,
-            Execute::Cpu => false,
-            _ => !gpu.is_software(),
-        })
-    }
-
     /// Names the executor that augments.
     pub(crate) fn executor(&self) -> &'static str {
-        match self.gpu() {
-            None => "CPU executor",
-            Some(_) if self.shaders() => "shaders",
-            Some(_) => "CPU executor, batches copied up",
-        }
+        executor(&self.backend, self.settings.execute)
     }
 }

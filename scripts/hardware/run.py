@@ -1,0 +1,166 @@
+"""`scripts/hardware.sh run`: every step of `steps.py` under its limit, and the table of what came of it.
+
+No step stops the others, and each has a line in the table: what passed, what failed, and what was not possible because
+something is not there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import Dict, List, Optional
+
+import machine
+import parts
+import steps
+from context import FAILED, HERE, LEFT_OUT, STOPPED, Context, Outcome
+from results import Results
+
+
+def take(context: Context, step: steps.Step, limit: float) -> dict:
+    """Runs one step; returns its row."""
+    began = time.monotonic()
+    context.until = min(began + limit, context.deadline)
+    reason = step.needs(context)
+    if limit == 0:
+        outcome = Outcome(LEFT_OUT, "by --short")
+    elif reason:
+        outcome = Outcome(*reason)
+    elif context.left() < 2:
+        outcome = Outcome(LEFT_OUT, "no time is left")
+    else:
+        context.results.add_log(f"\n== {step.name}")
+        try:
+            outcome = step.work(context)
+        except Exception as error:  # no step stops the others
+            context.results.add_log(traceback.format_exc())
+            outcome = Outcome(FAILED, f"{type(error).__name__}: {error}")
+    seconds = time.monotonic() - began
+    return {"name": step.name, "seconds": round(seconds, 1), "limit": limit, **outcome._asdict()}
+
+
+def table(facts: dict) -> str:
+    """The steps in Markdown, and what was measured."""
+    adapter = facts["adapter"] or {}
+    system = facts["machine"]
+    what = adapter.get("name", "no adapter")
+    lines = [
+        f"# {what}",
+        "",
+        f"gpufeed {facts['version']}, commit {facts['commit']}, {facts['begun']}; {facts['seconds']:.0f} s"
+        + (", --short" if facts["short"] else ""),
+        "",
+        f"{system['system']}, Linux {system['kernel']}, {system['processor']}, {system['cores']} cores; "
+        f"driver: {adapter.get('driver', 'none')}",
+        "",
+    ]
+    if facts["rehearsal"]:
+        lines += [f"**A rehearsal**: {facts['rehearsal']}. No number here is a GPU's.", ""]
+    lines += ["| step | seconds | of | verdict | seen |", "|---|---|---|---|---|"]
+    for row in facts["steps"]:
+        says = " ".join(str(row["says"]).split()).replace("|", "\\|")
+        verdict = f"**{row['verdict']}**" if row["verdict"] in (FAILED, STOPPED) else row["verdict"]
+        lines.append(f"| {row['name']} | {row['seconds']:.1f} | {row['limit']:.0f} | {verdict} | {says} |")
+    return "\n".join(lines) + "\n"
+
+
+def arguments(given: List[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/hardware.sh run")
+    parser.add_argument(
+        "results", nargs="?", default=os.environ.get("OUT"), help="the folder of the results; $OUT by default"
+    )
+    parser.add_argument("--short", action="store_true", help="four minutes instead of nine")
+    parser.add_argument("--packed", type=Path, help="the packed folder; by default this one, or .hw of the repository")
+    parser.add_argument(
+        "--python", default=sys.executable, help="the Python that has torch; by default the one that runs this"
+    )
+    asked = parser.parse_args(given)
+    if not asked.results:
+        parser.error("name the folder of the results")
+    return asked
+
+
+def packed_folder(asked: Optional[Path]) -> Path:
+    if asked:
+        return asked.resolve()
+    beside = HERE.parent
+    return beside if (beside / parts.MANIFEST).is_file() else beside.parent / ".hw"
+
+
+def rehearsal(environment: Dict[str, str]) -> str:
+    """Says which layer makes a software driver look like a card; empty without one."""
+    modes = environment.get("GPUFEED_HOSTILE", "")
+    return f"Mesa's software driver under the layer of scripts/hostile, GPUFEED_HOSTILE={modes}" if modes else ""
+
+
+def main(given: List[str]) -> int:
+    asked = arguments(given)
+    began, begun = time.monotonic(), datetime.datetime.now(datetime.timezone.utc)
+    if not sys.platform.startswith("linux"):
+        print("only Linux: on other systems `gpufeed bench --report-card card.json` measures the card", file=sys.stderr)
+        return 2
+    packed = packed_folder(asked.packed)
+    if (
+        not (packed / parts.MANIFEST).is_file()
+        and not asked.packed
+        and (HERE / "pack.py").is_file()
+        and shutil.which("cargo")
+    ):
+        print(f"{packed} is not there: it is packed first", flush=True)
+        import pack
+
+        status = pack.main([])
+        if status:
+            return status
+        began = time.monotonic()
+    # A run that is stopped from outside ends its programs.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    work = Path(tempfile.mkdtemp(prefix="gpufeed-hardware-"))
+    try:
+        results = Results(Path(asked.results), {str(work): "WORK", str(Path.home()) + "/": "~/"})
+        context = Context(packed, work, results, asked.short, asked.python)
+        facts = {
+            "schema": 1,
+            "version": context.manifest["version"],
+            "commit": context.manifest["commit"],
+            "begun": begun.strftime("%Y-%m-%d"),
+            "seconds": 0.0,
+            "short": asked.short,
+            "rehearsal": rehearsal(dict(os.environ)),
+            "machine": machine.facts(),
+            "adapter": None,
+            "steps": [],
+        }
+        print(f"{facts['machine']['processor']}, {context.cores} cores", flush=True)
+        for step in steps.STEPS:
+            row = take(context, step, step.short if asked.short else step.seconds)
+            print(f"{row['name']:<20} {row['seconds']:6.1f} s  {row['verdict']:<10} {row['says']}", flush=True)
+            facts["steps"].append(row)
+            facts["adapter"], facts["seconds"] = context.adapter, time.monotonic() - began
+            results.write("table.md", table(facts))
+            try:
+                results.write_json("results.json", facts)
+            except ValueError as error:
+                row["data"], row["says"] = {}, f"{row['says']}; data left out: {error}"
+                results.write_json("results.json", facts)
+        failed = [row["name"] for row in facts["steps"] if row["verdict"] == FAILED]
+        print("\n" + results.masked(table(facts)))
+        print(f"results: {asked.results}" + (f"; FAILED: {', '.join(failed)}" if failed else ""))
+        return 1 if failed else 0
+    except FileNotFoundError as error:
+        print(error, file=sys.stderr)
+        return 2
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

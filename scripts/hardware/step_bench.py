@@ -1,0 +1,115 @@
+"""Steps that measure by `gpufeed bench`: kernels, the pipeline, switches."""
+
+from __future__ import annotations
+
+import json
+from typing import Optional
+
+import cards
+import outputs
+from context import FAILED, PASSED, STOPPED, Context, Outcome
+
+WORKERS = (1, 2, 4, 8, 16)
+# Recipes whose kernels are measured, with what bench is given beside them; the first one's card is kept whole.
+RECIPES = (
+    ("imagenet-train", []),
+    ("imagenet-train-jitter", []),
+    ("simclr", []),
+    ("cifar-train", ["--cache", "device"]),
+)
+# Switches of `gpufeed bench` by which a card decides a question; a bench that lacks one is said to lack it.
+SWITCHES = (
+    ("--loop-bounds", "what naga's loop bounds cost"),
+    ("--staging", "whether staging slots lie in the card's memory or in the host's"),
+    ("--small-images", "how small images are laid out in workgroups"),
+    ("--merge-slots", "whether slots are merged into larger submissions"),
+    ("--f16-stores", "whether f16 is stored by the passes or packed by one of its own"),
+)
+
+
+def bench(context: Context, *more: str, seconds: Optional[float] = None, gpu: bool = True):
+    """A report card of `gpufeed bench` on the photographs, or the outcome of its failure."""
+    photographs = context.work / "photographs"
+    command = [context.program("gpufeed"), "bench"]
+    if photographs.is_dir() and "cifar-train" not in more:
+        command += ["--data", str(photographs)]
+    if gpu:
+        assert context.adapter is not None
+        command += ["--adapter", str(context.adapter["number"]), "--shaders"]
+    else:
+        command += ["--backend", "cpu"]
+    card = context.work / "card.json"
+    card.unlink(missing_ok=True)
+    finished = context.call([*command, *more, "--report-card", str(card)], seconds)
+    if finished.stopped:
+        return Outcome(STOPPED, f"after {finished.seconds:.0f} s")
+    if finished.code != 0 or not card.is_file():
+        return Outcome(FAILED, outputs.last_words(finished.errors, finished.output))
+    return json.loads(card.read_text(encoding="utf-8"))
+
+
+def kernels(context: Context) -> Outcome:
+    says, data, wrong = [], {}, []
+    chosen = RECIPES[: 1 if context.short else None]
+    for number, (recipe, more) in enumerate(chosen):
+        given = [
+            "--recipe",
+            recipe,
+            "--seconds",
+            "1" if number == 0 else "0.3",
+            "--workers",
+            str(min(16, context.cores)),
+            *more,
+        ]
+        # None takes the time of all others.
+        share = 0.6 if number + 1 < len(chosen) else 1.0
+        card = bench(context, *given, seconds=share * context.left())
+        if isinstance(card, Outcome):
+            wrong.append(card.verdict)
+            says.append(f"{recipe}: {card.verdict}, {card.says}")
+            continue
+        if number == 0:
+            context.results.write_json("card.json", card)
+        data[recipe] = cards.kernels(card)
+        says.append(f"{recipe}: {cards.words(card)}")
+    verdict = FAILED if FAILED in wrong else STOPPED if wrong else PASSED
+    return Outcome(verdict, "; ".join(says), data)
+
+
+def pipeline(context: Context) -> Outcome:
+    """Both executors with each number of workers, and what limits them."""
+    says, data, wrong = [], {}, []
+    workers = ",".join(map(str, WORKERS))
+    for name, gpu in (("GPU", True), ("CPU", False)):
+        seconds = context.left() * (0.6 if gpu else 1.0)
+        each = "0.3" if context.short else "0.6"
+        card = bench(context, "--quick", "--seconds", each, "--workers", workers, seconds=seconds, gpu=gpu)
+        if isinstance(card, Outcome):
+            wrong.append(card.verdict)
+            says.append(f"{name}: {card.verdict}, {card.says}")
+            continue
+        data[name] = cards.pipeline(card)
+        rates = ", ".join(f"{count}: {rate:,.0f}" for count, rate in data[name]["images_per_second"])
+        says.append(f"{name}, images/s by workers {rates}; {data[name]['limit']}")
+    verdict = FAILED if FAILED in wrong else STOPPED if wrong else PASSED
+    return Outcome(verdict, "; ".join(says), data)
+
+
+def switches(context: Context) -> Outcome:
+    offered = outputs.choices(context.call([context.program("gpufeed"), "bench", "--help"]).output)
+    says, data, lacking = [], {}, []
+    for option, question in SWITCHES:
+        if option not in offered:
+            lacking.append(option)
+            continue
+        for value in offered[option] or ["on"]:
+            given = [option, value] if offered[option] else [option]
+            card = bench(context, "--seconds", "0.3", "--workers", str(min(16, context.cores)), *given)
+            if isinstance(card, Outcome):
+                says.append(f"{option} {value}: {card.verdict}, {card.says}")
+            else:
+                data[f"{option} {value}"] = {"question": question, **cards.kernels(card)}
+                says.append(f"{option} {value}: {cards.words(card)}")
+    if lacking:
+        says.append(f"this bench has no {', '.join(lacking)}")
+    return Outcome(PASSED if data else "no switches", "; ".join(says), data)

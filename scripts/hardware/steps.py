@@ -1,0 +1,87 @@
+"""The steps of a run, in their order: what each needs, and how long it may take.
+
+The most important come first, as a step that finds no time left is left out. What they do is in `step_machine.py`,
+`step_tests.py`, `step_bench.py` and `step_torch.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Callable, NamedTuple, Optional, Tuple
+
+import step_bench
+import step_machine
+import step_tests
+import step_torch
+from context import Context, Outcome
+
+Lacking = Optional[Tuple[str, str]]
+
+
+class Step(NamedTuple):
+    name: str
+    # Seconds of a whole run, and of a short one; 0 leaves it out there.
+    seconds: float
+    short: float
+    work: Callable[[Context], Outcome]
+    needs: Callable[[Context], Lacking]
+
+
+def nothing(_: Context) -> Lacking:
+    return None
+
+
+def an_adapter(context: Context) -> Lacking:
+    return None if context.adapter else ("no adapter", "no adapter runs compute shaders here; the step doctor says why")
+
+
+def a_torch(context: Context) -> Lacking:
+    return None if context.torch else ("no torch", context.no_torch)
+
+
+def cuda_in_torch(context: Context) -> Lacking:
+    if a_torch(context):
+        return a_torch(context)
+    assert context.torch is not None
+    return (
+        None
+        if context.torch["cuda"]
+        else ("no CUDA", f"torch {context.torch['torch']} has none: {context.torch['why']}")
+    )
+
+
+def a_wheel(context: Context) -> Lacking:
+    assert context.torch is not None
+    if tuple(context.torch["python"]) < (3, 10):
+        return "no Python 3.10", f"the wheel needs it; torch is in Python {'.'.join(map(str, context.torch['python']))}"
+    return None if (context.work / "site").is_dir() else ("no wheel", "none was packed")
+
+
+def everything(context: Context) -> Lacking:
+    return cuda_in_torch(context) or a_wheel(context) or an_adapter(context)
+
+
+def libcuda(context: Context) -> Lacking:
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        return "no CUDA", str(error)
+    return an_adapter(context)
+
+
+STEPS = (
+    Step("unpack", 20, 15, step_machine.unpack, nothing),
+    Step("loader and driver", 15, 10, step_machine.loader, nothing),
+    Step("doctor", 15, 10, step_machine.doctor, nothing),
+    Step("goldens", 90, 50, step_tests.goldens, an_adapter),
+    Step("determinism", 60, 25, step_tests.determinism, an_adapter),
+    Step("hand-over to Vulkan", 20, 10, step_tests.hand_over_to_vulkan, an_adapter),
+    Step("hand-over to CUDA", 25, 10, step_tests.hand_over_to_cuda, libcuda),
+    Step("kernels", 70, 25, step_bench.kernels, an_adapter),
+    Step("pipeline", 60, 30, step_bench.pipeline, an_adapter),
+    Step("torch", 25, 15, step_torch.torch_facts, nothing),
+    Step("rivals on the card", 60, 20, step_torch.rivals, everything),
+    Step("python", 40, 17, step_torch.python, everything),
+    Step("switches", 15, 0, step_bench.switches, an_adapter),
+    Step("faults", 22, 0, step_tests.faults, an_adapter),
+)
