@@ -46,10 +46,18 @@ impl Backend {
     /// a launcher's variable is no number; [`ErrorKind::Device`](crate::ErrorKind::Device) if no device can be opened on
     /// the adapter.
     pub fn auto() -> Result<Backend> {
-        match Backend::choose()? {
-            (Some(adapter), choice) => Gpu::open_chosen(&adapter, choice).map(Backend::Gpu),
-            (None, _) => Ok(Backend::Cpu),
-        }
+        Ok(Backend::auto_chosen()?.0)
+    }
+
+    /// The backend of [`auto`](Self::auto), and how it was chosen.
+    #[doc(hidden)] // for the command and Python, whose CPU backend says why it is the CPU
+    pub fn auto_chosen() -> Result<(Backend, Choice)> {
+        let (adapter, choice) = Backend::choose()?;
+        let backend = match adapter {
+            Some(adapter) => Backend::Gpu(Gpu::open_chosen(&adapter, choice.clone())?),
+            None => Backend::Cpu,
+        };
+        Ok((backend, choice))
     }
 
     /// The adapter that [`auto`](Self::auto) would open, `None` for the CPU, and how it was chosen.

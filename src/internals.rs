@@ -27,7 +27,7 @@ pub mod regular_file {
 
 /// Why GPUs of this machine have no adapter.
 pub mod missing {
-    pub use crate::gpu::missing::{Facts, Finding, Node, PciDevice, Signs, find};
+    pub use crate::gpu::missing::{Facts, Finding, Node, PciDevice, Signs, find, warning};
 }
 
 /// Returns the part of [`DataLoader::memory`](crate::DataLoader::memory) that the workers take between the stages of the

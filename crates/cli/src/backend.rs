@@ -4,6 +4,13 @@ use clap::ValueEnum;
 use gpufeed::Backend;
 use std::error::Error;
 
+/// A backend, and why it is this one.
+pub(crate) struct Opened {
+    pub(crate) backend: Backend,
+    /// How the adapter, or the CPU, was chosen; `None` for the CPU of `--backend cpu`.
+    pub(crate) chosen: Option<String>,
+}
+
 /// Where batches go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BackendChoice {
@@ -18,18 +25,23 @@ pub(crate) enum BackendChoice {
 impl BackendChoice {
     /// Opens the adapter with this number or name, if one is named, or else the backend that was chosen. If `shaders`
     /// are asked for, the CPU is an error.
-    pub(crate) fn open(self, adapter: Option<&str>, shaders: bool) -> Result<Backend, Box<dyn Error>> {
-        let backend = match (adapter, self) {
-            (Some(name), _) => Backend::gpu(name)?,
-            (None, Self::Auto) => Backend::auto()?,
-            // Number 0 is the best adapter. A software adapter counts, too, and is number 0 where it is alone.
-            (None, Self::Gpu) => Backend::gpu("0")?,
-            (None, Self::Cpu) => Backend::Cpu,
+    pub(crate) fn open(self, adapter: Option<&str>, shaders: bool) -> Result<Opened, Box<dyn Error>> {
+        let (backend, mut chosen) = match (adapter, self) {
+            (Some(name), _) => (Backend::gpu(name)?, None),
+            (None, Self::Auto) => {
+                Backend::auto_chosen().map(|(backend, choice)| (backend, Some(choice.to_string())))?
+            }
+            // A software adapter counts, too, where there is no other.
+            (None, Self::Gpu) => (Backend::any_gpu()?, None),
+            (None, Self::Cpu) => (Backend::Cpu, None),
         };
+        if let Backend::Gpu(gpu) = &backend {
+            chosen = gpu.choice().map(ToString::to_string);
+        }
         if shaders && matches!(backend, Backend::Cpu) {
             let reason = "shaders: there is no GPU here that `auto` would take; name a software adapter with --adapter";
             return Err(reason.into());
         }
-        Ok(backend)
+        Ok(Opened { backend, chosen })
     }
 }

@@ -268,7 +268,7 @@ impl Picked {
         let verdict = |card: &Card| if card.is_software() { Verdict::Software } else { Verdict::Later };
         Picked {
             adapter: None,
-            choice: Choice { rule, narrowed: Vec::new() },
+            choice: rule.into(),
             verdicts: cards.iter().map(verdict).collect(),
         }
     }

@@ -136,6 +136,13 @@ impl Rule {
     }
 }
 
+/// A choice by this rule among all adapters.
+impl From<Rule> for Choice {
+    fn from(rule: Rule) -> Choice {
+        Choice { rule, narrowed: Vec::new() }
+    }
+}
+
 impl Choice {
     /// What is not certain, or was not understood, with the variable before it.
     pub(crate) fn doubts(&self) -> Vec<String> {

@@ -182,10 +182,11 @@ fn refusal(path: &Path, opens: bool) -> Option<std::io::Error> {
 fn drivers() -> Vec<VulkanDriver> {
     let list = |name: &str| variable(name).filter(|list| !list.is_empty());
     let paths = |list: String| list.split(':').map(PathBuf::from).collect::<Vec<_>>();
-    let manifests = match list("VK_DRIVER_FILES").or_else(|| list("VK_ICD_FILENAMES")) {
+    let mut manifests = match list("VK_DRIVER_FILES").or_else(|| list("VK_ICD_FILENAMES")) {
         Some(named) => paths(named),
         None => manifests(&folders(|name| list(name).map(paths))),
     };
+    manifests.extend(list("VK_ADD_DRIVER_FILES").map(paths).unwrap_or_default());
     let driver = |manifest: PathBuf| VulkanDriver { library: library(&manifest), manifest };
     manifests.into_iter().map(driver).collect()
 }

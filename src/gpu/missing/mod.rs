@@ -47,7 +47,7 @@ impl fmt::Display for Finding {
 }
 
 /// Says which GPUs that this process was given none of `adapters` drives, and why; `None` if there is no such GPU.
-pub(crate) fn warning(adapters: &[wgpu::Adapter]) -> Option<String> {
+pub fn warning(adapters: &[wgpu::Adapter]) -> Option<String> {
     let infos: Vec<_> = adapters.iter().map(wgpu::Adapter::get_info).collect();
     let hardware: Vec<u32> =
         infos.iter().filter(|info| info.device_type != wgpu::DeviceType::Cpu).map(|info| info.vendor).collect();

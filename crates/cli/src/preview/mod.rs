@@ -67,8 +67,8 @@ pub(crate) struct PreviewArguments {
     /// Who augments
     #[arg(long, value_enum, default_value = "cpu")]
     backend: BackendChoice,
-    /// The adapter with this number, or the first with this in its name (`gpufeed doctor` lists them); instead of
-    /// --backend
+    /// The adapter with this number, UUID or PCI address, or the first with this in its name (`gpufeed doctor` lists
+    /// them); instead of --backend
     #[arg(long, value_name = "N|NAME", conflicts_with = "backend")]
     adapter: Option<String>,
     /// Prints the drawn parameters as JSON
@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
     draws::check_memory(&source, &recipe, pictures, arguments.raw.is_some())?;
     let epochs =
         epoch..epoch.checked_add(draws).ok_or_else(|| format!("--epoch: {epoch}; up to {} works", u64::MAX - draws))?;
-    let backend = arguments.backend.open(arguments.adapter.as_deref(), false)?;
+    let backend = arguments.backend.open(arguments.adapter.as_deref(), false)?.backend;
     let rows = Rows::new(Arc::new(source), &recipe, settings, &backend)?.keep_bytes(arguments.raw.is_some());
     let rows: Vec<Drawn> = indices.iter().map(|index| rows.row(*index, epochs.clone())).collect::<Result<_, _>>()?;
     let failed = rows.iter().filter_map(|row| row.error.as_ref().map(|error| format!("{}: {error}", row.name)));
