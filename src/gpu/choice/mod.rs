@@ -266,11 +266,7 @@ fn by_address(cards: &[Card], name: &str) -> Option<usize> {
 impl Picked {
     fn cpu(cards: &[Card], rule: Rule) -> Picked {
         let verdict = |card: &Card| if card.is_software() { Verdict::Software } else { Verdict::Later };
-        Picked {
-            adapter: None,
-            choice: rule.into(),
-            verdicts: cards.iter().map(verdict).collect(),
-        }
+        Picked { adapter: None, choice: rule.into(), verdicts: cards.iter().map(verdict).collect() }
     }
 
     fn of(cards: &[Card], adapter: usize, rule: Rule) -> Picked {
