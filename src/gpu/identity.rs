@@ -5,6 +5,10 @@
 
 use serde::Serialize;
 
+/// PCI's numbers of two vendors.
+pub(crate) const NVIDIA: u32 = 0x10de;
+pub(crate) const AMD: u32 = 0x1002;
+
 /// What tells a card from others of its name. Which of these an adapter has depends on its API and driver.
 ///
 /// ```
@@ -53,7 +57,7 @@ impl Identity {
 fn of_vulkan(adapter: &wgpu::Adapter, info: &wgpu::AdapterInfo) -> Identity {
     use ash::vk;
     let pci = Some(&info.device_pci_bus_id).filter(|address| !address.is_empty()).cloned();
-    let rocm = pci.as_deref().filter(|_| info.vendor == super::choice::AMD).and_then(rocm_number);
+    let rocm = pci.as_deref().filter(|_| info.vendor == AMD).and_then(rocm_number);
     let without_uuid = Identity { pci, rocm, ..Identity::default() };
     // SAFETY: the adapter is only asked for its properties, and nothing of it is destroyed.
     let Some(hal) = (unsafe { adapter.as_hal::<wgpu::hal::api::Vulkan>() }) else { return without_uuid };

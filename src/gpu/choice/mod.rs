@@ -14,10 +14,6 @@ use crate::launcher::local_rank;
 /// PCI address, or part of a name.
 pub const ADAPTER_VARIABLE: &str = "GPUFEED_ADAPTER";
 
-/// PCI's numbers of the vendors whose variables hide cards.
-pub(crate) const NVIDIA: u32 = 0x10de;
-pub(crate) const AMD: u32 = 0x1002;
-
 /// The fewest digits of a UUID that stand for it, where `GPU-` is before them.
 const UUID_DIGITS: usize = 4;
 

@@ -21,7 +21,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Choice {
-    /// The rule.
+    /// The rule that has chosen.
     pub rule: Rule,
     /// What has left out adapters before the rule, in this order.
     pub narrowed: Vec<Narrowed>,
@@ -86,7 +86,7 @@ pub struct Narrowed {
     pub vendor: Option<u32>,
     /// The cards that are left.
     pub cards: usize,
-    /// The cards before.
+    /// The cards there were before.
     pub of: usize,
     /// What is not certain, or was not understood.
     pub doubts: Vec<Doubt>,

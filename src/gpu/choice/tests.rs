@@ -1,6 +1,7 @@
 //! Tables of adapters and variables, and the adapter that each chooses.
 
 use super::*;
+use crate::gpu::identity::{AMD, NVIDIA};
 use wgpu::{Backend, DeviceType};
 
 /// An adapter of a table: name, kind, API, vendor, digit of its UUID, bus of its PCI address (0 for none).

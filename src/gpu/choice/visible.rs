@@ -4,7 +4,8 @@
 //! entry that is none of these ends the list. So an empty value, `-1`, and Slurm's `NoDevFiles` hide all cards.
 
 use super::rule::{Doubt, Narrowed};
-use super::{AMD, Card, NVIDIA, UUID_DIGITS, Verdict};
+use super::{Card, UUID_DIGITS, Verdict};
+use crate::gpu::identity::{AMD, NVIDIA};
 
 /// The variables of a vendor, in the order in which each narrows what the one before it has left. HIP reads
 /// `CUDA_VISIBLE_DEVICES`, too, which is not followed: on a machine with both vendors' cards it means NVIDIA's.

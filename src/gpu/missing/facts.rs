@@ -2,7 +2,7 @@
 //! container. Empty except on Linux.
 
 use crate::gpu::adapters::variable;
-use crate::gpu::choice::{AMD, NVIDIA};
+use crate::gpu::identity::{AMD, NVIDIA};
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub struct PciDevice {
 /// A file of `/dev`: `nvidia0`, `kfd`, `dri/renderD128`, `dxg`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Node {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
     /// The system's error if it cannot be opened.
     pub error: Option<String>,

@@ -9,7 +9,7 @@ mod facts;
 
 pub use facts::{Facts, Node, PciDevice};
 
-use super::choice::{AMD, NVIDIA};
+use super::identity::{AMD, NVIDIA};
 use cause::Cause;
 use facts::{Container, LOADER, OF_NVIDIA, VulkanDriver};
 use std::fmt;
@@ -23,7 +23,7 @@ const SCREENS: [u32; 8] = [0x1a03, 0x102b, 0x1af4, 0x15ad, 0x1b36, 0x1234, 0x141
 pub enum Signs {
     /// The files in `/dev` that programs open: a GPU that this process was given.
     Nodes,
-    /// PCI devices, too.
+    /// These files, and devices on PCI that have none.
     NodesAndDevices,
 }
 
