@@ -317,7 +317,7 @@ class DataLoader(Positioned):
     def _backend(self) -> str:
         """Returns the native loader's backend: an adapter, where it has to be the card of the tensors' device."""
         backend: str = self._of_python["backend"]
-        self._card_said = None
+        self._card_said: str | None = None
         if self._card is None:
             return backend
         from gpufeed.torch import cuda_cards
