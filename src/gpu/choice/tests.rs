@@ -229,6 +229,14 @@ fn rocms_variables_are_about_amds_cards_and_narrow_each_other() {
     let both = [mi300(8, 0x50), FOUR[0], FOUR[1]];
     assert_eq!(auto(&both, &[("CUDA_VISIBLE_DEVICES", "1")]).0, Some(0));
     assert_eq!(auto(&both, &[("CUDA_VISIBLE_DEVICES", "1"), ("HIP_VISIBLE_DEVICES", "-1")]).0, Some(1));
+    let both = [FOUR[0], FOUR[1], mi300(8, 0x50)];
+    assert_eq!(auto(&both, &[("CUDA_VISIBLE_DEVICES", "0")]).0, Some(1));
+    // A variable's order is one among cards of a kind.
+    let thor = ("NVIDIA Thor", DeviceType::IntegratedGpu, Backend::Vulkan, NVIDIA, 7, 0x01);
+    assert_eq!(
+        auto(&[FOUR[0], thor], &[("CUDA_VISIBLE_DEVICES", "0,1"), ("CUDA_DEVICE_ORDER", "PCI_BUS_ID")]).0,
+        Some(0)
+    );
 }
 
 #[test]
@@ -326,6 +334,8 @@ fn ranks_share_out_the_equal_cards_of_a_name() {
             assert!(picked.choice.to_string().ends_with("H100\" leaves 4 of 5") || matches!(want, Want::Auto));
             assert!(matches!(picked.choice.rule, Rule::LocalRank { cards: 4, .. }));
         }
+        // Cards of another name, which fit, too, are not shared out.
+        assert_eq!(pick(&rows, Want::Named("nvidia"), &[("LOCAL_RANK", rank)]).unwrap().adapter, Some(0));
         // A number, a UUID and an address name one card, whatever the rank.
         for name in ["1", &*uuid(3), "30:00.0"] {
             assert_eq!(pick(&rows, Want::Named(name), &[("LOCAL_RANK", rank)]).unwrap().adapter, Some(1));

@@ -117,7 +117,8 @@ fn containers_without_graphics_are_told_the_flag() {
         let host = with(docker.clone(), "NVIDIA_DRIVER_CAPABILITIES", capabilities);
         expect(&host, &["apt-get install libnvidia-gl-550` on the host"]);
     }
-    expect(&inside(Container::Apptainer, bare), &["apptainer exec --nv -B /usr/share/vulkan/icd.d"]);
+    let apptainer = "the container has no nvidia_icd.json: `apptainer exec --nv -B /usr/share/vulkan/icd.d`";
+    expect(&inside(Container::Apptainer, bare), &[apptainer]);
     // All is there, whatever the variable says.
     expect(&inside(Container::Docker, nvidia()), &["vulkaninfo --summary"]);
 }
