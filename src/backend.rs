@@ -114,17 +114,17 @@ impl Backend {
     /// has; the other errors of [`auto`](Self::auto).
     pub fn require_gpu() -> Result<Backend> {
         let adapters = Gpu::enumerate();
-        let picked = adapters::pick(&adapters, Want::Auto).map_err(no_adapter)?;
-        if let Some(adapter) = picked.adapter {
-            return Gpu::open_chosen(&adapters[adapter], picked.choice).map(Backend::Gpu);
+        let (adapter, choice) = chosen(&adapters, Want::Auto).map_err(no_adapter)?;
+        if let Some(adapter) = adapter {
+            return Gpu::open_chosen(&adapter, choice).map(Backend::Gpu);
         }
         let software = match adapters.first() {
-            Some(adapter) if picked.choice.rule == Rule::NoHardware => {
+            Some(adapter) if choice.rule == Rule::NoHardware => {
                 format!(" but in software ({})", Gpu::describe(adapter))
             }
             _ => String::new(),
         };
-        let reason = format!("{}{software}{}", picked.choice, missing_here(&adapters));
+        let reason = format!("{choice}{software}{}", missing_here(&adapters));
         Err(no_adapter(reason).advise(advice::OTHER_BACKENDS).advise(advice::NAMED_BACKEND))
     }
 
@@ -139,9 +139,8 @@ impl Backend {
     pub fn gpu(name: &str) -> Result<Backend> {
         let adapters = Gpu::enumerate();
         let none = |reason| no_adapter(format!("{reason}{}", missing_here(&adapters))).advise(advice::OTHER_BACKENDS);
-        let picked = adapters::pick(&adapters, Want::Named(name)).map_err(none)?;
-        let adapter = picked.adapter.expect("what is named is an adapter");
-        Gpu::open_chosen(&adapters[adapter], picked.choice).map(Backend::Gpu)
+        let (adapter, choice) = chosen(&adapters, Want::Named(name)).map_err(none)?;
+        Gpu::open_chosen(&adapter.expect("what is named is an adapter"), choice).map(Backend::Gpu)
     }
 
     /// The GPU of [`auto`](Self::auto), or a software adapter where that takes the CPU; for the command's `--backend gpu`.
@@ -157,19 +156,11 @@ impl Backend {
     }
 }
 
-/// Chooses an adapter, and says in the log which, and what is not certain or missing.
+/// Chooses an adapter, and warns of GPUs that have none, where it is in software or the CPU.
 fn choose(want: Want<'_>) -> Result<(Option<wgpu::Adapter>, Choice)> {
-    static DOUBTS: Once = Once::new();
     static MISSING: Once = Once::new();
     let adapters = Gpu::enumerate();
-    let picked = adapters::pick(&adapters, want).map_err(no_adapter)?;
-    let (adapter, choice) = (picked.adapter.map(|adapter| adapters[adapter].clone()), picked.choice);
-    let name = adapter.as_ref().map_or_else(|| "CPU".to_owned(), Gpu::describe);
-    tracing::info!(adapter = name, "chosen: {choice}");
-    let doubts = choice.doubts();
-    if !doubts.is_empty() {
-        DOUBTS.call_once(|| tracing::warn!("the adapter is {name}: {}", doubts.join("; ")));
-    }
+    let (adapter, choice) = chosen(&adapters, want).map_err(no_adapter)?;
     let software = |adapter: &wgpu::Adapter| adapter.get_info().device_type == wgpu::DeviceType::Cpu;
     let asked_for = matches!(choice.rule, Rule::CpuNamed | Rule::Named { .. });
     if !asked_for && adapters.iter().all(software) {
@@ -178,6 +169,20 @@ fn choose(want: Want<'_>) -> Result<(Option<wgpu::Adapter>, Choice)> {
                 tracing::warn!("{reasons}");
             }
         });
+    }
+    Ok((adapter, choice))
+}
+
+/// Chooses among `adapters`, and says in the log which it is, and once what is not certain.
+fn chosen(adapters: &[wgpu::Adapter], want: Want<'_>) -> Result<(Option<wgpu::Adapter>, Choice), String> {
+    static DOUBTS: Once = Once::new();
+    let picked = adapters::pick(adapters, want)?;
+    let (adapter, choice) = (picked.adapter.map(|adapter| adapters[adapter].clone()), picked.choice);
+    let name = adapter.as_ref().map_or_else(|| "the CPU".to_owned(), Gpu::describe);
+    tracing::info!("{name} is taken: {choice}");
+    let doubts = choice.doubts();
+    if !doubts.is_empty() {
+        DOUBTS.call_once(|| tracing::warn!("{name} is taken; {}", doubts.join("; ")));
     }
     Ok((adapter, choice))
 }
