@@ -20,6 +20,7 @@ chapter!(data_sets, "data-sets");
 chapter!(stores, "stores");
 chapter!(augmentation, "augmentation", "operators-1.jpg", "operators-2.jpg", "operators-3.jpg", "operators-4.jpg");
 chapter!(backends, "backends");
+chapter!(gpus, "gpus");
 chapter!(caches, "caches", "cache.svg");
 chapter!(jpeg, "jpeg", "regions.svg");
 chapter!(bottleneck, "bottleneck", "stages.svg", "report.png", "workers.svg");

@@ -2,6 +2,7 @@
 //! tests, and the fuzz targets. They may change at any time.
 
 pub use crate::advice::every_piece;
+pub use crate::backend::choose_among;
 pub use crate::cpu::measure::{Native, mix};
 pub use crate::dataset::addresses_of;
 pub use crate::dataset::folder::endings::NOT_DECODED;
@@ -11,7 +12,7 @@ pub use crate::decode::panics::caught;
 pub use crate::decode::tiff::TiffPixels;
 pub use crate::error::{sample_called, share_failed};
 pub use crate::gpu::measure::{RecordedDispatch, Rig, StagingRing, draw, draw_many};
-pub use crate::gpu::{Attached, Clock, Fault, Mock, attached, mocked, run_checked};
+pub use crate::gpu::{Attached, Clock, Fault, Mock, Verdict, attached, mocked, run_checked};
 pub use crate::loader::mixed::soft_labels;
 pub use crate::loader::run::{RunStop, stops, stops_with};
 pub use crate::loader::settings::given as settings_of;
@@ -22,6 +23,11 @@ pub use crate::storage::local::atomic_file::{folder_of, replace};
 
 pub mod regular_file {
     pub use crate::storage::local::regular_file::{open, read, read_to_string};
+}
+
+/// Why GPUs of this machine have no adapter.
+pub mod missing {
+    pub use crate::gpu::missing::{Facts, Finding, Node, PciDevice, Signs, find, warning};
 }
 
 /// Returns the part of [`DataLoader::memory`](crate::DataLoader::memory) that the workers take between the stages of the

@@ -1,8 +1,8 @@
-//! The launcher that has started this process, by the variables that it sets: which rank of how many this is, and how many
-//! ranks are on this machine.
+//! The launcher that has started this process, by the variables that it sets: which rank of how many this is, and which of
+//! how many on this machine.
 //!
 //! Launchers nest, and each leaves its variables to what it starts: under `srun` → torchrun, Slurm's rank is that of a
-//! torchrun, not of a process that trains. So the innermost launcher is asked first. Both functions take a lookup of
+//! torchrun, not of a process that trains. So the innermost launcher is asked first. All functions take a lookup of
 //! variables, so that tests need no process.
 
 use crate::advice::{self, Reason};
@@ -188,6 +188,39 @@ pub(crate) fn local(variable: impl Fn(&str) -> Option<String>) -> Option<Local> 
         let processes = tasks_of_node(&variable("SLURM_STEP_TASKS_PER_NODE")?, node)?;
         Some(Local { processes, variable: "SLURM_STEP_TASKS_PER_NODE" })
     })
+}
+
+/// A process's rank among those that its launcher has started on this machine.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct LocalRank {
+    pub(crate) rank: usize,
+    /// The variable that says so.
+    pub(crate) variable: &'static str,
+}
+
+/// The rank on this machine by the innermost launcher. `None` without one; scripts that need none set -1.
+///
+/// # Errors
+/// The variable and its value, if that is no whole number.
+pub(crate) fn local_rank(variable: impl Fn(&str) -> Option<String>) -> Result<Option<LocalRank>, String> {
+    const RANKS: [(&str, Option<&str>); 4] = [
+        ("LOCAL_RANK", None),                 // torchrun
+        ("OMPI_COMM_WORLD_LOCAL_RANK", None), // Open MPI
+        ("MPI_LOCALRANKID", None),            // MPICH, Intel MPI
+        // A batch script has SLURM_LOCALID=0; only `srun` starts a step.
+        ("SLURM_LOCALID", Some("SLURM_STEP_ID")),
+    ];
+    let set = |&(name, only_with): &(&'static str, Option<&str>)| {
+        let value = variable(name).filter(|_| only_with.is_none_or(|other| variable(other).is_some()))?;
+        (value.trim() != "-1").then_some((name, value))
+    };
+    let Some((name, value)) = RANKS.iter().find_map(set) else { return Ok(None) };
+    match value.trim().parse() {
+        Ok(rank) => Ok(Some(LocalRank { rank, variable: name })),
+        Err(_) => {
+            Err(format!("{name}={value} is no whole number, so no card is this rank's; GPUFEED_ADAPTER names one"))
+        }
+    }
 }
 
 /// The tasks of a node in Slurm's list: `2(x3),1` is two on each of three nodes, and one on a fourth.

@@ -68,8 +68,9 @@
 //! unless [`Execute::Gpu`] is set. wgpu's backends are those of its default features.
 //!
 //! The environment variable `GPUFEED_ADAPTER` ([`ADAPTER_VARIABLE`]) decides what [`Backend::auto`] opens: `cpu`, a
-//! number of [`Gpu::adapters`], or part of an adapter's name. wgpu's own variables, such as `WGPU_BACKEND`, have their
-//! effect too.
+//! number of [`Gpu::adapters`], a UUID, a PCI address, or part of an adapter's name. Without it, each rank that a launcher
+//! starts on a machine takes a card of its own, and `CUDA_VISIBLE_DEVICES` and ROCm's variables hide cards;
+//! [`Backend::choose`] says which rule has chosen. wgpu's own variables, such as `WGPU_BACKEND`, have their effect too.
 //!
 //! # Cargo features
 //!
@@ -122,14 +123,14 @@ pub mod storage;
 pub mod transforms;
 mod warp;
 
-pub use backend::{ADAPTER_VARIABLE, Backend};
+pub use backend::Backend;
 pub use dataset::{
     Arrays, Cifar, Dataset, Idx, ImageFolder, ImageFolderBuilder, ImageList, ImageListBuilder, InMemory, Label, Numpy,
     PixelFormat, Pixels, Sample, SampleData, Split, TarShards,
 };
 pub use decode::SeekIndexes;
 pub use error::{Error, ErrorKind, Result};
-pub use gpu::{Compile, Gpu};
+pub use gpu::{ADAPTER_VARIABLE, Choice, Compile, Doubt, Gpu, Identity, Narrowed, Rule};
 pub use launcher::Shard;
 pub use loader::{
     Batch, Bottleneck, Cache, Change, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, GpuClock, GpuTime,

@@ -3,6 +3,7 @@
 # loader.py           DataLoader; arguments.py and keywords.py (written by scripts/settings.py) check what it gets
 # iterator.py         an iteration over a run; position.py: which epoch, and where in it; saved.py: what a state holds
 # handover.py         batches as tensors; torch.py: torch's devices; copies.py: copies ahead of the consumer
+# adapter.py          the machine's GPU adapters, and the one that is a CUDA device's card
 # recipe.py           the recipe of a loader: torchvision.py makes it of a list, operators.py of an operator,
 #                     timm_transforms.py of timm's own
 # opening.py          data sets; samples.py: those of Python objects; turns.py: which objects take one call at a time
@@ -24,12 +25,14 @@ from typing import Any, Literal
 
 from gpufeed import _gpufeed, arguments as _arguments, keywords as _keywords, opening as _opening
 from gpufeed._gpufeed import Array, Batch, Dataset, Failure, __version__
+from gpufeed.adapter import Adapter, adapters
 from gpufeed.errors import ArgumentError, DataError, Error, FileError, OutOfMemoryError, RunError
 from gpufeed.loader import DataLoader
 from gpufeed.packing import Packed, pack
 from gpufeed.tools import Sheet, index, preview
 
 __all__ = [
+    "Adapter",
     "ArgumentError",
     "Array",
     "Batch",
@@ -44,6 +47,7 @@ __all__ = [
     "RunError",
     "Sheet",
     "__version__",
+    "adapters",
     "index",
     "open",
     "pack",

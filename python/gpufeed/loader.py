@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
 
-from gpufeed import _gpufeed, arguments, keywords, opening
+from gpufeed import _gpufeed, adapter, arguments, keywords, opening
 from gpufeed.errors import ArgumentError
 from gpufeed.failures import on_error_of
 from gpufeed.position import Positioned
@@ -40,7 +40,9 @@ class DataLoader(Positioned):
         device: The device of the tensors; ``"cuda"`` copies ahead on a stream of its own.
         normalize_on_device: Leaves the last ``Normalize`` to that device.
         channels_last: Tensors in torch's ``channels_last`` format.
-        backend: What augments: ``"cpu"``, ``"gpu"``, ``"auto"``, or an adapter's name.
+        backend: What augments: ``"cpu"``; ``"gpu"``, which with a CUDA device is that device's card; ``"auto"``, which takes
+            the CPU where there is no GPU; or an adapter's number, UUID, PCI address, or part of a name, as
+            ``gpufeed.adapters()`` has them.
         thread_safe: For an object in Python: its reads share no state, so several calls at a time may be inside it. Lists,
             torch's ``TensorDataset``, and torchvision's ``ImageFolder``, ``CIFAR10``, ``MNIST`` and their like are known to be
             so; an attribute ``thread_safe`` of the object says the same. Default: what it says itself, or is known of its type.
@@ -295,12 +297,35 @@ class DataLoader(Positioned):
     def _build(self, shard: tuple[int, int], source: str) -> _gpufeed.Loader:
         self._settled, self._shard_source = shard, source
         settings = json.dumps(self._settings | {"shard": shard})
-        native = _gpufeed.Loader(self._native_data, self._recipe, settings, **self._of_python)
+        self._card = self._cuda_index()
+        of_python = self._of_python | {"backend": self._backend()}
+        native = _gpufeed.Loader(self._native_data, self._recipe, settings, **of_python)
         # These are keywords that make a loader with the same batches. The share and the threads are left out, because
         # they belong to one process, while a state is the same on every rank.
         own = json.loads(native.settings()) | self._of_keywords
         self._in_force = {name: value for name, value in own.items() if name not in ("shard", "workers")}
         return native
+
+    def _cuda_index(self) -> int | None:
+        """Returns the number of the CUDA device whose card augments; None if the backend has a card of its own."""
+        if not adapter.follows_device(self._of_python["backend"], self.device):
+            return None
+        from gpufeed.torch import cuda_index
+
+        return cuda_index(self.device)
+
+    def _backend(self) -> str:
+        """Returns the native loader's backend: an adapter, where it has to be the card of the tensors' device."""
+        backend: str = self._of_python["backend"]
+        self._card_said: str | None = None
+        if self._card is None:
+            return backend
+        from gpufeed.torch import cuda_cards
+
+        cards = cuda_cards()
+        found = adapter.of_device(backend, cards[self._card], cards, adapter.adapters())
+        self._card_said = f"{'it' if found else 'no adapter'} is the card of torch's cuda:{self._card}"
+        return backend if found is None else str(found.number)
 
     def _made_with(self) -> dict[str, Any]:
         return self._in_force
@@ -309,7 +334,8 @@ class DataLoader(Positioned):
         """Returns the native loader, with the shard that is known now."""
         self._check_open()
         shard, source = resolve(self._shard)
-        if shard != self._settled:
+        # torch's current device may have been set since.
+        if shard != self._settled or self._cuda_index() != self._card:
             if self._buffers is not None:
                 self._buffers.close()
                 self._buffers = None
@@ -346,12 +372,16 @@ class DataLoader(Positioned):
         return self._loader().recipe()
 
     def explain(self) -> str:
-        """Describes the plan, the executor, the batches, the memory and the shard in words."""
+        """Describes the plan, the executor, the batches, the memory, the shard and the adapter in words."""
         loader = self._loader()
         (rank, world), source = resolve(self._shard)
         # The library does not know `torch.distributed`, so its own line is replaced.
         lines = [line for line in loader.explain().splitlines() if not line.startswith("shard: ")]
         lines.append(f"shard: rank {rank} of {world} by {source}")
+        backend, chosen = loader.backend()
+        said = [text for text in (self._card_said, chosen) if text is not None]
+        if said:
+            lines.append(f"backend: {backend}; {'; '.join(said)}")
         if self._of_python["backend"] != "cpu":
             lines.append("handed over: each batch is read back from the GPU into host memory, one more copy by the bus")
         lines.append(f"device: {self.device}")

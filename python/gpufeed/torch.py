@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch.utils.dlpack import from_dlpack
 
+from gpufeed.adapter import CudaDevice as Card
 from gpufeed.copies import CopyAhead, Device, Event, HostArray, HostBatch, HostBuffers
 from gpufeed.errors import ArgumentError
 
@@ -52,6 +53,26 @@ def resolve_device(device: str | torch.device) -> torch.device:
     elif parsed.type not in ("cpu", "cuda", "mps", "xpu"):
         raise ArgumentError(f"device: {str(device)!r}; \"cpu\", \"cuda\", \"mps\" and \"xpu\" work")
     return parsed
+
+
+def cuda_index(device: str | torch.device) -> int:
+    """Returns the number of a CUDA device; without one in its name, that of torch's current device."""
+    index = torch.device(device).index
+    return int(_cuda.current_device()) if index is None else index
+
+
+def cuda_cards() -> list[Card]:
+    """Returns the CUDA devices that torch lists, with what tells equal cards apart."""
+    return [_card(index, _cuda.get_device_properties(index)) for index in range(_cuda.device_count())]
+
+
+def _card(index: int, properties: Any) -> Card:
+    # Not every version of torch has each of these.
+    uuid, bus = getattr(properties, "uuid", None), getattr(properties, "pci_bus_id", None)
+    pci = None
+    if isinstance(bus, int):
+        pci = f"{getattr(properties, 'pci_domain_id', 0):04x}:{bus:02x}:{getattr(properties, 'pci_device_id', 0):02x}.0"
+    return Card(index, properties.name, None if uuid is None else str(uuid), pci)
 
 
 class _Done:

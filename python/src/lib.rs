@@ -3,6 +3,7 @@
 //! | file | has |
 //! |---|---|
 //! | `loader.rs`, `settings.rs`, `transforms.rs` | makes a loader, of its settings and a recipe |
+//! | `adapters.rs` | the machine's GPU adapters |
 //! | `run.rs`, `open_run.rs` | runs it; runs with threads, and their ends |
 //! | `batch.rs`, `dlpack.rs` | hands a batch over; shares its memory |
 //! | `dataset.rs`, `dataset/made_from.rs` | data sets; how one was made, for pickles |
@@ -14,6 +15,7 @@
 //! | `stats.rs`, `shard.rs` | the statistics; the launcher's rank |
 //! | `process.rs` | forks, panics, and the command |
 
+mod adapters;
 mod advice;
 mod batch;
 mod dataset;
@@ -37,6 +39,8 @@ mod warnings;
 /// gpufeed's native module.
 #[pyo3::pymodule(gil_used = false)]
 mod _gpufeed {
+    #[pymodule_export]
+    use super::adapters::{adapters, missing_gpus};
     #[pymodule_export]
     use super::advice::every_advice;
     #[pymodule_export]

@@ -25,6 +25,8 @@ pub(crate) struct Loader {
     dataset: Py<Dataset>,
     buffers: Arc<Buffers>,
     num_classes: Option<usize>,
+    /// Why the adapter, or the CPU, is the one that augments; `None` for the backend `cpu`.
+    chosen: Option<String>,
     exit_timeout: Duration,
     /// True once the warning that workers wait for each other was given.
     warned: Arc<AtomicBool>,
@@ -95,11 +97,11 @@ impl Loader {
             }
             let hook = Arc::clone(&buffers) as Arc<dyn HostBufferHook>;
             let loader = py.detach(|| settings::build(data, recipe, settings, backend, hook));
-            let loader = loader.map_err(|error| errors::to_python(py, &error))?;
+            let (loader, chosen) = loader.map_err(|error| errors::to_python(py, &error))?;
             warn_of_library(py)?;
             let loader = Mutex::new(Some(Arc::new(loader)));
             let (warned, owner) = (Arc::default(), Owner::this());
-            Ok(Loader { loader, dataset, buffers, num_classes, exit_timeout, warned, owner })
+            Ok(Loader { loader, dataset, buffers, num_classes, chosen, exit_timeout, warned, owner })
         })
     }
 
@@ -144,6 +146,11 @@ impl Loader {
     /// Describes the plan, the executor, the batches and the memory in words.
     fn explain(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.loader(py)?.explain())
+    }
+
+    /// Returns the adapter, or the CPU, and why it is this one, which is None for the backend `cpu`.
+    fn backend(&self, py: Python<'_>) -> PyResult<(String, Option<String>)> {
+        Ok((self.loader(py)?.backend().to_string(), self.chosen.clone()))
     }
 
     /// Returns the settings in force, as JSON.

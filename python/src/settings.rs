@@ -6,38 +6,34 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Opens the backend with this name: `cpu`, `gpu` (the best adapter), `auto`, or an adapter's name. Only by its name is
-/// a software adapter chosen.
-fn backend_of(name: &str) -> Result<Backend, Error> {
-    match name {
-        "cpu" => Ok(Backend::Cpu),
-        "auto" => Backend::auto(),
-        "gpu" => match Backend::auto()? {
-            Backend::Cpu => {
-                let reason = "backend=\"gpu\": there is none but the CPU and software adapters; backend=\"auto\" takes \
-                              the CPU then, and GPUFEED_ADAPTER or backend=\"NAME\" a software adapter";
-                Err(ErrorKind::NoAdapter { reason: reason.to_owned() }.into())
-            }
-            backend => Ok(backend),
-        },
-        name => Backend::gpu(name),
-    }
+/// Opens the backend with this name: `cpu`, `gpu` (the best adapter), `auto`, or an adapter's number, UUID, PCI address or
+/// name. Only by one of these is a software adapter chosen. Also returns why it is this one; `None` for `cpu`.
+fn backend_of(name: &str) -> Result<(Backend, Option<String>), Error> {
+    let backend = match name {
+        "cpu" => Backend::Cpu,
+        "auto" => return Backend::auto_chosen().map(|(backend, choice)| (backend, Some(choice.to_string()))),
+        "gpu" => Backend::require_gpu()?,
+        name => Backend::gpu(name)?,
+    };
+    let choice = if let Backend::Gpu(gpu) = &backend { gpu.choice().map(ToString::to_string) } else { None };
+    Ok((backend, choice))
 }
 
 /// Builds the loader of a recipe and of settings, both as JSON. `hook` is called for each host buffer that is made or
-/// freed.
+/// freed. Also returns why the backend is this one; `None` for `cpu`.
 pub(crate) fn build(
     data: Arc<dyn Dataset>,
     recipe: &str,
     settings: &str,
     backend: &str,
     hook: Arc<dyn HostBufferHook>,
-) -> Result<DataLoader, Error> {
+) -> Result<(DataLoader, Option<String>), Error> {
     let refused = |error: serde_json::Error| ErrorKind::Argument { setting: "settings", reason: error.to_string() };
     let settings: LoaderSettings = serde_json::from_str(settings).map_err(refused)?;
     let recipe = transforms::read(recipe)?;
     let builder = DataLoader::builder(data).recipe(recipe).settings(settings);
-    builder.page_aligned(true).host_buffer_hook(hook).build(&backend_of(backend)?)
+    let (backend, chosen) = backend_of(backend)?;
+    Ok((builder.page_aligned(true).host_buffer_hook(hook).build(&backend)?, chosen))
 }
 
 /// Returns the settings in a file of TOML or JSON, as JSON. Raises what is wrong with them.

@@ -33,6 +33,8 @@ pieces! {
     // The backend and the executor.
     OTHER_BACKENDS = "{} falls back to the CPU, and {} asks for it"
         [Backend = word!("Backend::auto()", "auto"), Backend = word!("Backend::Cpu", "cpu")];
+    NAMED_BACKEND = "{} takes an adapter by its name, one in software too"
+        [Backend = word!("Backend::gpu(name)", "NAME")];
     EXECUTE_AUTO = "{} works on both" [Execute = word!("Execute::Auto", "auto")];
     EXECUTE_AUTO_COPIES = "{} augments on the CPU and copies the batches to the GPU"
         [Execute = word!("Execute::Auto", "auto")];

@@ -1,58 +1,62 @@
-//! The machine's adapters: listing, describing and choosing them.
+//! The machine's adapters: listing and describing them, and the one that `choice` takes.
+
+use super::choice::{Card, Picked, Want, choose, preference};
+use super::identity::Identity;
 
 fn instance() -> wgpu::Instance {
     wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle_from_env())
 }
 
-/// Name, type, backend and driver of an adapter.
+/// Name, type, backend and driver of an adapter. Equal cards have one text, so it names the file of their compiled
+/// pipelines.
 pub(super) fn describe(info: &wgpu::AdapterInfo) -> String {
     let driver = [info.driver.as_str(), info.driver_info.as_str()].join(" ");
     format!("{} ({:?}, {:?}, {})", info.name, info.device_type, info.backend, driver.trim())
 }
 
-/// The order of preference: discrete before integrated before virtual, software last.
-fn rank(info: &wgpu::AdapterInfo) -> u32 {
-    let kind = match info.device_type {
-        wgpu::DeviceType::DiscreteGpu => 0,
-        wgpu::DeviceType::IntegratedGpu => 1,
-        wgpu::DeviceType::VirtualGpu => 2,
-        wgpu::DeviceType::Other => 3,
-        wgpu::DeviceType::Cpu => 4,
-    };
-    // OpenGL comes after any other API that drives the same chip.
-    kind * 2 + u32::from(info.backend == wgpu::Backend::Gl)
+/// [`describe`], and the PCI address, which tells equal cards apart.
+pub(super) fn describe_card(info: &wgpu::AdapterInfo, identity: &Identity) -> String {
+    let text = describe(info);
+    match &identity.pci {
+        Some(address) => format!("{}, PCI {address})", text.strip_suffix(')').unwrap_or(&text)),
+        None => text,
+    }
 }
 
 /// The adapters that can run compute shaders, best first, and the other adapters.
 pub(super) fn enumerate_all() -> (Vec<wgpu::Adapter>, Vec<wgpu::Adapter>) {
     let mut adapters = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()));
-    adapters.sort_by_key(|adapter| rank(&adapter.get_info()));
+    adapters.sort_by_key(|adapter| {
+        let info = adapter.get_info();
+        preference(info.device_type, info.backend)
+    });
     let computes = wgpu::DownlevelFlags::COMPUTE_SHADERS;
     adapters.into_iter().partition(|adapter| adapter.get_downlevel_capabilities().flags.contains(computes))
 }
 
-/// The best adapter that is not a software one.
-pub(crate) fn best() -> Option<wgpu::Adapter> {
-    enumerate_all().0.into_iter().find(|adapter| adapter.get_info().device_type != wgpu::DeviceType::Cpu)
+/// An adapter as the choice sees it.
+fn card(adapter: &wgpu::Adapter) -> Card {
+    let (info, identity) = (adapter.get_info(), Identity::of(adapter));
+    Card {
+        description: describe_card(&info, &identity),
+        name: info.name,
+        kind: info.device_type,
+        backend: info.backend,
+        vendor: info.vendor,
+        identity,
+    }
 }
 
-/// The adapter with this number, or the first with `name` in its description.
+/// Chooses among `adapters` by this process's environment.
 ///
 /// # Errors
-/// The adapters of the machine, if none fits.
-pub(crate) fn named(name: &str) -> Result<wgpu::Adapter, String> {
-    let (adapters, _) = enumerate_all();
-    let by_number = name.parse::<usize>().ok().and_then(|number| adapters.get(number));
-    let lower = name.to_lowercase();
-    let by_name = || adapters.iter().find(|adapter| describe(&adapter.get_info()).to_lowercase().contains(&lower));
-    if let Some(adapter) = by_number.or_else(by_name) {
-        return Ok(adapter.clone());
-    }
-    let found: Vec<_> = adapters.iter().map(|adapter| describe(&adapter.get_info())).collect();
-    let found = if found.is_empty() {
-        "the machine has none".to_owned()
-    } else {
-        format!("the machine has {}", found.join("; "))
-    };
-    Err(format!("none matches \"{name}\"; {found}"))
+/// Those of [`choose`].
+pub(crate) fn pick(adapters: &[wgpu::Adapter], want: Want<'_>) -> Result<Picked, String> {
+    let cards: Vec<Card> = adapters.iter().map(card).collect();
+    choose(&cards, want, &variable)
+}
+
+/// The value of a variable of the environment. One that is not Unicode is there, and is no name or number.
+pub(super) fn variable(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }

@@ -2,6 +2,8 @@
 
 use super::adapters;
 use super::caps::Caps;
+use super::choice::Choice;
+use super::identity::Identity;
 use super::mock::Mock;
 use super::pipelines::Pipelines;
 use super::watch::Health;
@@ -29,6 +31,8 @@ struct Shared {
     device: wgpu::Device,
     queue: wgpu::Queue,
     info: wgpu::AdapterInfo,
+    identity: Identity,
+    choice: OnceLock<Choice>,
     caps: Caps,
     health: Health,
     pipelines: Pipelines,
@@ -58,9 +62,15 @@ pub fn mocked(
 }
 
 impl Gpu {
-    /// The machine's adapters that can run compute shaders, best first.
+    /// The machine's adapters that can run compute shaders, best first: name, type, API, driver, and the PCI address where
+    /// the driver says it.
     pub fn adapters() -> Vec<String> {
-        Gpu::enumerate().iter().map(|adapter| adapters::describe(&adapter.get_info())).collect()
+        Gpu::enumerate().iter().map(Gpu::describe).collect()
+    }
+
+    /// The text of an adapter in [`adapters`](Self::adapters).
+    pub(crate) fn describe(adapter: &wgpu::Adapter) -> String {
+        adapters::describe_card(&adapter.get_info(), &Identity::of(adapter))
     }
 
     /// The adapters in the order of [`adapters`](Self::adapters), for [`open`](Self::open) and
@@ -110,6 +120,13 @@ impl Gpu {
         Gpu::open_with(adapter, adapter.features() & wanted, limits)
     }
 
+    /// As [`open`](Self::open), for an adapter that was chosen by a rule.
+    pub(crate) fn open_chosen(adapter: &wgpu::Adapter, choice: Choice) -> Result<Gpu> {
+        let gpu = Gpu::open(adapter)?;
+        gpu.shared.choice.get_or_init(|| choice);
+        Ok(gpu)
+    }
+
     /// Opens a device with exactly these features and limits.
     ///
     /// # Errors
@@ -152,6 +169,8 @@ impl Gpu {
             device,
             queue,
             info,
+            identity: Identity::of(adapter),
+            choice: OnceLock::new(),
             caps,
             health,
             pipelines,
@@ -176,6 +195,35 @@ impl Gpu {
     /// Name, backend and driver.
     pub fn info(&self) -> &wgpu::AdapterInfo {
         &self.shared.info
+    }
+
+    /// What tells this card from others of its name: UUID, PCI address.
+    ///
+    /// ```
+    /// use gpufeed::{Backend, Gpu};
+    ///
+    /// if let Backend::Gpu(gpu) = Backend::auto()? {
+    ///     println!("{gpu}: UUID {:?}", gpu.identity().uuid);
+    /// }
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn identity(&self) -> &Identity {
+        &self.shared.identity
+    }
+
+    /// How the adapter was chosen, if a [`Backend`](crate::Backend) has chosen it; `None` for an adapter of the program's
+    /// own.
+    ///
+    /// ```
+    /// use gpufeed::{Backend, Gpu};
+    ///
+    /// if let Backend::Gpu(gpu) = Backend::auto()? {
+    ///     println!("{gpu}: {}", gpu.choice().expect("auto chooses by a rule"));
+    /// }
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn choice(&self) -> Option<&Choice> {
+        self.shared.choice.get()
     }
 
     /// True if shaders run on the CPU (lavapipe, WARP, SwiftShader).
@@ -243,6 +291,6 @@ impl Gpu {
 
 impl std::fmt::Display for Gpu {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&adapters::describe(&self.shared.info))
+        f.write_str(&adapters::describe_card(&self.shared.info, &self.shared.identity))
     }
 }

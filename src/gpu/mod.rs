@@ -2,6 +2,8 @@
 //! threads and queues.
 //!
 //! A device is opened in `device.rs` (`adapters.rs` lists adapters; `caps.rs` alone asks for limits and features).
+//! `choice/` chooses an adapter by rules, `identity.rs` asks the driver what tells equal cards apart, and `missing/` says
+//! why a GPU has no adapter.
 //! `errors.rs` turns wgpu's errors into gpufeed's; `watch.rs` has the errors that a device reports by itself.
 //! `compile.rs` compiles shaders, `pipelines.rs` keeps them for the life of a device and `pipeline_cache.rs` between
 //! processes, `kernels.rs` holds those of a plan, `encode.rs` records their dispatches, and `submission.rs` submits
@@ -15,12 +17,15 @@ pub(crate) mod adapters;
 mod arithmetic_tests;
 pub(crate) mod cache_pages;
 mod caps;
+mod choice;
 mod compile;
 mod device;
 pub(crate) mod encode;
 mod errors;
+mod identity;
 pub(crate) mod kernels;
 pub(crate) mod measure;
+pub(crate) mod missing;
 mod mix;
 pub(crate) mod mix_dispatches;
 mod mock;
@@ -35,9 +40,12 @@ pub(crate) mod timing;
 mod watch;
 pub(crate) mod workspace;
 
+pub(crate) use choice::Want;
+pub use choice::{ADAPTER_VARIABLE, Choice, Doubt, Narrowed, Rule, Verdict};
 pub use compile::Compile;
 pub use device::{Attached, Gpu, attached, mocked};
 pub use errors::run_checked;
+pub use identity::Identity;
 pub use mock::{Clock, Fault, Mock};
 
 /// Offsets of storage bindings are multiples of this on every device (WebGPU's default limit).

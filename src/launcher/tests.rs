@@ -160,6 +160,32 @@ fn launchers_say_how_many_processes_there_are() {
 }
 
 #[test]
+fn launchers_say_which_process_of_the_machine_this_is() {
+    let by = |variables: &[&[(&str, &str)]]| {
+        let found = local_rank(lookup(&variables.concat()));
+        found.map(|found| found.map(|local| (local.rank, local.variable)))
+    };
+    assert_eq!(by(&[]), Ok(None));
+    assert_eq!(by(&[TORCHRUN]), Ok(Some((1, "LOCAL_RANK"))));
+    assert_eq!(by(&[OPEN_MPI]), Ok(Some((1, "OMPI_COMM_WORLD_LOCAL_RANK"))));
+    assert_eq!(by(&[MPICH]), Ok(Some((1, "MPI_LOCALRANKID"))));
+    let of_slurm = [("SLURM_LOCALID", "3")];
+    assert_eq!(by(&[SRUN, &of_slurm]), Ok(Some((3, "SLURM_LOCALID"))));
+    // A batch script is one process, and has the variable, too.
+    assert_eq!(by(&[BATCH_SCRIPT, &of_slurm]), Ok(None));
+    // srun starts torchrun, or MPI's daemons, which start the ranks.
+    assert_eq!(by(&[SRUN, &of_slurm, TORCHRUN]), Ok(Some((1, "LOCAL_RANK"))));
+    assert_eq!(by(&[SRUN, &of_slurm, OPEN_MPI]), Ok(Some((1, "OMPI_COMM_WORLD_LOCAL_RANK"))));
+    // Scripts that may run without a launcher set -1.
+    assert_eq!(by(&[&[("LOCAL_RANK", "-1")]]), Ok(None));
+    assert_eq!(by(&[&[("LOCAL_RANK", " 2\n")]]), Ok(Some((2, "LOCAL_RANK"))));
+    for nonsense in ["", "one", "-2", "1.0"] {
+        let refused = by(&[MPICH, &[("LOCAL_RANK", nonsense)]]).unwrap_err();
+        assert!(refused.starts_with(&format!("LOCAL_RANK={nonsense} is no whole number")), "{refused}");
+    }
+}
+
+#[test]
 fn slurm_lists_the_tasks_of_each_node() {
     for (list, counts) in [("4", &[4][..]), ("2(x3),1", &[2, 2, 2, 1]), ("1,2(x2)", &[1, 2, 2])] {
         for (node, count) in counts.iter().enumerate() {

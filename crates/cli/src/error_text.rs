@@ -85,6 +85,7 @@ impl Language for Flags {
             Setting::MaxPixels => "max-pixels",
             Setting::CacheBytes => "cache-mib",
             Setting::ScaledDecode => "scaled-decode",
+            Setting::Backend if matches!(value, Some(Value::Word { word: "NAME", .. })) => "adapter",
             Setting::Backend => "backend",
             Setting::QueueDepth => return self.of_file("queue_depth", value),
             Setting::MemoryBudget => return self.of_file("memory_budget", value),

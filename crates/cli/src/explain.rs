@@ -1,11 +1,11 @@
 //! `gpufeed explain`: what a recipe becomes, before anything runs.
 
-use crate::backend::BackendChoice;
+use crate::backend::{BackendChoice, Opened};
 use crate::bench::procedural;
 use crate::{DONE, Outcome, dataset, to_stdout};
 use clap::builder::RangedU64ValueParser;
-use gpufeed::internals::shaders;
-use gpufeed::{DataLoader, Dataset, Execute, LoaderSettings};
+use gpufeed::internals::{Shown, shaders};
+use gpufeed::{Backend, DataLoader, Dataset, Execute, LoaderSettings};
 use serde_json::json;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub(crate) struct ExplainArguments {
     /// Where batches go
     #[arg(long, value_enum, default_value = "auto")]
     backend: BackendChoice,
-    /// The adapter with this number, or the first with this in its name; instead of --backend
+    /// The adapter with this number, UUID or PCI address, or the first with this in its name; instead of --backend
     #[arg(long, value_name = "N|NAME", conflicts_with = "backend")]
     adapter: Option<String>,
     /// The shaders' plan even on a software adapter, where the CPU executor is faster
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Outcome {
         Some(path) => dataset::open(path)?.data,
         None => procedural::one(&arguments.recipe)?,
     };
-    let backend = arguments.backend.open(arguments.adapter.as_deref(), arguments.shaders)?;
+    let Opened { backend, chosen } = arguments.backend.open(arguments.adapter.as_deref(), arguments.shaders)?;
     let mut settings = LoaderSettings::default();
     settings.batch_size = arguments.batch_size;
     settings.workers = arguments.workers;
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Outcome {
     let loader = DataLoader::builder(data).recipe(recipe).settings(settings).build(&backend)?;
     let passes = shaders::passes(loader.plan());
     if arguments.json {
-        let mut value = json(&loader, &passes);
+        let mut value = json(&loader, &passes, chosen.as_deref());
         if arguments.wgsl {
             value["shaders"] = serde_json::to_value(shaders::Description::of(loader.plan())?)?;
         }
@@ -75,17 +75,21 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Outcome {
             passes.iter().try_for_each(|(name, variant)| writeln!(out, "// {name}\n{}\n", variant.text()))
         })?;
     } else {
-        say!("backend: {backend}\n{}", loader.explain());
+        let chosen = chosen.map_or_else(String::new, |chosen| format!("; {}", Shown(chosen)));
+        say!("backend: {backend}{chosen}\n{}", loader.explain());
     }
     Ok(DONE)
 }
 
-fn json(loader: &DataLoader, passes: &[(String, shaders::Variant)]) -> serde_json::Value {
+fn json(loader: &DataLoader, passes: &[(String, shaders::Variant)], chosen: Option<&str>) -> serde_json::Value {
     let plan = loader.plan();
+    let identity = if let Backend::Gpu(gpu) = loader.backend() { Some(gpu.identity()) } else { None };
     let output = plan.output();
     let names: Vec<&str> = passes.iter().map(|(name, _)| name.as_str()).collect();
     json!({
         "backend": loader.backend().to_string(),
+        "adapter": identity,
+        "chosen": chosen,
         "plan": plan.to_string(),
         "passes": names,
         "dispatches": plan.passes(),

@@ -1,8 +1,10 @@
 //! Lists the adapters, and explains which one gpufeed takes on this machine.
 
 use crate::error_text;
+use gpufeed::internals::missing::Facts;
+use gpufeed::internals::{Verdict, choose_among};
 use gpufeed::wgpu::{self, Features, Limits};
-use gpufeed::{ADAPTER_VARIABLE, Backend, Gpu};
+use gpufeed::{Choice, Gpu, Identity, Rule};
 use serde::Serialize;
 
 use super::machine::{self, Machine, Variable};
@@ -19,6 +21,9 @@ pub(super) struct Survey {
     pub(super) path: Path,
     /// Reasons for which a GPU cannot be used, with advice. With a problem the exit code is 3.
     pub(super) problems: Vec<String>,
+    /// What the system says of its GPUs, for the problems.
+    #[serde(skip)]
+    pub(super) facts: Facts,
 }
 
 #[derive(Debug, Serialize)]
@@ -33,6 +38,9 @@ pub(super) struct Adapter {
     pub(super) vendor: u32,
     /// PCI's number of the device; 0 if the API does not report it.
     pub(super) device: u32,
+    /// `uuid`, `pci`, and other numbers that tell equal cards apart.
+    #[serde(flatten)]
+    pub(super) identity: Identity,
     pub(super) compute_shaders: bool,
     /// True if a device was opened.
     pub(super) opens: bool,
@@ -70,6 +78,9 @@ pub(super) struct Path {
     /// `cpu`, `vulkan`, `metal`, `dx12` or `gl`; `None` if it fails.
     pub(super) backend: Option<String>,
     pub(super) adapter: Option<String>,
+    /// The name of the rule that chose: `named`, `best`, `local_rank`, `cpu_named`, `hidden`, `no_hardware`; `None` if
+    /// none did.
+    pub(super) rule: Option<&'static str>,
     /// `shaders`, `CPU executor`, or `CPU executor, batches copied up`.
     pub(super) executor: Option<&'static str>,
     pub(super) upload: Option<&'static str>,
@@ -77,28 +88,27 @@ pub(super) struct Path {
     pub(super) why: String,
 }
 
+/// The choice of `Backend::auto()`: the number of the adapter, how, and what became of each.
+type Chosen = gpufeed::Result<(Option<usize>, Choice, Vec<Verdict>)>;
+
 /// Lists the adapters and explains the choice. The problems are left empty.
 pub(super) fn survey() -> Survey {
     let (computing, others) = Gpu::enumerate_all();
-    let auto = Backend::auto();
-    let chosen = match &auto {
-        Ok(Backend::Gpu(gpu)) => Some(gpu.info().clone()),
-        _ => None,
-    };
+    let chosen = choose_among(&computing);
     let mut adapters: Vec<Adapter> = computing.iter().enumerate().map(|(n, a)| Adapter::of(a, Some(n))).collect();
     adapters.extend(others.iter().map(|adapter| Adapter::of(adapter, None)));
-    let infos: Vec<_> = computing.iter().chain(&others).map(wgpu::Adapter::get_info).collect();
-    let taken = chosen.as_ref().and_then(|chosen| infos.iter().position(|info| info == chosen));
-    for (index, adapter) in adapters.iter_mut().enumerate() {
-        adapter.taken = taken == Some(index);
-        adapter.why = reason(adapter, taken.is_some());
+    for adapter in &mut adapters {
+        adapter.why = reason(adapter, &chosen);
+        adapter.taken = verdict(adapter, &chosen) == Some(Verdict::Taken) && adapter.opens;
     }
-    let path = path(&auto, &adapters);
-    let machine = machine::machine();
+    let path = path(&chosen, &adapters);
+    let facts = Facts::read();
+    let machine = machine::machine(&facts);
     let backends = wgpu::Instance::enabled_backend_features();
     let backends = backends.iter_names().map(|(name, _)| name.to_lowercase()).collect();
     let environment = machine::environment();
-    Survey { version: env!("CARGO_PKG_VERSION"), machine, backends, environment, adapters, path, problems: Vec::new() }
+    let (version, problems) = (env!("CARGO_PKG_VERSION"), Vec::new());
+    Survey { version, machine, backends, environment, adapters, path, problems, facts }
 }
 
 impl Adapter {
@@ -114,6 +124,7 @@ impl Adapter {
             driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
             vendor: info.vendor,
             device: info.device,
+            identity: Identity::of(adapter),
             name: info.name,
             compute_shaders: number.is_some(),
             opens: matches!(opened, Some(Ok(_))),
@@ -163,61 +174,85 @@ fn features(there: Features) -> Vec<Feature> {
     ]
 }
 
+/// What became of an adapter in the choice; `None` if it cannot be used, or the choice failed.
+fn verdict(adapter: &Adapter, chosen: &Chosen) -> Option<Verdict> {
+    let (_, _, verdicts) = chosen.as_ref().ok()?;
+    verdicts.get(adapter.number?).copied()
+}
+
 /// Explains why an adapter is taken or not, by the rules of `Backend::auto()`.
-fn reason(adapter: &Adapter, another: bool) -> String {
-    let named = named_adapter();
+fn reason(adapter: &Adapter, chosen: &Chosen) -> String {
     if let Some(error) = &adapter.error {
         return format!("it gives no device: {error}");
     }
-    match (adapter.taken, named) {
-        _ if !adapter.compute_shaders => {
-            "it cannot run compute shaders (OpenGL ES below 3.1, or the driver's limits)".to_owned()
-        }
-        (true, Some(name)) => format!("{ADAPTER_VARIABLE}={name} names it"),
-        (true, None) => {
-            "the first in this order: discrete, integrated, virtual; OpenGL after the better APIs".to_owned()
-        }
-        (false, Some(name)) => format!("{ADAPTER_VARIABLE}={name} takes another way"),
-        (false, None) if adapter.is_software() => {
+    if !adapter.compute_shaders {
+        return "it cannot run compute shaders (OpenGL ES below 3.1, or the driver's limits)".to_owned();
+    }
+    let (Ok((_, choice, _)), Some(verdict)) = (chosen, verdict(adapter, chosen)) else {
+        return "none is taken, as the choice fails".to_owned();
+    };
+    match (verdict, &choice.rule) {
+        (Verdict::Taken, _) => choice.to_string(),
+        (_, Rule::CpuNamed) => choice.to_string(),
+        (_, Rule::Named { name, variable: Some(variable) }) => format!("{variable}={name} names another"),
+        (Verdict::Software, _) => {
             "a software adapter: it runs shaders on the CPU, several times slower than the CPU executor".to_owned()
         }
-        (false, None) if another => "another comes before it".to_owned(),
-        (false, None) => "the one before it failed".to_owned(),
+        (Verdict::Hidden(variable), _) => {
+            let value = choice.narrowed.iter().find(|narrowed| narrowed.variable == Some(variable));
+            format!("{variable}={} hides it", value.map_or("", |narrowed| &narrowed.value))
+        }
+        (Verdict::Again(number), _) => format!("it is the card of number {number}, by another API or driver"),
+        _ => "another comes before it".to_owned(),
     }
 }
 
-/// Returns the value of `GPUFEED_ADAPTER` if it is not empty.
-fn named_adapter() -> Option<String> {
-    std::env::var(ADAPTER_VARIABLE).ok().filter(|name| !name.is_empty())
-}
-
-fn path(auto: &gpufeed::Result<Backend>, adapters: &[Adapter]) -> Path {
-    let taken = adapters.iter().find(|adapter| adapter.taken);
-    let why = match auto {
-        Err(error) => format!("backend auto fails: {}", error_text::describe(error)),
-        Ok(Backend::Gpu(gpu)) => {
-            let because = taken.map_or_else(String::new, |adapter| format!(": {}", adapter.why));
-            format!("backend auto takes {}{because}", gpu.info().name)
-        }
-        Ok(_) => format!("backend auto takes the CPU: {}", why_cpu(adapters, named_adapter())),
+fn path(chosen: &Chosen, adapters: &[Adapter]) -> Path {
+    let failed = |error: String| Path {
+        backend: None,
+        adapter: None,
+        rule: None,
+        executor: None,
+        upload: None,
+        why: format!("backend auto fails: {error}"),
     };
-    let (backend, executor, upload) = match auto {
-        Err(_) => (None, None, None),
-        // With a software adapter `Execute::Auto` leaves the work to the CPU executor.
-        Ok(Backend::Gpu(gpu)) if gpu.is_software() => {
-            (Some(gpu.info().backend.to_str()), Some("CPU executor, batches copied up"), Some("ring and copy"))
-        }
-        Ok(Backend::Gpu(gpu)) => (Some(gpu.info().backend.to_str()), Some("shaders"), Some(upload(gpu))),
-        Ok(_) => (Some("cpu"), Some("CPU executor"), None),
+    let (number, choice) = match chosen {
+        Ok((number, choice, _)) => (number, choice),
+        Err(error) => return failed(error_text::describe(error)),
     };
-    let adapter = taken.map(|adapter| adapter.name.clone());
-    Path { backend: backend.map(str::to_owned), adapter, executor, upload, why }
+    let Some(adapter) = number.map(|number| &adapters[number]) else {
+        return Path {
+            backend: Some("cpu".to_owned()),
+            adapter: None,
+            rule: Some(choice.rule.name()),
+            executor: Some("CPU executor"),
+            upload: None,
+            why: format!("backend auto takes the CPU: {}", why_cpu(adapters, choice)),
+        };
+    };
+    if let Some(error) = &adapter.error {
+        return failed(format!("{}: {error}", adapter.name));
+    }
+    // With a software adapter `Execute::Auto` leaves the work to the CPU executor.
+    let (executor, upload) = if adapter.is_software() {
+        ("CPU executor, batches copied up", Some("ring and copy"))
+    } else {
+        ("shaders", adapter.upload)
+    };
+    Path {
+        backend: Some(adapter.backend.clone()),
+        adapter: Some(adapter.name.clone()),
+        rule: Some(choice.rule.name()),
+        executor: Some(executor),
+        upload,
+        why: format!("backend auto takes {}: {choice}", adapter.name),
+    }
 }
 
 /// Explains why `Backend::auto()` takes the CPU.
-fn why_cpu(adapters: &[Adapter], named: Option<String>) -> String {
-    if let Some(name) = named {
-        return format!("{ADAPTER_VARIABLE}={name} asks for it");
+fn why_cpu(adapters: &[Adapter], choice: &Choice) -> String {
+    if choice.rule != Rule::NoHardware {
+        return choice.to_string();
     }
     let names = |wanted: fn(&&Adapter) -> bool| {
         adapters.iter().filter(wanted).map(|adapter| adapter.name.as_str()).collect::<Vec<_>>().join("; ")
@@ -239,17 +274,18 @@ fn why_cpu(adapters: &[Adapter], named: Option<String>) -> String {
 mod tests {
     use super::*;
 
-    fn adapter(name: &str, compute_shaders: bool) -> Adapter {
+    fn adapter(name: &str, number: Option<usize>) -> Adapter {
         Adapter {
-            number: compute_shaders.then_some(0),
+            number,
             name: name.to_owned(),
             device_type: "Cpu".to_owned(),
             backend: "gl".to_owned(),
             driver: String::new(),
             vendor: 0,
             device: 0,
-            compute_shaders,
-            opens: compute_shaders,
+            identity: Identity::default(),
+            compute_shaders: number.is_some(),
+            opens: number.is_some(),
             error: None,
             upload: None,
             limits: Vec::new(),
@@ -261,12 +297,44 @@ mod tests {
 
     #[test]
     fn the_cpu_is_taken_for_a_reason() {
-        assert_eq!(why_cpu(&[], None), "there is no adapter");
-        assert_eq!(why_cpu(&[], Some("cpu".to_owned())), "GPUFEED_ADAPTER=cpu asks for it");
-        let old = adapter("old", false);
-        assert_eq!(why_cpu(&[old], None), "no adapter runs compute shaders (old)");
-        let both = [adapter("llvmpipe", true), adapter("old", false)];
-        assert!(why_cpu(&both, None).starts_with("the only adapters are software ones (llvmpipe), "));
-        assert!(reason(&both[1], false).contains("cannot run compute shaders"));
+        let choice = Choice::from(Rule::NoHardware);
+        assert_eq!(why_cpu(&[], &choice), "there is no adapter");
+        let old = adapter("old", None);
+        assert_eq!(why_cpu(&[old], &choice), "no adapter runs compute shaders (old)");
+        let both = [adapter("llvmpipe", Some(0)), adapter("old", None)];
+        assert!(why_cpu(&both, &choice).starts_with("the only adapters are software ones (llvmpipe), "));
+        assert_eq!(why_cpu(&[], &Rule::CpuNamed.into()), "GPUFEED_ADAPTER=cpu asks for the CPU");
+    }
+
+    #[test]
+    fn every_verdict_has_its_reason() {
+        let all = [
+            Verdict::Taken,
+            Verdict::Later,
+            Verdict::Software,
+            Verdict::Again(0),
+            Verdict::Hidden("HIP_VISIBLE_DEVICES"),
+        ];
+        let reasons = |rule: Rule| {
+            let chosen = Ok((Some(0), rule.into(), all.to_vec()));
+            (0..all.len()).map(|number| reason(&adapter("card", Some(number)), &chosen)).collect::<Vec<_>>()
+        };
+        let of_best = reasons(Rule::Best);
+        for (reason, part) in of_best.iter().zip([
+            "the first in this order",
+            "another comes before it",
+            "a software adapter",
+            "the card of number 0",
+            "HIP_VISIBLE_DEVICES= hides it",
+        ]) {
+            assert!(reason.contains(part), "{reason}");
+        }
+        let named = Rule::Named { name: "RTX".to_owned(), variable: Some("GPUFEED_ADAPTER") };
+        assert_eq!(reasons(named)[..2], ["GPUFEED_ADAPTER=RTX names it", "GPUFEED_ADAPTER=RTX names another"]);
+        assert!(reasons(Rule::CpuNamed).iter().all(|reason| reason == "GPUFEED_ADAPTER=cpu asks for the CPU"));
+        let old = adapter("old", None);
+        assert!(
+            reason(&old, &Ok((None, Rule::NoHardware.into(), all.to_vec()))).contains("cannot run compute shaders")
+        );
     }
 }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use console::style;
+use gpufeed::Identity;
 use gpufeed::internals::Shown;
 
 use super::adapters::{Adapter, Survey};
@@ -199,6 +200,12 @@ fn adapter(out: &mut impl Write, adapter: &Adapter) -> io::Result<()> {
     writeln!(out, "  {number}: {} ({device_type}, {backend}, {driver})", style(name).bold())?;
     let taken = if adapter.taken { style("taken").green() } else { style("not taken").yellow() };
     writeln!(out, "     {taken}: {}", Shown(&adapter.why))?;
+    let Identity { pci, uuid, .. } = &adapter.identity;
+    let told = [("PCI", pci), ("UUID", uuid)].map(|(what, text)| text.as_ref().map(|text| format!("{what} {text}")));
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    if !told.is_empty() {
+        writeln!(out, "     {}", Shown(told.join(", ")))?;
+    }
     for limit in &adapter.limits {
         let below = if limit.value < limit.needed { style(", below what is needed").red() } else { style("") };
         writeln!(out, "     {:<38} {:>12}{below}", limit.name, limit.value)?;

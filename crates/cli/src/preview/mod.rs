@@ -67,8 +67,8 @@ pub(crate) struct PreviewArguments {
     /// Who augments; `auto` with --shaders
     #[arg(long, value_enum, default_value = "cpu", default_value_if("shaders", ArgPredicate::IsPresent, "auto"))]
     backend: BackendChoice,
-    /// The adapter with this number, or the first with this in its name (`gpufeed doctor` lists them); instead of
-    /// --backend
+    /// The adapter with this number, UUID or PCI address, or the first with this in its name (`gpufeed doctor` lists
+    /// them); instead of --backend
     #[arg(long, value_name = "N|NAME", conflicts_with = "backend")]
     adapter: Option<String>,
     /// Runs the shaders even on a software adapter, where the CPU executor is faster
@@ -123,7 +123,7 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
     draws::check_memory(&source, &recipe, pictures, arguments.raw.is_some())?;
     let epochs =
         epoch..epoch.checked_add(draws).ok_or_else(|| format!("--epoch: {epoch}; up to {} works", u64::MAX - draws))?;
-    let backend = arguments.backend.open(arguments.adapter.as_deref(), arguments.shaders)?;
+    let backend = arguments.backend.open(arguments.adapter.as_deref(), arguments.shaders)?.backend;
     let rows = Rows::new(Arc::new(source), &recipe, settings, &backend)?.keep_bytes(arguments.raw.is_some());
     let executor = rows.executor();
     let rows: Vec<Drawn> = indices.iter().map(|index| rows.row(*index, epochs.clone())).collect::<Result<_, _>>()?;

@@ -68,13 +68,22 @@ fn machine(report: &Report) -> Table {
             ("cores", unless_zero(machine.cores as u64, machine.cores.to_string())),
             ("memory", unless_zero(machine.memory_bytes, units::bytes(machine.memory_bytes as f64))),
             ("system", machine.os.clone()),
-            ("adapter", report.adapter.clone().unwrap_or_else(|| "none".to_owned())),
+            ("adapter", adapter(report)),
             ("driver", report.driver.clone().unwrap_or_default()),
             ("other processes", format!("{} cores busy", units::number(machine.other_cores_busy))),
             ("gpufeed", report.version.clone()),
             ("measured", units::date(report.unix_time)),
         ],
     )
+}
+
+/// The adapter's name, and its PCI address where the driver reports it.
+fn adapter(report: &Report) -> String {
+    match (&report.adapter, &report.adapter_pci) {
+        (None, _) => "none".to_owned(),
+        (Some(name), None) => name.clone(),
+        (Some(name), Some(address)) => format!("{name}, PCI {address}"),
+    }
 }
 
 fn settings(report: &Report) -> Table {

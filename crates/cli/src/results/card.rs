@@ -6,6 +6,10 @@ use gpufeed::recipe;
 impl Report {
     /// Returns the report without names and paths. A data set or a recipe of the user's own is only called so. Notes,
     /// which may name files, are left out. Machine, driver and every measurement stay.
+    ///
+    /// A card's UUID is a serial number: two report cards with it are of one machine, and logs elsewhere may have it. So
+    /// it is left out, as is the rule of the choice, which may quote it. The PCI address is the same in all machines of a
+    /// model, and stays: it tells which of several cards was measured.
     pub(crate) fn card(&self) -> Report {
         let mut card = self.clone();
         if !card.data.drawn {
@@ -16,6 +20,8 @@ impl Report {
             card.recipe_toml.clear();
         }
         card.notes.clear();
+        card.adapter_uuid = None;
+        card.chosen = None;
         card
     }
 }
@@ -32,7 +38,13 @@ mod tests {
         report.recipe = "secret.toml".to_owned();
         report.recipe_toml = "name = \"secret\"".to_owned();
         report.notes = vec!["/home/me/secret-data/1.jpg is damaged".to_owned()];
+        let uuid = "8932f937-d72c-4106-c12f-20bd9faed9f6";
+        report.adapter_uuid = Some(uuid.to_owned());
+        report.adapter_pci = Some("0000:65:00.0".to_owned());
+        report.chosen = Some(format!("GPUFEED_ADAPTER={uuid} names it"));
         let card = report.card();
+        assert!(!serde_json::to_string(&card).unwrap().contains(uuid));
+        assert_eq!(card.adapter_pci.as_deref(), Some("0000:65:00.0"));
         assert!(!serde_json::to_string(&card).unwrap().contains("secret"));
         assert_eq!(
             (card.images_per_second.median, card.machine.cpu),

@@ -36,6 +36,12 @@ pub(crate) struct Report {
     /// The adapter's name from wgpu; `None` without a GPU.
     pub(crate) adapter: Option<String>,
     pub(crate) driver: Option<String>,
+    /// The adapter's PCI address, which tells equal cards apart; `None` if the driver does not report it.
+    pub(crate) adapter_pci: Option<String>,
+    /// The adapter's UUID; `None` if the driver does not report it.
+    pub(crate) adapter_uuid: Option<String>,
+    /// The rule that chose the adapter or the CPU, as a sentence; `None` for the CPU of `--backend cpu`.
+    pub(crate) chosen: Option<String>,
     /// `cpu`, `vulkan`, `metal`, `dx12` or `gl`.
     pub(crate) backend: String,
     /// The executor that augments: `CPU executor`, `CPU executor, batches copied up`, `shaders`.

@@ -65,7 +65,7 @@ fn check(report: &Value) {
     {
         assert!(!text(report, pointer).is_empty(), "{pointer} is empty");
     }
-    for pointer in ["/adapter", "/driver"] {
+    for pointer in ["/adapter", "/driver", "/adapter_pci", "/adapter_uuid", "/chosen"] {
         let value = report.pointer(pointer).unwrap_or_else(|| panic!("{pointer} is missing"));
         assert!(value.is_null() || value.is_string(), "{pointer}: {value}");
     }

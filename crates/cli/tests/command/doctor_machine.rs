@@ -44,7 +44,7 @@ fn the_environment_decides_the_way_and_is_shown() {
     };
     let (value, _) = with("cpu");
     assert_eq!((&value["path"]["backend"], &value["path"]["executor"]), (&"cpu".into(), &"CPU executor".into()));
-    assert!(value["path"]["why"].as_str().unwrap().contains("GPUFEED_ADAPTER=cpu asks for it"));
+    assert!(value["path"]["why"].as_str().unwrap().contains("GPUFEED_ADAPTER=cpu asks for the CPU"));
     assert!(value["environment"].as_array().unwrap().iter().any(|variable| variable["name"] == "GPUFEED_ADAPTER"));
     let (value, code) = with("no such adapter");
     assert_eq!((code, &value["path"]["backend"]), (Some(3), &Value::Null));

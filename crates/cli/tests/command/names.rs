@@ -131,6 +131,9 @@ fn reports_of_others() {
     for key in ["version", "recipe", "recipe_toml", "adapter", "driver", "backend", "executor", "cache"] {
         report[key] = HOSTILE.into();
     }
+    for key in ["adapter_pci", "adapter_uuid", "chosen"] {
+        report[key] = HOSTILE.into();
+    }
     for pointer in ["/machine/cpu", "/machine/os", "/data/name", "/stages/0/name", "/pools/0/name", "/kernels/clock"] {
         *report.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = HOSTILE.into();
     }

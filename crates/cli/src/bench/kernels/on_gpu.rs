@@ -10,7 +10,7 @@ use crate::bench::setup::samples::Samples;
 use crate::results::{Kernels, Rate, median};
 use gpufeed::internals::{RecordedDispatch, Rig, Work as PassWork, work};
 use gpufeed::wgpu;
-use gpufeed::{Gpu, Plan};
+use gpufeed::{Gpu, Identity, Plan};
 use std::error::Error;
 use std::time::Duration;
 
@@ -65,6 +65,7 @@ fn open_again(gpu: &Gpu) -> Result<Adapter, Box<dyn Error>> {
     let same = |adapter: &wgpu::Adapter| {
         let other = adapter.get_info();
         (&other.name, other.backend, other.device) == (&info.name, info.backend, info.device)
+            && Identity::of(adapter) == *gpu.identity()
     };
     let adapter = Gpu::enumerate().into_iter().find(same).ok_or("the adapter is no longer there")?;
     Ok(Adapter::open(&adapter)?)

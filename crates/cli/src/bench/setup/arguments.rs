@@ -20,8 +20,8 @@ pub(crate) struct BenchArguments {
     /// A recipe by its name, or a TOML file
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "imagenet-train")]
     pub(crate) recipe: String,
-    /// The adapter with this number, or the first with this in its name (`gpufeed doctor` lists them); software ones
-    /// too
+    /// The adapter with this number, UUID or PCI address, or the first with this in its name (`gpufeed doctor` lists
+    /// them); software ones too
     #[arg(long, value_name = "N|NAME")]
     pub(crate) adapter: Option<String>,
     /// Where batches go; `auto` passes software adapters over unless --adapter names one

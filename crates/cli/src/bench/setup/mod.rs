@@ -9,7 +9,7 @@ pub(crate) mod procedural;
 pub(crate) mod samples;
 mod texture;
 
-use crate::backend::executor;
+use crate::backend::{Opened, executor};
 pub(crate) use arguments::BenchArguments;
 use gpufeed::Dataset;
 use gpufeed::recipe::Recipe;
@@ -36,6 +36,8 @@ pub(crate) struct BenchData {
 /// Everything of which a loader is built, except the number of its workers.
 pub(crate) struct Setup {
     pub(crate) backend: Backend,
+    /// How the adapter, or the CPU, was chosen; `None` for the CPU of `--backend cpu`.
+    pub(crate) chosen: Option<String>,
     pub(crate) data: BenchData,
     /// The recipe, with what a file of settings says about its batches: measurements without a loader need this, too.
     pub(crate) recipe: Recipe,
@@ -46,13 +48,13 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub(crate) fn new(arguments: &BenchArguments, mut settings: LoaderSettings) -> Result<Setup, Box<dyn Error>> {
-        let backend = arguments.backend.open(arguments.adapter.as_deref(), arguments.shaders)?;
+        let Opened { backend, chosen } = arguments.backend.open(arguments.adapter.as_deref(), arguments.shaders)?;
         let mut recipe = crate::recipe(&arguments.recipe)?;
         let data = data::open(&arguments.data, &arguments.recipe)?;
         let order = if crate::dataset::is_remote(&*data.dataset) { REMOTE_ORDER } else { Order::Full };
         settings.order = settings.order.or(Some(order));
         crate::settings::move_into(&mut recipe, &mut settings);
-        Ok(Setup { backend, data, recipe, settings, step: arguments.step() })
+        Ok(Setup { backend, chosen, data, recipe, settings, step: arguments.step() })
     }
 
     pub(crate) fn loader(&self, workers: usize) -> gpufeed::Result<DataLoader> {

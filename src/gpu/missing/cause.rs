@@ -1,0 +1,196 @@
+//! The causes for which a GPU has no adapter: each as data, and as a sentence with the command that mends it.
+//!
+//! The commands are those of the vendors' manuals, and of Debian and Ubuntu where a package is to be installed. None was
+//! run on a machine with a GPU: no such machine has been at hand.
+
+use super::facts::{Container, Node};
+use crate::quote::Shown;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why a GPU has no adapter.
+#[derive(Clone, Debug)]
+pub(crate) enum Cause {
+    /// The variable `WGPU_BACKEND` leaves Vulkan out.
+    Backend(String),
+    /// A variable of Vulkan's loader chooses other drivers.
+    DriverVariable { name: &'static str, value: String },
+    /// The container was started without the GPU.
+    NotInContainer { container: Container, vendor: &'static str },
+    /// No driver of the kernel's is bound to the device.
+    NoKernelDriver { vendor: &'static str },
+    /// The kernel's driver is there, but not the file in `/dev`.
+    NoNode { vendor: &'static str },
+    /// The container has NVIDIA's driver without its graphics.
+    NoGraphicsCapability { container: Container, value: Option<String> },
+    /// There is no Vulkan loader.
+    NoLoader,
+    /// There is no Vulkan driver for the vendor's cards.
+    NoDriver { vendor: Option<&'static str>, container: Option<Container>, version: Option<u32> },
+    /// The driver's manifest names a library that is not there.
+    NoDriverLibrary { manifest: PathBuf, library: String, vendor: Option<&'static str>, version: Option<u32> },
+    /// Libraries are missing that NVIDIA's driver loads, with their packages.
+    NoLibraries { missing: Vec<(&'static str, &'static str)> },
+    /// The file in `/dev` cannot be opened.
+    NoAccess { node: Node, container: Option<Container> },
+    /// WSL, where no vendor has a Vulkan driver.
+    Wsl,
+    /// WSL with Mesa's driver, which is not conformant.
+    Noncompliant,
+    /// Nothing that is looked at is wrong.
+    Unexplained { nvidia: bool },
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::Backend(value) => {
+                write!(f, "WGPU_BACKEND={} leaves Vulkan out: `unset WGPU_BACKEND`", Shown(value))
+            }
+            Cause::DriverVariable { name, value } => {
+                write!(f, "{name}={} chooses other Vulkan drivers: `unset {name}`", Shown(value))
+            }
+            Cause::NotInContainer { container, vendor } => {
+                write!(f, "this container was started without it: {}", with_gpu(*container, vendor))
+            }
+            Cause::NoKernelDriver { vendor: "NVIDIA" } => f.write_str(
+                "no driver of the kernel's is bound to it: `apt-get install nvidia-driver` (Debian), \
+                 `ubuntu-drivers install` (Ubuntu), and start the machine again",
+            ),
+            Cause::NoKernelDriver { vendor } => {
+                let module = if *vendor == "AMD" { "amdgpu" } else { "i915" };
+                write!(f, "no driver of the kernel's is bound to it: `modprobe {module}`")
+            }
+            Cause::NoNode { vendor: "NVIDIA" } => {
+                f.write_str("there is no /dev/nvidia0: `nvidia-modprobe -u -c=0` makes the files of NVIDIA's driver")
+            }
+            Cause::NoNode { vendor } => {
+                write!(f, "there is no file /dev/dri/renderD128 of {vendor}'s: `dmesg` says what its driver found")
+            }
+            Cause::NoGraphicsCapability { container, value } => {
+                let given = match value {
+                    Some(value) => format!("NVIDIA_DRIVER_CAPABILITIES={} leaves out graphics", Shown(value)),
+                    None => "NVIDIA_DRIVER_CAPABILITIES is not set, which leaves out graphics".to_owned(),
+                };
+                write!(f, "{given}, and with it the Vulkan driver: {}", with_gpu(*container, "NVIDIA"))
+            }
+            Cause::NoLoader => f.write_str(
+                "the Vulkan loader libvulkan.so.1 is not installed: `apt-get install libvulkan1` (Fedora: `dnf install \
+                 vulkan-loader`)",
+            ),
+            Cause::NoDriver { vendor: Some("NVIDIA"), container: Some(Container::Apptainer), .. } => f.write_str(
+                "the container has no nvidia_icd.json: `apptainer exec --nv -B /usr/share/vulkan/icd.d` (or -B \
+                 /etc/vulkan/icd.d, where the host has it)",
+            ),
+            Cause::NoDriver { vendor: Some("NVIDIA"), container, version } => {
+                let place = if container.is_some() { " on the host, and start the container again" } else { "" };
+                write!(
+                    f,
+                    "there is no Vulkan driver of NVIDIA's (nvidia_icd.json), as on servers that have its compute part \
+                     alone: `apt-get install {}`{place}",
+                    graphics_package(*version)
+                )
+            }
+            Cause::NoDriver { vendor, .. } => {
+                let whose = vendor.map_or_else(String::new, |vendor| format!(" for {vendor}'s GPUs"));
+                write!(
+                    f,
+                    "there is no Vulkan driver{whose}: `apt-get install mesa-vulkan-drivers` (Fedora: `dnf install \
+                     mesa-vulkan-drivers`)"
+                )
+            }
+            Cause::NoDriverLibrary { manifest, library, vendor, version } => {
+                let package = match vendor {
+                    Some("NVIDIA") => graphics_package(*version),
+                    _ => "mesa-vulkan-drivers".to_owned(),
+                };
+                write!(
+                    f,
+                    "{} names the library {}, which is not there: `apt-get install --reinstall {package}`",
+                    Shown(manifest.display()),
+                    Shown(library)
+                )
+            }
+            Cause::NoLibraries { missing } => {
+                let (libraries, packages): (Vec<_>, Vec<_>) = missing.iter().copied().unzip();
+                write!(
+                    f,
+                    "NVIDIA's Vulkan driver loads {}, even without a screen: `apt-get install {}`",
+                    libraries.join(", "),
+                    packages.join(" ")
+                )
+            }
+            Cause::NoAccess { node, container } => no_access(f, node, *container),
+            Cause::Wsl => f.write_str(
+                "in WSL no vendor has a Vulkan driver, and this Mesa has none by Direct3D 12 (dzn): run gpufeed on \
+                 Windows, or install a Mesa with dzn, and `export WGPU_ALLOW_UNDERLYING_NONCOMPLIANT_ADAPTER=1`",
+            ),
+            Cause::Noncompliant => f.write_str(
+                "Mesa's Vulkan driver for WSL (dzn) is not conformant, so it is left out: `export \
+                 WGPU_ALLOW_UNDERLYING_NONCOMPLIANT_ADAPTER=1`",
+            ),
+            Cause::Unexplained { nvidia } => {
+                f.write_str(
+                    "its loader, driver and files look right: `vulkaninfo --summary` says what the driver answers",
+                )?;
+                if *nvidia {
+                    f.write_str(
+                        " (a GPU in MIG mode has no Vulkan; a library of another version than the kernel's driver gives \
+                         none: `nvidia-smi` says so)",
+                    )?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// How a container is started with a vendor's GPUs.
+fn with_gpu(container: Container, vendor: &str) -> String {
+    let nvidia = vendor == "NVIDIA";
+    match (container, nvidia) {
+        (Container::Docker, true) => {
+            "`docker run --runtime=nvidia --gpus all -e NVIDIA_DRIVER_CAPABILITIES=all`".to_owned()
+        }
+        (Container::Docker, false) => {
+            let kfd = if vendor == "AMD" { "--device /dev/kfd " } else { "" };
+            format!("`docker run {kfd}--device /dev/dri --group-add $(stat -c %g /dev/dri/renderD128)`")
+        }
+        (Container::Kubernetes, true) => {
+            "`resources: {limits: {nvidia.com/gpu: 1}}` of the container, and `env: [{name: \
+                                          NVIDIA_DRIVER_CAPABILITIES, value: all}]`"
+                .to_owned()
+        }
+        (Container::Kubernetes, false) => {
+            let resource = if vendor == "AMD" { "amd.com/gpu" } else { "gpu.intel.com/i915" };
+            format!("`resources: {{limits: {{{resource}: 1}}}}` of the container")
+        }
+        (Container::Apptainer, true) => "`apptainer exec --nv -B /usr/share/vulkan/icd.d`".to_owned(),
+        (Container::Apptainer, false) => {
+            let option = if vendor == "AMD" { "--rocm" } else { "-B /dev/dri" };
+            format!("`apptainer exec {option}`, with Mesa's Vulkan drivers in the image")
+        }
+    }
+}
+
+/// Ubuntu's package with NVIDIA's Vulkan driver. Its number is the one that `nvidia-smi` shows.
+fn graphics_package(version: Option<u32>) -> String {
+    format!("libnvidia-gl-{}", version.map_or_else(|| "VERSION".to_owned(), |version| version.to_string()))
+}
+
+fn no_access(f: &mut fmt::Formatter<'_>, node: &Node, container: Option<Container>) -> fmt::Result {
+    let path = node.path.display().to_string();
+    let error = node.error.as_deref().unwrap_or_default();
+    write!(f, "{} cannot be opened ({}): ", Shown(&path), Shown(error))?;
+    match container {
+        _ if !node.denied => f.write_str("`dmesg` says what the kernel's driver found"),
+        None => f.write_str("`sudo usermod -aG render,video $USER`, and log in again"),
+        Some(Container::Docker) => write!(f, "`docker run --device {path} --group-add $(stat -c %g {path})`"),
+        Some(Container::Kubernetes) => {
+            write!(f, "`securityContext: {{supplementalGroups: [N]}}` of the pod, N by `stat -c %g {path}` on the node")
+        }
+        Some(Container::Apptainer) => {
+            f.write_str("`sudo usermod -aG render,video $USER` on the host, and log in again")
+        }
+    }
+}
