@@ -10,7 +10,7 @@ pub use crate::dataset::in_order::InOrder;
 pub use crate::decode::panics::caught;
 pub use crate::decode::tiff::TiffPixels;
 pub use crate::error::{sample_called, share_failed};
-pub use crate::gpu::measure::{RecordedDispatch, Rig, StagingRing, draw, draw_many};
+pub use crate::gpu::measure::{RecordedDispatch, Rig, StagingRing, draw, draw_many, on_device};
 pub use crate::gpu::{Attached, Clock, Fault, Mock, attached, mocked, run_checked};
 pub use crate::loader::mixed::soft_labels;
 pub use crate::loader::run::{RunStop, stops, stops_with};
@@ -81,6 +81,11 @@ pub mod shaders {
     /// Returns the passes of a plan: their names, and the facts that generate their texts.
     pub fn passes(plan: &Plan) -> Vec<(String, Variant)> {
         plan.pass_list().into_iter().map(|pass: Pass| (pass.to_string(), plan.variant(pass))).collect()
+    }
+
+    /// Returns the plan as a GPU runs it whose shaders store numbers of 16 bits.
+    pub fn storing_16_bits(plan: &Plan) -> Plan {
+        plan.clone().on_device(true, false)
     }
 
     /// Returns the plan whose kernels run for samples cached as floats.

@@ -16,6 +16,8 @@ pub(crate) struct Caps {
     /// The thread that submits work also computes it: OpenGL on a software adapter.
     pub(crate) computes_in_submit: bool,
     pub(crate) timestamps: bool,
+    /// Shaders can store numbers of 16 bits.
+    pub(crate) stores_16_bits: bool,
     /// The driver can keep compiled pipelines for the next process.
     pub(crate) pipeline_cache: bool,
     /// Bytes of the largest buffer.
@@ -40,6 +42,7 @@ impl Caps {
             mappable: unified && features.contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS),
             computes_in_submit: software && info.backend == wgpu::Backend::Gl,
             timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
+            stores_16_bits: features.contains(wgpu::Features::SHADER_I16),
             pipeline_cache: features.contains(wgpu::Features::PIPELINE_CACHE),
             max_buffer_bytes: limits.max_buffer_size,
             max_binding_bytes: limits.max_storage_buffer_binding_size.min(limits.max_buffer_size),
@@ -145,6 +148,10 @@ mod tests {
             assert_eq!(caps(device_type, backend, Features::empty()).computes_in_submit, expected);
         }
         assert!(caps(DeviceType::Other, Backend::Gl, Features::TIMESTAMP_QUERY).timestamps);
+        // A device of the application may have it or not.
+        for (features, expected) in [(Features::SHADER_I16, true), (Features::SHADER_F16, false)] {
+            assert_eq!(caps(DeviceType::DiscreteGpu, Backend::Vulkan, features).stores_16_bits, expected);
+        }
     }
 
     #[test]

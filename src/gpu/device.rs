@@ -88,9 +88,9 @@ impl Gpu {
     }
 
     /// Opens a device on `adapter` with WebGPU's default limits, except that buffers and bindings may be as large as
-    /// the adapter allows. Enables mappable storage buffers if memory is unified, and timestamps if the adapter has
-    /// them; and, if the driver can keep compiled shaders (Vulkan), a file of them in the user's folder of caches:
-    /// `~/.cache/gpufeed/pipelines` on Linux, which `XDG_CACHE_HOME` moves. A device of
+    /// the adapter allows. Enables mappable storage buffers if memory is unified, and timestamps and numbers of 16 bits
+    /// in shaders if the adapter has them; and, if the driver can keep compiled shaders (Vulkan), a file of them in the
+    /// user's folder of caches: `~/.cache/gpufeed/pipelines` on Linux, which `XDG_CACHE_HOME` moves. A device of
     /// [`open_with`](Self::open_with) has that file with [`wgpu::Features::PIPELINE_CACHE`].
     ///
     /// gpufeed installs the device's lost callback and its handler of uncaptured errors: instead of a panic, either
@@ -105,8 +105,10 @@ impl Gpu {
             max_storage_buffer_binding_size: there.max_storage_buffer_binding_size,
             ..wgpu::Limits::default()
         };
-        let wanted =
-            wgpu::Features::MAPPABLE_PRIMARY_BUFFERS | wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::PIPELINE_CACHE;
+        let wanted = wgpu::Features::MAPPABLE_PRIMARY_BUFFERS
+            | wgpu::Features::TIMESTAMP_QUERY
+            | wgpu::Features::SHADER_I16
+            | wgpu::Features::PIPELINE_CACHE;
         Gpu::open_with(adapter, adapter.features() & wanted, limits)
     }
 

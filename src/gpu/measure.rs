@@ -43,7 +43,7 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// A rig for images with these parameters, on a plan of one stage.
+    /// A rig for images with these parameters, on a plan of one stage, as [`on_device`] returns it.
     ///
     /// # Errors
     /// Those of building a loader; `ErrorKind::Argument` for a plan of several stages.
@@ -134,6 +134,11 @@ impl Rig {
         let part = Part { items: items(programs, sources), target, complete };
         resources.submit(kernels, slot, resources.slot_bytes, vec![part], times).map(drop)
     }
+}
+
+/// The plan as a loader runs it on this device, which mixes its batches or not.
+pub fn on_device(gpu: &Gpu, plan: &Plan, mixes: bool) -> Plan {
+    plan.clone().on_device(gpu.caps().stores_16_bits, mixes)
 }
 
 fn items<'a>(programs: &'a [Program], sources: &[PixelsAt]) -> Vec<Item<'a>> {

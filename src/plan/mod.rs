@@ -9,7 +9,7 @@
 //   fuse.rs           which ops share a stage
 //   list_checks.rs    what is checked of a list as a whole: its depth, its channels, the size of its outputs
 //   crops.rs          the outputs of FiveCrop and TenCrop: their keys, where they may stand, the pixels that they share
-//   output.rs         the form of a batch in memory
+//   output.rs         the form of a batch in memory; packing.rs: how a GPU gives a batch its type
 //   semantics.rs      floats, or torchvision's arithmetic on 8-bit numbers, and where these end
 // From an image's ops to its program:
 //   program.rs        one sampling and a list of colour steps per stage; a mixture begins with a program for each chain
@@ -41,6 +41,7 @@ pub(crate) mod gather;
 mod list_checks;
 pub(crate) mod mixing;
 mod output;
+mod packing;
 pub(crate) mod pass;
 pub(crate) mod positions;
 pub(crate) mod program;
@@ -98,6 +99,8 @@ pub struct Plan {
     input_channels: u32,
     channels: u32,
     output: Output,
+    /// See [`Plan::on_device`].
+    stores_halves: bool,
     semantics: Semantics,
     /// The first slot whose op gets floats: 0 with [`Semantics::Float`].
     first_float_slot: usize,
@@ -185,6 +188,7 @@ impl Plan {
             input_channels,
             channels,
             output: *output,
+            stores_halves: false,
             semantics,
             first_float_slot,
         };
@@ -313,7 +317,7 @@ impl Plan {
 
     /// The most dispatches of a chunk of a batch: stages, statistics, and one more if f32 is packed into another type. A
     /// stage that begins with a warp, a blur, sharpness or a policy has several kernels, and those that no image of the
-    /// chunk takes are left out.
+    /// chunk takes are left out. The plan of a loader whose GPU stores numbers of 16 bits packs no f16.
     pub fn passes(&self) -> usize {
         self.pass_list().len()
     }
@@ -393,8 +397,10 @@ impl std::fmt::Display for Plan {
                 n => writeln!(f, ", {n} whole-image mean{}", if n == 1 { "" } else { "s" })?,
             }
         }
-        if self.output.dtype != DType::F32 {
+        if self.packs() {
             writeln!(f, "  pack: f32 -> {:?}", self.output.dtype)?;
+        } else if self.stores_halves {
+            writeln!(f, "  no packing: the last stage stores F16, as shaders store numbers of 16 bits here")?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::program::StageProgram;
 use super::sampling::Filter;
 use super::variant::{ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, SamplingFacts, Variant};
 use super::wgsl::{GROUP, PARTIALS, ROWS};
-use super::{DType, Layout, Plan};
+use super::{Layout, Plan};
 use crate::color::Facts;
 use crate::transforms::{Effect, GatherClass, Slot};
 use serde::Serialize;
@@ -137,7 +137,7 @@ impl Plan {
             }
             passes.extend(kernels.into_iter().map(|kernel| Pass::Stage { stage, kernel }));
         }
-        if self.output.dtype != DType::F32 {
+        if self.packs() {
             passes.push(Pass::Pack);
         }
         passes
@@ -259,6 +259,8 @@ impl Plan {
                 (true, ..) => PassTarget::Statistic,
                 (false, false, _) if self.stores_bytes(stage) => PassTarget::IntermediateBytes,
                 (false, false, _) => PassTarget::Intermediate,
+                (false, true, Layout::Nchw) if self.stores_halves() => PassTarget::NchwF16,
+                (false, true, Layout::Nhwc) if self.stores_halves() => PassTarget::NhwcF16,
                 (false, true, Layout::Nchw) => PassTarget::Nchw,
                 (false, true, Layout::Nhwc) => PassTarget::Nhwc,
             },
@@ -293,8 +295,8 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Output;
     use crate::transforms::{ColorJitter, Normalize, RandomResizedCrop};
+    use crate::{DType, Output};
 
     #[test]
     fn shaders_are_whole_and_in_the_order_of_the_passes() {

@@ -104,6 +104,17 @@ pub enum PassTarget {
     Nchw,
     /// The batch, pixel by pixel.
     Nhwc,
+    /// The batch, channel by channel, in numbers of 16 bits.
+    NchwF16,
+    /// The batch, pixel by pixel, in numbers of 16 bits.
+    NhwcF16,
+}
+
+impl PassTarget {
+    /// True if the pass stores numbers of 16 bits, for which its text asks.
+    pub(crate) fn is_of_16_bits(self) -> bool {
+        matches!(self, PassTarget::NchwF16 | PassTarget::NhwcF16)
+    }
 }
 
 /// The colour steps that an image may have.

@@ -33,7 +33,9 @@ impl Variant {
             Variant::Tables(source, kernel, steps) => tables_pass(*source, kernel, *steps),
             Variant::Pack(DType::U8) => [shader!("store/packed_u8"), shader!("store/packed")].join("\n"),
             Variant::Mix => shader!("batch/mix").to_owned(),
-            Variant::Pack(_) => [shader!("store/packed_f16"), shader!("store/packed")].join("\n"),
+            Variant::Pack(_) => {
+                [shader!("store/half_bits"), shader!("store/packed_f16"), shader!("store/packed")].join("\n")
+            }
         }
     }
 }
@@ -81,6 +83,12 @@ fn sampling_pass(kernel: Option<&KernelFacts>, frame: &SamplingFacts, colors: &C
         PassTarget::IntermediateBytes => files.extend([shader!("store/intermediate_u8"), shader!("store/stage")]),
         PassTarget::Nchw => files.extend([shader!("store/nchw"), shader!("store/stage")]),
         PassTarget::Nhwc => files.extend([shader!("store/nhwc"), shader!("store/stage")]),
+        PassTarget::NchwF16 => {
+            files.extend([shader!("store/half_bits"), shader!("store/nchw_f16"), shader!("store/stage")]);
+        }
+        PassTarget::NhwcF16 => {
+            files.extend([shader!("store/half_bits"), shader!("store/nhwc_f16"), shader!("store/stage")]);
+        }
     }
     text.push_str(&files.join("\n"));
     text
@@ -148,7 +156,8 @@ impl Arithmetic {
 }
 
 fn constants(kernel: Option<&KernelFacts>, frame: &SamplingFacts, steps: u32) -> String {
-    let mut text = String::new();
+    // What a text asks for comes before everything else in it.
+    let mut text = String::from(if frame.target.is_of_16_bits() { "enable wgpu_int16;\n" } else { "" });
     let mut constant = |name: &str, value: u32| text.push_str(&format!("const {name}: u32 = {value}u;\n"));
     constant("GROUP_X", GROUP.0);
     constant("GROUP_Y", GROUP.1);
@@ -397,7 +406,9 @@ fn color_step_{number}(value: vec4<f32>, step: Step, x: i32, y: i32) -> vec4<f32
 pub fn validate(text: &str) -> Result<(naga::Module, naga::valid::ModuleInfo)> {
     let fail = |reason: String| ErrorKind::Device { stage: "shader validation", reason };
     let module = naga::front::wgsl::parse_str(text).map_err(|error| fail(error.emit_to_string(text)))?;
-    let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty())
+    // Only a text that asks for numbers of 16 bits may have them: no other text of gpufeed, and no snippet of a user.
+    let capabilities = naga::valid::Capabilities::SHADER_INT16;
+    let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), capabilities)
         .validate(&module)
         .map_err(|error| fail(error.emit_to_string(text)))?;
     Ok((module, info))

@@ -76,8 +76,8 @@ fn bytes(plan: &Plan, pass: &Pass, stage: &StageProgram, image: u64) -> u64 {
         Pass::Stage { .. } if number + 1 < plan.stages().len() => {
             area(stage.sampling.size()) * pixel(plan.stores_bytes(number))
         }
-        // Sampling passes write f32; `pack` converts them.
-        Pass::Stage { .. } => 4 * image / plan.output().dtype.bytes() as u64,
+        // Where they write f32 of another type, `pack` converts them.
+        Pass::Stage { .. } => plan.stored_bytes() * image / plan.output().dtype.bytes() as u64,
         _ => 0,
     };
     read + written
@@ -198,6 +198,12 @@ mod tests {
         };
         assert_eq!((&*stage.pass, stage.bytes), ("stage 0", 2 * (200 * 100 * 4 + 50 * 50 * 3 * 4)));
         assert_eq!((&*pack.pass, pack.bytes), ("pack", 2 * 50 * 50 * 3 * (4 + 2)));
+        // Where shaders store f16, an element costs 2 bytes instead of 10.
+        let output = Output { dtype: DType::F16, ..Output::default() };
+        let plan = Plan::compile(&[Resize::new((50, 50)).into()], &output).unwrap().on_device(true, false);
+        let params = plan.make_params(200, 100, &Key::default()).unwrap();
+        let [stored] = &work(&plan, &[params]).unwrap()[..] else { panic!("one pass") };
+        assert_eq!(stored.bytes, 200 * 100 * 4 + 50 * 50 * 3 * 2);
     }
 
     #[test]

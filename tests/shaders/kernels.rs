@@ -13,8 +13,8 @@ use gpufeed::internals::shaders::{
 /// Returns the frames of a kernel's statistics and stages. Statistics are counted only where colour steps have any.
 fn frames(statistics: u32) -> Vec<SamplingFacts> {
     let mut frames = Vec::new();
-    let targets = [PassTarget::Intermediate, PassTarget::IntermediateBytes, PassTarget::Nchw, PassTarget::Nhwc]
-        .map(|target| (target, statistics));
+    use PassTarget::{Intermediate, IntermediateBytes, Nchw, NchwF16, Nhwc, NhwcF16};
+    let targets = [Intermediate, IntermediateBytes, Nchw, Nhwc, NchwF16, NhwcF16].map(|target| (target, statistics));
     let of_statistics = (0..statistics).map(|known| (PassTarget::Statistic, known));
     for (target, known_statistics) in targets.into_iter().chain(of_statistics) {
         for source in [PassSource::Bytes, PassSource::Floats] {

@@ -11,7 +11,7 @@
 mod rows;
 
 use criterion::{Criterion, Throughput};
-use gpufeed::internals::{Native, RecordedDispatch, Rig, StagingRing, draw, draw_many};
+use gpufeed::internals::{Native, RecordedDispatch, Rig, StagingRing, draw, draw_many, on_device};
 use gpufeed::transforms::{
     ColorJitter, Key, Normalize, Params, RandomCrop, RandomGrayscale, RandomHorizontalFlip, Transform,
 };
@@ -170,9 +170,9 @@ fn kernel_rows(
     [strip, direct, direct_bytes]: [&Kernel; 3],
 ) -> Result<(), Box<dyn Error>> {
     let (gpu, images) = (&adapter.gpu, batch(&adapter.gpu));
-    let Buffers { source, output, other, packed, .. } = buffers;
+    let Buffers { source, output, other, .. } = buffers;
     let kernel = |dispatch: &RecordedDispatch, read, write| buffers.kernel(adapter, dispatch, read, write);
-    let half = plan([Normalize::IMAGENET.into()], DType::F16)?;
+    let half = on_device(gpu, &plan([Normalize::IMAGENET.into()], DType::F16)?, false);
     let contrast = plan([ColorJitter::new(0.2, 0.2, 0.0, 0.0).into(), Normalize::IMAGENET.into()], DType::F32)?;
     let rig_half = Rig::new(gpu, &half, &make_params(&half, images)?)?;
     let rig_contrast = Rig::new(gpu, &contrast, &make_params(&contrast, images)?)?;
@@ -186,13 +186,7 @@ fn kernel_rows(
     add_kernels(rows, adapter, "strip, f32", moved, &[strip]);
     add_kernels(rows, adapter, "per-output taps, f32", moved, &[direct]);
     add_kernels(rows, adapter, "per-output taps, f32, bytes only", moved, &[direct_bytes]);
-    let [stage_half, pack] = &rig_half.dispatches()[..] else {
-        return Err("f16 takes a stage and a packing pass".into());
-    };
-    let direct_half = kernel(&naive(stage_half)?, source, output);
-    let (stage_half, pack) = (kernel(stage_half, source, output), kernel(pack, output, packed));
-    add_kernels(rows, adapter, "strip and packing, f16", slot + 10 * elements, &[&stage_half, &pack]);
-    add_kernels(rows, adapter, "per-output taps and packing, f16", slot + 10 * elements, &[&direct_half, &pack]);
+    half_rows(rows, adapter, &rig_half, buffers)?;
     let [mean, finish] = &rig_contrast.dispatches()[..] else { return Err("contrast takes two passes".into()) };
     let (mean, finish) = (kernel(mean, source, other), kernel(finish, source, output));
     add_kernels(rows, adapter, "contrast: its mean", slot, &[&mean]);
@@ -202,6 +196,28 @@ fn kernel_rows(
     add_kernels(rows, adapter, "strip, f32, shader checks off", moved, &[&strip_unchecked]);
     let direct_unchecked = buffers.unchecked(adapter, &naive(stage)?);
     add_kernels(rows, adapter, "per-output taps, f32, shader checks off", moved, &[&direct_unchecked]);
+    Ok(())
+}
+
+/// The rows of f16: stored by the stage where the device stores numbers of 16 bits, and by a packing pass.
+fn half_rows(rows: &mut Rows<'_>, adapter: &Adapter, rig: &Rig, buffers: &Buffers) -> Result<(), Box<dyn Error>> {
+    let (slot, elements) = (rig.slot_bytes(), rig.elements());
+    let Buffers { source, output, packed, .. } = buffers;
+    let kernel = |dispatch: &RecordedDispatch, read, write| buffers.kernel(adapter, dispatch, read, write);
+    if let [stage] = &rig.dispatches()[..] {
+        let (stage, direct) = (kernel(stage, source, output), kernel(&naive(stage)?, source, output));
+        add_kernels(rows, adapter, "strip, f16", slot + 2 * elements, &[&stage]);
+        add_kernels(rows, adapter, "per-output taps, f16", slot + 2 * elements, &[&direct]);
+    }
+    let packing = plan([Normalize::IMAGENET.into()], DType::F16)?;
+    let rig = Rig::new(&adapter.gpu, &packing, &make_params(&packing, batch(&adapter.gpu))?)?;
+    let [stage, pack] = &rig.dispatches()[..] else {
+        return Err("f16 by packing takes two passes".into());
+    };
+    let direct = kernel(&naive(stage)?, source, output);
+    let (stage, pack) = (kernel(stage, source, output), kernel(pack, output, packed));
+    add_kernels(rows, adapter, "strip and packing, f16", slot + 10 * elements, &[&stage, &pack]);
+    add_kernels(rows, adapter, "per-output taps and packing, f16", slot + 10 * elements, &[&direct, &pack]);
     Ok(())
 }
 

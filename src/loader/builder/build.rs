@@ -103,6 +103,12 @@ impl DataLoaderBuilder {
             }
             self.settings.execute = Execute::Cpu;
         }
+        let plan = match backend {
+            Backend::Gpu(gpu) if self.executor(backend) == Executor::Gpu => {
+                plan.on_device(gpu.caps().stores_16_bits, self.recipe.batch_transform.is_some())
+            }
+            _ => plan,
+        };
         let size = plan.output_size().ok_or_else(|| plan.sizes_differ())?;
         let outputs = views * plan.crops();
         // Computed in floats, because u64 can overflow: 2^22 pixels a side, 2^64 images.

@@ -158,7 +158,12 @@ fn features(there: Features) -> Vec<Feature> {
             "on unified memory shaders read the pixels where the workers wrote them, without a copy",
         ),
         feature("TIMESTAMP_QUERY", Features::TIMESTAMP_QUERY, "GPU time of each pass; without it wall time"),
-        feature("SHADER_F16", Features::SHADER_F16, "nothing: f16 is packed in integers, everywhere to the same bits"),
+        feature(
+            "SHADER_I16",
+            Features::SHADER_I16,
+            "shaders store f16 batches themselves, in integers of 16 bits; without it they store f32, which a pass packs",
+        ),
+        feature("SHADER_F16", Features::SHADER_F16, "nothing: f16 is rounded in integers, everywhere to the same bits"),
         feature("SUBGROUP", Features::SUBGROUP, "nothing yet: sums are made in workgroup memory"),
     ]
 }

@@ -59,7 +59,8 @@ impl Adapter {
             max_storage_buffer_binding_size: there.max_storage_buffer_binding_size,
             ..wgpu::Limits::default()
         };
-        let wanted = wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::MAPPABLE_PRIMARY_BUFFERS;
+        let wanted =
+            wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::MAPPABLE_PRIMARY_BUFFERS | wgpu::Features::SHADER_I16;
         let gpu = Gpu::open_with(adapter, adapter.features() & wanted, limits)?;
         let queries = gpu.device().features().contains(wgpu::Features::TIMESTAMP_QUERY).then(|| Queries {
             set: gpu.device().create_query_set(&wgpu::QuerySetDescriptor {

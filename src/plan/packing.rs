@@ -1,0 +1,68 @@
+//! How the floats of the last stage become the type of a batch on a GPU.
+
+use super::{DType, Plan};
+
+impl Plan {
+    /// This plan as a device runs it. Where its shaders store numbers of 16 bits, the last stage writes an f16 batch
+    /// itself, without the f32 batch and its packing: 2 bytes an element of traffic instead of 10. Batches that are mixed
+    /// are mixed in f32, so they are packed after it. Both ways round in the same integers: the bits are equal.
+    ///
+    /// Not u8: a word holds four of them, and no device of wgpu stores a byte.
+    pub(crate) fn on_device(mut self, stores_16_bits: bool, mixes: bool) -> Plan {
+        self.stores_halves = stores_16_bits && !mixes && self.output.dtype == DType::F16;
+        self
+    }
+
+    /// True if the last stage writes the f16 of a batch.
+    pub(crate) fn stores_halves(&self) -> bool {
+        self.stores_halves
+    }
+
+    /// True if a pass converts the finished f32 batch to its type.
+    pub(crate) fn packs(&self) -> bool {
+        self.output.dtype != DType::F32 && !self.stores_halves
+    }
+
+    /// Bytes of an element as the last stage writes it.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        if self.stores_halves { 2 } else { 4 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Output;
+    use crate::plan::Layout;
+    use crate::plan::wgsl::validate;
+    use crate::transforms::{Normalize, Resize};
+
+    #[test]
+    fn only_f16_that_is_not_mixed_is_stored_by_the_last_stage() {
+        let list = [Resize::new((8, 8)).into(), Resize::new((4, 4)).into(), Normalize::IMAGENET.into()];
+        for layout in [Layout::Nchw, Layout::Nhwc] {
+            for (dtype, stores_16_bits, mixes, expected) in [
+                (DType::F16, true, false, (true, false, 2)),
+                (DType::F16, true, true, (false, true, 4)),
+                (DType::F16, false, false, (false, true, 4)),
+                (DType::F32, true, false, (false, false, 4)),
+            ] {
+                let plan = Plan::compile(&list, &Output { layout, dtype }).unwrap().on_device(stores_16_bits, mixes);
+                let what = format!("{dtype:?}, {stores_16_bits}, {mixes}");
+                assert_eq!((plan.stores_halves(), plan.packs(), plan.stored_bytes()), expected, "{what}");
+                let shaders = plan.shaders();
+                let names: Vec<&str> = shaders.iter().map(|shader| &*shader.pass).collect();
+                assert_eq!(
+                    names,
+                    if plan.packs() { &["stage 0", "stage 1", "pack"][..] } else { &["stage 0", "stage 1"] }
+                );
+                let asking: Vec<bool> =
+                    shaders.iter().map(|shader| shader.wgsl.starts_with("enable wgpu_int16;")).collect();
+                assert_eq!(asking[..2], [false, plan.stores_halves()], "{what}");
+                shaders.iter().for_each(|shader| drop(validate(&shader.wgsl).unwrap()));
+            }
+        }
+        let bytes = Plan::compile(&list[..1], &Output { dtype: DType::U8, ..Output::default() }).unwrap();
+        assert!(bytes.on_device(true, false).packs());
+    }
+}
