@@ -63,6 +63,7 @@ pub mod shaders {
     use crate::gpu::mix_dispatches::Parameters;
     use crate::plan::Plan;
     pub use crate::plan::description::Description;
+    use crate::plan::device::DeviceTraits;
     use crate::plan::pass::Pass;
     use crate::plan::sampling::Axis;
     use crate::plan::shader_layout::{GatherNumbers, Image};
@@ -85,7 +86,7 @@ pub mod shaders {
 
     /// Returns the plan as a GPU runs it whose shaders store numbers of 16 bits.
     pub fn storing_16_bits(plan: &Plan) -> Plan {
-        plan.clone().on_device(true, false)
+        plan.clone().on_device(DeviceTraits { stores_16_bits: true, rows: None }, false)
     }
 
     /// Returns the plan whose kernels run for samples cached as floats.

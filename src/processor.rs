@@ -47,7 +47,7 @@ impl Processor {
     pub fn new(plan: &Plan, backend: &Backend) -> Result<Processor> {
         let kernels = match backend {
             Backend::Gpu(gpu) if plan.without_shaders().is_empty() => {
-                Some(Kernels::new(gpu, &plan.clone().on_device(gpu.caps().stores_16_bits, false), 0)?)
+                Some(Kernels::new(gpu, &plan.clone().on_device(gpu.caps().traits, false), 0)?)
             }
             Backend::Gpu(_) | Backend::Cpu => None,
         };

@@ -4,7 +4,9 @@
 use super::ALIGNMENT;
 use crate::advice::{self, Reason, Setting};
 use crate::error::{Error, Result};
-use crate::plan::wgsl::{GROUP, PARTIALS, ROWS};
+use crate::plan::device::DeviceTraits;
+use crate::plan::rows::MOST_ROWS;
+use crate::plan::wgsl::{GROUP, PARTIALS};
 
 /// The capabilities of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +18,8 @@ pub(crate) struct Caps {
     /// The thread that submits work also computes it: OpenGL on a software adapter.
     pub(crate) computes_in_submit: bool,
     pub(crate) timestamps: bool,
-    /// Shaders can store numbers of 16 bits.
-    pub(crate) stores_16_bits: bool,
+    /// What decides the passes of a plan.
+    pub(crate) traits: DeviceTraits,
     /// The driver can keep compiled pipelines for the next process.
     pub(crate) pipeline_cache: bool,
     /// Bytes of the largest buffer.
@@ -42,7 +44,7 @@ impl Caps {
             mappable: unified && features.contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS),
             computes_in_submit: software && info.backend == wgpu::Backend::Gl,
             timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
-            stores_16_bits: features.contains(wgpu::Features::SHADER_I16),
+            traits: DeviceTraits { stores_16_bits: features.contains(wgpu::Features::SHADER_I16), rows: None },
             pipeline_cache: features.contains(wgpu::Features::PIPELINE_CACHE),
             max_buffer_bytes: limits.max_buffer_size,
             max_binding_bytes: limits.max_storage_buffer_binding_size.min(limits.max_buffer_size),
@@ -94,9 +96,9 @@ fn check_workgroups(workgroups: u64, limit: u64, what: impl FnOnce() -> String) 
     Err(Error::argument("max_compute_workgroups_per_dimension", reason))
 }
 
-/// The workgroups along x and y that compute an image.
+/// The workgroups along x and y that compute an image. Threads have fewer rows only where one workgroup covers the height.
 fn image_workgroups((width, height): (u32, u32)) -> [u32; 2] {
-    [width.div_ceil(GROUP.0), height.div_ceil(GROUP.1 * ROWS)]
+    [width.div_ceil(GROUP.0), height.div_ceil(GROUP.1 * MOST_ROWS)]
 }
 
 fn lacking(limits: &wgpu::Limits) -> Option<Lacking> {
@@ -150,7 +152,7 @@ mod tests {
         assert!(caps(DeviceType::Other, Backend::Gl, Features::TIMESTAMP_QUERY).timestamps);
         // A device of the application may have it or not.
         for (features, expected) in [(Features::SHADER_I16, true), (Features::SHADER_F16, false)] {
-            assert_eq!(caps(DeviceType::DiscreteGpu, Backend::Vulkan, features).stores_16_bits, expected);
+            assert_eq!(caps(DeviceType::DiscreteGpu, Backend::Vulkan, features).traits.stores_16_bits, expected);
         }
     }
 
@@ -197,7 +199,7 @@ mod tests {
             }
             let widest = GROUP.0 * max;
             caps.check_image((widest, 1)).unwrap();
-            for size in [(widest + 1, 1), (1, GROUP.1 * ROWS * max + 1)] {
+            for size in [(widest + 1, 1), (1, GROUP.1 * MOST_ROWS * max + 1)] {
                 assert!(
                     caps.check_image(size).unwrap_err().to_string().contains("max_compute_workgroups_per_dimension")
                 );

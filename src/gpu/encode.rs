@@ -7,10 +7,10 @@ use super::target::Target;
 use super::workspace::{TABLE_WORDS, Weights, Workspace};
 use crate::advice::Setting;
 use crate::error::{ErrorKind, Result};
-use crate::plan::DType;
 use crate::plan::pass::{Pass, Workgroups};
 use crate::plan::program::{Program, StageProgram};
 use crate::plan::shader_layout::{Image, PixelsAt, write_weights};
+use crate::plan::{DType, Plan};
 use std::num::NonZero;
 use std::ops::Range;
 
@@ -137,7 +137,7 @@ impl Encoder<'_> {
         for (number, (pass, pipeline)) in kernels.passes.iter().enumerate() {
             let Some(stage) = pass.stage().filter(|&stage| stage >= self.first_stage) else { continue };
             let is_statistic = !matches!(pass, Pass::Stage { .. });
-            let groups = workgroups(items, pass);
+            let groups = workgroups(kernels.plan(), items, pass);
             // Where images take different kernels, a kernel may have none.
             if groups[2] == 0 {
                 continue;
@@ -303,12 +303,12 @@ fn cache_intermediates(encoder: &mut wgpu::CommandEncoder, items: &[Item<'_>], s
 }
 
 /// The dispatch of a pass of a stage: its third number is that of the images that take part.
-pub(super) fn workgroups(items: &[Item<'_>], pass: &Pass) -> [u32; 3] {
+pub(super) fn workgroups(plan: &Plan, items: &[Item<'_>], pass: &Pass) -> [u32; 3] {
     let programs = || items.iter().filter_map(|item| item.program.stages.get(pass.stage()?));
     let taking = || programs().filter(|program| pass.takes(program));
     let largest = |side: fn(&StageProgram) -> u32| taking().map(side).max().unwrap_or(1);
     let images = taking().count() as u32;
-    match pass.workgroups() {
+    match plan.workgroups(*pass) {
         Workgroups::Groups(across) => [across, 1, images],
         Workgroups::Outputs([columns, rows]) => {
             let (x, y) = (largest(|stage| stage.sampling.size().0), largest(|stage| stage.sampling.size().1));

@@ -90,9 +90,9 @@ impl Rig {
         let words = self.elements().div_ceil(if plan.output().dtype == DType::U8 { 4 } else { 2 });
         let dispatch = |pass: &Pass| {
             let (name, groups) = match pass {
-                Pass::Tables { .. } => ("Tables", workgroups(&items, pass)),
-                Pass::Statistic { .. } => ("Statistic", workgroups(&items, pass)),
-                Pass::Stage { .. } => ("Stage", workgroups(&items, pass)),
+                Pass::Tables { .. } => ("Tables", workgroups(plan, &items, pass)),
+                Pass::Statistic { .. } => ("Statistic", workgroups(plan, &items, pass)),
+                Pass::Stage { .. } => ("Stage", workgroups(plan, &items, pass)),
                 Pass::Pack => ("Pack", self.kernels.gpu().caps().counted(words.div_ceil(256))),
             };
             let mut params = Vec::new();
@@ -138,7 +138,7 @@ impl Rig {
 
 /// The plan as a loader runs it on this device, which mixes its batches or not.
 pub fn on_device(gpu: &Gpu, plan: &Plan, mixes: bool) -> Plan {
-    plan.clone().on_device(gpu.caps().stores_16_bits, mixes)
+    plan.clone().on_device(gpu.caps().traits, mixes)
 }
 
 fn items<'a>(programs: &'a [Program], sources: &[PixelsAt]) -> Vec<Item<'a>> {

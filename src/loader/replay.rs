@@ -131,7 +131,7 @@ fn run(
 /// loader's last stage stores f16: mixing needs f32.
 fn mixing_kernels(kernels: &Kernels, mixing: &Mixing) -> Result<Kernels> {
     let sizes = MixSizes::new(kernels.gpu(), mixing.samples, mixing.views, mixing.image)?;
-    let plan = kernels.plan().clone().on_device(kernels.gpu().caps().stores_16_bits, true);
+    let plan = kernels.plan().clone().on_device(kernels.gpu().caps().traits, true);
     let same = Kernels::new(kernels.gpu(), &plan, kernels.cached_stage())?;
     same.with_mixer(sizes, mixing.sample() as u64)
 }

@@ -86,7 +86,7 @@ impl Description {
                 name: pass.to_string(),
                 stage: pass.stage(),
                 writes_statistics: matches!(pass, Pass::Tables { .. } | Pass::Statistic { .. }),
-                dispatch: pass.workgroups(),
+                dispatch: plan.workgroups(pass),
                 declarations: Declarations::of(&wgsl)?,
                 wgsl,
             })

@@ -9,7 +9,7 @@
 //   fuse.rs           which ops share a stage
 //   list_checks.rs    what is checked of a list as a whole: its depth, its channels, the size of its outputs
 //   crops.rs          the outputs of FiveCrop and TenCrop: their keys, where they may stand, the pixels that they share
-//   output.rs         the form of a batch in memory; packing.rs: how a GPU gives a batch its type
+//   output.rs         the form of a batch in memory
 //   semantics.rs      floats, or torchvision's arithmetic on 8-bit numbers, and where these end
 // From an image's ops to its program:
 //   program.rs        one sampling and a list of colour steps per stage; a mixture begins with a program for each chain
@@ -24,6 +24,7 @@
 //   cpu_fallback.rs   which images the CPU executor finishes for the GPU
 // The shaders:
 //   pass.rs           the passes, and which images take part in each
+//   device.rs         what a device decides about them; rows.rs: the rows of outputs of a thread
 //   variant.rs        the facts that a pass's text is made of; positions.rs: which steps it can meet at each position
 //   wgsl.rs           the text; shader_layout.rs: a stage's program as the text reads it
 //   work.rs           the bytes and operations of passes, for the roofline of `gpufeed bench`
@@ -36,18 +37,19 @@ mod crops;
 mod custom;
 pub(crate) mod declarations;
 pub(crate) mod description;
+pub(crate) mod device;
 mod fuse;
 pub(crate) mod gather;
 mod list_checks;
 pub(crate) mod mixing;
 mod output;
-mod packing;
 pub(crate) mod pass;
 pub(crate) mod positions;
 pub(crate) mod program;
 mod read_region;
 pub(crate) mod resize_u8;
 pub(crate) mod route;
+pub(crate) mod rows;
 pub(crate) mod sampling;
 mod semantics;
 pub(crate) mod shader_layout;
@@ -68,6 +70,7 @@ use fuse::SlotPlace;
 pub use list_checks::normalized_twice;
 use list_checks::{check_channels, depth, output_channels, slot_count};
 pub use output::{DType, Layout, Output};
+use pass::Pass;
 pub use pass::Shader;
 use program::Program;
 pub use semantics::Semantics;
@@ -101,6 +104,8 @@ pub struct Plan {
     output: Output,
     /// See [`Plan::on_device`].
     stores_halves: bool,
+    /// The rows of a thread, where they are set by hand.
+    rows: Option<u32>,
     semantics: Semantics,
     /// The first slot whose op gets floats: 0 with [`Semantics::Float`].
     first_float_slot: usize,
@@ -165,7 +170,7 @@ impl Plan {
             ));
         }
         let mut slots = Slots::default();
-        transforms.iter().for_each(|transform| transform.slots(&mut slots));
+        transforms.iter().for_each(|transform| slots.add(transform));
         let channels = output_channels(input_channels, &slots.list)?;
         check_channels(input_channels, transforms)?;
         let crops = Crops::new(transforms)?;
@@ -189,6 +194,7 @@ impl Plan {
             channels,
             output: *output,
             stores_halves: false,
+            rows: None,
             semantics,
             first_float_slot,
         };
@@ -232,7 +238,8 @@ impl Plan {
         }
         let mut plan = Plan::compile_as(semantics, input_channels, &[], output)?;
         let name = |op: &Op| if matches!(op, Op::Jpeg { .. }) { JPEG_NAME } else { "fixed" };
-        let slot = |op: &Op| Slot { transform: name(op), effect: op.effect(), optional: false, custom: None };
+        let slot =
+            |op: &Op| Slot { transform: name(op), effect: op.effect(), optional: false, size: None, custom: None };
         plan.slots = ops.iter().map(slot).collect();
         plan.channels = output_channels(input_channels, &plan.slots)?;
         plan.first_float_slot = semantics::first_float_slot(semantics, &plan.slots)?;
@@ -391,7 +398,8 @@ impl std::fmt::Display for Plan {
         for (i, stage) in self.stages.iter().enumerate() {
             let names = stage.transforms.join(" + ");
             let names = if names.is_empty() { "as it is" } else { &names };
-            write!(f, "  stage {i}: {names}; up to {} colour steps", stage.steps)?;
+            let rows = self.rows(Pass::Stage { stage: i, kernel: self.kernels(i)[0] });
+            write!(f, "  stage {i}: {names}; up to {} colour steps, {rows} rows a thread", stage.steps)?;
             match stage.statistics {
                 0 => writeln!(f)?,
                 n => writeln!(f, ", {n} whole-image mean{}", if n == 1 { "" } else { "s" })?,

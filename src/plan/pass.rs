@@ -5,7 +5,7 @@ use super::gather::{Gather, GatherKind};
 use super::program::StageProgram;
 use super::sampling::Filter;
 use super::variant::{ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, SamplingFacts, Variant};
-use super::wgsl::{GROUP, PARTIALS, ROWS};
+use super::wgsl::{GROUP, PARTIALS};
 use super::{Layout, Plan};
 use crate::color::Facts;
 use crate::transforms::{Effect, GatherClass, Slot};
@@ -55,16 +55,6 @@ impl Pass {
         match *self {
             Pass::Tables { stage } | Pass::Statistic { stage, .. } | Pass::Stage { stage, .. } => Some(stage),
             Pass::Pack => None,
-        }
-    }
-
-    /// Its workgroups.
-    pub(crate) fn workgroups(&self) -> Workgroups {
-        match self {
-            Pass::Tables { .. } => Workgroups::Groups(1),
-            Pass::Statistic { .. } => Workgroups::Groups(PARTIALS),
-            Pass::Stage { .. } => Workgroups::Outputs([GROUP.0, GROUP.1 * ROWS]),
-            Pass::Pack => Workgroups::Words(256),
         }
     }
 
@@ -143,6 +133,16 @@ impl Plan {
         passes
     }
 
+    /// The workgroups of a pass.
+    pub(crate) fn workgroups(&self, pass: Pass) -> Workgroups {
+        match pass {
+            Pass::Tables { .. } => Workgroups::Groups(1),
+            Pass::Statistic { .. } => Workgroups::Groups(PARTIALS),
+            Pass::Stage { .. } => Workgroups::Outputs([GROUP.0, GROUP.1 * self.rows(pass)]),
+            Pass::Pack => Workgroups::Words(256),
+        }
+    }
+
     /// The slots of `stage`, with their numbers.
     fn slots_of(&self, stage: usize) -> impl Iterator<Item = (usize, &Slot)> {
         let placed = self.slots.iter().enumerate().zip(&self.places);
@@ -185,7 +185,7 @@ impl Plan {
     }
 
     /// The kernels of `stage`; the one for images without an operator comes first.
-    fn kernels(&self, stage: usize) -> Vec<Kernel> {
+    pub(super) fn kernels(&self, stage: usize) -> Vec<Kernel> {
         if !self.stages()[stage].gathers {
             return vec![if self.computes_uint8(stage) { Kernel::SampleUint8 } else { Kernel::Sample }];
         }
@@ -265,6 +265,7 @@ impl Plan {
                 (false, true, Layout::Nhwc) => PassTarget::Nhwc,
             },
             channels: self.channels,
+            rows: self.rows(pass),
             statistics: facts.statistics.into(),
             known_statistics: known,
             filters: self.filters(stage),

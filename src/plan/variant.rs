@@ -74,6 +74,8 @@ pub struct SamplingFacts {
     pub target: PassTarget,
     /// Channels of the output: 1 or 3.
     pub channels: u32,
+    /// Rows of outputs of a thread: 4, 8 or 16, by the rule of `rows.rs`.
+    pub rows: u32,
     /// Statistics of the stage.
     pub statistics: u32,
     /// Statistics that earlier passes have computed.

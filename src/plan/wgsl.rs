@@ -2,6 +2,7 @@
 //!
 //! The text of a pass depends only on the plan, not on an image; naga validates it before wgpu sees it.
 
+use super::rows::MOST_ROWS;
 use super::variant::{ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, SamplingFacts, Variant};
 use super::{DType, custom};
 use crate::color::{ColorStep, Facts, STEPS, UINT8_STEPS, opcode};
@@ -9,9 +10,7 @@ use crate::error::{ErrorKind, Result};
 
 /// Workgroup of the sampling passes: x-major, a multiple of every GPU's wave.
 pub(crate) const GROUP: (u32, u32) = (32, 8);
-/// The number of output rows that one thread of the strip kernel computes.
-pub(crate) const ROWS: u32 = 16;
-const _: () = assert!(ROWS == 16, "shaders/gather/blur.wgsl holds a column in four matrices of four");
+const _: () = assert!(MOST_ROWS == 16, "shaders/gather/blur.wgsl holds a column in four matrices of four");
 /// Partial sums of a statistic: the number of workgroups that share one image's mean.
 pub(crate) const PARTIALS: u32 = 16;
 
@@ -101,6 +100,7 @@ fn tables_pass(source_type: PassSource, kernel: &KernelFacts, steps: u32) -> Str
         source: source_type,
         target: PassTarget::Statistic,
         channels: 3,
+        rows: MOST_ROWS,
         statistics: 0,
         known_statistics: 0,
         filters: [false; 5],
@@ -162,7 +162,7 @@ fn constants(kernel: Option<&KernelFacts>, frame: &SamplingFacts, steps: u32) ->
     constant("GROUP_X", GROUP.0);
     constant("GROUP_Y", GROUP.1);
     constant("GROUP_SIZE", GROUP.0 * GROUP.1);
-    constant("ROWS", ROWS);
+    constant("ROWS", frame.rows);
     constant("PARTIALS", PARTIALS);
     constant("MAX_STEPS", steps.max(1));
     constant("CHANNELS", frame.channels);

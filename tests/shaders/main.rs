@@ -64,7 +64,8 @@ fn frames(contrast: bool) -> Vec<SamplingFacts> {
             for bits in 0..1 << FILTERS.len() {
                 let filters = std::array::from_fn(|i| bits >> i & 1 == 1);
                 let mut add = |&(target, statistics, known_statistics): &(PassTarget, u32, u32)| {
-                    let facts = SamplingFacts { source, target, channels, statistics, known_statistics, filters };
+                    let facts =
+                        SamplingFacts { source, target, channels, rows: 16, statistics, known_statistics, filters };
                     frames.push(facts);
                 };
                 targets.iter().for_each(&mut add);
@@ -168,6 +169,7 @@ fn variants(all: &[u32], all_sets: bool) -> Vec<Variant> {
             source: PassSource::Bytes,
             target: PassTarget::Nchw,
             channels: 3,
+            rows: 16,
             statistics,
             known_statistics: statistics,
             filters: [true; FILTERS.len()],
@@ -388,6 +390,8 @@ fn representative(variant: Variant) -> Variant {
     frame.statistics = if frame.statistics > 1 { SEVERAL_STATISTICS } else { frame.statistics };
     frame.known_statistics =
         if all_known { frame.statistics } else { frame.known_statistics.min(SEVERAL_STATISTICS - 1) };
+    // A constant in the text; `kernels.rs` and the recipes have others.
+    frame.rows = 16;
     frame.target = match frame.target {
         PassTarget::NchwF16 => PassTarget::Nchw,
         PassTarget::NhwcF16 => PassTarget::Nhwc,

@@ -105,7 +105,7 @@ impl DataLoaderBuilder {
         }
         let plan = match backend {
             Backend::Gpu(gpu) if self.executor(backend) == Executor::Gpu => {
-                plan.on_device(gpu.caps().stores_16_bits, self.recipe.batch_transform.is_some())
+                plan.on_device(gpu.caps().traits, self.recipe.batch_transform.is_some())
             }
             _ => plan,
         };

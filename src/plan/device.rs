@@ -1,6 +1,16 @@
-//! How the floats of the last stage become the type of a batch on a GPU.
+//! What a device decides about the passes of a plan: who gives a batch its type, and the rows of a thread where they are
+//! set by hand (`rows.rs` has the rule).
 
 use super::{DType, Plan};
+
+/// What a plan must know of the device that runs it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DeviceTraits {
+    /// Its shaders store numbers of 16 bits.
+    pub(crate) stores_16_bits: bool,
+    /// The rows of outputs of a thread; `None` by the rule.
+    pub(crate) rows: Option<u32>,
+}
 
 impl Plan {
     /// This plan as a device runs it. Where its shaders store numbers of 16 bits, the last stage writes an f16 batch
@@ -8,8 +18,9 @@ impl Plan {
     /// are mixed in f32, so they are packed after it. Both ways round in the same integers: the bits are equal.
     ///
     /// Not u8: a word holds four of them, and no device of wgpu stores a byte.
-    pub(crate) fn on_device(mut self, stores_16_bits: bool, mixes: bool) -> Plan {
-        self.stores_halves = stores_16_bits && !mixes && self.output.dtype == DType::F16;
+    pub(crate) fn on_device(mut self, traits: DeviceTraits, mixes: bool) -> Plan {
+        self.stores_halves = traits.stores_16_bits && !mixes && self.output.dtype == DType::F16;
+        self.rows = traits.rows;
         self
     }
 
@@ -47,7 +58,8 @@ mod tests {
                 (DType::F16, false, false, (false, true, 4)),
                 (DType::F32, true, false, (false, false, 4)),
             ] {
-                let plan = Plan::compile(&list, &Output { layout, dtype }).unwrap().on_device(stores_16_bits, mixes);
+                let traits = DeviceTraits { stores_16_bits, rows: None };
+                let plan = Plan::compile(&list, &Output { layout, dtype }).unwrap().on_device(traits, mixes);
                 let what = format!("{dtype:?}, {stores_16_bits}, {mixes}");
                 assert_eq!((plan.stores_halves(), plan.packs(), plan.stored_bytes()), expected, "{what}");
                 let shaders = plan.shaders();
@@ -63,6 +75,6 @@ mod tests {
             }
         }
         let bytes = Plan::compile(&list[..1], &Output { dtype: DType::U8, ..Output::default() }).unwrap();
-        assert!(bytes.on_device(true, false).packs());
+        assert!(bytes.on_device(DeviceTraits { stores_16_bits: true, rows: None }, false).packs());
     }
 }
