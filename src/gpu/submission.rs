@@ -95,7 +95,9 @@ impl Resources {
             staging.unmap(slot);
             let source = match source {
                 Some(source) => {
-                    encoder.copy_buffer_to_buffer(staging.buffer(slot), 0, source, 0, Some(used));
+                    workspace.timing.copy(&mut encoder, used, |encoder| {
+                        encoder.copy_buffer_to_buffer(staging.buffer(slot), 0, source, 0, Some(used));
+                    });
                     &*source
                 }
                 None => staging.buffer(slot),

@@ -145,6 +145,9 @@ impl GpuRun<'_> {
             let computing = self.submit(filling)?;
             self.clock.spent_with_gpu(Stage::Submit, images, computing);
             self.clock.bytes(Stage::Submit, bytes);
+            if images > 0 {
+                self.pipeline.stats.slot(bytes);
+            }
         }
         Ok(())
     }
