@@ -2,6 +2,7 @@
 //! or features.
 
 use super::ALIGNMENT;
+use super::staging::StagingMemory;
 use crate::advice::{self, Reason, Setting};
 use crate::error::{Error, Result};
 use crate::plan::device::DeviceTraits;
@@ -13,8 +14,10 @@ use crate::plan::wgsl::{GROUP, PARTIALS};
 pub(crate) struct Caps {
     /// Shaders run on the CPU.
     pub(crate) software: bool,
-    /// Shaders can read a mappable buffer in place: memory is unified, and the feature is enabled.
-    pub(crate) mappable: bool,
+    /// The memory of staging slots.
+    pub(crate) staging: StagingMemory,
+    /// The most full slots of one submission.
+    pub(crate) merged_slots: usize,
     /// The thread that submits work also computes it: OpenGL on a software adapter.
     pub(crate) computes_in_submit: bool,
     pub(crate) timestamps: bool,
@@ -38,10 +41,10 @@ type Lacking = (&'static str, u64, u64);
 impl Caps {
     pub(super) fn new(info: &wgpu::AdapterInfo, features: wgpu::Features, limits: &wgpu::Limits) -> Caps {
         let software = info.device_type == wgpu::DeviceType::Cpu;
-        let unified = matches!(info.device_type, wgpu::DeviceType::IntegratedGpu | wgpu::DeviceType::Cpu);
         Caps {
             software,
-            mappable: unified && features.contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS),
+            staging: StagingMemory::rule(info.device_type, features),
+            merged_slots: 1,
             computes_in_submit: software && info.backend == wgpu::Backend::Gl,
             timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
             traits: DeviceTraits { stores_16_bits: features.contains(wgpu::Features::SHADER_I16), rows: None },
@@ -134,8 +137,8 @@ mod tests {
         for (device_type, expected) in
             [(DeviceType::DiscreteGpu, false), (DeviceType::IntegratedGpu, true), (DeviceType::Cpu, true)]
         {
-            assert_eq!(caps(device_type, Backend::Vulkan, feature).mappable, expected, "{device_type:?}");
-            assert!(!caps(device_type, Backend::Vulkan, Features::TIMESTAMP_QUERY).mappable);
+            let in_place = |features| caps(device_type, Backend::Vulkan, features).staging == StagingMemory::InPlace;
+            assert_eq!((in_place(feature), in_place(Features::TIMESTAMP_QUERY)), (expected, false), "{device_type:?}");
         }
         assert_eq!(caps(DeviceType::Cpu, Backend::Vulkan, feature).max_buffer_bytes, 3);
     }

@@ -4,6 +4,8 @@ use super::adapters;
 use super::caps::Caps;
 use super::mock::Mock;
 use super::pipelines::Pipelines;
+use super::staging::StagingMemory;
+use super::vulkan::{self, DeviceMemory};
 use super::watch::Health;
 use crate::error::{ErrorKind, Result};
 use std::any::Any;
@@ -35,6 +37,7 @@ struct Shared {
     buffers_made: AtomicU64,
     attached: OnceLock<Attached>,
     mock: Option<Arc<Mock>>,
+    memory: Option<DeviceMemory>,
 }
 
 /// A value that another crate attaches to a [`Gpu`]: gpufeed-burn attaches the Burn device that computes on it.
@@ -160,6 +163,7 @@ impl Gpu {
             buffers_made: AtomicU64::new(0),
             attached: OnceLock::new(),
             mock,
+            memory: vulkan::device_memory(adapter),
         };
         Gpu { shared: Arc::new(shared) }
     }
@@ -185,15 +189,25 @@ impl Gpu {
         self.shared.caps.software
     }
 
-    /// True if shaders can read a mappable buffer in place: memory is unified, and the feature is enabled on this
-    /// device.
+    /// True if shaders read staging slots in place.
     #[doc(hidden)]
     pub fn mappable(&self) -> bool {
-        self.shared.caps.mappable
+        self.shared.caps.staging == StagingMemory::InPlace
+    }
+
+    /// The sizes of the adapter's memory; `None` where its API does not tell them.
+    #[doc(hidden)]
+    pub fn memory(&self) -> Option<DeviceMemory> {
+        self.shared.memory
     }
 
     pub(crate) fn caps(&self) -> &Caps {
         &self.shared.caps
+    }
+
+    /// For choices that are set by hand, as long as there is no clone.
+    pub(super) fn caps_mut(&mut self) -> Option<&mut Caps> {
+        Arc::get_mut(&mut self.shared).map(|shared| &mut shared.caps)
     }
 
     pub(super) fn pipelines(&self) -> &Pipelines {
@@ -233,6 +247,16 @@ impl Gpu {
         }
         let label = Some(label);
         self.device().create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: mapped })
+    }
+
+    /// Makes a staging buffer in the host's memory, and counts it; `None` on a device of another API than Vulkan, or
+    /// without memory.
+    pub(super) fn host_staging_buffer(&self, label: &str, size: u64) -> Option<wgpu::Buffer> {
+        self.shared.buffers_made.fetch_add(1, Ordering::Relaxed);
+        if let Some(mock) = self.mock() {
+            mock.count_buffer();
+        }
+        vulkan::host_staging_buffer(self.device(), label, size)
     }
 
     /// A storage buffer that copies can read and write.

@@ -3,8 +3,8 @@
 
 use super::encode::{Item, StageImages, workgroups};
 use super::kernels::Kernels;
-use super::staging::{SLOTS, Staging};
-use super::submission::{Completion, Part, Resources};
+use super::staging::{SLOTS, Staging, StagingMemory};
+use super::submission::{Completion, FullSlot, Part, Resources};
 use super::target::Target;
 use super::timing::Times;
 use super::workspace::Weights;
@@ -132,7 +132,8 @@ impl Rig {
         let complete = Some(Completion { elements: self.elements(), mixing: None });
         let Rig { kernels, resources, target, programs, sources, times, .. } = self;
         let part = Part { items: items(programs, sources), target, complete };
-        resources.submit(kernels, slot, resources.slot_bytes, vec![part], times).map(drop)
+        let full = FullSlot { slot, used: resources.slot_bytes, parts: vec![part] };
+        resources.submit(kernels, vec![full], times).map(drop)
     }
 }
 
@@ -166,9 +167,10 @@ impl StagingRing {
     /// # Errors
     /// `ErrorKind::Device` if the buffers cannot be made (in place: if the device lacks `MAPPABLE_PRIMARY_BUFFERS`).
     pub fn new(gpu: &Gpu, bytes: u64, in_place: bool) -> Result<StagingRing> {
+        let memory = if in_place { StagingMemory::InPlace } else { StagingMemory::Copied };
         Ok(StagingRing {
             gpu: gpu.clone(),
-            staging: Staging::new(gpu, SLOTS, bytes, in_place)?,
+            staging: Staging::new(gpu, SLOTS, bytes, memory)?,
             target: (!in_place).then(|| gpu.storage("gpufeed source", bytes)).transpose()?,
         })
     }

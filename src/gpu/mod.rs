@@ -9,6 +9,7 @@
 //! `mix_dispatches.rs` divides into dispatches. The buffers are in `staging.rs` (towards the GPU), `workspace.rs`
 //! (parameters and intermediates), `target.rs` (batches), `cache_pages.rs` (cached samples) and `readback.rs` (back to
 //! the host). `timing.rs` times the passes; `measure.rs` is for benches, `mock.rs` for tests of devices that misbehave.
+//! `switches.rs` has the choices that a measurement may set by hand, and `vulkan.rs` what wgpu does not tell of memory.
 
 pub(crate) mod adapters;
 pub(crate) mod cache_pages;
@@ -28,8 +29,10 @@ mod queue;
 pub(crate) mod readback;
 pub(crate) mod staging;
 pub(crate) mod submission;
+pub(crate) mod switches;
 pub(crate) mod target;
 pub(crate) mod timing;
+mod vulkan;
 mod watch;
 pub(crate) mod workspace;
 
@@ -37,6 +40,7 @@ pub use compile::Compile;
 pub use device::{Attached, Gpu, attached, mocked};
 pub use errors::run_checked;
 pub use mock::{Clock, Fault, Mock};
+pub use vulkan::DeviceMemory;
 
 /// Offsets of storage bindings are multiples of this on every device (WebGPU's default limit).
 const ALIGNMENT: u64 = 256;

@@ -20,6 +20,41 @@ pub(crate) const CALLBACK_PATIENCE: Duration = Duration::from_millis(1);
 /// They count in `memory_budget`; `tests/pipeline/large_sample.rs` has a budget for just as many.
 pub(crate) const SLOTS: usize = 3;
 
+/// The memory of staging buffers, and how shaders get what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StagingMemory {
+    /// Shaders read the buffer itself, where the workers wrote it.
+    InPlace,
+    /// The device copies the buffer, which lies where wgpu puts buffers that the host writes: on discrete GPUs in the part
+    /// of their memory that the host can map, as long as that has room.
+    Copied,
+    /// The device copies the buffer, which lies in the host's memory.
+    Host,
+}
+
+impl StagingMemory {
+    /// The rule: unified memory is read in place, if the device was opened with that; else slots are copied. What a
+    /// discrete GPU whose memory the host maps whole (ReBAR) would gain by reading in place, and one with a window of 256
+    /// MiB by slots in the host's memory, only such cards can tell.
+    pub(super) fn rule(device_type: wgpu::DeviceType, features: wgpu::Features) -> StagingMemory {
+        let unified = matches!(device_type, wgpu::DeviceType::IntegratedGpu | wgpu::DeviceType::Cpu);
+        match unified && features.contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS) {
+            true => StagingMemory::InPlace,
+            false => StagingMemory::Copied,
+        }
+    }
+}
+
+impl std::fmt::Display for StagingMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            StagingMemory::InPlace => "read in place",
+            StagingMemory::Copied => "copied",
+            StagingMemory::Host => "copied from the host's memory",
+        })
+    }
+}
+
 /// The number of a buffer, and the end of its mapping.
 type Mapped = (usize, Result<(), wgpu::BufferAsyncError>);
 
@@ -85,16 +120,24 @@ fn device_error(reason: impl Into<String>) -> Error {
 }
 
 impl Staging {
-    /// Makes `count` buffers of `bytes` bytes; `storage` is for buffers that shaders read in place. Each is mapped when it
-    /// is first taken, because wgpu then writes zeros to all of it: 15 ms for a slot of 64 MiB, which neither `build` nor
-    /// the first batch has to wait for where one slot is enough.
-    pub(crate) fn new(gpu: &Gpu, count: usize, bytes: u64, storage: bool) -> Result<Staging> {
-        let usage = wgpu::BufferUsages::COPY_SRC;
-        let usage = if storage { usage | wgpu::BufferUsages::STORAGE } else { usage };
-        let buffers = gpu.create_checked("gpufeed staging", count as u64 * bytes, || {
-            let buffer = |_| gpu.buffer("gpufeed staging", bytes, usage | wgpu::BufferUsages::MAP_WRITE, false);
-            (0..count).map(buffer).collect::<Vec<_>>()
+    /// Makes `count` buffers of `bytes` bytes in this memory. Each is mapped when it is first taken, because wgpu then
+    /// writes zeros to all of it: 15 ms for a slot of 64 MiB, which neither `build` nor the first batch has to wait for
+    /// where one slot is enough.
+    pub(crate) fn new(gpu: &Gpu, count: usize, bytes: u64, memory: StagingMemory) -> Result<Staging> {
+        const WHAT: &str = "gpufeed staging";
+        let usage = match memory {
+            StagingMemory::InPlace => wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::STORAGE,
+            StagingMemory::Copied | StagingMemory::Host => wgpu::BufferUsages::COPY_SRC,
+        };
+        let all_bytes = count as u64 * bytes;
+        let buffers = gpu.create_checked(WHAT, all_bytes, || {
+            let buffer = |_| match memory {
+                StagingMemory::Host => gpu.host_staging_buffer(WHAT, bytes),
+                _ => Some(gpu.buffer(WHAT, bytes, usage | wgpu::BufferUsages::MAP_WRITE, false)),
+            };
+            (0..count).map(buffer).collect::<Option<Vec<_>>>()
         })?;
+        let buffers = buffers.ok_or(ErrorKind::OutOfMemory { what: WHAT, bytes: all_bytes })?;
         let (fresh, free, in_flight) = ((0..count).collect(), VecDeque::new(), VecDeque::new());
         Ok(Staging { gpu: gpu.clone(), buffers, fresh, free, mapped: unbounded(), in_flight, away: 0 })
     }
@@ -136,6 +179,13 @@ impl Staging {
     /// True if there is a buffer, or if waiting for the GPU can return one.
     pub(crate) fn has_buffers(&self) -> bool {
         self.away > 0 || !self.free.is_empty() || !self.fresh.is_empty()
+    }
+
+    /// True if the device has done all that it was given of these buffers.
+    pub(crate) fn is_idle(&mut self) -> Result<bool> {
+        self.poll_mapped()?;
+        self.receive_all()?;
+        Ok(self.away == 0)
     }
 
     /// Waits until a buffer is mapped again, if one is on its way.

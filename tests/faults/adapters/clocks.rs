@@ -1,6 +1,6 @@
 //! Timestamps that are missing, zero or go backwards, and adapters that say something else about themselves.
 
-use super::{Line, lines, misbehaving};
+use super::{Line, lines, misbehaving, misbehaving_with};
 use gpufeed::internals::{Clock, Mock};
 use gpufeed::{Execute, Gpu, GpuClock, GpuTime, wgpu};
 use gpufeed_testing::device::{Device, devices};
@@ -60,6 +60,9 @@ fn slots_are_timed_as_far_as_they_can_be() {
             let has_clock = device.features().contains(clock);
             assert_eq!((copied.copied > 0, copied.copy_time().is_some()), (has_clock, has_clock), "{}", device.name);
             assert!(copied.copied <= copied.bytes, "{}: {copied:?}", device.name);
+            let zero = Mock::with_clock(Clock::Zero);
+            let (gpu, _) = misbehaving_with(device, device.features() - in_place, false, zero);
+            assert_eq!(slots(gpu).copied, 0, "{}: zeros are no time", device.name);
             let gpu = device.open(device.features());
             if gpu.mappable() {
                 assert_eq!(slots(gpu).copied, 0, "{}: nothing is copied", device.name);

@@ -40,6 +40,8 @@ pub(super) struct Adapter {
     pub(super) error: Option<String>,
     /// `in place`: shaders read the mapped buffer; `ring and copy`: it is copied to the GPU first.
     pub(super) upload: Option<&'static str>,
+    /// The memory of the adapter, in words; `None` if its API does not tell.
+    pub(super) memory: Option<String>,
     pub(super) limits: Vec<Limit>,
     pub(super) features: Vec<Feature>,
     /// True if `Backend::auto()` takes it.
@@ -106,7 +108,8 @@ impl Adapter {
         let info = adapter.get_info();
         // A listed driver may still refuse to open a device.
         let opened = number.map(|_| Gpu::open(adapter));
-        let upload = opened.as_ref().and_then(|opened| opened.as_ref().ok()).map(upload);
+        let gpu = opened.as_ref().and_then(|opened| opened.as_ref().ok());
+        let (upload, memory) = (gpu.map(upload), gpu.and_then(Gpu::memory).map(|memory| memory.to_string()));
         Adapter {
             number,
             device_type: format!("{:?}", info.device_type),
@@ -119,6 +122,7 @@ impl Adapter {
             opens: matches!(opened, Some(Ok(_))),
             error: opened.and_then(Result::err).map(|error| error_text::describe(&error)),
             upload,
+            memory,
             limits: limits(&adapter.limits()),
             features: features(adapter.features()),
             taken: false,
@@ -257,6 +261,7 @@ mod tests {
             opens: compute_shaders,
             error: None,
             upload: None,
+            memory: None,
             limits: Vec::new(),
             features: Vec::new(),
             taken: false,

@@ -91,6 +91,7 @@ fn settings(report: &Report) -> Table {
             ("workers", unless_zero(report.workers as u64, report.workers.to_string())),
             ("batch size", unless_zero(report.batch_size as u64, report.batch_size.to_string())),
             ("cache", report.cache.clone()),
+            ("set by hand", report.switches.join(", ")),
         ],
     )
 }

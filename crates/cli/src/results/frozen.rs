@@ -15,6 +15,7 @@ fn filled() -> Report {
     let mut report = sample();
     report.data.drawn = true;
     report.unstable = Some("runs of 40 and of 90 images a second".to_owned());
+    report.switches = vec!["slots=2".to_owned()];
     report.cpu_seconds_per_image_runs = vec![0.0016, 0.0017];
     report.stages[0].runs = vec![2.3e-5, 2.4e-5];
     report.gpu = GpuTime {

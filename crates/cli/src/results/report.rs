@@ -47,6 +47,9 @@ pub(crate) struct Report {
     pub(crate) data: Data,
     /// The cache; `none` if only the system caches.
     pub(crate) cache: String,
+    /// The choices about the GPU's work that were set by hand, `name=value`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) switches: Vec<String>,
     pub(crate) workers: usize,
     pub(crate) batch_size: usize,
     pub(crate) images_per_second: Spread,

@@ -8,7 +8,7 @@ use super::timer::{Adapter, Kernel};
 use super::turns::{Work, take_turns};
 use crate::bench::setup::samples::Samples;
 use crate::results::{Kernels, Rate, median};
-use gpufeed::internals::{RecordedDispatch, Rig, Work as PassWork, on_device, work};
+use gpufeed::internals::{RecordedDispatch, Rig, Switches, Work as PassWork, on_device, work};
 use gpufeed::wgpu;
 use gpufeed::{Gpu, Plan};
 use std::error::Error;
@@ -22,12 +22,13 @@ fn batch(gpu: &Gpu) -> u64 {
 /// Measures the fixed plans and the recipe, whose batches are mixed or not.
 pub(crate) fn measure(
     gpu: &Gpu,
+    switches: &Switches,
     (recipe, mixes): (&Plan, bool),
     samples: &Samples,
     time: Duration,
     notes: &mut Vec<String>,
 ) -> Result<Kernels, Box<dyn Error>> {
-    let adapter = open_again(gpu)?;
+    let adapter = open_again(gpu, switches)?;
     let bench = Bench::new(&adapter)?;
     let mut measured = bench.fixed()?;
     let recipe = &on_device(&adapter.gpu, recipe, mixes);
@@ -61,14 +62,14 @@ pub(crate) fn measure(
 }
 
 /// Opens a second device of the same adapter, because the loader's device may lack timestamps.
-fn open_again(gpu: &Gpu) -> Result<Adapter, Box<dyn Error>> {
+fn open_again(gpu: &Gpu, switches: &Switches) -> Result<Adapter, Box<dyn Error>> {
     let info = gpu.info();
     let same = |adapter: &wgpu::Adapter| {
         let other = adapter.get_info();
         (&other.name, other.backend, other.device) == (&info.name, info.backend, info.device)
     };
     let adapter = Gpu::enumerate().into_iter().find(same).ok_or("the adapter is no longer there")?;
-    Ok(Adapter::open(&adapter)?)
+    Ok(Adapter::switched(&adapter, switches)?)
 }
 
 /// Runs all kernels once. Returns true if the device has timed every one, else notes the reason.
@@ -124,7 +125,7 @@ impl<'a> Bench<'a> {
         let (gpu, adapter) = (&self.adapter.gpu, self.adapter);
         let images = batch(gpu);
         let Plans { train, half, contrast } = Plans::compile()?;
-        let half = on_device(gpu, &half, false);
+        let [train, half, contrast] = [&train, &half, &contrast].map(|plan| on_device(gpu, plan, false));
         let rig = |plan: &Plan| Rig::new(gpu, plan, &make_params(plan, images)?);
         let works = |plan: &Plan| work(plan, &make_params(plan, images)?);
         let [works_train, works_half, works_contrast] = [works(&train)?, works(&half)?, works(&contrast)?];
