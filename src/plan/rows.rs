@@ -22,8 +22,8 @@ impl Plan {
         let Some(number) = pass.stage() else { return MOST_ROWS };
         let stage = &self.stages()[number];
         match pass {
-            Pass::Stage { kernel: Kernel::Blur, .. } | Pass::Tables { .. } | Pass::Pack => MOST_ROWS,
-            Pass::Statistic { kernel: Kernel::Blur, .. } => MOST_ROWS,
+            Pass::Stage { kernel: Kernel::Blur, .. } | Pass::Statistic { kernel: Kernel::Blur, .. } => MOST_ROWS,
+            Pass::Tables { .. } | Pass::Pack => MOST_ROWS,
             Pass::Statistic { .. } if stage.uint8_statistics != Some(true) => MOST_ROWS,
             Pass::Statistic { .. } | Pass::Stage { .. } => self.rows.unwrap_or_else(|| fitting(stage.size)),
         }
