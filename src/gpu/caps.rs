@@ -2,12 +2,11 @@
 //! or features.
 
 use super::ALIGNMENT;
-use super::staging::StagingMemory;
+use super::staging_memory::StagingMemory;
 use crate::advice::{self, Reason, Setting};
 use crate::error::{Error, Result};
 use crate::plan::device::DeviceTraits;
-use crate::plan::rows::MOST_ROWS;
-use crate::plan::wgsl::{GROUP, PARTIALS};
+use crate::plan::wgsl::{GROUP, MOST_ROWS, PARTIALS};
 
 /// The capabilities of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use super::adapters;
 use super::caps::Caps;
 use super::mock::Mock;
 use super::pipelines::Pipelines;
-use super::staging::StagingMemory;
+use super::staging_memory::StagingMemory;
 use super::vulkan::{self, DeviceMemory};
 use super::watch::Health;
 use crate::error::{ErrorKind, Result};

@@ -3,7 +3,8 @@
 
 use super::encode::{Item, StageImages, workgroups};
 use super::kernels::Kernels;
-use super::staging::{SLOTS, Staging, StagingMemory};
+use super::staging::{SLOTS, Staging};
+use super::staging_memory::StagingMemory;
 use super::submission::{Completion, FullSlot, Part, Resources};
 use super::target::Target;
 use super::timing::Times;
@@ -165,13 +166,14 @@ impl StagingRing {
     /// A ring for `bytes` bytes at a time.
     ///
     /// # Errors
-    /// `ErrorKind::Device` if the buffers cannot be made (in place: if the device lacks `MAPPABLE_PRIMARY_BUFFERS`).
-    pub fn new(gpu: &Gpu, bytes: u64, in_place: bool) -> Result<StagingRing> {
-        let memory = if in_place { StagingMemory::InPlace } else { StagingMemory::Copied };
+    /// `ErrorKind::Device` if the buffers cannot be made (in place: if the device lacks `MAPPABLE_PRIMARY_BUFFERS`);
+    /// `ErrorKind::OutOfMemory` without memory (in the host's memory: if the device is not one of Vulkan).
+    pub fn new(gpu: &Gpu, bytes: u64, memory: StagingMemory) -> Result<StagingRing> {
+        let copies = memory != StagingMemory::InPlace;
         Ok(StagingRing {
             gpu: gpu.clone(),
             staging: Staging::new(gpu, SLOTS, bytes, memory)?,
-            target: (!in_place).then(|| gpu.storage("gpufeed source", bytes)).transpose()?,
+            target: copies.then(|| gpu.storage("gpufeed source", bytes)).transpose()?,
         })
     }
 

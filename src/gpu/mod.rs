@@ -6,9 +6,10 @@
 //! `compile.rs` compiles shaders, `pipelines.rs` keeps them for the life of a device and `pipeline_cache.rs` between
 //! processes, `kernels.rs` holds those of a plan, `encode.rs` records their dispatches, and `submission.rs` submits
 //! them (through `queue.rs`, as all that is submitted or mapped). `mix.rs` records the mixing of a batch, which
-//! `mix_dispatches.rs` divides into dispatches. The buffers are in `staging.rs` (towards the GPU), `workspace.rs`
-//! (parameters and intermediates), `target.rs` (batches), `cache_pages.rs` (cached samples) and `readback.rs` (back to
-//! the host). `timing.rs` times the passes; `measure.rs` is for benches, `mock.rs` for tests of devices that misbehave.
+//! `mix_dispatches.rs` divides into dispatches. The buffers are in `staging.rs` (towards the GPU, in one of the memories
+//! of `staging_memory.rs`), `workspace.rs` (parameters and intermediates), `target.rs` (batches), `cache_pages.rs`
+//! (cached samples) and `readback.rs` (back to the host). `timing.rs` times the passes and the copies; `measure.rs` is
+//! for benches, `mock.rs` for tests of devices that misbehave.
 //! `switches.rs` has the choices that a measurement may set by hand, and `vulkan.rs` what wgpu does not tell of memory.
 
 pub(crate) mod adapters;
@@ -28,6 +29,7 @@ mod pipelines;
 mod queue;
 pub(crate) mod readback;
 pub(crate) mod staging;
+pub(crate) mod staging_memory;
 pub(crate) mod submission;
 pub(crate) mod switches;
 pub(crate) mod target;

@@ -6,6 +6,7 @@
 
 use super::Gpu;
 use super::mock::Mock;
+use super::staging_memory::StagingMemory;
 use crate::error::{Error, ErrorKind, Result};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::VecDeque;
@@ -19,41 +20,6 @@ pub(crate) const CALLBACK_PATIENCE: Duration = Duration::from_millis(1);
 /// Staging slots of a loader: one is filled, one is read by the GPU, one is on its way back.
 /// They count in `memory_budget`; `tests/pipeline/large_sample.rs` has a budget for just as many.
 pub(crate) const SLOTS: usize = 3;
-
-/// The memory of staging buffers, and how shaders get what is in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StagingMemory {
-    /// Shaders read the buffer itself, where the workers wrote it.
-    InPlace,
-    /// The device copies the buffer, which lies where wgpu puts buffers that the host writes: on discrete GPUs in the part
-    /// of their memory that the host can map, as long as that has room.
-    Copied,
-    /// The device copies the buffer, which lies in the host's memory.
-    Host,
-}
-
-impl StagingMemory {
-    /// The rule: unified memory is read in place, if the device was opened with that; else slots are copied. What a
-    /// discrete GPU whose memory the host maps whole (ReBAR) would gain by reading in place, and one with a window of 256
-    /// MiB by slots in the host's memory, only such cards can tell.
-    pub(super) fn rule(device_type: wgpu::DeviceType, features: wgpu::Features) -> StagingMemory {
-        let unified = matches!(device_type, wgpu::DeviceType::IntegratedGpu | wgpu::DeviceType::Cpu);
-        match unified && features.contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS) {
-            true => StagingMemory::InPlace,
-            false => StagingMemory::Copied,
-        }
-    }
-}
-
-impl std::fmt::Display for StagingMemory {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            StagingMemory::InPlace => "read in place",
-            StagingMemory::Copied => "copied",
-            StagingMemory::Host => "copied from the host's memory",
-        })
-    }
-}
 
 /// The number of a buffer, and the end of its mapping.
 type Mapped = (usize, Result<(), wgpu::BufferAsyncError>);

@@ -2,7 +2,7 @@
 //! be asked whether the rule is right (`gpufeed bench --switch`). A part of `internals`: no user needs one.
 
 use super::Gpu;
-use super::staging::StagingMemory;
+use super::staging_memory::StagingMemory;
 use crate::error::{Error, Result};
 
 /// The choices: name, values, and what each decides. [`Switches`] says where each one's rule is.

@@ -5,9 +5,8 @@
 
 use super::gather::{Gather, GatherKind};
 use super::program::{Program, StageProgram};
-use super::rows::MOST_ROWS;
 use super::sampling::{Axis, Filter, Sampling};
-use super::wgsl::{GROUP, PARTIALS};
+use super::wgsl::{GROUP, MOST_ROWS, PARTIALS};
 use crate::geometry::Rect;
 
 /// The most bytes of source pixels that a GPU image may read. No staging slot is smaller.

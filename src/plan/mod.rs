@@ -49,7 +49,7 @@ pub(crate) mod program;
 mod read_region;
 pub(crate) mod resize_u8;
 pub(crate) mod route;
-pub(crate) mod rows;
+mod rows;
 pub(crate) mod sampling;
 mod semantics;
 pub(crate) mod shader_layout;

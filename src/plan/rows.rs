@@ -3,11 +3,9 @@
 use super::Plan;
 use super::pass::Pass;
 use super::variant::Kernel;
-use super::wgsl::GROUP;
+use super::wgsl::{GROUP, MOST_ROWS};
 
-/// The most rows of a thread: `shaders/gather/blur.wgsl` holds a column of 16 in registers.
-pub(crate) const MOST_ROWS: u32 = 16;
-/// The least. A thread that resizes filters the source rows of two outputs more than it stores: with 4 rows half as many
+/// The least rows of a thread. One that resizes filters the source rows of two outputs more than it stores: with 4 rows half as many
 /// again, with 1 three times as many.
 const LEAST_ROWS: u32 = 4;
 

@@ -2,7 +2,6 @@
 //!
 //! The text of a pass depends only on the plan, not on an image; naga validates it before wgpu sees it.
 
-use super::rows::MOST_ROWS;
 use super::variant::{ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, SamplingFacts, Variant};
 use super::{DType, custom};
 use crate::color::{ColorStep, Facts, STEPS, UINT8_STEPS, opcode};
@@ -10,6 +9,8 @@ use crate::error::{ErrorKind, Result};
 
 /// Workgroup of the sampling passes: x-major, a multiple of every GPU's wave.
 pub(crate) const GROUP: (u32, u32) = (32, 8);
+/// The most output rows that one thread computes; `rows.rs` has the rule.
+pub(crate) const MOST_ROWS: u32 = 16;
 const _: () = assert!(MOST_ROWS == 16, "shaders/gather/blur.wgsl holds a column in four matrices of four");
 /// Partial sums of a statistic: the number of workgroups that share one image's mean.
 pub(crate) const PARTIALS: u32 = 16;

@@ -4,9 +4,8 @@
 use super::gather::{Gather, GatherKind};
 use super::pass::Pass;
 use super::program::StageProgram;
-use super::rows::MOST_ROWS;
 use super::sampling::{Axis, Filter, Sampling};
-use super::wgsl;
+use super::wgsl::{self, MOST_ROWS};
 use super::{Plan, custom};
 use crate::color::ColorStep;
 use crate::error::Result;

@@ -11,7 +11,7 @@
 mod rows;
 
 use criterion::{Criterion, Throughput};
-use gpufeed::internals::{Native, RecordedDispatch, Rig, StagingRing, draw, draw_many, on_device};
+use gpufeed::internals::{Native, RecordedDispatch, Rig, StagingMemory, StagingRing, draw, draw_many, on_device};
 use gpufeed::transforms::{
     ColorJitter, Key, Normalize, Params, RandomCrop, RandomGrayscale, RandomHorizontalFlip, Transform,
 };
@@ -224,8 +224,8 @@ fn half_rows(rows: &mut Rows<'_>, adapter: &Adapter, rig: &Rig, buffers: &Buffer
 /// The rows of the upload paths.
 fn upload_rows(rows: &mut Rows<'_>, adapter: &Adapter, pixels: &[u8]) -> Result<(), Box<dyn Error>> {
     let slot = pixels.len() as u64;
-    let mut upload = |name, in_place| -> Result<(), Box<dyn Error>> {
-        let mut ring = StagingRing::new(&adapter.gpu, slot, in_place)?;
+    let mut upload = |name, memory| -> Result<(), Box<dyn Error>> {
+        let mut ring = StagingRing::new(&adapter.gpu, slot, memory)?;
         rows.add(name, slot, |batches| {
             let start = Instant::now();
             (0..batches).for_each(|_| ring.upload(pixels).expect("the device works"));
@@ -234,9 +234,12 @@ fn upload_rows(rows: &mut Rows<'_>, adapter: &Adapter, pixels: &[u8]) -> Result<
         });
         Ok(())
     };
-    upload("upload: ring and copy", false)?;
+    upload("upload: ring and copy", StagingMemory::Copied)?;
+    if adapter.gpu.info().backend == wgpu::Backend::Vulkan {
+        upload("upload: ring in the host's memory and copy", StagingMemory::Host)?;
+    }
     if adapter.gpu.device().features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS) {
-        upload("upload: mapped storage buffers, no copy", true)?;
+        upload("upload: mapped storage buffers, no copy", StagingMemory::InPlace)?;
     } else {
         println!("upload by mapped storage buffers: not measured, the adapter has no MAPPABLE_PRIMARY_BUFFERS");
     }

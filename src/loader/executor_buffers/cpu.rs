@@ -3,7 +3,8 @@
 use super::ExecutorBuffers;
 use crate::error::Result;
 use crate::gpu::Gpu;
-use crate::gpu::staging::{Staging, StagingMemory};
+use crate::gpu::staging::Staging;
+use crate::gpu::staging_memory::StagingMemory;
 use crate::gpu::target::Target;
 use crate::loader::buffers::{BufferRing, HostBuffer, HostMemory, Lease, RunShares};
 use crossbeam_channel::{Receiver, Sender};
