@@ -1,5 +1,7 @@
 //! The choices about the work on a GPU that a rule makes, set by hand: no one changes a bit of a batch.
 
+#![expect(clippy::print_stdout, reason = "tests print what they measured and what they skipped")]
+
 use super::{Line, lines, misbehaving_with};
 use gpufeed::internals::{Mock, SWITCHES, Switches, switched};
 use gpufeed::transforms::Resize;
