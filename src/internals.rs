@@ -11,8 +11,10 @@ pub use crate::dataset::in_order::InOrder;
 pub use crate::decode::panics::caught;
 pub use crate::decode::tiff::TiffPixels;
 pub use crate::error::{sample_called, share_failed};
-pub use crate::gpu::measure::{RecordedDispatch, Rig, StagingRing, draw, draw_many};
-pub use crate::gpu::{Attached, Clock, Fault, Mock, Verdict, attached, mocked, run_checked};
+pub use crate::gpu::measure::{RecordedDispatch, Rig, StagingRing, draw, draw_many, on_device};
+pub use crate::gpu::staging_memory::StagingMemory;
+pub use crate::gpu::switches::{SWITCHES, Switches, switched};
+pub use crate::gpu::{Attached, Clock, DeviceMemory, Fault, Mock, Verdict, attached, mocked, run_checked};
 pub use crate::loader::mixed::soft_labels;
 pub use crate::loader::run::{RunStop, stops, stops_with};
 pub use crate::loader::settings::given as settings_of;
@@ -69,6 +71,7 @@ pub mod shaders {
     use crate::gpu::mix_dispatches::Parameters;
     use crate::plan::Plan;
     pub use crate::plan::description::Description;
+    use crate::plan::device::DeviceTraits;
     use crate::plan::pass::Pass;
     use crate::plan::sampling::Axis;
     use crate::plan::shader_layout::{GatherNumbers, Image};
@@ -87,6 +90,11 @@ pub mod shaders {
     /// Returns the passes of a plan: their names, and the facts that generate their texts.
     pub fn passes(plan: &Plan) -> Vec<(String, Variant)> {
         plan.pass_list().into_iter().map(|pass: Pass| (pass.to_string(), plan.variant(pass))).collect()
+    }
+
+    /// Returns the plan as a GPU runs it whose shaders store numbers of 16 bits.
+    pub fn storing_16_bits(plan: &Plan) -> Plan {
+        plan.clone().on_device(DeviceTraits { stores_16_bits: true, rows: None }, false)
     }
 
     /// Returns the plan whose kernels run for samples cached as floats.

@@ -135,7 +135,7 @@ pub use launcher::Shard;
 pub use loader::{
     Batch, Bottleneck, Cache, Change, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, GpuClock, GpuTime,
     HostBufferHook, Images, Latency, LoaderSettings, NextEpoch, OnError, PassTime, PoolStats, QueueStats, Resource,
-    ShardChoice, Stage, StageStats, Stats,
+    ShardChoice, SlotStats, Stage, StageStats, Stats,
 };
 pub use plan::{DType, Layout, Output, Plan, Semantics};
 pub use processor::Processor;

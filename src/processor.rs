@@ -46,7 +46,9 @@ impl Processor {
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the GPU refuses a shader or is lost.
     pub fn new(plan: &Plan, backend: &Backend) -> Result<Processor> {
         let kernels = match backend {
-            Backend::Gpu(gpu) if plan.without_shaders().is_empty() => Some(Kernels::new(gpu, plan, 0)?),
+            Backend::Gpu(gpu) if plan.without_shaders().is_empty() => {
+                Some(Kernels::new(gpu, &plan.clone().on_device(gpu.caps().traits, false), 0)?)
+            }
             Backend::Gpu(_) | Backend::Cpu => None,
         };
         Ok(Processor { plan: plan.clone(), kernels })

@@ -47,6 +47,16 @@ pub(crate) fn to_python<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'
         }),
         None => None,
     };
+    let slots = &stats.slots;
+    let slots = dict! {
+        py,
+        "slots": slots.slots,
+        "bytes": slots.bytes,
+        "written": slots.written,
+        "writing": seconds(slots.writing),
+        "copied": slots.copied,
+        "copying": seconds(slots.copying),
+    };
     Ok(dict! {
         py,
         "workers": stats.workers,
@@ -71,6 +81,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'
         "latency": dict! { py, "batches": latency.batches, "p50": p50, "p90": p90, "p99": p99, "max": max },
         "remote": remote,
         "gpu": seconds(stats.gpu.busy),
+        "slots": slots,
         "bottleneck": stats.bottleneck().to_string(),
     })
 }

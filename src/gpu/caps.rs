@@ -2,20 +2,26 @@
 //! or features.
 
 use super::ALIGNMENT;
+use super::staging_memory::StagingMemory;
 use crate::advice::{self, Reason, Setting};
 use crate::error::{Error, Result};
-use crate::plan::wgsl::{GROUP, PARTIALS, ROWS};
+use crate::plan::device::DeviceTraits;
+use crate::plan::wgsl::{GROUP, MOST_ROWS, PARTIALS};
 
 /// The capabilities of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Caps {
     /// Shaders run on the CPU.
     pub(crate) software: bool,
-    /// Shaders can read a mappable buffer in place: memory is unified, and the feature is enabled.
-    pub(crate) mappable: bool,
+    /// The memory of staging slots.
+    pub(crate) staging: StagingMemory,
+    /// The most full slots of one submission.
+    pub(crate) merged_slots: usize,
     /// The thread that submits work also computes it: OpenGL on a software adapter.
     pub(crate) computes_in_submit: bool,
     pub(crate) timestamps: bool,
+    /// What decides the passes of a plan.
+    pub(crate) traits: DeviceTraits,
     /// The driver can keep compiled pipelines for the next process.
     pub(crate) pipeline_cache: bool,
     /// Bytes of the largest buffer.
@@ -34,12 +40,13 @@ type Lacking = (&'static str, u64, u64);
 impl Caps {
     pub(super) fn new(info: &wgpu::AdapterInfo, features: wgpu::Features, limits: &wgpu::Limits) -> Caps {
         let software = info.device_type == wgpu::DeviceType::Cpu;
-        let unified = matches!(info.device_type, wgpu::DeviceType::IntegratedGpu | wgpu::DeviceType::Cpu);
         Caps {
             software,
-            mappable: unified && features.contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS),
+            staging: StagingMemory::rule(info.device_type, features),
+            merged_slots: 1,
             computes_in_submit: software && info.backend == wgpu::Backend::Gl,
             timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
+            traits: DeviceTraits { stores_16_bits: features.contains(wgpu::Features::SHADER_I16), rows: None },
             pipeline_cache: features.contains(wgpu::Features::PIPELINE_CACHE),
             max_buffer_bytes: limits.max_buffer_size,
             max_binding_bytes: limits.max_storage_buffer_binding_size.min(limits.max_buffer_size),
@@ -91,9 +98,9 @@ fn check_workgroups(workgroups: u64, limit: u64, what: impl FnOnce() -> String) 
     Err(Error::argument("max_compute_workgroups_per_dimension", reason))
 }
 
-/// The workgroups along x and y that compute an image.
+/// The workgroups along x and y that compute an image. Threads have fewer rows only where one workgroup covers the height.
 fn image_workgroups((width, height): (u32, u32)) -> [u32; 2] {
-    [width.div_ceil(GROUP.0), height.div_ceil(GROUP.1 * ROWS)]
+    [width.div_ceil(GROUP.0), height.div_ceil(GROUP.1 * MOST_ROWS)]
 }
 
 fn lacking(limits: &wgpu::Limits) -> Option<Lacking> {
@@ -129,8 +136,8 @@ mod tests {
         for (device_type, expected) in
             [(DeviceType::DiscreteGpu, false), (DeviceType::IntegratedGpu, true), (DeviceType::Cpu, true)]
         {
-            assert_eq!(caps(device_type, Backend::Vulkan, feature).mappable, expected, "{device_type:?}");
-            assert!(!caps(device_type, Backend::Vulkan, Features::TIMESTAMP_QUERY).mappable);
+            let in_place = |features| caps(device_type, Backend::Vulkan, features).staging == StagingMemory::InPlace;
+            assert_eq!((in_place(feature), in_place(Features::TIMESTAMP_QUERY)), (expected, false), "{device_type:?}");
         }
         assert_eq!(caps(DeviceType::Cpu, Backend::Vulkan, feature).max_buffer_bytes, 3);
     }
@@ -145,6 +152,10 @@ mod tests {
             assert_eq!(caps(device_type, backend, Features::empty()).computes_in_submit, expected);
         }
         assert!(caps(DeviceType::Other, Backend::Gl, Features::TIMESTAMP_QUERY).timestamps);
+        // A device of the application may have it or not.
+        for (features, expected) in [(Features::SHADER_I16, true), (Features::SHADER_F16, false)] {
+            assert_eq!(caps(DeviceType::DiscreteGpu, Backend::Vulkan, features).traits.stores_16_bits, expected);
+        }
     }
 
     #[test]
@@ -190,7 +201,7 @@ mod tests {
             }
             let widest = GROUP.0 * max;
             caps.check_image((widest, 1)).unwrap();
-            for size in [(widest + 1, 1), (1, GROUP.1 * ROWS * max + 1)] {
+            for size in [(widest + 1, 1), (1, GROUP.1 * MOST_ROWS * max + 1)] {
                 assert!(
                     caps.check_image(size).unwrap_err().to_string().contains("max_compute_workgroups_per_dimension")
                 );

@@ -6,6 +6,8 @@ use super::choice::Choice;
 use super::identity::Identity;
 use super::mock::Mock;
 use super::pipelines::Pipelines;
+use super::staging_memory::StagingMemory;
+use super::vulkan::{self, DeviceMemory};
 use super::watch::Health;
 use crate::error::{ErrorKind, Result};
 use std::any::Any;
@@ -39,6 +41,7 @@ struct Shared {
     buffers_made: AtomicU64,
     attached: OnceLock<Attached>,
     mock: Option<Arc<Mock>>,
+    memory: Option<DeviceMemory>,
 }
 
 /// A value that another crate attaches to a [`Gpu`]: gpufeed-burn attaches the Burn device that computes on it.
@@ -98,9 +101,9 @@ impl Gpu {
     }
 
     /// Opens a device on `adapter` with WebGPU's default limits, except that buffers and bindings may be as large as
-    /// the adapter allows. Enables mappable storage buffers if memory is unified, and timestamps if the adapter has
-    /// them; and, if the driver can keep compiled shaders (Vulkan), a file of them in the user's folder of caches:
-    /// `~/.cache/gpufeed/pipelines` on Linux, which `XDG_CACHE_HOME` moves. A device of
+    /// the adapter allows. Enables mappable storage buffers if memory is unified, and timestamps and numbers of 16 bits
+    /// in shaders if the adapter has them; and, if the driver can keep compiled shaders (Vulkan), a file of them in the
+    /// user's folder of caches: `~/.cache/gpufeed/pipelines` on Linux, which `XDG_CACHE_HOME` moves. A device of
     /// [`open_with`](Self::open_with) has that file with [`wgpu::Features::PIPELINE_CACHE`].
     ///
     /// gpufeed installs the device's lost callback and its handler of uncaptured errors: instead of a panic, either
@@ -115,8 +118,10 @@ impl Gpu {
             max_storage_buffer_binding_size: there.max_storage_buffer_binding_size,
             ..wgpu::Limits::default()
         };
-        let wanted =
-            wgpu::Features::MAPPABLE_PRIMARY_BUFFERS | wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::PIPELINE_CACHE;
+        let wanted = wgpu::Features::MAPPABLE_PRIMARY_BUFFERS
+            | wgpu::Features::TIMESTAMP_QUERY
+            | wgpu::Features::SHADER_I16
+            | wgpu::Features::PIPELINE_CACHE;
         Gpu::open_with(adapter, adapter.features() & wanted, limits)
     }
 
@@ -177,6 +182,7 @@ impl Gpu {
             buffers_made: AtomicU64::new(0),
             attached: OnceLock::new(),
             mock,
+            memory: vulkan::device_memory(adapter),
         };
         Gpu { shared: Arc::new(shared) }
     }
@@ -231,15 +237,25 @@ impl Gpu {
         self.shared.caps.software
     }
 
-    /// True if shaders can read a mappable buffer in place: memory is unified, and the feature is enabled on this
-    /// device.
+    /// True if shaders read staging slots in place.
     #[doc(hidden)]
     pub fn mappable(&self) -> bool {
-        self.shared.caps.mappable
+        self.shared.caps.staging == StagingMemory::InPlace
+    }
+
+    /// The sizes of the adapter's memory; `None` where its API does not tell them.
+    #[doc(hidden)]
+    pub fn memory(&self) -> Option<DeviceMemory> {
+        self.shared.memory
     }
 
     pub(crate) fn caps(&self) -> &Caps {
         &self.shared.caps
+    }
+
+    /// For choices that are set by hand, as long as there is no clone.
+    pub(super) fn caps_mut(&mut self) -> Option<&mut Caps> {
+        Arc::get_mut(&mut self.shared).map(|shared| &mut shared.caps)
     }
 
     pub(super) fn pipelines(&self) -> &Pipelines {
@@ -279,6 +295,16 @@ impl Gpu {
         }
         let label = Some(label);
         self.device().create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: mapped })
+    }
+
+    /// Makes a staging buffer in the host's memory, and counts it; `None` on a device of another API than Vulkan, or
+    /// without memory.
+    pub(super) fn host_staging_buffer(&self, label: &str, size: u64) -> Option<wgpu::Buffer> {
+        self.shared.buffers_made.fetch_add(1, Ordering::Relaxed);
+        if let Some(mock) = self.mock() {
+            mock.count_buffer();
+        }
+        vulkan::host_staging_buffer(self.device(), label, size)
     }
 
     /// A storage buffer that copies can read and write.

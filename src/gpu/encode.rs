@@ -7,10 +7,10 @@ use super::target::Target;
 use super::workspace::{TABLE_WORDS, Weights, Workspace};
 use crate::advice::Setting;
 use crate::error::{ErrorKind, Result};
-use crate::plan::DType;
 use crate::plan::pass::{Pass, Workgroups};
 use crate::plan::program::{Program, StageProgram};
 use crate::plan::shader_layout::{Image, PixelsAt, write_weights};
+use crate::plan::{DType, Plan};
 use std::num::NonZero;
 use std::ops::Range;
 
@@ -75,10 +75,10 @@ pub(super) fn bind_group(kernels: &Kernels, resources: [wgpu::BindingResource<'_
     })
 }
 
-/// Bytes of an image's result in f32.
-fn float_bytes(kernels: &Kernels, program: &Program) -> u64 {
+/// Bytes of an image's result as the last stage writes it.
+fn stored_bytes(kernels: &Kernels, program: &Program) -> u64 {
     let (width, height) = program.size();
-    u64::from(width) * u64::from(height) * u64::from(kernels.plan().channels()) * 4
+    u64::from(width) * u64::from(height) * u64::from(kernels.plan().channels()) * kernels.plan().stored_bytes()
 }
 
 impl Encoder<'_> {
@@ -87,7 +87,7 @@ impl Encoder<'_> {
         items.sort_by_key(|item| item.index);
         let mut rest = &*items;
         while let Some(first) = rest.first() {
-            let image = float_bytes(self.kernels, first.program);
+            let image = stored_bytes(self.kernels, first.program);
             let begin = first.index as u64 * image / ALIGNMENT * ALIGNMENT;
             let (chunk, others) = rest.split_at(self.chunk_len(rest, begin)?);
             self.chunk(commands, chunk, begin)?;
@@ -102,7 +102,7 @@ impl Encoder<'_> {
         let capacity = self.workspace.intermediate_capacity();
         let mut intermediate = 0;
         for (before, item) in items.iter().enumerate() {
-            let image = float_bytes(self.kernels, item.program);
+            let image = stored_bytes(self.kernels, item.program);
             intermediate += intermediate_bytes(self.kernels, item.program);
             let output = (item.index as u64 + 1) * image - begin;
             if intermediate <= capacity && output <= limit && self.workspace.has_room(before + 1) {
@@ -129,7 +129,7 @@ impl Encoder<'_> {
     /// Records the passes of the images of one dispatch. Their output begins at byte `begin` of the batch.
     fn chunk(&mut self, commands: &mut wgpu::CommandEncoder, items: &[Item<'_>], begin: u64) -> Result<()> {
         let kernels = self.kernels;
-        let (last_stage, image) = (kernels.plan().stages().len() - 1, float_bytes(kernels, items[0].program));
+        let (last_stage, image) = (kernels.plan().stages().len() - 1, stored_bytes(kernels, items[0].program));
         let out = self.target.floats.as_ref().unwrap_or(&self.target.output);
         let out_end = ((items[items.len() - 1].index as u64 + 1) * image).next_multiple_of(4);
         let mut params = 0..0;
@@ -137,7 +137,7 @@ impl Encoder<'_> {
         for (number, (pass, pipeline)) in kernels.passes.iter().enumerate() {
             let Some(stage) = pass.stage().filter(|&stage| stage >= self.first_stage) else { continue };
             let is_statistic = !matches!(pass, Pass::Stage { .. });
-            let groups = workgroups(items, pass);
+            let groups = workgroups(kernels.plan(), items, pass);
             // Where images take different kernels, a kernel may have none.
             if groups[2] == 0 {
                 continue;
@@ -266,8 +266,9 @@ impl StageImages<'_> {
                 read_at += width * height;
                 pixels
             };
-            let image = float_bytes(kernels, item.program);
-            let target = if is_last { ((item.index as u64 * image - begin) / 4) as u32 } else { write_at };
+            let image = stored_bytes(kernels, item.program);
+            let element = kernels.plan().stored_bytes();
+            let target = if is_last { ((item.index as u64 * image - begin) / element) as u32 } else { write_at };
             write_at += width * height;
             if !pass.takes(program) {
                 continue;
@@ -302,12 +303,12 @@ fn cache_intermediates(encoder: &mut wgpu::CommandEncoder, items: &[Item<'_>], s
 }
 
 /// The dispatch of a pass of a stage: its third number is that of the images that take part.
-pub(super) fn workgroups(items: &[Item<'_>], pass: &Pass) -> [u32; 3] {
+pub(super) fn workgroups(plan: &Plan, items: &[Item<'_>], pass: &Pass) -> [u32; 3] {
     let programs = || items.iter().filter_map(|item| item.program.stages.get(pass.stage()?));
     let taking = || programs().filter(|program| pass.takes(program));
     let largest = |side: fn(&StageProgram) -> u32| taking().map(side).max().unwrap_or(1);
     let images = taking().count() as u32;
-    match pass.workgroups() {
+    match plan.workgroups(*pass) {
         Workgroups::Groups(across) => [across, 1, images],
         Workgroups::Outputs([columns, rows]) => {
             let (x, y) = (largest(|stage| stage.sampling.size().0), largest(|stage| stage.sampling.size().1));

@@ -4,7 +4,8 @@
 use super::encode::{Item, StageImages, workgroups};
 use super::kernels::Kernels;
 use super::staging::{SLOTS, Staging};
-use super::submission::{Completion, Part, Resources};
+use super::staging_memory::StagingMemory;
+use super::submission::{Completion, FullSlot, Part, Resources};
 use super::target::Target;
 use super::timing::Times;
 use super::workspace::Weights;
@@ -43,7 +44,7 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// A rig for images with these parameters, on a plan of one stage.
+    /// A rig for images with these parameters, on a plan of one stage, as [`on_device`] returns it.
     ///
     /// # Errors
     /// Those of building a loader; `ErrorKind::Argument` for a plan of several stages.
@@ -90,9 +91,9 @@ impl Rig {
         let words = self.elements().div_ceil(if plan.output().dtype == DType::U8 { 4 } else { 2 });
         let dispatch = |pass: &Pass| {
             let (name, groups) = match pass {
-                Pass::Tables { .. } => ("Tables", workgroups(&items, pass)),
-                Pass::Statistic { .. } => ("Statistic", workgroups(&items, pass)),
-                Pass::Stage { .. } => ("Stage", workgroups(&items, pass)),
+                Pass::Tables { .. } => ("Tables", workgroups(plan, &items, pass)),
+                Pass::Statistic { .. } => ("Statistic", workgroups(plan, &items, pass)),
+                Pass::Stage { .. } => ("Stage", workgroups(plan, &items, pass)),
                 Pass::Pack => ("Pack", self.kernels.gpu().caps().counted(words.div_ceil(256))),
             };
             let mut params = Vec::new();
@@ -132,8 +133,14 @@ impl Rig {
         let complete = Some(Completion { elements: self.elements(), mixing: None });
         let Rig { kernels, resources, target, programs, sources, times, .. } = self;
         let part = Part { items: items(programs, sources), target, complete };
-        resources.submit(kernels, slot, resources.slot_bytes, vec![part], times).map(drop)
+        let full = FullSlot { slot, used: resources.slot_bytes, parts: vec![part] };
+        resources.submit(kernels, vec![full], times).map(drop)
     }
+}
+
+/// The plan as a loader runs it on this device, which mixes its batches or not.
+pub fn on_device(gpu: &Gpu, plan: &Plan, mixes: bool) -> Plan {
+    plan.clone().on_device(gpu.caps().traits, mixes)
 }
 
 fn items<'a>(programs: &'a [Program], sources: &[PixelsAt]) -> Vec<Item<'a>> {
@@ -159,12 +166,14 @@ impl StagingRing {
     /// A ring for `bytes` bytes at a time.
     ///
     /// # Errors
-    /// `ErrorKind::Device` if the buffers cannot be made (in place: if the device lacks `MAPPABLE_PRIMARY_BUFFERS`).
-    pub fn new(gpu: &Gpu, bytes: u64, in_place: bool) -> Result<StagingRing> {
+    /// `ErrorKind::Device` if the buffers cannot be made (in place: if the device lacks `MAPPABLE_PRIMARY_BUFFERS`);
+    /// `ErrorKind::OutOfMemory` without memory (in the host's memory: if the device is not one of Vulkan).
+    pub fn new(gpu: &Gpu, bytes: u64, memory: StagingMemory) -> Result<StagingRing> {
+        let copies = memory != StagingMemory::InPlace;
         Ok(StagingRing {
             gpu: gpu.clone(),
-            staging: Staging::new(gpu, SLOTS, bytes, in_place)?,
-            target: (!in_place).then(|| gpu.storage("gpufeed source", bytes)).transpose()?,
+            staging: Staging::new(gpu, SLOTS, bytes, memory)?,
+            target: copies.then(|| gpu.storage("gpufeed source", bytes)).transpose()?,
         })
     }
 

@@ -8,9 +8,11 @@
 //! `compile.rs` compiles shaders, `pipelines.rs` keeps them for the life of a device and `pipeline_cache.rs` between
 //! processes, `kernels.rs` holds those of a plan, `encode.rs` records their dispatches, and `submission.rs` submits
 //! them (through `queue.rs`, as all that is submitted or mapped). `mix.rs` records the mixing of a batch, which
-//! `mix_dispatches.rs` divides into dispatches. The buffers are in `staging.rs` (towards the GPU), `workspace.rs`
-//! (parameters and intermediates), `target.rs` (batches), `cache_pages.rs` (cached samples) and `readback.rs` (back to
-//! the host). `timing.rs` times the passes; `measure.rs` is for benches, `mock.rs` for tests of devices that misbehave.
+//! `mix_dispatches.rs` divides into dispatches. The buffers are in `staging.rs` (towards the GPU, in one of the memories
+//! of `staging_memory.rs`), `workspace.rs` (parameters and intermediates), `target.rs` (batches), `cache_pages.rs`
+//! (cached samples) and `readback.rs` (back to the host). `timing.rs` times the passes and the copies; `measure.rs` is
+//! for benches, `mock.rs` for tests of devices that misbehave.
+//! `switches.rs` has the choices that a measurement may set by hand, and `vulkan.rs` what wgpu does not tell of memory.
 
 pub(crate) mod adapters;
 #[cfg(test)]
@@ -34,9 +36,12 @@ mod pipelines;
 mod queue;
 pub(crate) mod readback;
 pub(crate) mod staging;
+pub(crate) mod staging_memory;
 pub(crate) mod submission;
+pub(crate) mod switches;
 pub(crate) mod target;
 pub(crate) mod timing;
+mod vulkan;
 mod watch;
 pub(crate) mod workspace;
 
@@ -47,6 +52,7 @@ pub use device::{Attached, Gpu, attached, mocked};
 pub use errors::run_checked;
 pub use identity::Identity;
 pub use mock::{Clock, Fault, Mock};
+pub use vulkan::DeviceMemory;
 
 /// Offsets of storage bindings are multiples of this on every device (WebGPU's default limit).
 const ALIGNMENT: u64 = 256;

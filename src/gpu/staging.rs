@@ -6,6 +6,7 @@
 
 use super::Gpu;
 use super::mock::Mock;
+use super::staging_memory::StagingMemory;
 use crate::error::{Error, ErrorKind, Result};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::collections::VecDeque;
@@ -85,16 +86,24 @@ fn device_error(reason: impl Into<String>) -> Error {
 }
 
 impl Staging {
-    /// Makes `count` buffers of `bytes` bytes; `storage` is for buffers that shaders read in place. Each is mapped when it
-    /// is first taken, because wgpu then writes zeros to all of it: 15 ms for a slot of 64 MiB, which neither `build` nor
-    /// the first batch has to wait for where one slot is enough.
-    pub(crate) fn new(gpu: &Gpu, count: usize, bytes: u64, storage: bool) -> Result<Staging> {
-        let usage = wgpu::BufferUsages::COPY_SRC;
-        let usage = if storage { usage | wgpu::BufferUsages::STORAGE } else { usage };
-        let buffers = gpu.create_checked("gpufeed staging", count as u64 * bytes, || {
-            let buffer = |_| gpu.buffer("gpufeed staging", bytes, usage | wgpu::BufferUsages::MAP_WRITE, false);
-            (0..count).map(buffer).collect::<Vec<_>>()
+    /// Makes `count` buffers of `bytes` bytes in this memory. Each is mapped when it is first taken, because wgpu then
+    /// writes zeros to all of it: 15 ms for a slot of 64 MiB, which neither `build` nor the first batch has to wait for
+    /// where one slot is enough.
+    pub(crate) fn new(gpu: &Gpu, count: usize, bytes: u64, memory: StagingMemory) -> Result<Staging> {
+        const WHAT: &str = "gpufeed staging";
+        let usage = match memory {
+            StagingMemory::InPlace => wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::STORAGE,
+            StagingMemory::Copied | StagingMemory::Host => wgpu::BufferUsages::COPY_SRC,
+        };
+        let all_bytes = count as u64 * bytes;
+        let buffers = gpu.create_checked(WHAT, all_bytes, || {
+            let buffer = |_| match memory {
+                StagingMemory::Host => gpu.host_staging_buffer(WHAT, bytes),
+                _ => Some(gpu.buffer(WHAT, bytes, usage | wgpu::BufferUsages::MAP_WRITE, false)),
+            };
+            (0..count).map(buffer).collect::<Option<Vec<_>>>()
         })?;
+        let buffers = buffers.ok_or(ErrorKind::OutOfMemory { what: WHAT, bytes: all_bytes })?;
         let (fresh, free, in_flight) = ((0..count).collect(), VecDeque::new(), VecDeque::new());
         Ok(Staging { gpu: gpu.clone(), buffers, fresh, free, mapped: unbounded(), in_flight, away: 0 })
     }
@@ -136,6 +145,13 @@ impl Staging {
     /// True if there is a buffer, or if waiting for the GPU can return one.
     pub(crate) fn has_buffers(&self) -> bool {
         self.away > 0 || !self.free.is_empty() || !self.fresh.is_empty()
+    }
+
+    /// True if the device has done all that it was given of these buffers.
+    pub(crate) fn is_idle(&mut self) -> Result<bool> {
+        self.poll_mapped()?;
+        self.receive_all()?;
+        Ok(self.away == 0)
     }
 
     /// Waits until a buffer is mapped again, if one is on its way.

@@ -7,6 +7,7 @@ use super::kernels::Kernels;
 use super::mix::mix;
 use super::readback;
 use super::staging::Staging;
+use super::staging_memory::StagingMemory;
 use super::target::Target;
 use super::timing::{Times, Timing};
 use super::workspace::Workspace;
@@ -29,6 +30,15 @@ pub(crate) struct Resources {
 
 /// The most submissions without a slot that may be in flight.
 pub(crate) const CACHED_IN_FLIGHT: usize = 3;
+
+/// A full slot.
+pub(crate) struct FullSlot<'a> {
+    /// Its number.
+    pub(crate) slot: usize,
+    /// Bytes that were granted.
+    pub(crate) used: u64,
+    pub(crate) parts: Vec<Part<'a>>,
+}
 
 /// The images of one batch in a slot.
 pub(crate) struct Part<'a> {
@@ -65,11 +75,12 @@ impl Resources {
     /// Makes `slots` staging buffers of `slot_bytes` bytes, and a workspace for `images` images.
     pub(crate) fn new(kernels: &Kernels, slots: usize, slot_bytes: u64, images: usize) -> Result<Resources> {
         let gpu = kernels.gpu();
-        let in_place = gpu.caps().mappable;
+        let memory = gpu.caps().staging;
+        let in_place = memory == StagingMemory::InPlace;
         let mut workspace = Workspace::new(gpu, kernels.plan(), images)?;
         workspace.timing = Timing::new(gpu)?;
         Ok(Resources {
-            staging: Staging::new(gpu, slots, slot_bytes, in_place)?,
+            staging: Staging::new(gpu, slots, slot_bytes, memory)?,
             source: (!in_place).then(|| gpu.storage("gpufeed source", slot_bytes)).transpose()?,
             workspace,
             slot_bytes,
@@ -77,38 +88,36 @@ impl Resources {
         })
     }
 
-    /// Makes one submission for a slot with `used` bytes: the copy, and the passes of each batch in it. Returns how
-    /// long the driver computed the GPU's work on this thread.
-    pub(crate) fn submit(
-        &mut self,
-        kernels: &Kernels,
-        slot: usize,
-        used: u64,
-        parts: Vec<Part<'_>>,
-        times: &Times,
-    ) -> Result<Duration> {
+    /// Makes one submission for full slots: for each the copy, and the passes of each batch in it. Returns how long the
+    /// driver computed the GPU's work on this thread.
+    pub(crate) fn submit(&mut self, kernels: &Kernels, slots: Vec<FullSlot<'_>>, times: &Times) -> Result<Duration> {
         let Resources { staging, source, workspace, .. } = self;
         let gpu = kernels.gpu();
         gpu.checked("submit", || {
             let mut encoder = encoder(gpu, "gpufeed slot");
             workspace.timing.begin(&mut encoder, times);
-            staging.unmap(slot);
-            let source = match source {
-                Some(source) => {
-                    encoder.copy_buffer_to_buffer(staging.buffer(slot), 0, source, 0, Some(used));
-                    &*source
-                }
-                None => staging.buffer(slot),
-            };
-            for Part { mut items, target, complete } in parts {
-                if kernels.cached_stage() == 0 {
-                    for (item, to_cache) in items.iter().filter_map(|item| Some((item, item.to_cache.as_ref()?))) {
-                        to_cache.copy(&mut encoder, source, 4 * u64::from(item.pixels.offset));
+            let numbers: Vec<usize> = slots.iter().map(|full| full.slot).collect();
+            for FullSlot { slot, used, parts } in slots {
+                staging.unmap(slot);
+                let source = match source {
+                    Some(source) => {
+                        workspace.timing.copy(&mut encoder, used, |encoder| {
+                            encoder.copy_buffer_to_buffer(staging.buffer(slot), 0, source, 0, Some(used));
+                        });
+                        &*source
                     }
-                }
-                Encoder { kernels, source, first_stage: 0, target, workspace }.stages(&mut encoder, &mut items)?;
-                if let Some(completion) = complete {
-                    completion.record(&mut encoder, kernels, target, workspace)?;
+                    None => staging.buffer(slot),
+                };
+                for Part { mut items, target, complete } in parts {
+                    if kernels.cached_stage() == 0 {
+                        for (item, to_cache) in items.iter().filter_map(|item| Some((item, item.to_cache.as_ref()?))) {
+                            to_cache.copy(&mut encoder, source, 4 * u64::from(item.pixels.offset));
+                        }
+                    }
+                    Encoder { kernels, source, first_stage: 0, target, workspace }.stages(&mut encoder, &mut items)?;
+                    if let Some(completion) = complete {
+                        completion.record(&mut encoder, kernels, target, workspace)?;
+                    }
                 }
             }
             workspace.flush_params(gpu);
@@ -117,7 +126,7 @@ impl Resources {
             let submission = gpu.submit([commands]);
             let submitting = start.elapsed();
             workspace.timing.submitted(gpu);
-            staging.submitted(slot, submission)?;
+            numbers.into_iter().try_for_each(|slot| staging.submitted(slot, submission.clone()))?;
             Ok(if gpu.caps().computes_in_submit { submitting } else { Duration::ZERO })
         })?
     }

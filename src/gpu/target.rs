@@ -4,14 +4,14 @@ use super::Gpu;
 use super::kernels::{Kernels, MixSizes};
 use crate::advice::Setting;
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{DType, Plan};
+use crate::plan::Plan;
 
 /// The buffers of a batch.
 #[derive(Debug)]
 pub(crate) struct Target {
     /// The batch in its own type.
     pub(crate) output: wgpu::Buffer,
-    /// The batch in f32, if the output has another type; a complete batch is packed from here.
+    /// The batch in f32, if a pass packs a complete batch from here into another type.
     pub(crate) floats: Option<wgpu::Buffer>,
     /// The objects that mixing the batch takes; `None` for kernels that mix nothing.
     pub(super) mix: Option<MixBuffers>,
@@ -59,12 +59,9 @@ impl Target {
     }
 }
 
-/// Bytes of the f32 version of a batch of `bytes` bytes; 0 if the batch itself is f32.
+/// Bytes of the f32 version of a batch of `bytes` bytes; 0 if the last stage writes the batch itself.
 fn float_scratch_bytes(plan: &Plan, bytes: u64) -> u64 {
-    match plan.output().dtype {
-        DType::F32 => 0,
-        dtype => bytes / dtype.bytes() as u64 * 4,
-    }
+    if plan.packs() { bytes / plan.output().dtype.bytes() as u64 * 4 } else { 0 }
 }
 
 /// An error if a batch of `bytes` bytes that shaders make, or its f32 version, exceeds the adapter's largest buffer.

@@ -1,4 +1,4 @@
-//! The time that passes take, by the device's own timestamps.
+//! The time that passes take, and copies of slots, by the device's own timestamps.
 //!
 //! Every submission writes to its own query set. The next submission resolves the set (some drivers return zeros within
 //! the same one, gfx-rs/wgpu#6406) and copies it to a buffer that is then mapped. If no set is free, a submission is
@@ -14,17 +14,19 @@ use std::time::Duration;
 
 /// Query sets of a ring: one is being written, one is being resolved, the others are being read.
 const SETS: usize = 4;
-/// The most passes of a submission that is timed.
+/// The most passes and copies of a submission that is timed.
 const PASSES: u32 = 64;
-/// The bytes of a set's timestamps: two for each pass, 8 bytes each.
+/// The bytes of a set's timestamps: two for each pass or copy, 8 bytes each.
 const SET_BYTES: u64 = 2 * PASSES as u64 * 8;
 
-/// The summed times of a loader's passes.
+/// The summed times of a loader's passes and copies.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
     /// Nanoseconds and dispatches of the plan's passes, in their order.
     passes: [(AtomicU64, AtomicU64); SUMS],
     names: std::sync::OnceLock<Vec<String>>,
+    /// Bytes and nanoseconds of the copies of slots that were timed.
+    copies: (AtomicU64, AtomicU64),
     submissions: AtomicU64,
     timed: AtomicU64,
     impossible: AtomicU64,
@@ -49,17 +51,31 @@ impl Times {
         sums.filter(|(_, _, count)| *count > 0).collect()
     }
 
+    /// Bytes and time of the copies of slots that were timed.
+    pub(crate) fn copies(&self) -> (u64, Duration) {
+        (self.copies.0.load(Relaxed), Duration::from_nanos(self.copies.1.load(Relaxed)))
+    }
+
     pub(crate) fn name(&self, passes: Vec<String>) {
         let _ = self.names.set(passes);
     }
 }
 
-/// The passes that are timed with a query set.
+/// What two timestamps of a set are taken around.
+#[derive(Clone, Copy, Debug)]
+enum Around {
+    /// The plan's pass of this number.
+    Pass(usize),
+    /// A copy of so many bytes.
+    Copy(u64),
+}
+
+/// The passes and copies that are timed with a query set.
 #[derive(Debug)]
 struct Timed {
     /// The number of the set.
     set: usize,
-    passes: Vec<usize>,
+    passes: Vec<Around>,
 }
 
 /// The end of a mapping.
@@ -153,8 +169,8 @@ impl Timing {
         self.open = self.free.pop().map(|set| Timed { set, passes: Vec::with_capacity(PASSES as usize) });
     }
 
-    /// The timestamp writes for the descriptor of the plan's pass `number`.
-    pub(super) fn pass(&mut self, number: usize) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
+    /// The open set, and its first timestamp for one more pass or copy.
+    fn around(&mut self, around: Around) -> Option<(&wgpu::QuerySet, u32)> {
         let Timed { set, passes } = self.open.as_mut()?;
         if passes.len() as u32 == PASSES {
             // There are too many passes: time none of them, as a part would mislead.
@@ -163,12 +179,41 @@ impl Timing {
             return None;
         }
         let first = 2 * passes.len() as u32;
-        passes.push(number);
+        passes.push(around);
+        Some((&self.sets[*set].queries, first))
+    }
+
+    /// The timestamp writes for the descriptor of the plan's pass `number`.
+    pub(super) fn pass(&mut self, number: usize) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
+        let (query_set, first) = self.around(Around::Pass(number))?;
         Some(wgpu::ComputePassTimestampWrites {
-            query_set: &self.sets[*set].queries,
+            query_set,
             beginning_of_pass_write_index: Some(first),
             end_of_pass_write_index: Some(first + 1),
         })
+    }
+
+    /// Records a copy of `bytes` bytes between two timestamps, which passes without a dispatch take: timestamps outside of
+    /// passes are a feature of their own.
+    pub(super) fn copy(
+        &mut self,
+        encoder: &mut wgpu::CommandEncoder,
+        bytes: u64,
+        copy: impl FnOnce(&mut wgpu::CommandEncoder),
+    ) {
+        let Some((query_set, first)) = self.around(Around::Copy(bytes)) else { return copy(encoder) };
+        let mark = |encoder: &mut wgpu::CommandEncoder, index| {
+            let timestamp_writes = Some(wgpu::ComputePassTimestampWrites {
+                query_set,
+                beginning_of_pass_write_index: Some(index),
+                end_of_pass_write_index: None,
+            });
+            let label = Some("gpufeed clock");
+            drop(encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label, timestamp_writes }));
+        };
+        mark(encoder, first);
+        copy(encoder);
+        mark(encoder, first + 1);
     }
 
     /// The recorded work was submitted: maps the resolved set.
@@ -201,21 +246,30 @@ impl Timing {
         }
     }
 
-    fn add(&self, set: usize, passes: &[usize], times: &Times) {
+    fn add(&self, set: usize, passes: &[Around], times: &Times) {
         let Ok(view) = self.sets[set].read.get_mapped_range(0..2 * passes.len() as u64 * 8) else { return };
         let mut ticks: Vec<u64> = view.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes)).collect();
         self.clock.falsify(&mut ticks);
-        let pairs = ticks.as_chunks::<2>().0;
+        let pairs = passes.iter().zip(ticks.as_chunks::<2>().0);
         times.timed.fetch_add(1, Relaxed);
-        // Zeros, or an end before its beginning: the clock is broken.
-        if pairs.iter().any(|[begin, end]| *begin == 0 || end < begin) {
+        // Zeros, or an end before its beginning: the clock is broken. A driver may lack those of passes without a dispatch
+        // alone.
+        let impossible = |[begin, end]: &[u64; 2]| *begin == 0 || end < begin;
+        if pairs.clone().any(|(around, pair)| matches!(around, Around::Pass(_)) && impossible(pair)) {
             times.impossible.fetch_add(1, Relaxed);
             return;
         }
-        for (number, [begin, end]) in passes.iter().zip(pairs) {
-            let (time, count) = &times.passes[(*number).min(SUMS - 1)];
-            time.fetch_add(((end - begin) as f64 * self.period) as u64, Relaxed);
-            count.fetch_add(1, Relaxed);
+        for (around, pair) in pairs.filter(|(_, pair)| !impossible(pair)) {
+            let time = ((pair[1] - pair[0]) as f64 * self.period) as u64;
+            let (sum, added, nanoseconds) = match *around {
+                Around::Pass(number) => {
+                    let (time, count) = &times.passes[number.min(SUMS - 1)];
+                    (count, 1, time)
+                }
+                Around::Copy(bytes) => (&times.copies.0, bytes, &times.copies.1),
+            };
+            sum.fetch_add(added, Relaxed);
+            nanoseconds.fetch_add(time, Relaxed);
         }
     }
 }

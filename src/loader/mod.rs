@@ -51,7 +51,8 @@ pub use epochs::Epochs;
 pub use iteration::NextEpoch;
 pub use settings::{LoaderSettings, ShardChoice};
 pub use stats::{
-    Bottleneck, Change, GpuClock, GpuTime, Latency, PassTime, PoolStats, QueueStats, Resource, Stage, StageStats, Stats,
+    Bottleneck, Change, GpuClock, GpuTime, Latency, PassTime, PoolStats, QueueStats, Resource, SlotStats, Stage,
+    StageStats, Stats,
 };
 
 use crate::backend::Backend;

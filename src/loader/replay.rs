@@ -127,9 +127,11 @@ fn run(
     Ok(batch)
 }
 
-/// The kernels of a loader that mixes no batches, for one mixing; the device has compiled the others before.
+/// The kernels of a loader that mixes no batches, for one mixing. The device has compiled the others before, but where the
+/// loader's last stage stores f16: mixing needs f32.
 fn mixing_kernels(kernels: &Kernels, mixing: &Mixing) -> Result<Kernels> {
     let sizes = MixSizes::new(kernels.gpu(), mixing.samples, mixing.views, mixing.image)?;
-    let same = Kernels::new(kernels.gpu(), kernels.plan(), kernels.cached_stage())?;
+    let plan = kernels.plan().clone().on_device(kernels.gpu().caps().traits, true);
+    let same = Kernels::new(kernels.gpu(), &plan, kernels.cached_stage())?;
     same.with_mixer(sizes, mixing.sample() as u64)
 }

@@ -6,7 +6,7 @@
 use super::gather::{Gather, GatherKind};
 use super::program::{Program, StageProgram};
 use super::sampling::{Axis, Filter, Sampling};
-use super::wgsl::{GROUP, PARTIALS, ROWS};
+use super::wgsl::{GROUP, MOST_ROWS, PARTIALS};
 use crate::geometry::Rect;
 
 /// The most bytes of source pixels that a GPU image may read. No staging slot is smaller.
@@ -87,7 +87,7 @@ fn iterations(stage: &StageProgram, strip: bool) -> u64 {
         return gathering(gather, stage);
     }
     let (across, down) = (taps(x, *filter), taps(y, *filter));
-    let rows = u64::from(ROWS);
+    let rows = u64::from(MOST_ROWS);
     let column = if strip {
         let source_rows = ((rows + 2) as f32 * y.scale) as u64 + 2;
         across + rows + source_rows * (1 + across)
@@ -99,7 +99,7 @@ fn iterations(stage: &StageProgram, strip: bool) -> u64 {
 
 /// Loop iterations of the busiest thread of a stage that begins with an operator.
 fn gathering(gather: &Gather, stage: &StageProgram) -> u64 {
-    let rows = u64::from(ROWS);
+    let rows = u64::from(MOST_ROWS);
     let pixels = u64::from(gather.source.0) * u64::from(gather.source.1);
     let column = match gather.kind {
         GatherKind::Blur { kernel_size: [x, y], .. } => (rows + u64::from(y)) * (u64::from(x) + rows + 2) + 2 * rows,
@@ -118,12 +118,12 @@ fn gathering(gather: &Gather, stage: &StageProgram) -> u64 {
 fn with_steps(column: u64, stage: &StageProgram) -> u64 {
     // A statistic's threads take several tiles each.
     let (width, height) = stage.sampling.size();
-    let tiles = u64::from(width.div_ceil(GROUP.0)) * u64::from(height.div_ceil(GROUP.1 * ROWS));
+    let tiles = u64::from(width.div_ceil(GROUP.0)) * u64::from(height.div_ceil(GROUP.1 * MOST_ROWS));
     let of_statistic = if stage.needs_mean() { tiles.div_ceil(PARTIALS.into()) } else { 1 };
     let steps = stage.steps.len() as u64;
     // Each output loops over its steps; each thread loops once over the means' partial sums and over a statistic's own
     // numbers.
-    (column + u64::from(ROWS) * (1 + steps)) * of_statistic + (1 + u64::from(PARTIALS)) * steps + 32
+    (column + u64::from(MOST_ROWS) * (1 + steps)) * of_statistic + (1 + u64::from(PARTIALS)) * steps + 32
 }
 
 #[cfg(test)]

@@ -61,7 +61,8 @@ pub struct PassDescription {
     /// The declarations of its text, as naga reads them.
     #[serde(flatten)]
     pub declarations: Declarations,
-    /// Its whole text in WGSL.
+    /// Its whole text in WGSL. Where the plan is a GPU's that stores numbers of 16 bits, that of an f16 batch begins with
+    /// `enable wgpu_int16;`, which browsers lack; the plan of the CPU packs f16.
     pub wgsl: String,
 }
 
@@ -86,7 +87,7 @@ impl Description {
                 name: pass.to_string(),
                 stage: pass.stage(),
                 writes_statistics: matches!(pass, Pass::Tables { .. } | Pass::Statistic { .. }),
-                dispatch: pass.workgroups(),
+                dispatch: plan.workgroups(pass),
                 declarations: Declarations::of(&wgsl)?,
                 wgsl,
             })

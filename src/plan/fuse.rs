@@ -38,6 +38,8 @@ pub(crate) struct PlanStage {
     pub(crate) positions: Positions,
     /// The most statistics that one image can need in the stage.
     pub(crate) statistics: u16,
+    /// Width and height of the stage's result, if they are those of every image.
+    pub(crate) size: Option<(u32, u32)>,
     resized: bool,
     /// True if a step must know the position of its pixel, which it counts in pixels of this stage's result.
     placed: bool,
@@ -185,6 +187,7 @@ fn distribute(
                 debug_assert!(fresh, "an empty stage takes any op");
             }
             let stage = &mut stages[current];
+            stage.size = slot.size;
             let continues = number > 0 && slots[number - 1].transform == slot.transform;
             stage.positions.add(slot, number, is_uint8, continues);
             debug_assert_eq!(stage.positions.len(), stage.steps as usize, "a position for each step");

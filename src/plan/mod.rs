@@ -24,6 +24,7 @@
 //   cpu_fallback.rs   which images the CPU executor finishes for the GPU
 // The shaders:
 //   pass.rs           the passes, and which images take part in each
+//   device.rs         what a device decides about them; rows.rs: the rows of outputs of a thread
 //   variant.rs        the facts that a pass's text is made of; positions.rs: which steps it can meet at each position
 //   wgsl.rs           the text; shader_layout.rs: a stage's program as the text reads it
 //   work.rs           the bytes and operations of passes, for the roofline of `gpufeed bench`
@@ -36,6 +37,7 @@ mod crops;
 mod custom;
 pub(crate) mod declarations;
 pub(crate) mod description;
+pub(crate) mod device;
 mod fuse;
 pub(crate) mod gather;
 mod list_checks;
@@ -47,6 +49,7 @@ pub(crate) mod program;
 mod read_region;
 pub(crate) mod resize_u8;
 pub(crate) mod route;
+mod rows;
 pub(crate) mod sampling;
 mod semantics;
 pub(crate) mod shader_layout;
@@ -67,6 +70,7 @@ use fuse::SlotPlace;
 pub use list_checks::normalized_twice;
 use list_checks::{check_channels, depth, output_channels, slot_count};
 pub use output::{DType, Layout, Output};
+use pass::Pass;
 pub use pass::Shader;
 use program::Program;
 pub use semantics::Semantics;
@@ -98,6 +102,10 @@ pub struct Plan {
     input_channels: u32,
     channels: u32,
     output: Output,
+    /// See [`Plan::on_device`].
+    stores_halves: bool,
+    /// The rows of a thread, where they are set by hand.
+    rows: Option<u32>,
     semantics: Semantics,
     /// The first slot whose op gets floats: 0 with [`Semantics::Float`].
     first_float_slot: usize,
@@ -162,7 +170,7 @@ impl Plan {
             ));
         }
         let mut slots = Slots::default();
-        transforms.iter().for_each(|transform| transform.slots(&mut slots));
+        transforms.iter().for_each(|transform| slots.add(transform));
         let channels = output_channels(input_channels, &slots.list)?;
         check_channels(input_channels, transforms)?;
         let crops = Crops::new(transforms)?;
@@ -185,6 +193,8 @@ impl Plan {
             input_channels,
             channels,
             output: *output,
+            stores_halves: false,
+            rows: None,
             semantics,
             first_float_slot,
         };
@@ -228,7 +238,8 @@ impl Plan {
         }
         let mut plan = Plan::compile_as(semantics, input_channels, &[], output)?;
         let name = |op: &Op| if matches!(op, Op::Jpeg { .. }) { JPEG_NAME } else { "fixed" };
-        let slot = |op: &Op| Slot { transform: name(op), effect: op.effect(), optional: false, custom: None };
+        let slot =
+            |op: &Op| Slot { transform: name(op), effect: op.effect(), optional: false, size: None, custom: None };
         plan.slots = ops.iter().map(slot).collect();
         plan.channels = output_channels(input_channels, &plan.slots)?;
         plan.first_float_slot = semantics::first_float_slot(semantics, &plan.slots)?;
@@ -313,7 +324,7 @@ impl Plan {
 
     /// The most dispatches of a chunk of a batch: stages, statistics, and one more if f32 is packed into another type. A
     /// stage that begins with a warp, a blur, sharpness or a policy has several kernels, and those that no image of the
-    /// chunk takes are left out.
+    /// chunk takes are left out. The plan of a loader whose GPU stores numbers of 16 bits packs no f16.
     pub fn passes(&self) -> usize {
         self.pass_list().len()
     }
@@ -387,14 +398,17 @@ impl std::fmt::Display for Plan {
         for (i, stage) in self.stages.iter().enumerate() {
             let names = stage.transforms.join(" + ");
             let names = if names.is_empty() { "as it is" } else { &names };
-            write!(f, "  stage {i}: {names}; up to {} colour steps", stage.steps)?;
+            let rows = self.rows(Pass::Stage { stage: i, kernel: self.kernels(i)[0] });
+            write!(f, "  stage {i}: {names}; up to {} colour steps, {rows} rows a thread", stage.steps)?;
             match stage.statistics {
                 0 => writeln!(f)?,
                 n => writeln!(f, ", {n} whole-image mean{}", if n == 1 { "" } else { "s" })?,
             }
         }
-        if self.output.dtype != DType::F32 {
+        if self.packs() {
             writeln!(f, "  pack: f32 -> {:?}", self.output.dtype)?;
+        } else if self.stores_halves {
+            writeln!(f, "  no packing: the last stage stores F16, as shaders store numbers of 16 bits here")?;
         }
         Ok(())
     }

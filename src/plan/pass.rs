@@ -5,8 +5,8 @@ use super::gather::{Gather, GatherKind};
 use super::program::StageProgram;
 use super::sampling::Filter;
 use super::variant::{ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, SamplingFacts, Variant};
-use super::wgsl::{GROUP, PARTIALS, ROWS};
-use super::{DType, Layout, Plan};
+use super::wgsl::{GROUP, PARTIALS};
+use super::{Layout, Plan};
 use crate::color::Facts;
 use crate::transforms::{Effect, GatherClass, Slot};
 use serde::Serialize;
@@ -55,16 +55,6 @@ impl Pass {
         match *self {
             Pass::Tables { stage } | Pass::Statistic { stage, .. } | Pass::Stage { stage, .. } => Some(stage),
             Pass::Pack => None,
-        }
-    }
-
-    /// Its workgroups.
-    pub(crate) fn workgroups(&self) -> Workgroups {
-        match self {
-            Pass::Tables { .. } => Workgroups::Groups(1),
-            Pass::Statistic { .. } => Workgroups::Groups(PARTIALS),
-            Pass::Stage { .. } => Workgroups::Outputs([GROUP.0, GROUP.1 * ROWS]),
-            Pass::Pack => Workgroups::Words(256),
         }
     }
 
@@ -137,10 +127,20 @@ impl Plan {
             }
             passes.extend(kernels.into_iter().map(|kernel| Pass::Stage { stage, kernel }));
         }
-        if self.output.dtype != DType::F32 {
+        if self.packs() {
             passes.push(Pass::Pack);
         }
         passes
+    }
+
+    /// The workgroups of a pass.
+    pub(crate) fn workgroups(&self, pass: Pass) -> Workgroups {
+        match pass {
+            Pass::Tables { .. } => Workgroups::Groups(1),
+            Pass::Statistic { .. } => Workgroups::Groups(PARTIALS),
+            Pass::Stage { .. } => Workgroups::Outputs([GROUP.0, GROUP.1 * self.rows(pass)]),
+            Pass::Pack => Workgroups::Words(256),
+        }
     }
 
     /// The slots of `stage`, with their numbers.
@@ -185,7 +185,7 @@ impl Plan {
     }
 
     /// The kernels of `stage`; the one for images without an operator comes first.
-    fn kernels(&self, stage: usize) -> Vec<Kernel> {
+    pub(super) fn kernels(&self, stage: usize) -> Vec<Kernel> {
         if !self.stages()[stage].gathers {
             return vec![if self.computes_uint8(stage) { Kernel::SampleUint8 } else { Kernel::Sample }];
         }
@@ -259,10 +259,13 @@ impl Plan {
                 (true, ..) => PassTarget::Statistic,
                 (false, false, _) if self.stores_bytes(stage) => PassTarget::IntermediateBytes,
                 (false, false, _) => PassTarget::Intermediate,
+                (false, true, Layout::Nchw) if self.stores_halves() => PassTarget::NchwF16,
+                (false, true, Layout::Nhwc) if self.stores_halves() => PassTarget::NhwcF16,
                 (false, true, Layout::Nchw) => PassTarget::Nchw,
                 (false, true, Layout::Nhwc) => PassTarget::Nhwc,
             },
             channels: self.channels,
+            rows: self.rows(pass),
             statistics: facts.statistics.into(),
             known_statistics: known,
             filters: self.filters(stage),
@@ -293,8 +296,8 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Output;
     use crate::transforms::{ColorJitter, Normalize, RandomResizedCrop};
+    use crate::{DType, Output};
 
     #[test]
     fn shaders_are_whole_and_in_the_order_of_the_passes() {

@@ -38,7 +38,7 @@ pub(crate) struct Image {
     pub(crate) source_stride: u32,
     /// 1 if the source has four f32 per pixel; 0 for RGBA8.
     pub(crate) source_float: u32,
-    /// First element of the target: in f32s of the output, or `vec4`s of an intermediate.
+    /// First element of the target: in elements of the batch as the stage writes it, or `vec4`s of an intermediate.
     pub(crate) target_offset: u32,
     /// The position after the last step.
     pub(crate) steps_len: u32,

@@ -74,6 +74,8 @@ pub struct SamplingFacts {
     pub target: PassTarget,
     /// Channels of the output: 1 or 3.
     pub channels: u32,
+    /// Rows of outputs of a thread: 4, 8 or 16, by the rule of `rows.rs`.
+    pub rows: u32,
     /// Statistics of the stage.
     pub statistics: u32,
     /// Statistics that earlier passes have computed.
@@ -104,6 +106,17 @@ pub enum PassTarget {
     Nchw,
     /// The batch, pixel by pixel.
     Nhwc,
+    /// The batch, channel by channel, in numbers of 16 bits.
+    NchwF16,
+    /// The batch, pixel by pixel, in numbers of 16 bits.
+    NhwcF16,
+}
+
+impl PassTarget {
+    /// True if the pass stores numbers of 16 bits, for which its text asks.
+    pub(crate) fn is_of_16_bits(self) -> bool {
+        matches!(self, PassTarget::NchwF16 | PassTarget::NhwcF16)
+    }
 }
 
 /// The colour steps that an image may have.

@@ -9,9 +9,9 @@ use crate::error::{ErrorKind, Result};
 
 /// Workgroup of the sampling passes: x-major, a multiple of every GPU's wave.
 pub(crate) const GROUP: (u32, u32) = (32, 8);
-/// The number of output rows that one thread of the strip kernel computes.
-pub(crate) const ROWS: u32 = 16;
-const _: () = assert!(ROWS == 16, "shaders/gather/blur.wgsl holds a column in four matrices of four");
+/// The most output rows that one thread computes; `rows.rs` has the rule.
+pub(crate) const MOST_ROWS: u32 = 16;
+const _: () = assert!(MOST_ROWS == 16, "shaders/gather/blur.wgsl holds a column in four matrices of four");
 /// Partial sums of a statistic: the number of workgroups that share one image's mean.
 pub(crate) const PARTIALS: u32 = 16;
 
@@ -33,7 +33,9 @@ impl Variant {
             Variant::Tables(source, kernel, steps) => tables_pass(*source, kernel, *steps),
             Variant::Pack(DType::U8) => [shader!("store/packed_u8"), shader!("store/packed")].join("\n"),
             Variant::Mix => shader!("batch/mix").to_owned(),
-            Variant::Pack(_) => [shader!("store/packed_f16"), shader!("store/packed")].join("\n"),
+            Variant::Pack(_) => {
+                [shader!("store/half_bits"), shader!("store/packed_f16"), shader!("store/packed")].join("\n")
+            }
         }
     }
 }
@@ -81,6 +83,12 @@ fn sampling_pass(kernel: Option<&KernelFacts>, frame: &SamplingFacts, colors: &C
         PassTarget::IntermediateBytes => files.extend([shader!("store/intermediate_u8"), shader!("store/stage")]),
         PassTarget::Nchw => files.extend([shader!("store/nchw"), shader!("store/stage")]),
         PassTarget::Nhwc => files.extend([shader!("store/nhwc"), shader!("store/stage")]),
+        PassTarget::NchwF16 => {
+            files.extend([shader!("store/half_bits"), shader!("store/nchw_f16"), shader!("store/stage")]);
+        }
+        PassTarget::NhwcF16 => {
+            files.extend([shader!("store/half_bits"), shader!("store/nhwc_f16"), shader!("store/stage")]);
+        }
     }
     text.push_str(&files.join("\n"));
     text
@@ -93,6 +101,7 @@ fn tables_pass(source_type: PassSource, kernel: &KernelFacts, steps: u32) -> Str
         source: source_type,
         target: PassTarget::Statistic,
         channels: 3,
+        rows: MOST_ROWS,
         statistics: 0,
         known_statistics: 0,
         filters: [false; 5],
@@ -148,12 +157,13 @@ impl Arithmetic {
 }
 
 fn constants(kernel: Option<&KernelFacts>, frame: &SamplingFacts, steps: u32) -> String {
-    let mut text = String::new();
+    // What a text asks for comes before everything else in it.
+    let mut text = String::from(if frame.target.is_of_16_bits() { "enable wgpu_int16;\n" } else { "" });
     let mut constant = |name: &str, value: u32| text.push_str(&format!("const {name}: u32 = {value}u;\n"));
     constant("GROUP_X", GROUP.0);
     constant("GROUP_Y", GROUP.1);
     constant("GROUP_SIZE", GROUP.0 * GROUP.1);
-    constant("ROWS", ROWS);
+    constant("ROWS", frame.rows);
     constant("PARTIALS", PARTIALS);
     constant("MAX_STEPS", steps.max(1));
     constant("CHANNELS", frame.channels);
@@ -397,7 +407,9 @@ fn color_step_{number}(value: vec4<f32>, step: Step, x: i32, y: i32) -> vec4<f32
 pub fn validate(text: &str) -> Result<(naga::Module, naga::valid::ModuleInfo)> {
     let fail = |reason: String| ErrorKind::Device { stage: "shader validation", reason };
     let module = naga::front::wgsl::parse_str(text).map_err(|error| fail(error.emit_to_string(text)))?;
-    let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty())
+    // Only a text that asks for numbers of 16 bits may have them: no other text of gpufeed, and no snippet of a user.
+    let capabilities = naga::valid::Capabilities::SHADER_INT16;
+    let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), capabilities)
         .validate(&module)
         .map_err(|error| fail(error.emit_to_string(text)))?;
     Ok((module, info))

@@ -5,7 +5,7 @@ use super::gather::{Gather, GatherKind};
 use super::pass::Pass;
 use super::program::StageProgram;
 use super::sampling::{Axis, Filter, Sampling};
-use super::wgsl::{self, ROWS};
+use super::wgsl::{self, MOST_ROWS};
 use super::{Plan, custom};
 use crate::color::ColorStep;
 use crate::error::Result;
@@ -56,7 +56,7 @@ pub fn work(plan: &Plan, images: &[Params]) -> Result<Vec<Work>> {
             let stage = &program.stages[number];
             if pass.takes(stage) {
                 work.bytes += bytes(plan, &pass, stage, plan.image_bytes(program.size()) as u64);
-                work.operations += operations(&pass, stage, &functions);
+                work.operations += operations(plan.rows(pass), &pass, stage, &functions);
             }
         }
         all.push(work);
@@ -76,8 +76,8 @@ fn bytes(plan: &Plan, pass: &Pass, stage: &StageProgram, image: u64) -> u64 {
         Pass::Stage { .. } if number + 1 < plan.stages().len() => {
             area(stage.sampling.size()) * pixel(plan.stores_bytes(number))
         }
-        // Sampling passes write f32; `pack` converts them.
-        Pass::Stage { .. } => 4 * image / plan.output().dtype.bytes() as u64,
+        // Where they write f32 of another type, `pack` converts them.
+        Pass::Stage { .. } => plan.stored_bytes() * image / plan.output().dtype.bytes() as u64,
         _ => 0,
     };
     read + written
@@ -87,12 +87,12 @@ fn area((width, height): (u32, u32)) -> u64 {
     u64::from(width) * u64::from(height)
 }
 
-fn operations(pass: &Pass, stage: &StageProgram, functions: &BTreeMap<String, f64>) -> f64 {
+fn operations(rows: u32, pass: &Pass, stage: &StageProgram, functions: &BTreeMap<String, f64>) -> f64 {
     if let Pass::Tables { .. } = pass {
         return COUNTS * stage.gather.as_ref().map_or(0, |gather| area(gather.source)) as f64;
     }
     let outputs = area(stage.sampling.size()) as f64;
-    let sampling = stage.gather.as_ref().map_or_else(|| resampling(&stage.sampling), gathering);
+    let sampling = stage.gather.as_ref().map_or_else(|| resampling(&stage.sampling, rows), gathering);
     let last = match pass {
         // A mean is that of the image before the contrast.
         Pass::Statistic { .. } => stage.steps.iter().position(|step| step.facts().needs_mean).unwrap_or(0),
@@ -105,8 +105,8 @@ fn operations(pass: &Pass, stage: &StageProgram, functions: &BTreeMap<String, f6
     outputs * (sampling + stage.steps[..last].iter().map(|each| step(each.opcode)).sum::<f64>())
 }
 
-/// Operations of an output's resampling.
-fn resampling(sampling: &Sampling) -> f64 {
+/// Operations of an output's resampling by threads of `rows` rows.
+fn resampling(sampling: &Sampling, rows: u32) -> f64 {
     let taps = |axis: &Axis| match sampling.filter {
         Filter::Nearest | Filter::NearestExact => 1.0,
         Filter::Linear => 2.0,
@@ -116,7 +116,7 @@ fn resampling(sampling: &Sampling) -> f64 {
     let (across, down) = (taps(&sampling.x), taps(&sampling.y));
     if sampling.uses_strip_kernel() {
         // A thread applies the taps of its column at every source row once, and adds the row to two outputs.
-        let rows = f64::from(sampling.y.scale) * f64::from(ROWS + 2) / f64::from(ROWS);
+        let rows = f64::from(sampling.y.scale) * f64::from(rows + 2) / f64::from(rows);
         return rows * (across + 2.0) * TAP_OPERATIONS;
     }
     across * down * TAP_OPERATIONS
@@ -128,7 +128,7 @@ fn gathering(gather: &Gather) -> f64 {
         GatherKind::Warp(warp) => POSITION + if warp.nearest { 0.0 } else { 4.0 * TAP_OPERATIONS },
         GatherKind::Blur { kernel_size: [columns, rows], .. } => {
             // A thread filters across each row that its column of outputs needs.
-            let rows_an_output = f64::from(ROWS + rows) / f64::from(ROWS);
+            let rows_an_output = f64::from(MOST_ROWS + rows) / f64::from(MOST_ROWS);
             TAP_OPERATIONS * (rows_an_output * f64::from(*columns) + f64::from(*rows))
         }
         GatherKind::Sharpen { .. } => 10.0 * TAP_OPERATIONS,
@@ -182,6 +182,7 @@ fn components(module: &Module, info: &FunctionInfo, expression: Handle<Expressio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::device::DeviceTraits;
     use crate::transforms::{ColorJitter, GaussianBlur, Key, Normalize, Resize};
     use crate::{DType, Output};
 
@@ -198,12 +199,19 @@ mod tests {
         };
         assert_eq!((&*stage.pass, stage.bytes), ("stage 0", 2 * (200 * 100 * 4 + 50 * 50 * 3 * 4)));
         assert_eq!((&*pack.pass, pack.bytes), ("pack", 2 * 50 * 50 * 3 * (4 + 2)));
+        // Where shaders store f16, an element costs 2 bytes instead of 10.
+        let output = Output { dtype: DType::F16, ..Output::default() };
+        let traits = DeviceTraits { stores_16_bits: true, rows: None };
+        let plan = Plan::compile(&[Resize::new((50, 50)).into()], &output).unwrap().on_device(traits, false);
+        let params = plan.make_params(200, 100, &Key::default()).unwrap();
+        let [stored] = &work(&plan, &[params]).unwrap()[..] else { panic!("one pass") };
+        assert_eq!(stored.bytes, 200 * 100 * 4 + 50 * 50 * 3 * 2);
     }
 
     #[test]
     fn operations_are_the_taps_and_the_steps() {
-        // Reduced by 4 and by 2: 8 taps across; a row is filtered once, and with two outputs' weights.
-        let taps = 2.0 * 18.0 / 16.0 * (8.0 + 2.0) * 6.0;
+        // Reduced by 4 and by 2: 8 taps across; a row is filtered once, and with two outputs' weights. A thread has 8 rows.
+        let taps = 2.0 * 10.0 / 8.0 * (8.0 + 2.0) * 6.0;
         let [resize] = &of(&[Resize::new((50, 50)).into()], DType::F32)[..] else { panic!("one pass") };
         assert!((resize.operations - 2.0 * 2_500.0 * taps).abs() < 1.0, "{resize:?}");
         let [normalized] = &of(&[Resize::new((50, 50)).into(), Normalize::IMAGENET.into()], DType::F32)[..] else {

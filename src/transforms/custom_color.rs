@@ -128,7 +128,7 @@ impl Operator for CustomColor {
 
     fn slots(&self, slots: &mut Slots) {
         let (optional, custom) = (slots.optional, Some(self.clone()));
-        slots.list.push(Slot { transform: self.name, effect: Effect::Custom, optional, custom });
+        slots.list.push(Slot { transform: self.name, effect: Effect::Custom, optional, size: None, custom });
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {

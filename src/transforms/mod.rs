@@ -132,6 +132,9 @@ pub(crate) struct Slot {
     pub(crate) effect: Effect,
     /// True inside a `RandomApply`: the op may be absent.
     pub(crate) optional: bool,
+    /// (width, height) after the op, if it is the last one of a transform of the list, and the size is that of every
+    /// image.
+    pub(crate) size: Option<(u32, u32)>,
     /// The user's colour step if the effect is [`Effect::Custom`].
     pub(crate) custom: Option<CustomColor>,
 }
@@ -146,8 +149,16 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
+    /// Adds the slots of a transform of the list.
+    pub(crate) fn add(&mut self, transform: &Transform) {
+        transform.slots(self);
+        if let Some(last) = self.list.last_mut() {
+            last.size = self.size;
+        }
+    }
+
     fn push(&mut self, transform: &'static str, effect: Effect) {
-        self.list.push(Slot { transform, effect, optional: self.optional, custom: None });
+        self.list.push(Slot { transform, effect, optional: self.optional, size: None, custom: None });
     }
 
     fn set_size(&mut self, size: Option<(u32, u32)>) {

@@ -9,9 +9,10 @@ use gpufeed::transforms::{
     Resize, Transform,
 };
 use gpufeed::{
-    DType, DataLoader, DataLoaderBuilder, InMemory, Label, Layout, Output, PixelFormat, Pixels, Plan, Processor,
+    DType, DataLoader, DataLoaderBuilder, Execute, InMemory, Label, Layout, Output, PixelFormat, Pixels, Plan,
+    Processor, wgpu,
 };
-use gpufeed_testing::pipeline::{Place, picture, places, within};
+use gpufeed_testing::pipeline::{Place, loader_devices, picture, places, within};
 use image::RgbImage;
 
 /// Sizes (height, width) of images with 2691, 2979, 15 and 27 elements in three channels, and with 897, 993, 5 and 9 in
@@ -167,6 +168,50 @@ fn batches_hold_what_f32_converts_to() {
                     let (output, workers) = (shape.output(dtype), [1, 2, 5][number % 3]);
                     let result = check_line((place, builder.clone()), &floats, output, (workers, 8));
                     assert_eq!(result, Ok(()), "{shape:?}, {dtype:?}");
+                }
+            }
+        }
+    });
+}
+
+/// Where shaders store numbers of 16 bits, the last stage stores f16; a device opened without that packs it. Both give
+/// the same bits, and the first needs neither the pass nor the f32 batch.
+#[test]
+#[expect(clippy::print_stdout, reason = "tests print what they skipped")]
+fn f16_has_the_same_bits_stored_and_packed() {
+    within(1200, "f16, stored and packed", || {
+        let values: Vec<f32> = neighbours().into_iter().map(|(value, _)| value).step_by(7).collect();
+        for device in loader_devices() {
+            let feature = wgpu::Features::SHADER_I16;
+            if !device.features().contains(feature) {
+                println!("{}: shaders store no numbers of 16 bits, so f16 is packed", device.name);
+                continue;
+            }
+            let place = |what: &str, features| {
+                let (name, backend) = (format!("{}, {what}", device.name), device.open(features).into());
+                Place { name, backend, execute: Execute::Gpu }
+            };
+            let storing = place("f16 stored", device.features());
+            let packing = place("f16 packed", device.features() - feature);
+            let bits = |place: &Place| stored(place, &values, DType::F16).1;
+            assert_eq!(compare(&bits(&packing), &bits(&storing), DType::F16), Ok(()), "{}", device.name);
+            let mut data = InMemory::new();
+            for number in 0..7 {
+                let picture = picture(number, 50 - number, 23 + 2 * number);
+                let (width, height) = picture.dimensions();
+                data.push_pixels(width, height, PixelFormat::Rgb8, picture.into_raw(), Label::None).unwrap();
+            }
+            for shape in shapes() {
+                let builder =
+                    DataLoader::builder(data.clone()).recipe(shape.transforms()).batch_size(3).slot_bytes(SLOT);
+                let loader = |place: &Place| place.build(builder.clone().output(shape.layout, DType::F16));
+                let [stored, packed] = [&storing, &packing].map(loader);
+                assert_eq!(stored.plan().passes() + 1, packed.plan().passes(), "{}", stored.explain());
+                assert!(stored.memory() < packed.memory(), "{}{}", stored.explain(), packed.explain());
+                let (seen, expected) = (batches(&stored), batches(&packed));
+                assert_eq!(seen.len(), expected.len());
+                for (seen, expected) in seen.iter().zip(&expected) {
+                    assert_eq!(compare(expected, seen, DType::F16), Ok(()), "{}, {shape:?}", device.name);
                 }
             }
         }

@@ -10,17 +10,19 @@ use gpufeed::internals::shaders::{
     ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, SamplingFacts, UINT8_STEPS, Variant, opcode,
 };
 
-/// Returns the frames of a kernel's statistics and stages. Statistics are counted only where colour steps have any.
-fn frames(statistics: u32) -> Vec<SamplingFacts> {
+/// Returns the frames of a kernel's statistics and stages. Statistics are counted only where colour steps have any. A
+/// blur's threads have 16 rows.
+fn frames(kernel: Kernel, statistics: u32) -> Vec<SamplingFacts> {
     let mut frames = Vec::new();
-    let targets = [PassTarget::Intermediate, PassTarget::IntermediateBytes, PassTarget::Nchw, PassTarget::Nhwc]
-        .map(|target| (target, statistics));
+    use PassTarget::{Intermediate, IntermediateBytes, Nchw, NchwF16, Nhwc, NhwcF16};
+    let targets = [Intermediate, IntermediateBytes, Nchw, Nhwc, NchwF16, NhwcF16].map(|target| (target, statistics));
     let of_statistics = (0..statistics).map(|known| (PassTarget::Statistic, known));
     for (target, known_statistics) in targets.into_iter().chain(of_statistics) {
         for source in [PassSource::Bytes, PassSource::Floats] {
-            for (channels, borders) in [(1, false), (3, true)] {
+            for (channels, borders, rows) in [(1, false, 4), (3, true, 16)] {
                 let filters = [borders, false, false, false, false];
-                frames.push(SamplingFacts { source, target, channels, statistics, known_statistics, filters });
+                let rows = if kernel == Kernel::Blur { 16 } else { rows };
+                frames.push(SamplingFacts { source, target, channels, rows, statistics, known_statistics, filters });
             }
         }
     }
@@ -60,7 +62,7 @@ pub(super) fn variants() -> Vec<Variant> {
                 let is_bytes = |source| source == PassSource::Bytes;
                 let possible =
                     |frame: &SamplingFacts| is_bytes(frame.source) || !(is_uint8 || kernel == Kernel::SampleUint8);
-                let frames = frames(statistics).into_iter().filter(possible);
+                let frames = frames(kernel, statistics).into_iter().filter(possible);
                 variants.extend(frames.map(|frame| Variant::Kernel(facts, frame, colors.clone())));
             }
         }

@@ -5,7 +5,7 @@
 use naga::back::{glsl, hlsl, msl, spv};
 use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
 use naga::valid::ModuleInfo;
-use naga::{Module, ResourceBinding, ShaderStage};
+use naga::{Module, ResourceBinding, ShaderStage, TypeInner};
 use std::sync::LazyLock;
 
 /// The four storage buffers of `gpu/encode.rs`: the binding's number, and whether shaders write to it.
@@ -29,8 +29,11 @@ static SPIRV: LazyLock<[spv::Options<'static>; 2]> = LazyLock::new(|| {
         flags: spv::WriterFlags::empty(),
         fake_missing_bindings: false,
         binding_map: map(|binding, _| spv::BindingInfo { descriptor_set: 0, binding, binding_array_size: None }),
-        // These are the capabilities that wgpu expects on every device.
-        capabilities: Some([spv::Capability::Shader, spv::Capability::Matrix].into_iter().collect()),
+        // These are the capabilities that wgpu expects on every device, and that of numbers of 16 bits, which a text
+        // gets only where it asks for them.
+        capabilities: Some(
+            [spv::Capability::Shader, spv::Capability::Matrix, spv::Capability::Int16].into_iter().collect(),
+        ),
         bounds_check_policies: policies(BoundsCheckPolicy::Restrict, buffer),
         zero_initialize_workgroup_memory: workgroup,
         force_loop_bounding: true,
@@ -63,9 +66,11 @@ static METAL: LazyLock<msl::Options> = LazyLock::new(|| {
     }
 });
 
-/// Options for Direct3D 12 by FXC (shader model 5.1, which wgpu takes where no `dxcompiler.dll` is at hand) and by DXC.
-static DIRECT3D: LazyLock<[hlsl::Options; 2]> = LazyLock::new(|| {
-    [hlsl::ShaderModel::V5_1, hlsl::ShaderModel::V6_0].map(|shader_model| hlsl::Options {
+/// Options for Direct3D 12 by FXC (shader model 5.1, which wgpu takes where no `dxcompiler.dll` is at hand) and by DXC;
+/// the last is for texts with numbers of 16 bits, which need shader model 6.2.
+static DIRECT3D: LazyLock<[hlsl::Options; 3]> = LazyLock::new(|| {
+    use hlsl::ShaderModel::{V5_1, V6_0, V6_2};
+    [V5_1, V6_0, V6_2].map(|shader_model| hlsl::Options {
         shader_model,
         fake_missing_bindings: false,
         // Read-only and writable buffers have registers of their own, `t` and `u`.
@@ -137,6 +142,11 @@ fn direct3d(module: &Module, info: &ModuleInfo) -> Result<Vec<u8>, String> {
     Ok(direct3d_versions(module, info)?.concat())
 }
 
+/// True if a text has numbers of 16 bits.
+fn has_16_bits(module: &Module) -> bool {
+    module.types.iter().any(|(_, ty)| matches!(ty.inner, TypeInner::Scalar(scalar) if scalar.width == 2))
+}
+
 fn direct3d_versions(module: &Module, info: &ModuleInfo) -> Result<Vec<Vec<u8>>, String> {
     let pipeline = hlsl::PipelineOptions { entry_point: Some(entry()) };
     let version = |options| -> Result<Vec<u8>, String> {
@@ -146,17 +156,23 @@ fn direct3d_versions(module: &Module, info: &ModuleInfo) -> Result<Vec<Vec<u8>>,
         names.into_iter().try_for_each(|name| name.map(|_| ())).map_err(|error| error.to_string())?;
         Ok(text.into_bytes())
     };
-    DIRECT3D.iter().map(version).collect()
+    let versions = if has_16_bits(module) { &DIRECT3D[2..] } else { &DIRECT3D[..2] };
+    versions.iter().map(version).collect()
 }
 
 /// The versions of the two languages that compilers from elsewhere read, with the ends of their files' names.
 pub(super) fn files(module: &Module, info: &ModuleInfo) -> Result<Vec<(&'static str, Vec<u8>)>, String> {
     let spirv = ["vulkan1.0.spv", "vulkan1.3.spv"].into_iter().zip(spirv_versions(module, info)?);
-    let direct3d = ["5_1.hlsl", "6_0.hlsl"].into_iter().zip(direct3d_versions(module, info)?);
+    let names: &[_] = if has_16_bits(module) { &["6_2.hlsl"] } else { &["5_1.hlsl", "6_0.hlsl"] };
+    let direct3d = names.iter().copied().zip(direct3d_versions(module, info)?);
     Ok(spirv.chain(direct3d).collect())
 }
 
 fn opengl(module: &Module, info: &ModuleInfo) -> Result<Vec<u8>, String> {
+    // wgpu has no numbers of 16 bits on OpenGL.
+    if has_16_bits(module) {
+        return Ok(Vec::new());
+    }
     let (shader_stage, entry_point) = entry();
     let pipeline = glsl::PipelineOptions { shader_stage, entry_point, multiview: None };
     // wgpu asks for no bounds checks here, because GLSL's own rules and the driver's robustness stand in.

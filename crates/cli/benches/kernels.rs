@@ -11,7 +11,7 @@
 mod rows;
 
 use criterion::{Criterion, Throughput};
-use gpufeed::internals::{Native, RecordedDispatch, Rig, StagingRing, draw, draw_many};
+use gpufeed::internals::{Native, RecordedDispatch, Rig, StagingMemory, StagingRing, draw, draw_many, on_device};
 use gpufeed::transforms::{
     ColorJitter, Key, Normalize, Params, RandomCrop, RandomGrayscale, RandomHorizontalFlip, Transform,
 };
@@ -170,9 +170,9 @@ fn kernel_rows(
     [strip, direct, direct_bytes]: [&Kernel; 3],
 ) -> Result<(), Box<dyn Error>> {
     let (gpu, images) = (&adapter.gpu, batch(&adapter.gpu));
-    let Buffers { source, output, other, packed, .. } = buffers;
+    let Buffers { source, output, other, .. } = buffers;
     let kernel = |dispatch: &RecordedDispatch, read, write| buffers.kernel(adapter, dispatch, read, write);
-    let half = plan([Normalize::IMAGENET.into()], DType::F16)?;
+    let half = on_device(gpu, &plan([Normalize::IMAGENET.into()], DType::F16)?, false);
     let contrast = plan([ColorJitter::new(0.2, 0.2, 0.0, 0.0).into(), Normalize::IMAGENET.into()], DType::F32)?;
     let rig_half = Rig::new(gpu, &half, &make_params(&half, images)?)?;
     let rig_contrast = Rig::new(gpu, &contrast, &make_params(&contrast, images)?)?;
@@ -186,13 +186,7 @@ fn kernel_rows(
     add_kernels(rows, adapter, "strip, f32", moved, &[strip]);
     add_kernels(rows, adapter, "per-output taps, f32", moved, &[direct]);
     add_kernels(rows, adapter, "per-output taps, f32, bytes only", moved, &[direct_bytes]);
-    let [stage_half, pack] = &rig_half.dispatches()[..] else {
-        return Err("f16 takes a stage and a packing pass".into());
-    };
-    let direct_half = kernel(&naive(stage_half)?, source, output);
-    let (stage_half, pack) = (kernel(stage_half, source, output), kernel(pack, output, packed));
-    add_kernels(rows, adapter, "strip and packing, f16", slot + 10 * elements, &[&stage_half, &pack]);
-    add_kernels(rows, adapter, "per-output taps and packing, f16", slot + 10 * elements, &[&direct_half, &pack]);
+    half_rows(rows, adapter, &rig_half, buffers)?;
     let [mean, finish] = &rig_contrast.dispatches()[..] else { return Err("contrast takes two passes".into()) };
     let (mean, finish) = (kernel(mean, source, other), kernel(finish, source, output));
     add_kernels(rows, adapter, "contrast: its mean", slot, &[&mean]);
@@ -205,11 +199,33 @@ fn kernel_rows(
     Ok(())
 }
 
+/// The rows of f16: stored by the stage where the device stores numbers of 16 bits, and by a packing pass.
+fn half_rows(rows: &mut Rows<'_>, adapter: &Adapter, rig: &Rig, buffers: &Buffers) -> Result<(), Box<dyn Error>> {
+    let (slot, elements) = (rig.slot_bytes(), rig.elements());
+    let Buffers { source, output, packed, .. } = buffers;
+    let kernel = |dispatch: &RecordedDispatch, read, write| buffers.kernel(adapter, dispatch, read, write);
+    if let [stage] = &rig.dispatches()[..] {
+        let (stage, direct) = (kernel(stage, source, output), kernel(&naive(stage)?, source, output));
+        add_kernels(rows, adapter, "strip, f16", slot + 2 * elements, &[&stage]);
+        add_kernels(rows, adapter, "per-output taps, f16", slot + 2 * elements, &[&direct]);
+    }
+    let packing = plan([Normalize::IMAGENET.into()], DType::F16)?;
+    let rig = Rig::new(&adapter.gpu, &packing, &make_params(&packing, batch(&adapter.gpu))?)?;
+    let [stage, pack] = &rig.dispatches()[..] else {
+        return Err("f16 by packing takes two passes".into());
+    };
+    let direct = kernel(&naive(stage)?, source, output);
+    let (stage, pack) = (kernel(stage, source, output), kernel(pack, output, packed));
+    add_kernels(rows, adapter, "strip and packing, f16", slot + 10 * elements, &[&stage, &pack]);
+    add_kernels(rows, adapter, "per-output taps and packing, f16", slot + 10 * elements, &[&direct, &pack]);
+    Ok(())
+}
+
 /// The rows of the upload paths.
 fn upload_rows(rows: &mut Rows<'_>, adapter: &Adapter, pixels: &[u8]) -> Result<(), Box<dyn Error>> {
     let slot = pixels.len() as u64;
-    let mut upload = |name, in_place| -> Result<(), Box<dyn Error>> {
-        let mut ring = StagingRing::new(&adapter.gpu, slot, in_place)?;
+    let mut upload = |name, memory| -> Result<(), Box<dyn Error>> {
+        let mut ring = StagingRing::new(&adapter.gpu, slot, memory)?;
         rows.add(name, slot, |batches| {
             let start = Instant::now();
             (0..batches).for_each(|_| ring.upload(pixels).expect("the device works"));
@@ -218,9 +234,12 @@ fn upload_rows(rows: &mut Rows<'_>, adapter: &Adapter, pixels: &[u8]) -> Result<
         });
         Ok(())
     };
-    upload("upload: ring and copy", false)?;
+    upload("upload: ring and copy", StagingMemory::Copied)?;
+    if adapter.gpu.info().backend == wgpu::Backend::Vulkan {
+        upload("upload: ring in the host's memory and copy", StagingMemory::Host)?;
+    }
     if adapter.gpu.device().features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS) {
-        upload("upload: mapped storage buffers, no copy", true)?;
+        upload("upload: mapped storage buffers, no copy", StagingMemory::InPlace)?;
     } else {
         println!("upload by mapped storage buffers: not measured, the adapter has no MAPPABLE_PRIMARY_BUFFERS");
     }

@@ -81,7 +81,9 @@ impl Device {
 
     /// Returns those of the adapter's features that gpufeed asks for by itself.
     pub fn features(&self) -> wgpu::Features {
-        self.adapter.features() & (wgpu::Features::MAPPABLE_PRIMARY_BUFFERS | wgpu::Features::TIMESTAMP_QUERY)
+        let wanted =
+            wgpu::Features::MAPPABLE_PRIMARY_BUFFERS | wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::SHADER_I16;
+        self.adapter.features() & wanted
     }
 
     /// Opens the adapter with these features and WebGPU's default limits; a limit that the adapter does not reach is

@@ -103,6 +103,12 @@ impl DataLoaderBuilder {
             }
             self.settings.execute = Execute::Cpu;
         }
+        let plan = match backend {
+            Backend::Gpu(gpu) if self.executor(backend) == Executor::Gpu => {
+                plan.on_device(gpu.caps().traits, self.recipe.batch_transform.is_some())
+            }
+            _ => plan,
+        };
         let size = plan.output_size().ok_or_else(|| plan.sizes_differ())?;
         let outputs = views * plan.crops();
         // Computed in floats, because u64 can overflow: 2^22 pixels a side, 2^64 images.
@@ -259,7 +265,8 @@ impl DataLoaderBuilder {
             }
             .into());
         }
-        Ok(self.settings.batch_size.saturating_mul(2).min(most / outputs))
+        let of_a_slot = (most / outputs / gpu.caps().merged_slots).max(1);
+        Ok(self.settings.batch_size.saturating_mul(2).min(of_a_slot))
     }
 
     /// Bytes that mixing adds to each target; `None` if batches are not mixed.
@@ -323,8 +330,8 @@ impl DataLoaderBuilder {
         let copies = SLOTS as u64 + u64::from(!gpu.mappable());
         let cached = if matches!(self.settings.cache, Cache::Device(_)) { CACHED_IN_FLIGHT } else { 0 };
         let in_flight = (SLOTS + cached) as u64;
-        let fixed = slot_bytes.saturating_mul(copies)
-            + Workspace::bytes_for(plan, slot_samples * self.view_count() * plan.crops(), in_flight);
+        let submission_images = slot_samples * self.view_count() * plan.crops() * gpu.caps().merged_slots;
+        let fixed = slot_bytes.saturating_mul(copies) + Workspace::bytes_for(plan, submission_images, in_flight);
         let mix_sizes = self.mix_sizes(gpu, plan, size)?;
         let a_target = Target::bytes_for(plan, batch) + mix_sizes.map_or(0, |sizes| sizes.bytes());
         let budget = Budget::new(self.settings.memory_budget, base, fixed, a_target, workers)?;

@@ -4,6 +4,7 @@ use super::ExecutorBuffers;
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::gpu::staging::Staging;
+use crate::gpu::staging_memory::StagingMemory;
 use crate::gpu::target::Target;
 use crate::loader::buffers::{BufferRing, HostBuffer, HostMemory, Lease, RunShares};
 use crossbeam_channel::{Receiver, Sender};
@@ -91,7 +92,7 @@ impl CopyUp {
     pub(in crate::loader) fn take_staging(&self, batch_bytes: u64) -> Result<Staging> {
         match self.staging.1.try_recv() {
             Ok(staging) => Ok(staging),
-            Err(_) => Staging::new(&self.gpu, COPY_SLOTS, batch_bytes.next_multiple_of(4), false),
+            Err(_) => Staging::new(&self.gpu, COPY_SLOTS, batch_bytes.next_multiple_of(4), StagingMemory::Copied),
         }
     }
 

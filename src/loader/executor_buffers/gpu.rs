@@ -52,8 +52,13 @@ impl ExecutorBuffers for GpuBuffers {
 
     fn describe(&self) -> String {
         let (gpu, slots) = (self.kernels.gpu(), self.slots);
-        let access = if gpu.mappable() { "read in place" } else { "copied" };
-        format!("{gpu}, {slots} slots of {} MiB, {access}", self.slot_bytes >> 20)
+        let caps = gpu.caps();
+        let merged = match caps.merged_slots {
+            1 => "each is a submission".to_owned(),
+            most => format!("up to {most} full ones are one submission, where the device waits"),
+        };
+        let memory = gpu.memory().map_or_else(String::new, |memory| format!("; {memory}"));
+        format!("{gpu}, {slots} slots of {} MiB, {}\nslots: {merged}{memory}", self.slot_bytes >> 20, caps.staging)
     }
 }
 
@@ -63,12 +68,17 @@ impl GpuBuffers {
         self.kernels.plan().stages().len()
     }
 
+    /// The most images of a submission.
+    fn submission_images(&self) -> usize {
+        self.slot_samples * self.sample_images * self.kernels.gpu().caps().merged_slots
+    }
+
     /// Slots and workspace of an earlier run, or new ones.
     pub(in crate::loader) fn take_resources(&self) -> Result<Resources> {
         if let Ok(resources) = self.resources.1.try_recv() {
             return Ok(resources);
         }
-        Resources::new(&self.kernels, self.slots, self.slot_bytes, self.slot_samples * self.sample_images)
+        Resources::new(&self.kernels, self.slots, self.slot_bytes, self.submission_images())
     }
 
     pub(in crate::loader) fn return_resources(&self, resources: Resources) {

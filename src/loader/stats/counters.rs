@@ -5,7 +5,7 @@ use super::latency::Histogram;
 use super::running::Running;
 use super::stage::Stage;
 use super::thread_counters::{Clock, Delays, ThreadCounters};
-use super::{GpuTime, PoolStats, QueueStats, StageStats, Stats};
+use super::{GpuTime, PoolStats, QueueStats, SlotStats, StageStats, Stats};
 use crate::decode::DecodePath;
 use crate::gpu::Compile;
 use crate::gpu::timing::Times;
@@ -27,6 +27,8 @@ pub(in crate::loader) struct Counters {
     index_hits: AtomicU64,
     other_decoders: AtomicU64,
     cache_hits: AtomicU64,
+    /// Slots that were submitted, and the bytes of the samples in them.
+    slots: (AtomicU64, AtomicU64),
     latency: Histogram,
     running: Running,
     /// The time at which the loader was built, and the idle time of the cores until then.
@@ -60,6 +62,7 @@ impl Counters {
             index_hits: AtomicU64::new(0),
             other_decoders: AtomicU64::new(0),
             cache_hits: AtomicU64::new(0),
+            slots: (AtomicU64::new(0), AtomicU64::new(0)),
             latency: Histogram::default(),
             running: Running::default(),
             start: (Instant::now(), idle()),
@@ -124,6 +127,27 @@ impl Counters {
         self.cache_hits.fetch_add(samples as u64, Relaxed);
     }
 
+    /// Counts a submitted slot with `bytes` bytes of samples.
+    pub(in crate::loader) fn slot(&self, bytes: u64) {
+        self.slots.0.fetch_add(1, Relaxed);
+        self.slots.1.fetch_add(bytes, Relaxed);
+    }
+
+    fn slot_stats(&self) -> SlotStats {
+        let sum = |counter: fn(&ThreadCounters) -> &AtomicU64| {
+            self.workers.iter().map(|worker| counter(worker).load(Relaxed)).sum::<u64>()
+        };
+        let (copied, copying) = self.gpu.copies();
+        SlotStats {
+            slots: self.slots.0.load(Relaxed),
+            bytes: self.slots.1.load(Relaxed),
+            written: sum(|worker| &worker.written),
+            writing: Duration::from_nanos(sum(|worker| &worker.writing)),
+            copied,
+            copying,
+        }
+    }
+
     pub(in crate::loader) fn begin(&self) {
         self.running.begin();
     }
@@ -169,6 +193,7 @@ impl Counters {
             ],
             latency: self.latency.read(),
             gpu: GpuTime::new(&self.gpu, self.batch_thread.waits().for_gpu),
+            slots: self.slot_stats(),
             compile: Compile::default(),
             remote: None,
             stages,

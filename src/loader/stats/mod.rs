@@ -1,20 +1,22 @@
 //! Statistics: counters that are always on, and the conclusions from them.
 //!
 //! `thread_counters.rs` times a thread's sections, the stages of `stage.rs`, and `counters.rs` adds up those of all
-//! threads. `latency.rs` is the latency of batches, `running.rs` the time of runs, `idle.rs` the machine's idle cores;
-//! `bottleneck.rs` says what limits.
+//! threads. `latency.rs` is the latency of batches, `running.rs` the time of runs, `idle.rs` the machine's idle cores,
+//! `slots.rs` the time of staging slots; `bottleneck.rs` says what limits.
 
 mod bottleneck;
 mod counters;
 mod idle;
 mod latency;
 mod running;
+mod slots;
 mod stage;
 mod thread_counters;
 
 pub use bottleneck::{Bottleneck, Change, Resource};
 pub(super) use counters::{Capacities, Counters};
 pub use latency::Latency;
+pub use slots::SlotStats;
 pub use stage::Stage;
 pub(super) use thread_counters::Clock;
 
@@ -86,6 +88,8 @@ pub struct Stats {
     pub latency: Latency,
     /// The time of the GPU.
     pub gpu: GpuTime,
+    /// The staging slots of a GPU that augments; zeros elsewhere.
+    pub slots: SlotStats,
     /// The loader's shaders; zeros if the CPU executor runs.
     pub compile: Compile,
     /// Counters of object stores and web servers; `None` if the data set reads from this machine alone.
@@ -355,6 +359,7 @@ impl Stats {
             queues: each(&self.queues, &earlier.queues, QueueStats::since),
             latency: self.latency.since(&earlier.latency),
             gpu: self.gpu.since(&earlier.gpu),
+            slots: self.slots.since(&earlier.slots),
             remote: self
                 .remote
                 .as_ref()
@@ -408,6 +413,9 @@ impl fmt::Display for Stats {
         }
         let Latency { p50, p90, p99, .. } = &self.latency;
         write!(f, "\nbatch latency: p50 {p50:.1?}, p90 {p90:.1?}, p99 {p99:.1?}")?;
+        if self.slots.slots > 0 {
+            write!(f, "\nstaging: {}", self.slots)?;
+        }
         self.remote.as_ref().map_or(Ok(()), |remote| write!(f, "\nremote: {remote}"))
     }
 }

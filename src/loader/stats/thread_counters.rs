@@ -31,6 +31,9 @@ pub(in crate::loader) struct ThreadCounters {
     pub(super) undivided: AtomicU64,
     /// Nanoseconds of work that belongs to no stage.
     pub(super) other: AtomicU64,
+    /// Bytes that were written to staging slots by the clock, and the time that it took.
+    pub(super) written: AtomicU64,
+    pub(super) writing: AtomicU64,
     waits: Mutex<Waits>,
     /// How often the thread looked at the length of the queue that it receives from; `found` is the sum of these
     /// lengths.
@@ -249,6 +252,21 @@ impl<'a> Clock<'a> {
             self.cpu.set(now);
         }
         result
+    }
+
+    /// Runs the copy of a sample's pixels, `bytes` bytes for `images` images, to a staging slot. The write itself is timed
+    /// with the images that are divided into stages.
+    pub(in crate::loader) fn write<T>(&self, images: usize, bytes: u64, write: impl FnOnce() -> T) -> T {
+        let timed = self.divided.get();
+        self.work(Stage::Copy, images, || {
+            let start = timed.then(Instant::now);
+            let result = write();
+            if let Some(start) = start {
+                self.counters.writing.fetch_add(nanoseconds(start.elapsed()), Relaxed);
+                self.counters.written.fetch_add(bytes, Relaxed);
+            }
+            result
+        })
     }
 
     /// Counts the time since the last section as work of `stage` on `items` images.

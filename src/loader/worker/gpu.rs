@@ -192,18 +192,16 @@ impl SlotCopy<'_, '_> {
 
     fn copy(&mut self, pixels: PixelsRef<'_>, (width, height): (u32, u32), views: usize) -> Result<PixelsAt, Stopped> {
         let (range, at) = (&self.grant.range, self.used as usize);
-        let copied = self
-            .worker
-            .clock
-            .work(Stage::Copy, views, || copy_rows(pixels, width as usize, height as usize, range, at));
+        let float = matches!(pixels, PixelsRef::Floats { .. });
+        let bytes = pixel_bytes(Rect { left: 0, top: 0, width, height }, float);
+        let copied =
+            self.worker.clock.write(views, bytes, || copy_rows(pixels, width as usize, height as usize, range, at));
         if let Err(error) = copied {
             self.worker.send(error.into())?;
             return Err(Stopped);
         }
-        let float = matches!(pixels, PixelsRef::Floats { .. });
         let offset = ((self.grant.offset + self.used) / 4) as u32;
-        let region = Rect { left: 0, top: 0, width, height };
-        self.used += pixel_bytes(region, float).next_multiple_of(IMAGE_ALIGNMENT);
+        self.used += bytes.next_multiple_of(IMAGE_ALIGNMENT);
         Ok(PixelsAt { offset, stride: width, float })
     }
 }

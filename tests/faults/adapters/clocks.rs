@@ -1,8 +1,8 @@
 //! Timestamps that are missing, zero or go backwards, and adapters that say something else about themselves.
 
-use super::{Line, lines, misbehaving};
+use super::{Line, lines, misbehaving, misbehaving_with};
 use gpufeed::internals::{Clock, Mock};
-use gpufeed::{Execute, GpuClock, GpuTime, wgpu};
+use gpufeed::{Execute, Gpu, GpuClock, GpuTime, wgpu};
 use gpufeed_testing::device::{Device, devices};
 use gpufeed_testing::golden;
 use gpufeed_testing::pipeline::{assert_same, seen};
@@ -36,6 +36,37 @@ fn a_wrong_clock_is_not_believed_and_changes_no_batch() {
                     device.name
                 );
                 assert_eq!(time.busy, time.waited, "{}: {clock:?}", device.name);
+            }
+        }
+    });
+}
+
+/// Writing a slot is timed everywhere, its copy where there is one and the device has a clock that can be believed.
+#[test]
+fn slots_are_timed_as_far_as_they_can_be() {
+    alone(240, "slots", || {
+        let (clock, in_place) = (wgpu::Features::TIMESTAMP_QUERY, wgpu::Features::MAPPABLE_PRIMARY_BUFFERS);
+        for device in devices() {
+            let slots = |gpu: Gpu| {
+                let loader = lines()[0].builder.clone().execute(Execute::Gpu).build(&gpu.into()).unwrap();
+                seen(loader.epochs(0..12).unwrap());
+                let stats = loader.stats();
+                let slots = stats.slots;
+                assert!(slots.slots >= 12 && slots.bytes == stats.bytes_uploaded, "{}: {stats}", device.name);
+                assert!(slots.written > 0 && slots.written <= slots.bytes, "{}: {slots:?}", device.name);
+                assert!(slots.write_rate().is_some_and(|rate| rate > 1e6), "{}: {slots}", device.name);
+                slots
+            };
+            let copied = slots(device.open(device.features() - in_place));
+            let has_clock = device.features().contains(clock);
+            assert_eq!((copied.copied > 0, copied.copy_time().is_some()), (has_clock, has_clock), "{}", device.name);
+            assert!(copied.copied <= copied.bytes, "{}: {copied:?}", device.name);
+            let zero = Mock::with_clock(Clock::Zero);
+            let (gpu, _) = misbehaving_with(device, device.features() - in_place, false, zero);
+            assert_eq!(slots(gpu).copied, 0, "{}: zeros are no time", device.name);
+            let gpu = device.open(device.features());
+            if gpu.mappable() {
+                assert_eq!(slots(gpu).copied, 0, "{}: nothing is copied", device.name);
             }
         }
     });

@@ -112,8 +112,11 @@ fn batches_beyond_bindings_and_dispatches_are_divided() {
             // 20 images where the third dimension has 16 workgroups, and 960 workgroups of packing where two dimensions
             // have 256.
             let many = DataLoader::builder(square(64, 20)).transform(Resize::new((160, 160))).batch_size(20);
-            let many = many.queue_depth(1).output(Layout::Nhwc, DType::F16).slot_bytes(16 << 20);
-            same_as_without_limits(device, many, |limits| limits.max_compute_workgroups_per_dimension = 16);
+            let many = many.queue_depth(1).slot_bytes(16 << 20);
+            for dtype in [DType::F16, DType::U8] {
+                let many = many.clone().output(Layout::Nhwc, dtype);
+                same_as_without_limits(device, many, |limits| limits.max_compute_workgroups_per_dimension = 16);
+            }
             // The weights of a resize on bytes take 64 KiB an image: 600 images of a slot need 37 MiB.
             let bytes = DataLoader::builder(small_files(300)).transform(RandomResizedCrop::new(8)).batch_size(300);
             let bytes = bytes.semantics(Semantics::Uint8).cache(Cache::Device(8 << 20)).slot_bytes(16 << 20);

@@ -7,6 +7,7 @@ mod clocks;
 mod failing;
 mod limits;
 mod lost;
+mod switches;
 
 use gpufeed::internals::{Mock, mocked};
 use gpufeed::transforms::{
@@ -66,8 +67,13 @@ impl Line {
 
 /// A device of `device` with the faults of `mock`.
 fn misbehaving(device: &Device, adopted: bool, mock: Mock) -> (Gpu, Arc<Mock>) {
+    misbehaving_with(device, device.features(), adopted, mock)
+}
+
+/// A device of `device` with these features and the faults of `mock`.
+fn misbehaving_with(device: &Device, features: wgpu::Features, adopted: bool, mock: Mock) -> (Gpu, Arc<Mock>) {
     let descriptor = wgpu::DeviceDescriptor {
-        required_features: device.features(),
+        required_features: features,
         required_limits: wgpu::Limits::default().or_worse_values_from(&device.adapter.limits()),
         ..wgpu::DeviceDescriptor::default()
     };

@@ -229,6 +229,7 @@ fn describe(arguments: &BenchArguments, setup: &Setup, workers: usize) -> Result
             drawn: setup.data.drawn,
         },
         cache: setup.cache().to_owned(),
+        switches: arguments.switches.clone(),
         workers,
         batch_size: setup.settings.batch_size,
         notes,

@@ -61,6 +61,7 @@ fn facts(report: &Report) -> Vec<(&'static str, String)> {
         ("samples", data.samples.to_string()),
         ("bytes of the data", data.bytes.to_string()),
         ("cache", report.cache.clone()),
+        ("set by hand", if report.switches.is_empty() { "nothing".to_owned() } else { report.switches.join(", ") }),
         ("workers", report.workers.to_string()),
         ("batch size", report.batch_size.to_string()),
     ]

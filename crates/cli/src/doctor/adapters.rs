@@ -48,6 +48,8 @@ pub(super) struct Adapter {
     pub(super) error: Option<String>,
     /// `in place`: shaders read the mapped buffer; `ring and copy`: it is copied to the GPU first.
     pub(super) upload: Option<&'static str>,
+    /// The memory of the adapter, in words; `None` if its API does not tell.
+    pub(super) memory: Option<String>,
     pub(super) limits: Vec<Limit>,
     pub(super) features: Vec<Feature>,
     /// True if `Backend::auto()` takes it.
@@ -116,7 +118,8 @@ impl Adapter {
         let info = adapter.get_info();
         // A listed driver may still refuse to open a device.
         let opened = number.map(|_| Gpu::open(adapter));
-        let upload = opened.as_ref().and_then(|opened| opened.as_ref().ok()).map(upload);
+        let gpu = opened.as_ref().and_then(|opened| opened.as_ref().ok());
+        let (upload, memory) = (gpu.map(upload), gpu.and_then(Gpu::memory).map(|memory| memory.to_string()));
         Adapter {
             number,
             device_type: format!("{:?}", info.device_type),
@@ -130,6 +133,7 @@ impl Adapter {
             opens: matches!(opened, Some(Ok(_))),
             error: opened.and_then(Result::err).map(|error| error_text::describe(&error)),
             upload,
+            memory,
             limits: limits(&adapter.limits()),
             features: features(adapter.features()),
             taken: false,
@@ -169,7 +173,12 @@ fn features(there: Features) -> Vec<Feature> {
             "on unified memory shaders read the pixels where the workers wrote them, without a copy",
         ),
         feature("TIMESTAMP_QUERY", Features::TIMESTAMP_QUERY, "GPU time of each pass; without it wall time"),
-        feature("SHADER_F16", Features::SHADER_F16, "nothing: f16 is packed in integers, everywhere to the same bits"),
+        feature(
+            "SHADER_I16",
+            Features::SHADER_I16,
+            "shaders store f16 batches themselves, in integers of 16 bits; without it they store f32, which a pass packs",
+        ),
+        feature("SHADER_F16", Features::SHADER_F16, "nothing: f16 is rounded in integers, everywhere to the same bits"),
         feature("SUBGROUP", Features::SUBGROUP, "nothing yet: sums are made in workgroup memory"),
     ]
 }
@@ -288,6 +297,7 @@ mod tests {
             opens: number.is_some(),
             error: None,
             upload: None,
+            memory: None,
             limits: Vec::new(),
             features: Vec::new(),
             taken: false,

@@ -214,8 +214,11 @@ fn adapter(out: &mut impl Write, adapter: &Adapter) -> io::Result<()> {
         let there = if feature.there { style("yes").green() } else { style("no").yellow() };
         writeln!(out, "     {:<38} {there:>12}  {}", feature.name, style(feature.used_for).dim())?;
     }
-    match adapter.upload {
-        Some(upload) => writeln!(out, "     {:<38} {upload:>12}", "upload"),
+    if let Some(upload) = adapter.upload {
+        writeln!(out, "     {:<38} {upload:>12}", "upload")?;
+    }
+    match &adapter.memory {
+        Some(memory) => writeln!(out, "     {:<38} {memory}", "memory"),
         None => Ok(()),
     }
 }

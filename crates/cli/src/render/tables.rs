@@ -37,6 +37,7 @@ pub(crate) fn measured(report: &Report) -> Vec<Table> {
         pools(report),
         remote(report),
         gpu(report),
+        slots(report),
         perturbations(report),
         sweep(report),
         kernels(report),
@@ -99,6 +100,7 @@ fn settings(report: &Report) -> Table {
             ("workers", unless_zero(report.workers as u64, report.workers.to_string())),
             ("batch size", unless_zero(report.batch_size as u64, report.batch_size.to_string())),
             ("cache", report.cache.clone()),
+            ("set by hand", report.switches.join(", ")),
         ],
     )
 }
@@ -180,6 +182,24 @@ fn gpu(report: &Report) -> Table {
         gpu.passes.iter().map(|(name, seconds)| (&**name, format!("{} a dispatch", units::duration(*seconds)))),
     );
     named("The GPU while the pipeline ran", facts)
+}
+
+fn slots(report: &Report) -> Table {
+    let title = "Staging slots";
+    let Some(slots) = &report.slots else { return named(title, Vec::new()) };
+    let timed = |seconds: Option<f64>, rate: Option<f64>| match (seconds, rate) {
+        (Some(seconds), Some(rate)) => format!("{}, {}", units::duration(seconds), units::gigabytes(rate)),
+        _ => String::new(),
+    };
+    named(
+        title,
+        vec![
+            ("submitted", units::count(slots.slots)),
+            ("bytes of a slot", units::bytes(slots.bytes_per_slot)),
+            ("written by the workers in", timed(slots.write_seconds, slots.write_gb_per_second)),
+            ("copied by the device in", timed(slots.copy_seconds, slots.copy_gb_per_second)),
+        ],
+    )
 }
 
 fn rate(rate: &Rate) -> Vec<String> {

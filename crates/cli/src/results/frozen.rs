@@ -2,7 +2,7 @@
 //! and `report` accept older files. If a key goes away, a test here fails: then `SCHEMA` has to go up. It also has to
 //! go up if a key changes its meaning, which no test notices.
 
-use super::{GpuTime, Report, sample};
+use super::{GpuTime, Report, Slots, sample};
 use gpufeed_testing::frozen;
 use serde_json::{Value, to_value};
 use std::collections::BTreeSet;
@@ -15,6 +15,7 @@ fn filled() -> Report {
     let mut report = sample();
     report.data.drawn = true;
     report.unstable = Some("runs of 40 and of 90 images a second".to_owned());
+    report.switches = vec!["slots=2".to_owned()];
     report.cpu_seconds_per_image_runs = vec![0.0016, 0.0017];
     report.stages[0].runs = vec![2.3e-5, 2.4e-5];
     report.gpu = GpuTime {
@@ -23,6 +24,14 @@ fn filled() -> Report {
         waited: 0.125,
         passes: vec![("stage 0".to_owned(), 0.0025)],
     };
+    report.slots = Some(Slots {
+        slots: 12,
+        bytes_per_slot: 33_554_432.0,
+        write_seconds: Some(0.0078125),
+        write_gb_per_second: Some(4.25),
+        copy_seconds: Some(0.00390625),
+        copy_gb_per_second: Some(8.5),
+    });
     report.bottleneck.refuted = Some("two workers were no faster".to_owned());
     report.kernels.rows[0].runs = vec![7.25, 7.5];
     report.upload[0].runs = vec![12.5, 12.75];

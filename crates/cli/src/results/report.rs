@@ -4,7 +4,7 @@
 //! Missing fields are read as empty, so that `compare` and `report` can read older files.
 
 use super::{
-    Bottleneck, Data, GpuTime, Kernels, Machine, Memory, Perturbation, Pool, Rate, Remote, Spread, Stage, Sweep,
+    Bottleneck, Data, GpuTime, Kernels, Machine, Memory, Perturbation, Pool, Rate, Remote, Slots, Spread, Stage, Sweep,
 };
 use gpufeed::internals::{Shown, regular_file};
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,9 @@ pub(crate) struct Report {
     pub(crate) data: Data,
     /// The cache; `none` if only the system caches.
     pub(crate) cache: String,
+    /// The choices about the GPU's work that were set by hand, `name=value`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) switches: Vec<String>,
     pub(crate) workers: usize,
     pub(crate) batch_size: usize,
     pub(crate) images_per_second: Spread,
@@ -69,6 +72,9 @@ pub(crate) struct Report {
     pub(crate) stages: Vec<Stage>,
     pub(crate) pools: Vec<Pool>,
     pub(crate) gpu: GpuTime,
+    /// `None` if no GPU augments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) slots: Option<Slots>,
     /// `None` if all data is on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) remote: Option<Remote>,

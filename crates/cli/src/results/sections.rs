@@ -90,6 +90,21 @@ pub(crate) struct GpuTime {
     pub(crate) passes: Vec<(String, f64)>,
 }
 
+/// The staging slots through which pixels reached a GPU that augments.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Slots {
+    /// Slots that were submitted.
+    pub(crate) slots: u64,
+    pub(crate) bytes_per_slot: f64,
+    /// The time in which workers write a slot, summed over them; `None` if it was not timed.
+    pub(crate) write_seconds: Option<f64>,
+    pub(crate) write_gb_per_second: Option<f64>,
+    /// The time of a slot's copy on the device; `None` if shaders read slots in place, or without timestamps.
+    pub(crate) copy_seconds: Option<f64>,
+    pub(crate) copy_gb_per_second: Option<f64>,
+}
+
 /// The answer of `Stats::bottleneck()`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -114,7 +114,7 @@ impl<'a> GpuRun<'a> {
             if !self.submit_cached()? && missing != Missing::Slot {
                 missing = Missing::Output;
             }
-            self.submit_full()?;
+            self.submit_full(missing == Missing::Request && !ended)?;
             if !self.deliver()? {
                 return Ok(());
             }

@@ -1,10 +1,13 @@
 //! Staging slots on the batch thread: which worker may write where, and when a slot is submitted.
 
-use super::{GpuRun, Missing};
+use super::{GpuRun, Missing, PendingBuffers};
 use crate::error::{ErrorKind, Result};
+use crate::gpu::cache_pages::Page;
 use crate::gpu::encode::{CacheCopy, Item};
-use crate::gpu::submission::Part;
+use crate::gpu::submission::{FullSlot, Part};
+use crate::loader::assemble::pending::PendingBatch;
 use crate::loader::messages::{Grant, InSlot, SlotRequest};
+use crate::loader::pipeline::Pipeline;
 use crate::loader::stats::Stage;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -31,6 +34,13 @@ struct FillingSlot {
     samples: Vec<(u64, usize, InSlot)>,
     /// True once no further range is granted.
     sealed: bool,
+}
+
+impl FillingSlot {
+    /// True once no range is granted any more, and no worker writes.
+    fn is_full(&self) -> bool {
+        self.sealed && self.outstanding == 0
+    }
 }
 
 impl Slots {
@@ -64,6 +74,11 @@ impl Slots {
     /// True if no worker writes into a slot, so that only the GPU can return one.
     pub(super) fn are_idle(&self) -> bool {
         self.filling.iter().all(|filling| filling.outstanding == 0)
+    }
+
+    /// The places of sealed slots into which no worker writes.
+    fn full(&self) -> Vec<usize> {
+        (0..self.filling.len()).filter(|&at| self.filling[at].is_full()).collect()
     }
 
     /// The slots that are being filled.
@@ -133,65 +148,112 @@ impl GpuRun<'_> {
         Ok(Some(filling.len() - 1))
     }
 
-    /// Submits every sealed slot into which no worker writes.
-    pub(super) fn submit_full(&mut self) -> Result<()> {
-        let is_full = |filling: &FillingSlot| filling.sealed && filling.outstanding == 0;
-        while let Some(at) = self.slots.filling.iter().position(is_full) {
-            let filling = self.slots.filling.swap_remove(at);
-            let images = (filling.samples.len() * self.pipeline.outputs) as u64;
-            let bytes = if images > 0 { filling.used } else { 0 };
+    /// Submits the sealed slots into which no worker writes, each by itself; or, where the device has been set to merge
+    /// them, as many at once as are full. `more_come` is true while workers are about to fill further slots.
+    pub(super) fn submit_full(&mut self, more_come: bool) -> Result<()> {
+        let most = self.executor.kernels.gpu().caps().merged_slots;
+        loop {
+            self.give_back_empty();
+            let mut full = self.slots.full();
+            if full.is_empty() || (more_come && full.len() < most && self.may_hold(&full)?) {
+                return Ok(());
+            }
+            full.truncate(most);
+            // From the last one on, as each moves those behind it.
+            let mut fillings: Vec<_> = full.into_iter().rev().map(|at| self.slots.filling.remove(at)).collect();
+            fillings.reverse();
+            let images =
+                fillings.iter().map(|filling| filling.samples.len() * self.pipeline.outputs).sum::<usize>() as u64;
+            let bytes = fillings.iter().map(|filling| filling.used).sum::<u64>();
+            fillings.iter().for_each(|filling| self.pipeline.stats.slot(filling.used));
             // The span counts the messages and grants since the last submission as well.
             let _span = tracing::trace_span!("submit", images, bytes).entered();
-            let computing = self.submit(filling)?;
+            let computing = self.submit(fillings)?;
             self.clock.spent_with_gpu(Stage::Submit, images, computing);
             self.clock.bytes(Stage::Submit, bytes);
         }
-        Ok(())
     }
 
-    /// Makes one submission of one slot: the copy, the passes of each batch in the slot, and the packing of complete
-    /// batches. Returns how long the driver computed on this thread.
-    fn submit(&mut self, filling: FillingSlot) -> Result<Duration> {
-        let FillingSlot { slot, used, mut samples, .. } = filling;
-        if samples.is_empty() {
+    /// Gives back the full slots of which no worker could use its range.
+    fn give_back_empty(&mut self) {
+        let is_empty = |filling: &FillingSlot| filling.is_full() && filling.samples.is_empty();
+        while let Some(at) = self.slots.filling.iter().position(is_empty) {
+            let FillingSlot { slot, .. } = self.slots.filling.remove(at);
             self.resources.staging.give_back(slot);
-            return Ok(Duration::ZERO);
         }
-        samples.sort_by_key(|&(batch, index, _)| (batch, index));
-        for (batch, ..) in &samples {
-            if let Some(pending) = self.batches.get_mut(batch) {
-                pending.remaining -= 1;
+    }
+
+    /// The rule for slots that wait for others: the device has done all that it was given, so that it is not what the
+    /// pipeline waits for, and no batch would be complete by them.
+    fn may_hold(&mut self, full: &[usize]) -> Result<bool> {
+        let mut held = BTreeMap::new();
+        for (batch, ..) in full.iter().flat_map(|&at| &self.slots.filling[at].samples) {
+            *held.entry(*batch).or_insert(0) += 1;
+        }
+        let completes =
+            |(batch, held): (&u64, &usize)| self.batches.get(batch).is_none_or(|pending| pending.remaining <= *held);
+        Ok(!held.iter().any(completes) && self.resources.staging.is_idle()?)
+    }
+
+    /// Makes one submission of slots: for each the copy, the passes of each batch in the slot, and the packing of complete
+    /// batches. Returns how long the driver computed on this thread.
+    fn submit(&mut self, mut fillings: Vec<FillingSlot>) -> Result<Duration> {
+        // The batches that a slot completes.
+        let mut completed = Vec::new();
+        for FillingSlot { slot, samples, .. } in &mut fillings {
+            samples.sort_by_key(|&(batch, index, _)| (batch, index));
+            for (batch, ..) in samples {
+                if let Some(pending) = self.batches.get_mut(batch) {
+                    pending.remaining -= 1;
+                    if pending.remaining == 0 {
+                        completed.push((*slot, *batch));
+                    }
+                }
             }
         }
         let pages = self.pages();
-        let mut parts = Vec::new();
-        for of_batch in samples.chunk_by(|a, b| a.0 == b.0) {
-            let pending = self.batches.get(&of_batch[0].0);
-            let Some((pending, target)) = pending.and_then(|batch| Some((batch, batch.buffers.target.as_ref()?)))
-            else {
-                let reason = "a sample of a batch without a buffer was staged".to_owned();
-                return Err(ErrorKind::Device { stage: "submit", reason }.into());
-            };
-            let mut items = Vec::with_capacity(of_batch.len() * self.pipeline.outputs);
-            for (_, index, InSlot { views, reservation, .. }) in of_batch {
-                let range = reservation.as_ref().map(|reservation| reservation.range());
-                // All views begin at the same pixels, so only the first view copies them to the cache.
-                let mut to_cache =
-                    range.map(|range| CacheCopy { page: pages[range.page].clone(), range: range.clone() });
-                let images = (index * self.pipeline.outputs..).zip(views);
-                items.extend(images.map(|(index, (pixels, program))| Item {
-                    program,
-                    pixels: *pixels,
-                    index,
-                    to_cache: to_cache.take(),
-                }));
-            }
-            let complete = (pending.remaining == 0).then(|| pending.completion(self.pipeline));
-            parts.push(Part { items, target, complete });
-        }
+        let slot = |filling| full_slot(self.pipeline, &self.batches, &pages, filling, &completed);
+        let slots = fillings.iter().map(slot).collect::<Result<_>>()?;
         let kernels = &self.executor.kernels;
-        let computing = self.resources.submit(kernels, slot, used, parts, &self.pipeline.stats.gpu)?;
-        samples.into_iter().filter_map(|(.., sample)| sample.reservation).for_each(|reservation| reservation.insert());
+        let computing = self.resources.submit(kernels, slots, &self.pipeline.stats.gpu)?;
+        let samples = fillings.into_iter().flat_map(|filling| filling.samples);
+        samples.filter_map(|(.., sample)| sample.reservation).for_each(|reservation| reservation.insert());
         Ok(computing)
     }
+}
+
+/// What a slot has for each of its batches; `completed` are slots with the batches that they complete.
+fn full_slot<'s>(
+    pipeline: &Pipeline,
+    batches: &'s BTreeMap<u64, PendingBatch<PendingBuffers>>,
+    pages: &[Page],
+    filling: &'s FillingSlot,
+    completed: &[(usize, u64)],
+) -> Result<FullSlot<'s>> {
+    let FillingSlot { slot, used, samples, .. } = filling;
+    let mut parts = Vec::new();
+    for of_batch in samples.chunk_by(|a, b| a.0 == b.0) {
+        let batch = of_batch[0].0;
+        let pending = batches.get(&batch);
+        let Some((pending, target)) = pending.and_then(|batch| Some((batch, batch.buffers.target.as_ref()?))) else {
+            let reason = "a sample of a batch without a buffer was staged".to_owned();
+            return Err(ErrorKind::Device { stage: "submit", reason }.into());
+        };
+        let mut items = Vec::with_capacity(of_batch.len() * pipeline.outputs);
+        for (_, index, InSlot { views, reservation, .. }) in of_batch {
+            let range = reservation.as_ref().map(|reservation| reservation.range());
+            // All views begin at the same pixels, so only the first view copies them to the cache.
+            let mut to_cache = range.map(|range| CacheCopy { page: pages[range.page].clone(), range: range.clone() });
+            let images = (index * pipeline.outputs..).zip(views);
+            items.extend(images.map(|(index, (pixels, program))| Item {
+                program,
+                pixels: *pixels,
+                index,
+                to_cache: to_cache.take(),
+            }));
+        }
+        let complete = completed.contains(&(*slot, batch)).then(|| pending.completion(pipeline));
+        parts.push(Part { items, target, complete });
+    }
+    Ok(FullSlot { slot: *slot, used: *used, parts })
 }

@@ -34,7 +34,10 @@ pub(crate) fn measure(
 ) -> Result<Kernels, Box<dyn Error>> {
     let time = Duration::from_secs_f64(seconds);
     match setup.gpu() {
-        Some(gpu) => on_gpu::measure(gpu, plan, samples, time, notes),
+        Some(gpu) => {
+            let mixes = setup.recipe.batch_transform.is_some();
+            on_gpu::measure(gpu, &setup.switches, (plan, mixes), samples, time, notes)
+        }
         None => Ok(Kernels { clock: "not measured: there is no GPU in this run".to_owned(), ..Kernels::default() }),
     }
 }

@@ -8,7 +8,7 @@ use super::timer::{Adapter, Kernel};
 use super::turns::{Work, take_turns};
 use crate::bench::setup::samples::Samples;
 use crate::results::{Kernels, Rate, median};
-use gpufeed::internals::{RecordedDispatch, Rig, Work as PassWork, work};
+use gpufeed::internals::{RecordedDispatch, Rig, Switches, Work as PassWork, on_device, work};
 use gpufeed::wgpu;
 use gpufeed::{Gpu, Identity, Plan};
 use std::error::Error;
@@ -19,17 +19,19 @@ fn batch(gpu: &Gpu) -> u64 {
     if gpu.is_software() { 16 } else { 128 }
 }
 
-/// Measures the fixed plans and the recipe.
+/// Measures the fixed plans and the recipe, whose batches are mixed or not.
 pub(crate) fn measure(
     gpu: &Gpu,
-    recipe: &Plan,
+    switches: &Switches,
+    (recipe, mixes): (&Plan, bool),
     samples: &Samples,
     time: Duration,
     notes: &mut Vec<String>,
 ) -> Result<Kernels, Box<dyn Error>> {
-    let adapter = open_again(gpu)?;
+    let adapter = open_again(gpu, switches)?;
     let bench = Bench::new(&adapter)?;
     let mut measured = bench.fixed()?;
+    let recipe = &on_device(&adapter.gpu, recipe, mixes);
     let images = (batch(gpu) as usize).min(samples.params.len());
     let recipe_works = work(recipe, &samples.params[..images])?;
     let fixed = measured.cases.len();
@@ -60,7 +62,7 @@ pub(crate) fn measure(
 }
 
 /// Opens a second device of the same adapter, because the loader's device may lack timestamps.
-fn open_again(gpu: &Gpu) -> Result<Adapter, Box<dyn Error>> {
+fn open_again(gpu: &Gpu, switches: &Switches) -> Result<Adapter, Box<dyn Error>> {
     let info = gpu.info();
     let same = |adapter: &wgpu::Adapter| {
         let other = adapter.get_info();
@@ -68,7 +70,7 @@ fn open_again(gpu: &Gpu) -> Result<Adapter, Box<dyn Error>> {
             && Identity::of(adapter) == *gpu.identity()
     };
     let adapter = Gpu::enumerate().into_iter().find(same).ok_or("the adapter is no longer there")?;
-    Ok(Adapter::open(&adapter)?)
+    Ok(Adapter::switched(&adapter, switches)?)
 }
 
 /// Runs all kernels once. Returns true if the device has timed every one, else notes the reason.
@@ -124,6 +126,7 @@ impl<'a> Bench<'a> {
         let (gpu, adapter) = (&self.adapter.gpu, self.adapter);
         let images = batch(gpu);
         let Plans { train, half, contrast } = Plans::compile()?;
+        let [train, half, contrast] = [&train, &half, &contrast].map(|plan| on_device(gpu, plan, false));
         let rig = |plan: &Plan| Rig::new(gpu, plan, &make_params(plan, images)?);
         let works = |plan: &Plan| work(plan, &make_params(plan, images)?);
         let [works_train, works_half, works_contrast] = [works(&train)?, works(&half)?, works(&contrast)?];
@@ -141,7 +144,18 @@ impl<'a> Bench<'a> {
         let arithmetic = one_work(16 * invocations, (OPERATIONS * invocations) as f64);
 
         let [stage] = &rig.dispatches()[..] else { return Err("a crop takes one pass".into()) };
-        let [stage_half, pack] = &rig_half.dispatches()[..] else { return Err("f16 takes two passes".into()) };
+        // Where shaders store f16, there is no packing.
+        let passes_half = rig_half.dispatches();
+        let (name_half, moved_half) = match passes_half.len() {
+            1 => ("strip, f16", slot + 2 * elements),
+            _ => ("strip and packing, f16", slot + 10 * elements),
+        };
+        let read_and_written = [(&source, &output), (&output, &packed)];
+        let kernels_half = passes_half
+            .iter()
+            .zip(read_and_written)
+            .map(|(pass, (read, write))| self.kernel(pass, read, write))
+            .collect();
         let [mean, finish] = &rig_contrast.dispatches()[..] else { return Err("contrast takes two passes".into()) };
         let [mean_work, stage_work] = &works_contrast[..] else { return Err("contrast takes two passes".into()) };
         let case = |name: &str, images, bytes, works: &[PassWork]| {
@@ -152,7 +166,7 @@ impl<'a> Bench<'a> {
             case("copy kernel", 0, 2 * copied, &one_work(2 * copied, 0.0)),
             case("arithmetic kernel", 0, 16 * invocations, &arithmetic),
             case("strip, f32", images, moved, &works_train),
-            case("strip and packing, f16", images, slot + 10 * elements, &works_half),
+            case(name_half, images, moved_half, &works_half),
             case("contrast: its mean", images, slot, std::slice::from_ref(mean_work)),
             case("contrast: the stage after it", images, moved, std::slice::from_ref(stage_work)),
         ];
@@ -160,7 +174,7 @@ impl<'a> Bench<'a> {
             vec![self.kernel(&copy_kernel(copied), &from, &to)],
             vec![self.kernel(&arithmetic_kernel(groups), &from, &sums)],
             vec![self.kernel(stage, &source, &output)],
-            vec![self.kernel(stage_half, &source, &output), self.kernel(pack, &output, &packed)],
+            kernels_half,
             vec![self.kernel(mean, &source, &output)],
             vec![self.kernel(finish, &source, &output)],
         ];
@@ -180,11 +194,13 @@ impl<'a> Bench<'a> {
         let source = self.source(slot);
         let [output, packed] = [(); 2].map(|()| self.adapter.storage(4 * elements));
         let packed_bytes = recipe.output().dtype.bytes() as u64;
+        let packs = rig.dispatches().iter().any(|dispatch| dispatch.name == "Pack");
+        let stored = if packs { 4 } else { packed_bytes };
         for (number, (dispatch, work)) in rig.dispatches().iter().zip(works).enumerate() {
             let (bytes, read, write) = match dispatch.name {
                 "Statistic" => (slot, &source, &output),
                 "Pack" => ((4 + packed_bytes) * elements, &output, &packed),
-                _ => (slot + 4 * elements, &source, &output),
+                _ => (slot + stored * elements, &source, &output),
             };
             let name = format!("the recipe: {number}, {}", dispatch.name.to_lowercase());
             measured.cases.push(Case { name, images, bytes, works: vec![work.clone()] });

@@ -1,7 +1,7 @@
 //! Times dispatches on one adapter. Uses timestamps at both ends of a pass if the device has them, else the wall clock.
 //! `benches/kernels.rs` uses it, too.
 
-use gpufeed::internals::RecordedDispatch;
+use gpufeed::internals::{RecordedDispatch, Switches, switched};
 use gpufeed::wgpu::{self, BufferUsages as Usage};
 use gpufeed::{ErrorKind, Gpu, Result};
 use std::num::NonZero;
@@ -53,14 +53,23 @@ impl Adapter {
     /// # Errors
     /// Those of [`Gpu::open_with`].
     pub fn open(adapter: &wgpu::Adapter) -> Result<Adapter> {
+        Adapter::switched(adapter, &Switches::default())
+    }
+
+    /// Opens a device as [`open`](Self::open) does, with choices that are set by hand.
+    ///
+    /// # Errors
+    /// Those of [`Gpu::open_with`]; `ErrorKind::Argument` if the device cannot do what a switch asks for.
+    pub fn switched(adapter: &wgpu::Adapter, switches: &Switches) -> Result<Adapter> {
         let there = adapter.limits();
         let limits = wgpu::Limits {
             max_buffer_size: there.max_buffer_size,
             max_storage_buffer_binding_size: there.max_storage_buffer_binding_size,
             ..wgpu::Limits::default()
         };
-        let wanted = wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::MAPPABLE_PRIMARY_BUFFERS;
-        let gpu = Gpu::open_with(adapter, adapter.features() & wanted, limits)?;
+        let wanted =
+            wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::MAPPABLE_PRIMARY_BUFFERS | wgpu::Features::SHADER_I16;
+        let gpu = switched(Gpu::open_with(adapter, adapter.features() & wanted, limits)?, switches)?;
         let queries = gpu.device().features().contains(wgpu::Features::TIMESTAMP_QUERY).then(|| Queries {
             set: gpu.device().create_query_set(&wgpu::QuerySetDescriptor {
                 label: None,

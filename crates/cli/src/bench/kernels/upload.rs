@@ -6,7 +6,7 @@ use crate::bench::setup::Setup;
 use crate::results::Rate;
 use crate::results::median;
 use gpufeed::Gpu;
-use gpufeed::internals::StagingRing;
+use gpufeed::internals::{StagingMemory, StagingRing};
 use gpufeed::wgpu::{self, BufferUsages as Usage};
 use std::error::Error;
 use std::hint::black_box;
@@ -27,10 +27,14 @@ pub(crate) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> R
         Ok(start.elapsed())
     });
     let mut names = vec!["memcpy", "ring and copy", "write_buffer"];
-    let mut works = vec![memcpy, ring(gpu, &pixels, false)?, write_buffer(gpu, &pixels)];
+    let mut works = vec![memcpy, ring(gpu, &pixels, StagingMemory::Copied)?, write_buffer(gpu, &pixels)];
+    if gpu.info().backend == wgpu::Backend::Vulkan {
+        names.push("ring in the host's memory and copy");
+        works.push(ring(gpu, &pixels, StagingMemory::Host)?);
+    }
     if gpu.device().features().contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS) {
         names.push("mapped in place");
-        works.push(ring(gpu, &pixels, true)?);
+        works.push(ring(gpu, &pixels, StagingMemory::InPlace)?);
     } else {
         notes.push("upload: mapped in place was not measured, the device has no MAPPABLE_PRIMARY_BUFFERS".to_owned());
     }
@@ -54,8 +58,8 @@ pub(crate) fn measure(setup: &Setup, seconds: f64, notes: &mut Vec<String>) -> R
 }
 
 /// Returns the loader's path: a ring of mapped buffers, which are copied from or read in place.
-fn ring<'a>(gpu: &'a Gpu, pixels: &'a [u8], in_place: bool) -> Result<Work<'a>, Box<dyn Error>> {
-    let mut ring = StagingRing::new(gpu, pixels.len() as u64, in_place)?;
+fn ring<'a>(gpu: &'a Gpu, pixels: &'a [u8], memory: StagingMemory) -> Result<Work<'a>, Box<dyn Error>> {
+    let mut ring = StagingRing::new(gpu, pixels.len() as u64, memory)?;
     Ok(Box::new(move |times| {
         let start = Instant::now();
         (0..times).try_for_each(|_| ring.upload(pixels))?;

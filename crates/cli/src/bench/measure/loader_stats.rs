@@ -1,7 +1,7 @@
 //! Turns the loader's `Stats` into the report's types. Only this file knows both.
 
-use crate::results::{Bottleneck, GpuTime, Pool, Remote, Report, Stage as Row};
-use gpufeed::{DataLoader, Resource, Stage, Stats};
+use crate::results::{Bottleneck, GpuTime, Pool, Remote, Report, Slots, Stage as Row};
+use gpufeed::{DataLoader, Resource, SlotStats, Stage, Stats};
 use std::time::Duration;
 
 /// The loader's statistics over a period of time.
@@ -18,12 +18,25 @@ fn share(time: Duration, of: Duration, threads: usize) -> f64 {
     time.as_secs_f64() / (of.as_secs_f64() * threads.max(1) as f64).max(1e-9)
 }
 
+/// Returns the staging slots; `None` if none was submitted.
+fn slots(slots: &SlotStats) -> Option<Slots> {
+    let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+    (slots.slots > 0).then(|| Slots {
+        slots: slots.slots,
+        bytes_per_slot: slots.bytes as f64 / slots.slots as f64,
+        write_seconds: seconds(slots.write_time()),
+        write_gb_per_second: slots.write_rate().map(|rate| rate / 1e9),
+        copy_seconds: seconds(slots.copy_time()),
+        copy_gb_per_second: slots.copy_rate().map(|rate| rate / 1e9),
+    })
+}
+
 impl Interval {
     pub(crate) fn since(loader: &DataLoader, before: &Stats) -> Interval {
         Interval { stats: loader.stats().since(before) }
     }
 
-    /// Fills the report's stages, pools, GPU time and bottleneck.
+    /// Fills the report's stages, pools, GPU time, staging slots and bottleneck.
     pub(crate) fn fill(&self, report: &mut Report) {
         let stats = &self.stats;
         let used = stats.stages.iter().filter(|stage| stage.items > 0);
@@ -61,6 +74,7 @@ impl Interval {
                 .map(|pass| (pass.name.clone(), pass.time.as_secs_f64() / pass.count.max(1) as f64))
                 .collect(),
         };
+        report.slots = slots(&stats.slots);
         report.remote = stats.remote.as_ref().map(|remote| Remote {
             requests_per_image: remote.requests as f64 / stats.images.max(1) as f64,
             retries: remote.retries,

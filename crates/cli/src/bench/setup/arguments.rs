@@ -5,6 +5,7 @@ use crate::output::{self, Output};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use gpufeed::decode::{Orientation, SeekIndexes};
+use gpufeed::internals::{SWITCHES, Switches};
 use gpufeed::{Execute, LoaderSettings};
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -72,6 +73,9 @@ pub(crate) struct BenchArguments {
     /// The consumer sleeps so many milliseconds a batch, as a training step would take
     #[arg(long, value_name = "MS", default_value = "0", value_parser = milliseconds)]
     pub(crate) emulate_step: f64,
+    /// Sets a choice about the GPU's work by hand, to measure it against the rule's; --help lists them
+    #[arg(long = "switch", value_name = "NAME=VALUE", value_parser = switch, long_help = switches_help())]
+    pub(crate) switches: Vec<String>,
     /// Leaves out the kernels, the ways in and the memory
     #[arg(long)]
     pub(crate) quick: bool,
@@ -123,6 +127,23 @@ impl Cache {
     }
 }
 
+/// Refuses a switch that there is not.
+fn switch(text: &str) -> Result<String, String> {
+    Switches::default().set(text).map(|()| text.to_owned())
+}
+
+/// Lists the switches.
+fn switches_help() -> String {
+    let mut text =
+        "Sets a choice about the GPU's work by hand, to measure it against the one that a rule makes by what the \
+                    device has. May be given several times. No switch changes a bit of a batch:"
+            .to_owned();
+    for (name, values, what) in SWITCHES {
+        text += &format!("\n\n{name}={values}: {what}");
+    }
+    text
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     within(text, 0.1, 3600.0)
 }
@@ -145,6 +166,9 @@ impl BenchArguments {
             }
             BenchArguments { backend: BackendChoice::Cpu, shaders: true, .. } => {
                 "--shaders cannot be used with --backend cpu"
+            }
+            BenchArguments { backend: BackendChoice::Cpu, switches, .. } if !switches.is_empty() => {
+                "--switch cannot be used with --backend cpu"
             }
             BenchArguments { scaled_decode: true, cache: Cache::Host | Cache::Device, .. } => {
                 "--scaled-decode cannot be used with --cache"
@@ -194,6 +218,13 @@ impl BenchArguments {
             }
             list => Ok(list.to_vec()),
         }
+    }
+
+    /// Returns the choices that are set by hand.
+    pub(crate) fn switches(&self) -> Result<Switches, String> {
+        let mut switches = Switches::default();
+        self.switches.iter().try_for_each(|text| switches.set(text))?;
+        Ok(switches)
     }
 
     pub(crate) fn step(&self) -> Duration {

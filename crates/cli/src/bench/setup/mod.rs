@@ -12,6 +12,7 @@ mod texture;
 use crate::backend::{Opened, executor};
 pub(crate) use arguments::BenchArguments;
 use gpufeed::Dataset;
+use gpufeed::internals::{Switches, switched};
 use gpufeed::recipe::Recipe;
 use gpufeed::{Backend, Cache, DataLoader, DataLoaderBuilder, Gpu, LoaderSettings, Order};
 use std::error::Error;
@@ -44,17 +45,29 @@ pub(crate) struct Setup {
     pub(crate) settings: LoaderSettings,
     /// The time for which the consumer works on a batch.
     pub(crate) step: Duration,
+    /// The choices about the GPU's work that are set by hand.
+    pub(crate) switches: Switches,
 }
 
 impl Setup {
     pub(crate) fn new(arguments: &BenchArguments, mut settings: LoaderSettings) -> Result<Setup, Box<dyn Error>> {
+        let switches = arguments.switches()?;
         let Opened { backend, chosen } = arguments.backend.open(arguments.adapter.as_deref(), arguments.shaders)?;
+        let backend = match backend {
+            Backend::Gpu(gpu) => Backend::Gpu(switched(gpu, &switches)?),
+            _ if switches != Switches::default() => {
+                return Err(
+                    "--switch: there is no GPU here that `auto` would take; name an adapter with --adapter".into()
+                );
+            }
+            backend => backend,
+        };
         let mut recipe = crate::recipe(&arguments.recipe)?;
         let data = data::open(&arguments.data, &arguments.recipe)?;
         let order = if crate::dataset::is_remote(&*data.dataset) { REMOTE_ORDER } else { Order::Full };
         settings.order = settings.order.or(Some(order));
         crate::settings::move_into(&mut recipe, &mut settings);
-        Ok(Setup { backend, chosen, data, recipe, settings, step: arguments.step() })
+        Ok(Setup { backend, chosen, data, recipe, settings, step: arguments.step(), switches })
     }
 
     pub(crate) fn loader(&self, workers: usize) -> gpufeed::Result<DataLoader> {

@@ -1,0 +1,13 @@
+// As `nchw.wgsl`, but f16: rounded in integers, and stored as numbers of 16 bits, so that each element has one writer, and no
+// conversion of the device takes part. `bitcast` to two f16 is not in naga 30.
+@group(0) @binding(3) var<storage, read_write> outputs: array<u16>;
+
+fn store(image: u32, x: i32, y: i32, value: vec4<f32>) {
+    let plane = u32(output_size.x * output_size.y);
+    let at = target_offset + u32(y * output_size.x + x);
+    outputs[at] = u16(half_bits(bitcast<u32>(value.x)));
+    if CHANNELS == 3u {
+        outputs[at + plane] = u16(half_bits(bitcast<u32>(value.y)));
+        outputs[at + 2u * plane] = u16(half_bits(bitcast<u32>(value.z)));
+    }
+}
