@@ -140,12 +140,7 @@ def last_words(*texts: str) -> str:
     return "it said nothing"
 
 
-def choices(help_text: str) -> Dict[str, List[str]]:
-    """The options of a command's long help with the values that each may have: none where no list is given."""
-    options = {}
-    blocks = re.split(r"^ {2,6}(?:-\w, )?(--[\w-]+)", help_text, flags=re.MULTILINE)
-    for name, block in zip(blocks[1::2], blocks[2::2]):
-        inline = re.search(r"\[possible values: ([^\]]*)\]", block)
-        values = inline[1].split(",") if inline else re.findall(r"^ +- ([\w.-]+)(?::|$)", block, re.MULTILINE)
-        options[name] = [" ".join(value.split()) for value in values]
-    return options
+def switches(help_text: str) -> Dict[str, List[str]]:
+    """The values of each `--switch NAME=VALUE` that the long help of `gpufeed bench` lists, as `name=one|other: ...`."""
+    found = re.findall(r"^ +([a-z][\w-]*)=([\w.|-]+): ", help_text, re.MULTILINE)
+    return {name: values.split("|") for name, values in found}

@@ -18,13 +18,13 @@ RECIPES = (
     ("cifar-train", ["--cache", "device"]),
 )
 # Switches of `gpufeed bench` by which a card decides a question; a bench that lacks one is said to lack it.
-SWITCHES = (
-    ("--loop-bounds", "what naga's loop bounds cost"),
-    ("--staging", "whether staging slots lie in the card's memory or in the host's"),
-    ("--small-images", "how small images are laid out in workgroups"),
-    ("--merge-slots", "whether slots are merged into larger submissions"),
-    ("--f16-stores", "whether f16 is stored by the passes or packed by one of its own"),
-)
+SWITCHES = {
+    "f16": "whether f16 is stored by the last stage or packed by a pass of its own",
+    "rows": "how many rows of outputs a thread of a small image has",
+    "slots": "whether staging slots are merged into larger submissions",
+    "staging": "whether shaders read staging slots in place, or in which memory the slots lie that are copied",
+    "loop-bounds": "what naga's loop bounds cost",
+}
 
 
 def bench(context: Context, *more: str, seconds: Optional[float] = None, gpu: bool = True):
@@ -96,20 +96,18 @@ def pipeline(context: Context) -> Outcome:
 
 
 def switches(context: Context) -> Outcome:
-    offered = outputs.choices(context.call([context.program("gpufeed"), "bench", "--help"]).output)
-    says, data, lacking = [], {}, []
-    for option, question in SWITCHES:
-        if option not in offered:
-            lacking.append(option)
-            continue
-        for value in offered[option] or ["on"]:
-            given = [option, value] if offered[option] else [option]
-            card = bench(context, "--seconds", "0.3", "--workers", str(min(16, context.cores)), *given)
+    offered = outputs.switches(context.call([context.program("gpufeed"), "bench", "--help"]).output)
+    says, data = [], {}
+    for name in (name for name in SWITCHES if name in offered):
+        for value in offered[name]:
+            given = f"{name}={value}"
+            card = bench(context, "--seconds", "0.3", "--workers", str(min(16, context.cores)), "--switch", given)
             if isinstance(card, Outcome):
-                says.append(f"{option} {value}: {card.verdict}, {card.says}")
+                says.append(f"{given}: {card.verdict}, {card.says}")
             else:
-                data[f"{option} {value}"] = {"question": question, **cards.kernels(card)}
-                says.append(f"{option} {value}: {cards.words(card)}")
+                data[given] = {"question": SWITCHES[name], **cards.kernels(card)}
+                says.append(f"{given}: {cards.words(card)}")
+    lacking = [name for name in SWITCHES if name not in offered]
     if lacking:
-        says.append(f"this bench has no {', '.join(lacking)}")
+        says.append(f"this bench has no switch {', '.join(lacking)}")
     return Outcome(PASSED if data else "no switches", "; ".join(says), data)

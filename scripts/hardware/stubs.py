@@ -80,7 +80,7 @@ STUBS = {
             other = dict(adapter, number=1, name="another", taken=False)
             print(json.dumps(dict(adapters=[other, adapter], path=dict(why="the first"), problems=[])))
         elif "--help" in words:
-            print("Options:\\n      --staging <S>\\n          Where [possible values: card,\\n          host]\\n")
+            print("Options:\\n      --switch <NAME=VALUE>\\n          Sets a choice\\n\\n          staging=card|host: where")
             print("      --quick\\n          Less")
         else:
             with open(words[words.index("--report-card") + 1], "w") as file:

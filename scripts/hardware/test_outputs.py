@@ -75,13 +75,12 @@ class Outputs(unittest.TestCase):
         self.assertEqual((binary["kind"], binary["reason"]), ("failed", "cuImportExternalSemaphore returns 801"))
         self.assertEqual((timeline["adapter"], timeline["kind"]), (1, "not possible"))
 
-    def test_options_and_last_lines(self) -> None:
+    def test_switches_and_last_lines(self) -> None:
         text = (
-            "Options:\n      --mode <M>\n          How\n\n"
-            "          Possible values:\n          - fast: Quick\n          - slow-er\n\n"
-            "      --kind <K>      Which [possible values: a,\n                      b]\n  -h, --help  Print help\n"
+            "Options:\n      --switch <NAME=VALUE>\n          Sets a choice, NAME=VALUE: by hand\n\n"
+            "          rows=4|8: rows\n          \n          staging=in-place|host: where\n  -h, --help  Print help\n"
         )
-        self.assertEqual(outputs.choices(text), {"--mode": ["fast", "slow-er"], "--kind": ["a", "b"], "--help": []})
+        self.assertEqual(outputs.switches(text), {"rows": ["4", "8"], "staging": ["in-place", "host"]})
         self.assertEqual(outputs.result('RESULT {"a": 1}\nRESULT {"a": 2}\nmore'), {"a": 2})
         self.assertIsNone(outputs.result("nothing"))
         self.assertEqual(outputs.last_words("", "a\nb\nc\n"), "b / c")

@@ -83,8 +83,8 @@ class Runs(unittest.TestCase):
         for name in ("torch", "rivals on the card", "python"):
             self.assertEqual(verdicts[name], "no torch")
             self.assertIn("No module named 'torch'", rows[name]["says"])
-        self.assertIn("--staging host: copy", rows["switches"]["says"])
-        self.assertIn("this bench has no --loop-bounds", rows["switches"]["says"])
+        self.assertIn("staging=host: copy", rows["switches"]["says"])
+        self.assertIn("this bench has no switch f16, rows, slots, loop-bounds", rows["switches"]["says"])
         self.assertEqual(verdicts["faults"], "passed")
         self.assertIn("no loaders: no network", rows["unpack"]["says"])
         self.assertEqual(self.status, 1)
