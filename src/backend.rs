@@ -166,7 +166,7 @@ fn choose(want: Want<'_>) -> Result<(Option<wgpu::Adapter>, Choice)> {
     if !asked_for && adapters.iter().all(software) {
         MISSING.call_once(|| {
             if let Some(reasons) = missing::warning(&adapters) {
-                tracing::warn!("{reasons}");
+                tracing::warn!("{} is taken, since {reasons}", called(adapter.as_ref()));
             }
         });
     }
@@ -178,7 +178,7 @@ fn chosen(adapters: &[wgpu::Adapter], want: Want<'_>) -> Result<(Option<wgpu::Ad
     static DOUBTS: Once = Once::new();
     let picked = adapters::pick(adapters, want)?;
     let (adapter, choice) = (picked.adapter.map(|adapter| adapters[adapter].clone()), picked.choice);
-    let name = adapter.as_ref().map_or_else(|| "the CPU".to_owned(), Gpu::describe);
+    let name = called(adapter.as_ref());
     tracing::info!("{name} is taken: {choice}");
     let doubts = choice.doubts();
     if !doubts.is_empty() {
@@ -192,6 +192,10 @@ fn chosen(adapters: &[wgpu::Adapter], want: Want<'_>) -> Result<(Option<wgpu::Ad
 pub fn choose_among(adapters: &[wgpu::Adapter]) -> Result<(Option<usize>, Choice, Vec<Verdict>)> {
     let picked = adapters::pick(adapters, Want::Auto).map_err(no_adapter)?;
     Ok((picked.adapter, picked.choice, picked.verdicts))
+}
+
+fn called(adapter: Option<&wgpu::Adapter>) -> String {
+    adapter.map_or_else(|| "the CPU".to_owned(), Gpu::describe)
 }
 
 fn no_adapter(reason: String) -> Error {

@@ -136,13 +136,9 @@ fn best(cards: &[Card], want: Want<'_>, variable: &dyn Fn(&str) -> Option<String
     let mut verdicts = vec![Verdict::Later; cards.len()];
     let mut order = physical(cards, (0..cards.len()).collect(), &mut verdicts);
     if matches!(want, Want::Auto) {
-        order.retain(|&card| {
-            let software = cards[card].is_software();
-            if software {
-                verdicts[card] = Verdict::Software;
-            }
-            !software
-        });
+        order.retain(|&card| !cards[card].is_software());
+        let software = |card: &usize| cards[*card].is_software();
+        (0..cards.len()).filter(software).for_each(|card| verdicts[card] = Verdict::Software);
     }
     let hardware = !order.is_empty();
     let (mut order, narrowed) = visible::narrow(cards, order, variable, &mut verdicts);

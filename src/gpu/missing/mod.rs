@@ -61,7 +61,8 @@ pub fn find(facts: &Facts, hardware: &[u32], signs: Signs) -> Vec<Finding> {
     let vendors = [(NVIDIA, "NVIDIA"), (AMD, "AMD"), (INTEL, "Intel")];
     let known = vendors.into_iter().filter(|(vendor, _)| !hardware.contains(vendor));
     let mut found: Vec<Finding> = known.filter_map(|vendor| of_vendor(facts, vendor, signs)).collect();
-    if hardware.is_empty() {
+    // What is not known to be another card may be one of these.
+    if hardware.is_empty() && found.is_empty() {
         found.extend(of_others(facts, &vendors.map(|(vendor, _)| vendor)));
     }
     found
@@ -102,7 +103,7 @@ fn of_others(facts: &Facts, known: &[u32]) -> Option<Finding> {
     let nodes: Vec<&Node> = facts.nodes.iter().filter(is_other).collect();
     let paths: Vec<String> = nodes.iter().map(|node| node.path.display().to_string()).collect();
     (!nodes.is_empty())
-        .then(|| Finding { gpu: format!("the GPU ({})", paths.join(", ")), causes: causes(facts, &nodes, None) })
+        .then(|| Finding { gpu: format!("A GPU ({})", paths.join(", ")), causes: causes(facts, &nodes, None) })
 }
 
 fn described(device: &PciDevice) -> String {

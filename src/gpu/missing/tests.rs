@@ -94,6 +94,9 @@ fn an_adapter_of_the_vendor_ends_the_search() {
     assert_eq!(left.len(), 1);
     assert!(left[0].gpu.starts_with("NVIDIA's GPU (/dev/nvidia0)"), "{}", left[0].gpu);
     assert!(find(&both, &[AMD, NVIDIA], Signs::Nodes).is_empty());
+    // A file whose vendor is not known is presumably that GPU's.
+    let nodes = [nvidia().nodes, vec![node("/dev/dri/renderD128", None)]].concat();
+    assert_eq!(find(&Facts { nodes, ..complete() }, &[], Signs::Nodes).len(), 1);
     // A card of a vendor whose drivers are not known has its adapter, presumably, if there is any.
     let other = Facts { nodes: vec![node("/dev/dri/renderD128", None)], ..complete() };
     assert_eq!(find(&other, &[], Signs::Nodes).len(), 1);
