@@ -78,18 +78,20 @@ fn the_environment_decides_the_way_and_is_shown() {
 
 #[test]
 fn a_rank_that_is_no_number_fails_by_its_name() {
-    let run = |arguments: &[&str]| {
+    let run = |backend: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
-        let command = command.args(arguments).env("NODEVICE_SELECT", "1").env("LOCAL_RANK", "two");
-        command.env_remove("GPUFEED_ADAPTER").run()
+        let command =
+            command.args(["explain", "--recipe", "mnist-train", "--backend", backend]).env("NODEVICE_SELECT", "1");
+        command.env("LOCAL_RANK", "two").env_remove("GPUFEED_ADAPTER").run()
     };
-    let output = run(&["doctor", "--json"]);
-    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((output.status.code(), &value["path"]["rule"]), (Some(3), &Value::Null));
-    let expected = "LOCAL_RANK=two is no whole number, so no card is this rank's; GPUFEED_ADAPTER names one";
-    assert!(value["problems"][0].as_str().unwrap().contains(expected), "{}", value["problems"]);
-    let said = String::from_utf8(run(&["explain", "--recipe", "mnist-train"]).stderr).unwrap();
-    assert!(said.contains(expected), "{said}");
     // The CPU asks no launcher.
-    assert!(run(&["explain", "--recipe", "mnist-train", "--backend", "cpu"]).status.success());
+    assert!(run("cpu").status.success());
+    let adapters = gpufeed::Gpu::adapters();
+    gpufeed_testing::device::require(adapters.clone());
+    if adapters.is_empty() {
+        return;
+    }
+    let said = String::from_utf8(run("gpu").stderr).unwrap();
+    let expected = "LOCAL_RANK=two is no whole number, so no card is this rank's; GPUFEED_ADAPTER names one";
+    assert!(said.contains(expected), "{said}");
 }
