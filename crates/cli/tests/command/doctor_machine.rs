@@ -29,6 +29,8 @@ fn without_a_folder_the_adapters_and_the_way_are_printed() {
         assert_eq!(adapter["limits"].as_array().unwrap().len(), 6);
         assert_eq!(adapter["features"].as_array().unwrap().len(), 4);
         assert!(!adapter["why"].as_str().unwrap().is_empty());
+        let uuid = adapter.get("uuid").expect("each adapter says whether it has a UUID");
+        assert!(uuid.is_string() || adapter["backend"] != "vulkan", "{adapter}");
     }
     let taken = usable.iter().filter(|adapter| adapter["taken"] == true).count();
     assert_eq!(taken, usize::from(value["path"]["backend"] != "cpu"));
@@ -45,6 +47,7 @@ fn the_environment_decides_the_way_and_is_shown() {
     let (value, _) = with("cpu");
     assert_eq!((&value["path"]["backend"], &value["path"]["executor"]), (&"cpu".into(), &"CPU executor".into()));
     assert!(value["path"]["why"].as_str().unwrap().contains("GPUFEED_ADAPTER=cpu asks for the CPU"));
+    assert_eq!(value["path"]["rule"], "cpu_named");
     assert!(value["environment"].as_array().unwrap().iter().any(|variable| variable["name"] == "GPUFEED_ADAPTER"));
     let (value, code) = with("no such adapter");
     assert_eq!((code, &value["path"]["backend"]), (Some(3), &Value::Null));
@@ -63,4 +66,32 @@ fn the_environment_decides_the_way_and_is_shown() {
     let (value, _) = with("0");
     assert_eq!(value["adapters"][0]["taken"], true);
     assert_ne!(value["path"]["backend"], "cpu");
+    assert_eq!(value["path"]["rule"], "named");
+    let Some(uuid) = value["adapters"][0]["uuid"].as_str().map(str::to_owned) else { return };
+    for name in [format!("GPU-{uuid}"), uuid] {
+        let (value, _) = with(&name);
+        assert_eq!(value["adapters"][0]["taken"], true, "{name}");
+        let why = value["adapters"][0]["why"].as_str().unwrap();
+        assert_eq!(why, format!("GPUFEED_ADAPTER={name} names it"));
+    }
+}
+
+#[test]
+fn a_rank_that_is_no_number_fails_by_its_name() {
+    let run = |backend: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
+        let command =
+            command.args(["explain", "--recipe", "mnist-train", "--backend", backend]).env("NODEVICE_SELECT", "1");
+        command.env("LOCAL_RANK", "two").env_remove("GPUFEED_ADAPTER").run()
+    };
+    // The CPU asks no launcher.
+    assert!(run("cpu").status.success());
+    let adapters = gpufeed::Gpu::adapters();
+    gpufeed_testing::device::require(adapters.clone());
+    if adapters.is_empty() {
+        return;
+    }
+    let said = String::from_utf8(run("gpu").stderr).unwrap();
+    let expected = "LOCAL_RANK=two is no whole number, so no card is this rank's; GPUFEED_ADAPTER names one";
+    assert!(said.contains(expected), "{said}");
 }
