@@ -27,7 +27,7 @@ fn without_a_folder_the_adapters_and_the_way_are_printed() {
     for (adapter, name) in usable.iter().zip(&names) {
         assert!(name.starts_with(adapter["name"].as_str().unwrap()));
         assert_eq!(adapter["limits"].as_array().unwrap().len(), 6);
-        assert_eq!(adapter["features"].as_array().unwrap().len(), 4);
+        assert_eq!(adapter["features"].as_array().unwrap().len(), 5);
         assert!(!adapter["why"].as_str().unwrap().is_empty());
         let uuid = adapter.get("uuid").expect("each adapter says whether it has a UUID");
         assert!(uuid.is_string() || adapter["backend"] != "vulkan", "{adapter}");
