@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -11,6 +12,13 @@ from gpufeed.adapter import Adapter, CudaDevice, follows_device, of_device
 from pictures import Jpegs
 
 RECIPE = {"transform": [{"type": "CenterCrop", "size": 16}]}
+
+
+@pytest.fixture(autouse=True)
+def _no_opengl(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mesa's OpenGL shows its LLVM to the whole process, and triton's, which torch imports in other tests, then crashes."""
+    if sys.platform == "linux":
+        monkeypatch.setenv("WGPU_BACKEND", "vulkan")
 
 
 def uuid(digit: int) -> str:
