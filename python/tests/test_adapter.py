@@ -122,7 +122,7 @@ def test_a_loader_takes_the_adapter_of_its_cuda_device(monkeypatch: pytest.Monke
         for backend in ("gpu", "auto"):
             line = f"backend: {there.name} "
             said = next(text for text in loader(named, backend).explain().splitlines() if text.startswith("backend: "))
-            assert said.startswith(line) and "it is the card of torch's cuda:1" in said, said
+            assert said.startswith(line) and said.endswith("; it is the card of torch's cuda:1"), said
     with pytest.raises(gpufeed.ArgumentError, match=r'device="cuda:0", and no adapter is that card; torch has cuda:0: fake'):
         loader("cuda:0")
     assert "no adapter is the card of torch's cuda:0" in loader("cuda:0", "auto").explain()
