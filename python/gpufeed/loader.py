@@ -318,13 +318,15 @@ class DataLoader(Positioned):
         """Returns the native loader's backend: an adapter, where it has to be the card of the tensors' device."""
         backend: str = self._of_python["backend"]
         self._card_said: str | None = None
+        self._is_card = False
         if self._card is None:
             return backend
         from gpufeed.torch import cuda_cards
 
         cards = cuda_cards()
         found = adapter.of_device(backend, cards[self._card], cards, adapter.adapters())
-        self._card_said = f"{'it' if found else 'no adapter'} is the card of torch's cuda:{self._card}"
+        self._is_card = found is not None
+        self._card_said = f"{'it' if self._is_card else 'no adapter'} is the card of torch's cuda:{self._card}"
         return backend if found is None else str(found.number)
 
     def _made_with(self) -> dict[str, Any]:
@@ -379,7 +381,8 @@ class DataLoader(Positioned):
         lines = [line for line in loader.explain().splitlines() if not line.startswith("shard: ")]
         lines.append(f"shard: rank {rank} of {world} by {source}")
         backend, chosen = loader.backend()
-        said = [text for text in (self._card_said, chosen) if text is not None]
+        # An adapter that is the device's card is chosen by its number, which says nothing.
+        said = [text for text in (self._card_said, None if self._is_card else chosen) if text is not None]
         if said:
             lines.append(f"backend: {backend}; {'; '.join(said)}")
         if self._of_python["backend"] != "cpu":
