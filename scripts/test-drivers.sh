@@ -7,7 +7,7 @@
 #                                                   --quick: SwiftShader and a part of the tests;
 #                                                   --hostile-quick: a part of the tests on lavapipe that contracts;
 #                                                   --plain: no driver under the layer; --hostile: only those, or only the one
-#                                                   with these modes, such as discrete,inline,fma;
+#                                                   with these modes, such as inline,fma;
 #                                                   --table: writes the table of docs/guide/platforms.md
 set -euo pipefail
 cd "$(dirname "$0")/.."

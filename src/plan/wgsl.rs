@@ -67,9 +67,8 @@ fn sampling_pass(kernel: Option<&KernelFacts>, frame: &SamplingFacts, colors: &C
     if colors.opcodes.iter().any(|&opcode| Facts::of(opcode).placed) {
         files.push(shader!("color/rectangle"));
     }
-    files.extend(STEPS.iter().filter(|step| is_needed(step, &colors.opcodes)).map(|step| step.wgsl));
-    files.extend(UINT8_STEPS.iter().filter(|step| colors.opcodes.contains(&step.opcode)).map(|step| step.wgsl));
-    let arithmetic = Arithmetic::of(kernel, &colors.opcodes, &files);
+    files.extend(steps_files(&colors.opcodes));
+    let arithmetic = Arithmetic::of(kernel, &colors.opcodes);
     files.extend(arithmetic.file());
     text.push_str(&files.join("\n"));
     text.push_str(&means(frame.statistics, sums_uint8));
@@ -132,18 +131,22 @@ enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// The arithmetic of a pass with this kernel and these colour steps, whose files are `files`.
-    fn of(kernel: Option<&KernelFacts>, opcodes: &[u32], files: &[&str]) -> Arithmetic {
-        let of_kernel = kernel.is_some_and(|facts| match facts.kernel {
-            Kernel::Blur => true,
-            Kernel::Warp => facts.is_uint8,
-            _ => false,
-        });
-        let calls = of_kernel || files.iter().any(|file| file.contains("kept(") || file.contains("added_product("));
-        match calls {
-            false => Arithmetic::Plain,
-            true if computes_uint8(kernel, opcodes) => Arithmetic::Exact,
-            true => Arithmetic::Inexact,
+    /// The arithmetic of a pass with this kernel and these colour steps. A step on floats beside steps on 8-bit numbers
+    /// comes after them, and no rounding follows it.
+    fn of(kernel: Option<&KernelFacts>, opcodes: &[u32]) -> Arithmetic {
+        let calls = |opcodes: &[u32]| {
+            steps_files(opcodes).any(|file| file.contains("kept(") || file.contains("added_product("))
+        };
+        let uint8: Vec<u32> = opcodes.iter().copied().filter(|&opcode| is_uint8_step(opcode)).collect();
+        let of_kernel = match kernel.map(|facts| (facts.kernel, facts.is_uint8)) {
+            Some((Kernel::Blur | Kernel::Warp, true)) => Arithmetic::Exact,
+            Some((Kernel::Blur, false)) => Arithmetic::Inexact,
+            _ => Arithmetic::Plain,
+        };
+        match of_kernel {
+            _ if calls(&uint8) => Arithmetic::Exact,
+            Arithmetic::Plain if calls(opcodes) => Arithmetic::Inexact,
+            of_kernel => of_kernel,
         }
     }
 
@@ -206,7 +209,17 @@ fn source(source: PassSource) -> &'static str {
 
 fn computes_uint8(kernel: Option<&KernelFacts>, opcodes: &[u32]) -> bool {
     let of_kernel = |facts: &KernelFacts| facts.kernel == Kernel::SampleUint8 || facts.is_uint8;
-    kernel.is_some_and(of_kernel) || opcodes.iter().any(|&opcode| UINT8_STEPS.iter().any(|step| step.opcode == opcode))
+    kernel.is_some_and(of_kernel) || opcodes.iter().any(|&opcode| is_uint8_step(opcode))
+}
+
+fn is_uint8_step(opcode: u32) -> bool {
+    UINT8_STEPS.iter().any(|step| step.opcode == opcode)
+}
+
+/// The files of the steps that a shader with these opcodes holds.
+fn steps_files(opcodes: &[u32]) -> impl Iterator<Item = &'static str> {
+    let uint8 = UINT8_STEPS.iter().filter(|step| opcodes.contains(&step.opcode));
+    STEPS.iter().filter(|step| is_needed(step, opcodes)).chain(uint8).map(|step| step.wgsl)
 }
 
 /// True if a shader with these opcodes holds the function of a step on floats: of a step of its own, or one that such a

@@ -3,7 +3,7 @@ use crate::color::Step;
 use crate::plan::pass::Pass;
 use crate::plan::sampling::Axis;
 use crate::plan::shader_layout::{GatherNumbers, Image};
-use crate::plan::{Layout, Output, Plan};
+use crate::plan::{Layout, Output, Plan, Semantics};
 use crate::transforms::*;
 use std::mem::offset_of;
 
@@ -137,6 +137,24 @@ fn a_shader_holds_the_steps_that_its_plan_can_emit() {
     assert_eq!(held(&[ColorJitter::new(0.4, 0.0, 0.0, 0.1).into()]), ["brightness", "hue"]);
     assert_eq!(held(&[ColorJitter::new(0.0, 0.4, 0.4, 0.0).into()]), ["contrast", "saturation"]);
     assert_eq!(held(&[Normalize::IMAGENET.into(), Grayscale::new(1).into()]), ["grayscale", "subtract", "divide"]);
+}
+
+#[test]
+fn exact_functions_are_in_passes_that_round_floats_to_bytes() {
+    let shader = |semantics, transforms: &[Transform]| {
+        let plan = Plan::compile_as(semantics, 3, transforms, &Output::default()).unwrap();
+        plan.shaders().pop().unwrap().wgsl
+    };
+    let is_exact = |text: &str| text.contains("var<private> zero");
+    let crop = || Transform::from(RandomResizedCrop::new(24));
+    let erasing = || Transform::from(RandomErasing::new(1.0).value(ErasingValue::Random));
+    let gamma = || Transform::from(AdjustGamma::new(0.8));
+    let noise_on_floats =
+        shader(Semantics::Uint8, &[crop(), RandomInvert::new(0.5).into(), ToDtype::new().into(), erasing()]);
+    assert!(noise_on_floats.contains("fn kept(") && !is_exact(&noise_on_floats));
+    assert!(is_exact(&shader(Semantics::Uint8, &[crop(), gamma(), ToDtype::new().into(), erasing()])));
+    assert!(!is_exact(&shader(Semantics::Float, &[crop(), gamma()])));
+    assert!(!shader(Semantics::Uint8, &[crop()]).contains("fn kept("));
 }
 
 #[test]
