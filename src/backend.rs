@@ -131,7 +131,8 @@ impl Backend {
     /// Opens the adapter with this number, UUID (or one that begins so: `GPU-8932f937`) or PCI address, or the first whose
     /// name contains `name` (ignoring case), software adapters included. [`Gpu::adapters`] lists them.
     ///
-    /// Under a launcher, of several equal cards of that name the one of this process's rank on this machine is taken.
+    /// Under a launcher, of several equal cards of that name the one of this process's rank on this machine is taken. A
+    /// part of a name means a card that the variables of [`auto`](Self::auto) hide only if they leave none of that name.
     ///
     /// # Errors
     /// [`ErrorKind::NoAdapter`](crate::ErrorKind::NoAdapter) with the adapters of the machine;

@@ -14,7 +14,7 @@ use crate::launcher::local_rank;
 /// PCI address, or part of a name.
 pub const ADAPTER_VARIABLE: &str = "GPUFEED_ADAPTER";
 
-/// The fewest digits of a UUID that stand for it, where `GPU-` is before them.
+/// The fewest digits behind `GPU-` for which a name is taken for a UUID, and not for a part of a name.
 const UUID_DIGITS: usize = 4;
 
 /// An adapter as the choice sees it.
@@ -121,7 +121,8 @@ pub(crate) fn choose(
     want: Want<'_>,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Picked, String> {
-    let asked = variable(ADAPTER_VARIABLE).filter(|name| !name.is_empty());
+    // Files and shells leave spaces and line ends around a value.
+    let asked = variable(ADAPTER_VARIABLE).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
     match (want, asked) {
         (Want::Named(name), _) => named(cards, name, None, variable),
         (Want::Auto, Some(name)) if name.eq_ignore_ascii_case("cpu") => Ok(Picked::cpu(cards, Rule::CpuNamed)),
@@ -195,8 +196,8 @@ fn named(
     source: Option<&'static str>,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Picked, String> {
-    let rule = Rule::Named { name: name.to_owned(), variable: source };
     let name = name.trim();
+    let rule = Rule::Named { name: name.to_owned(), variable: source };
     if let Some(number) = name.parse().ok().filter(|&number| number < cards.len()) {
         return Ok(Picked::of(cards, number, rule));
     }
@@ -208,32 +209,34 @@ fn named(
         return Ok(Picked::of(cards, card, rule));
     }
     let lower = name.to_lowercase();
-    let fits: Vec<usize> =
-        (0..cards.len()).filter(|&card| cards[card].description.to_lowercase().contains(&lower)).collect();
-    let Some(&first) = fits.first() else {
-        let there = if cards.is_empty() {
-            "the machine has none".to_owned()
-        } else {
-            let all: Vec<_> = cards.iter().map(|card| card.description.as_str()).collect();
-            format!("the machine has {}", all.join("; "))
-        };
-        return Err(refused(format!("none matches \"{name}\"; {there}")));
-    };
-    let cards_named = fits.len();
+    let has_name = |card: &usize| !name.is_empty() && cards[*card].description.to_lowercase().contains(&lower);
+    let fits: Vec<usize> = (0..cards.len()).filter(has_name).collect();
+    if fits.is_empty() {
+        let all: Vec<_> = cards.iter().map(|card| card.description.as_str()).collect();
+        let there = if all.is_empty() { "none".to_owned() } else { all.join("; ") };
+        return Err(refused(format!("none matches \"{name}\"; the machine has {there}")));
+    }
     let mut verdicts = vec![Verdict::Later; cards.len()];
-    let equal = fits.into_iter().filter(|&card| cards[card].equals(&cards[first])).collect();
-    let equal = physical(cards, equal, &mut verdicts);
-    let of_name = Narrowed {
-        variable: source,
-        value: name.to_owned(),
-        vendor: None,
-        cards: cards_named,
-        of: cards.len(),
-        doubts: Vec::new(),
-    };
-    let picked = of_equal(cards, equal, false, rule, variable)?;
-    let by_rank = matches!(picked.choice.rule, Rule::LocalRank { .. });
-    Ok(picked.narrowed(if by_rank { vec![of_name] } else { Vec::new() }).after(verdicts))
+    let every = physical(cards, (0..cards.len()).collect(), &mut verdicts);
+    let (shown, mut narrowed) = visible::narrow(cards, every, variable, &mut verdicts);
+    let (mut left, mut of) = (shown.iter().copied().filter(has_name).collect::<Vec<_>>(), shown.len());
+    if left.is_empty() {
+        // Every card of that name is hidden, or a better driver's adapter: whoever names one gets it all the same.
+        (left, of, narrowed) = (fits, cards.len(), Vec::new());
+        verdicts.fill(Verdict::Later);
+    }
+    let first = &cards[left[0]];
+    narrowed.retain(|narrowed| narrowed.vendor == Some(first.vendor));
+    let listed = !narrowed.is_empty();
+    let of_name =
+        Narrowed { variable: source, value: name.to_owned(), vendor: None, cards: left.len(), of, doubts: Vec::new() };
+    left.retain(|&card| cards[card].equals(first));
+    let left = physical(cards, left, &mut verdicts);
+    let picked = of_equal(cards, left, listed, rule, variable)?;
+    if matches!(picked.choice.rule, Rule::LocalRank { .. }) {
+        narrowed.push(of_name);
+    }
+    Ok(picked.narrowed(narrowed).after(verdicts))
 }
 
 /// The card with this UUID, or with one that begins so if `GPU-` is before it.
