@@ -25,7 +25,7 @@ def uuid(digit: int) -> str:
     return f"{digit:08x}-d72c-4106-c12f-20bd9faed9f6"
 
 
-def adapter(number: int, digit: int | None, bus: int | None, rocm: int | None = None) -> Adapter:
+def adapter(number: int, digit: int | None, bus: int | None, rocm: str | None = None) -> Adapter:
     pci = None if bus is None else f"0000:{bus:02x}:00.0"
     return Adapter(number, "NVIDIA H100", "discrete", "vulkan", "NVIDIA 550", digit and uuid(digit), pci, rocm)
 
@@ -56,7 +56,7 @@ def test_the_adapter_of_a_device_has_its_uuid_or_its_address() -> None:
     # HIP writes the sixteen digits of ROCm's number as bytes of a UUID.
     digits = "18f7c4c4a1d1b3a6".encode().hex()
     hip = CudaDevice(0, "AMD Instinct MI300X", "-".join([digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]]), None)
-    assert number(hip, [adapter(0, 5, 0x10, 1), adapter(1, 6, 0x20, 0x18F7C4C4A1D1B3A6)]) == 1
+    assert number(hip, [adapter(0, 5, 0x10, 16 * "0"), adapter(1, 6, 0x20, "18f7c4c4a1d1b3a6")]) == 1
     for stranger in (device(0, 9), device(0, None), device(0, None, 0x99)):
         assert number(stranger) is None
     assert number(DEVICES[0], []) is None

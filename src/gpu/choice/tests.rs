@@ -226,7 +226,7 @@ fn rocms_variables_are_about_amds_cards_and_narrow_each_other() {
     assert_eq!(sentence, format!("every GPU is hidden; {left}"));
     // ROCm's own UUIDs, of 16 digits.
     let mut of_rocm = cards(&rows);
-    of_rocm[2].identity.rocm = Some(0xdead_beef_dead_beef);
+    of_rocm[2].identity.rocm = Some("deadbeefdeadbeef".to_owned());
     let variable = |name: &str| (name == "ROCR_VISIBLE_DEVICES").then(|| "GPU-DEADBEEFDEADBEEF".to_owned());
     assert_eq!(choose(&of_rocm, Want::Auto, &variable).unwrap().adapter, Some(2));
     // Each vendor's variable leaves the other vendor's cards, in their place.

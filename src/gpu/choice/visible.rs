@@ -123,8 +123,7 @@ pub(super) fn with_uuid(cards: &[Card], of: impl Iterator<Item = usize>, digits:
     let lower = digits.to_lowercase();
     let fits = |&card: &usize| {
         let identity = &cards[card].identity;
-        let rocm = identity.rocm.map(|number| format!("{number:016x}"));
-        [identity.uuid.as_deref(), rocm.as_deref()].into_iter().flatten().any(|uuid| uuid.starts_with(&lower))
+        [&identity.uuid, &identity.rocm].into_iter().flatten().any(|uuid| uuid.starts_with(&lower))
     };
     of.filter(fits).collect()
 }
