@@ -1,6 +1,6 @@
 //! What tells a card from others of its name, as the driver says it: UUID, PCI address, and their like on other systems.
 //!
-//! wgpu has no UUIDs, so this file asks the driver's own API for them, through `as_hal`: the one use of it in gpufeed.
+//! wgpu has no UUIDs, so this file asks the driver's own API for them, through `as_hal`.
 //! Only Vulkan's part has run; Metal's and Direct3D's have not, as no machine with either has been at hand.
 
 use serde::Serialize;
