@@ -56,7 +56,7 @@ def adapters() -> list[Adapter]:
 def follows_device(backend: str, device: str) -> bool:
     """Returns True if the backend's adapter has to be the card of the tensors' device. A variable that names an adapter
     stands above it."""
-    return backend in ("gpu", "auto") and device.split(":")[0] == "cuda" and not os.environ.get("GPUFEED_ADAPTER")
+    return backend in ("gpu", "auto") and device.split(":")[0] == "cuda" and not os.environ.get("GPUFEED_ADAPTER", "").strip()
 
 
 def of_device(backend: str, device: CudaDevice, devices: Sequence[CudaDevice], there: Sequence[Adapter]) -> Adapter | None:

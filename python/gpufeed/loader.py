@@ -336,8 +336,9 @@ class DataLoader(Positioned):
         """Returns the native loader, with the shard that is known now."""
         self._check_open()
         shard, source = resolve(self._shard)
-        # torch's current device may have been set since.
-        if shard != self._settled or self._cuda_index() != self._card:
+        # torch's current device may have been set since, until the first iteration: its batches belong to one card.
+        moved = self._running is None and self._buffers is None and self._cuda_index() != self._card
+        if shard != self._settled or moved:
             if self._buffers is not None:
                 self._buffers.close()
                 self._buffers = None

@@ -83,6 +83,9 @@ def test_the_backend_follows_cuda_devices_unless_an_adapter_is_named(monkeypatch
         assert not follows_device(backend, "cuda:3")
     monkeypatch.setenv("GPUFEED_ADAPTER", "1")
     assert not follows_device("gpu", "cuda:3")
+    # The library takes this for a variable that is not set, too.
+    monkeypatch.setenv("GPUFEED_ADAPTER", " \n")
+    assert follows_device("gpu", "cuda:3")
 
 
 def test_the_list_is_that_of_the_library() -> None:
@@ -132,6 +135,12 @@ def test_a_loader_takes_the_adapter_of_its_cuda_device(monkeypatch: pytest.Monke
     assert "no adapter is the card of torch's cuda:0" in moved.explain()
     current[0] = 1
     assert "it is the card of torch's cuda:1" in moved.explain()
+    # From then on the loader keeps its card: `with torch.cuda.device(0)` around `len(loader)` makes no other one.
+    next(moved.batches())
+    current[0] = 0
+    native = moved._loader()
+    assert "it is the card of torch's cuda:1" in moved.explain() and moved._loader() is native and len(moved) > 0
+    moved.close()
     # An adapter that is named stays, whatever the device.
     assert "torch's" not in loader("cuda:0", str(there.number)).explain()
 
