@@ -79,15 +79,16 @@ impl Card {
 
     /// True if both are one physical card.
     fn is_again(&self, other: &Card) -> bool {
-        let same = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
         let (mine, its) = (&self.identity, &other.identity);
-        let by_number = (mine.luid.is_some() && mine.luid == its.luid)
-            || (mine.registry_id.is_some() && mine.registry_id == its.registry_id);
+        if mine.pci.is_some() && its.pci.is_some() {
+            // It is exact where both have one; of UUIDs, a driver may give one to all cards of a model.
+            return mine.pci == its.pci;
+        }
         // OpenGL tells nothing but the vendor, and lists no card that the vendor's better APIs lack.
-        let opengl = [self.backend, other.backend].iter().filter(|backend| **backend == wgpu::Backend::Gl).count() == 1;
-        same(&mine.uuid, &its.uuid)
-            || same(&mine.pci, &its.pci)
-            || by_number
+        let opengl = (self.backend == wgpu::Backend::Gl) != (other.backend == wgpu::Backend::Gl);
+        (mine.uuid.is_some() && mine.uuid == its.uuid)
+            || (mine.luid.is_some() && mine.luid == its.luid)
+            || (mine.registry_id.is_some() && mine.registry_id == its.registry_id)
             || (opengl && self.vendor != 0 && self.vendor == other.vendor)
     }
 

@@ -145,6 +145,8 @@ fn equal_cards_are_those_of_one_name_kind_and_api() {
     // Two drivers of one card: another UUID, the same address.
     let two_drivers = [mi300(1, 0x10), mi300(2, 0x20), mi300(3, 0x10), mi300(4, 0x20)];
     assert_eq!(auto(&two_drivers, &[("LOCAL_RANK", "3")]).0, Some(1));
+    // A driver that gives all cards of a model one UUID.
+    assert_eq!(auto(&[h100(1, 0x10), h100(1, 0x20)], &[("LOCAL_RANK", "1")]).0, Some(1));
     // Without addresses the driver's order counts.
     let without = [h100(1, 0), h100(2, 0)];
     assert_eq!([0, 1].map(|rank| auto(&without, &[("LOCAL_RANK", &rank.to_string())]).0), [Some(0), Some(1)]);
