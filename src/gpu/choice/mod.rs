@@ -14,9 +14,6 @@ use crate::launcher::local_rank;
 /// PCI address, or part of a name.
 pub const ADAPTER_VARIABLE: &str = "GPUFEED_ADAPTER";
 
-/// The fewest digits behind `GPU-` for which a name is taken for a UUID, and not for a part of a name.
-const UUID_DIGITS: usize = 4;
-
 /// An adapter as the choice sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
@@ -88,7 +85,6 @@ impl Card {
         let opengl = (self.backend == wgpu::Backend::Gl) != (other.backend == wgpu::Backend::Gl);
         (mine.uuid.is_some() && mine.uuid == its.uuid)
             || (mine.luid.is_some() && mine.luid == its.luid)
-            || (mine.registry_id.is_some() && mine.registry_id == its.registry_id)
             || (opengl && self.vendor != 0 && self.vendor == other.vendor)
     }
 
@@ -223,8 +219,8 @@ fn named(
     let (mut left, mut of) = (shown.iter().copied().filter(has_name).collect::<Vec<_>>(), shown.len());
     if left.is_empty() {
         // Every card of that name is hidden, or a better driver's adapter: whoever names one gets it all the same.
-        (left, of, narrowed) = (fits, cards.len(), Vec::new());
         verdicts.fill(Verdict::Later);
+        (left, of, narrowed) = (physical(cards, fits, &mut verdicts), cards.len(), Vec::new());
     }
     let first = &cards[left[0]];
     narrowed.retain(|narrowed| narrowed.vendor == Some(first.vendor));
@@ -232,7 +228,6 @@ fn named(
     let of_name =
         Narrowed { variable: source, value: name.to_owned(), vendor: None, cards: left.len(), of, doubts: Vec::new() };
     left.retain(|&card| cards[card].equals(first));
-    let left = physical(cards, left, &mut verdicts);
     let picked = of_equal(cards, left, listed, rule, variable)?;
     if matches!(picked.choice.rule, Rule::LocalRank { .. }) {
         narrowed.push(of_name);
@@ -244,7 +239,7 @@ fn named(
 fn by_uuid(cards: &[Card], name: &str) -> Result<Option<usize>, String> {
     let marked = name.get(..4).filter(|mark| mark.eq_ignore_ascii_case("GPU-")).map(|_| &name[4..]);
     let whole = Some(name).filter(|name| name.len() == 36 && name.matches('-').count() == 4);
-    let Some(uuid) = marked.or(whole).filter(|digits| digits.len() >= UUID_DIGITS) else { return Ok(None) };
+    let Some(uuid) = marked.or(whole).filter(|digits| !digits.is_empty()) else { return Ok(None) };
     let found = visible::with_uuid(cards, 0..cards.len(), uuid);
     match *found.as_slice() {
         // One card by two APIs or drivers has one UUID.

@@ -75,6 +75,7 @@ fn without_variables_the_first_of_the_best_kind_is_taken() {
         (&LAPTOP[..], Some(1)),
         (&[IRIS, LAVAPIPE][..], Some(0)),
         (&[LLVMPIPE, OPENGL][..], Some(1)),
+        (&[("AMD Radeon", DeviceType::DiscreteGpu, Backend::Gl, AMD, 0, 0), h100(1, 0x10)][..], Some(1)),
     ] {
         assert_eq!(auto(rows, &[]), (expected, best.to_owned()));
     }
@@ -88,6 +89,9 @@ fn without_variables_the_first_of_the_best_kind_is_taken() {
     use Verdict::{Again, Later, Software, Taken};
     // OpenGL lists the laptop's Intel card again.
     assert_eq!(picked.verdicts, [Later, Taken, Again(0), Software, Software]);
+    // Nothing is known of these two.
+    let [vulkan, opengl] = [Backend::Vulkan, Backend::Gl].map(|api| ("GPU", DeviceType::Other, api, 0, 0, 0));
+    assert_eq!(pick(&[vulkan, opengl], Want::Auto, &[]).unwrap().verdicts, [Taken, Later]);
 }
 
 #[test]
@@ -275,4 +279,10 @@ fn what_is_not_certain_is_said() {
     assert_eq!(doubts(&[h100(1, 0), h100(2, 0)], &cuda("1")), (Some(1), vec![Doubt::NoAddresses]));
     assert_eq!(doubts(&[h100(1, 0)], &cuda("0")), (Some(0), vec![]));
     assert_eq!(doubts(&FOUR, &cuda("0")), (Some(BY_ADDRESS[0]), vec![]));
+    // ROCm's numbers are its own, whatever CUDA's order; HIP counts the cards that ROCR lists.
+    let radeons = [mi300(1, 0x10), ("AMD Radeon", DeviceType::DiscreteGpu, Backend::Vulkan, AMD, 2, 0x20)];
+    let hip = [("HIP_VISIBLE_DEVICES", "1"), ("CUDA_DEVICE_ORDER", "PCI_BUS_ID")];
+    assert_eq!(doubts(&radeons, &hip), (Some(1), vec![Doubt::Order]));
+    let both = [("ROCR_VISIBLE_DEVICES", "GPU-00000002,GPU-00000001"), hip[0]];
+    assert_eq!(doubts(&radeons, &both), (Some(0), vec![]));
 }

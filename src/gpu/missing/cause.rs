@@ -31,7 +31,7 @@ pub(crate) enum Cause {
     NoDriverLibrary {
         manifest: PathBuf,
         library: Option<String>,
-        vendor: Option<&'static str>,
+        of_nvidia: bool,
         container: Option<Container>,
         version: Option<u32>,
     },
@@ -110,10 +110,11 @@ impl fmt::Display for Cause {
                      mesa-vulkan-drivers`)"
                 )
             }
-            Cause::NoDriverLibrary { manifest, library, vendor, container, version } => {
-                let (package, place) = match vendor {
-                    Some("NVIDIA") => (graphics_package(*version), on_host(*container)),
-                    _ => ("mesa-vulkan-drivers".to_owned(), ""),
+            Cause::NoDriverLibrary { manifest, library, of_nvidia, container, version } => {
+                let (package, place) = if *of_nvidia {
+                    (graphics_package(*version), on_host(*container))
+                } else {
+                    ("mesa-vulkan-drivers".to_owned(), "")
                 };
                 write!(f, "{} names ", Shown(manifest.display()))?;
                 match library {

@@ -120,17 +120,15 @@ mod tests {
 
     #[test]
     fn folders_are_those_of_vulkans_loader() {
-        let of = |data: Option<&str>| {
-            folders(|name| {
-                let list = data.filter(|_| name == "XDG_DATA_DIRS")?;
-                Some(list.split(':').map(PathBuf::from).collect())
-            })
-        };
-        let usual = of(None);
+        let with = |set: &str, list: &str| folders(|name| (name == set).then(|| paths(list).collect()));
+        let usual = with("", "");
         for folder in ["/etc/xdg", "/usr/local/etc", "/etc", "/usr/local/share", "/usr/share"] {
             assert!(usual.contains(&Path::new(folder).join("vulkan/icd.d")), "{folder}: {usual:?}");
         }
-        let other = of(Some("/opt/share:/opt/share"));
+        for home in ["XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
+            assert!(with(home, "/opt/home").contains(&PathBuf::from("/opt/home/vulkan/icd.d")), "{home}");
+        }
+        let other = with("XDG_DATA_DIRS", "/opt/share:/opt/share");
         assert_eq!(other.iter().filter(|folder| folder.starts_with("/opt")).count(), 1);
         assert!(!other.contains(&PathBuf::from("/usr/share/vulkan/icd.d")));
     }

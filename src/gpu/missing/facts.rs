@@ -6,6 +6,7 @@ use crate::gpu::adapters::variable;
 use crate::gpu::identity::{AMD, NVIDIA};
 use serde::Serialize;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// What the system says.
@@ -142,7 +143,6 @@ fn pci_devices(folder: &Path) -> Vec<PciDevice> {
 }
 
 fn nodes() -> Vec<Node> {
-    const EPERM: i32 = 1;
     let node = |path: PathBuf| {
         let name = path.file_name()?.to_string_lossy().into_owned();
         let numbered = |before: &str| name.strip_prefix(before).is_some_and(|rest| rest.parse::<u32>().is_ok());
@@ -156,18 +156,23 @@ fn nodes() -> Vec<Node> {
             _ => return None,
         };
         let error = refusal(&path, opens);
-        let refused_by = error.as_ref().map(|error| match (error.kind(), error.raw_os_error()) {
-            (std::io::ErrorKind::PermissionDenied, Some(EPERM)) => RefusedBy::ControlGroup,
-            (std::io::ErrorKind::PermissionDenied, _) => RefusedBy::Permissions,
-            _ => RefusedBy::Driver,
-        });
+        let refused_by = error.as_ref().map(refused_by);
         Some(Node { path, error: error.map(|error| error.to_string()), vendor, refused_by })
     };
     files(Path::new("/dev/dri")).into_iter().chain(files(Path::new("/dev"))).filter_map(node).collect()
 }
 
+fn refused_by(error: &io::Error) -> RefusedBy {
+    const EPERM: i32 = 1;
+    match (error.kind(), error.raw_os_error()) {
+        (io::ErrorKind::PermissionDenied, Some(EPERM)) => RefusedBy::ControlGroup,
+        (io::ErrorKind::PermissionDenied, _) => RefusedBy::Permissions,
+        _ => RefusedBy::Driver,
+    }
+}
+
 /// The system's error of opening a device. Files whose opening has effects are asked for their permissions alone.
-fn refusal(path: &Path, opens: bool) -> Option<std::io::Error> {
+fn refusal(path: &Path, opens: bool) -> Option<io::Error> {
     if opens {
         return fs::OpenOptions::new().read(true).write(true).open(path).err();
     }
@@ -222,6 +227,13 @@ mod tests {
         let found: Vec<_> = found.iter().map(|d| (d.address.as_str(), d.vendor, d.device)).collect();
         assert_eq!(found, [("0000:01:00.0", 0x10de, 0x2335), ("0000:02:00.0", 0x1002, 0x2335)]);
         assert!(pci_devices(&root.path().join("nowhere")).is_empty());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn who_refuses_a_file_is_told_by_the_error() {
+        let by = [1, 13, 19].map(|number| refused_by(&io::Error::from_raw_os_error(number)));
+        assert_eq!(by, [RefusedBy::ControlGroup, RefusedBy::Permissions, RefusedBy::Driver]);
     }
 
     #[test]

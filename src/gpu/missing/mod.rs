@@ -150,12 +150,12 @@ fn causes(facts: &Facts, nodes: &[&Node], vendor: Option<(u32, &'static str)>) -
         causes.push(Cause::NoDriver { vendor: name, container, version: facts.nvidia_version });
     } else if !complete && let Some(driver) = drivers.first() {
         let (manifest, library) = (driver.manifest.clone(), driver.library.clone());
-        let version = facts.nvidia_version;
-        causes.push(Cause::NoDriverLibrary { manifest, library, vendor: name, container, version });
+        let (of_nvidia, version) = (driver.is_of_nvidia(), facts.nvidia_version);
+        causes.push(Cause::NoDriverLibrary { manifest, library, of_nvidia, container, version });
     } else if wsl && facts.variable("WGPU_ALLOW_UNDERLYING_NONCOMPLIANT_ADAPTER").is_none_or(|value| value == "0") {
         causes.push(Cause::Noncompliant);
     }
-    if is_nvidia && !drivers.is_empty() {
+    if is_nvidia && drivers.iter().any(|driver| driver.is_of_nvidia()) {
         let lacking =
             OF_NVIDIA.into_iter().filter(|(library, _)| !facts.libraries.iter().any(|there| there == library));
         let missing: Vec<_> = lacking.collect();
@@ -218,16 +218,25 @@ impl Facts {
 impl VulkanDriver {
     /// True for a driver of this vendor's cards; without a vendor for any card's, and in WSL for Mesa's dozen alone.
     fn is_for(&self, vendor: Option<u32>, wsl: bool) -> bool {
+        match vendor {
+            Some(NVIDIA) => self.is_called(&["nvidia", "nouveau"]),
+            Some(AMD) => self.is_called(&["radeon", "amd"]),
+            Some(INTEL) => self.is_called(&["intel"]),
+            _ if wsl => self.is_called(&["dzn"]),
+            _ => !self.is_called(&["lvp", "lavapipe", "swiftshader"]),
+        }
+    }
+
+    /// True for NVIDIA's own driver; Mesa's for the same cards is nouveau.
+    fn is_of_nvidia(&self) -> bool {
+        self.is_called(&["nvidia"])
+    }
+
+    /// True if one of these words is in the name of the manifest or of the library.
+    fn is_called(&self, words: &[&str]) -> bool {
         let name = self.manifest.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let text = format!("{name} {}", self.library.as_deref().unwrap_or_default().to_lowercase());
-        let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-        match vendor {
-            Some(NVIDIA) => has(&["nvidia", "nouveau"]),
-            Some(AMD) => has(&["radeon", "amd"]),
-            Some(INTEL) => has(&["intel"]),
-            _ if wsl => has(&["dzn"]),
-            _ => !has(&["lvp", "lavapipe", "swiftshader"]),
-        }
+        words.iter().any(|word| text.contains(word))
     }
 }
 

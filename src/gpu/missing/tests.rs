@@ -155,6 +155,16 @@ fn what_a_driver_lacks_is_named_with_its_package() {
     expect(&without_driver(intel, "intel"), &["for Intel's GPUs: `apt-get install mesa-vulkan-drivers`"]);
     let mali = Facts { nodes: vec![node("/dev/dri/renderD128", None)], ..Facts::default() };
     expect(&mali, &["libvulkan.so.1", "there is no Vulkan driver: `apt-get install mesa-vulkan-drivers`"]);
+    // lavapipe is no card's driver.
+    let software = Facts { nodes: mali.nodes, drivers: complete().drivers[3..].to_vec(), ..complete() };
+    expect(&software, &["there is no Vulkan driver: `apt-get install mesa-vulkan-drivers`"]);
+    // nouveau is Mesa's, and loads none of what NVIDIA's driver does.
+    let mut nouveau = without(nvidia(), "libX11");
+    nouveau.drivers[0] =
+        VulkanDriver { manifest: "nouveau_icd.json".into(), library: Some("libvulkan_nouveau.so".into()) };
+    expect(&nouveau, &["not there: `apt-get install --reinstall mesa-vulkan-drivers`"]);
+    nouveau.libraries.push("libvulkan_nouveau.so".to_owned());
+    expect(&nouveau, &["vulkaninfo --summary"]);
     // Several causes hold at once.
     let nothing = Facts { nodes: nvidia().nodes, ..Facts::default() };
     expect(&nothing, &["libvulkan.so.1", "nvidia_icd.json"]);

@@ -32,6 +32,8 @@ fn a_name_chooses_by_number_uuid_address_or_part_of_a_name() {
     let names_it = |want, variables: &[(&str, &str)]| pick(&rows, want, variables).unwrap().choice.to_string();
     assert_eq!(names_it(Want::Named("iris"), &[]), "\"iris\" names it");
     assert_eq!(names_it(Want::Auto, &[("GPUFEED_ADAPTER", "iris")]), "GPUFEED_ADAPTER=iris names it");
+    // One card by two drivers has one UUID.
+    assert_eq!(pick(&[h100(1, 0), h100(1, 0)], Want::Named(&uuid(1)), &[]).unwrap().adapter, Some(0));
     // A file's line end is no part of the name; with it "cpu" would be a part of a software adapter's description.
     for cpu in ["cpu", "CPU", " cpu\n"] {
         assert_eq!(auto(&rows, &[("GPUFEED_ADAPTER", cpu)]), (None, "GPUFEED_ADAPTER=cpu asks for the CPU".to_owned()));
@@ -103,6 +105,8 @@ fn the_cards_of_a_name_that_are_visible_come_first() {
     assert!(sentence.contains(left) && sentence.ends_with("; \"H100\" leaves 2 of 3"), "{sentence}");
     // Another vendor's variable says nothing of them.
     assert_eq!(names_it(&[("HIP_VISIBLE_DEVICES", "7")]), (Some(1), "\"H100\" names it".to_owned()));
+    // What hides NVIDIA's cards says nothing of Intel's.
+    assert_eq!(pick(&rows, Want::Named("iris"), &[job]).unwrap().choice.to_string(), "\"iris\" names it");
     // Where all of them are hidden, the name counts, and no doubt about the variable is left.
     for value in ["", "0", "MIG-41b36014"] {
         let named = (
@@ -111,4 +115,11 @@ fn the_cards_of_a_name_that_are_visible_come_first() {
         );
         assert_eq!(names_it(&[("CUDA_VISIBLE_DEVICES", value), ("LOCAL_RANK", "2")]), named);
     }
+    let none = [("CUDA_VISIBLE_DEVICES", ""), ("LOCAL_RANK", "2")];
+    let verdicts = pick(&rows, Want::Named("H100"), &none).unwrap().verdicts;
+    assert!(verdicts.iter().all(|verdict| matches!(verdict, Verdict::Taken | Verdict::Later)), "{verdicts:?}");
+    // Two drivers list each of two cards, all of which are hidden.
+    let twice = [mi300(1, 0x10), mi300(2, 0x20), mi300(3, 0x10), mi300(4, 0x20)];
+    let none = [("HIP_VISIBLE_DEVICES", "-1"), ("LOCAL_RANK", "3")];
+    assert_eq!(pick(&twice, Want::Named("MI300X"), &none).unwrap().adapter, Some(1));
 }
