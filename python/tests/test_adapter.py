@@ -126,6 +126,7 @@ def test_a_loader_takes_the_adapter_of_its_cuda_device(monkeypatch: pytest.Monke
             line = f"backend: {there.name} "
             said = next(text for text in loader(named, backend).explain().splitlines() if text.startswith("backend: "))
             assert said.startswith(line) and said.endswith("; it is the card of torch's cuda:1"), said
+            assert "read back from the GPU" in loader(named, backend).explain()
     with pytest.raises(gpufeed.ArgumentError, match=r'device="cuda:0", and no adapter is that card; torch has cuda:0: fake'):
         loader("cuda:0")
     assert "no adapter is the card of torch's cuda:0" in loader("cuda:0", "auto").explain()
@@ -154,4 +155,5 @@ def test_without_a_gpu_the_error_says_what_works(monkeypatch: pytest.MonkeyPatch
     assert text.startswith("no GPU adapter: GPUFEED_ADAPTER=cpu asks for the CPU; ")
     assert 'backend="auto" falls back to the CPU, and backend="cpu" asks for it; backend="NAME" takes' in text
     made = gpufeed.DataLoader(Jpegs(), recipe=RECIPE, backend="auto")
-    assert "; GPUFEED_ADAPTER=cpu asks for the CPU" in made.explain()
+    said = made.explain()
+    assert "; GPUFEED_ADAPTER=cpu asks for the CPU" in said and "read back from the GPU" not in said
