@@ -100,6 +100,7 @@ def check(machine: Machine) -> None:
     for name in (named["uuid"], f"GPU-{named['uuid']}", named["pci"], str(cards.index(named))):
         expect(f"GPUFEED_ADAPTER={name}", machine.taken(GPUFEED_ADAPTER=name, LOCAL_RANK="1"), named["pci"])
     expect("a name", machine.taken(GPUFEED_ADAPTER="llvmpipe", LOCAL_RANK="1"), addresses[1])
+    expect("a name among visible cards", machine.taken(GPUFEED_ADAPTER="llvmpipe", LOCAL_RANK="1", **{visible: "5,2"}), addresses[2])
 
 
 def main() -> int:
