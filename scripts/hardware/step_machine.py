@@ -45,13 +45,14 @@ def loader(context: Context) -> Outcome:
 
 
 def doctor(context: Context) -> Outcome:
-    """Chooses the adapter: the one that `auto` takes, or else the first one, with its own API alone."""
+    """Chooses the adapter: the one that `auto` takes, or else the first card, with its own API alone. A software adapter
+    is taken where `GPUFEED_ADAPTER` names it: it would take the time and tell nothing of a card."""
     seen = look(context)
     if isinstance(seen, Outcome):
         return seen
-    chosen = next(
-        (one for one in seen["adapters"] if one["taken"]), next((one for one in seen["adapters"] if one["opens"]), None)
-    )
+    cards = [one for one in seen["adapters"] if one["opens"] and one["device_type"] != "Cpu"]
+    taken = [one for one in seen["adapters"] if one["taken"]]
+    chosen = next(iter([*taken, *cards]), None)
     if chosen is None:
         says = seen["path"]["why"] + "; " + "; ".join(seen["problems"])
         return Outcome("no adapter", says, {"doctor": seen})

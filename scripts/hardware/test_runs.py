@@ -291,6 +291,10 @@ class Runs(unittest.TestCase):
         self.assertIn("**A software adapter.**", page.read_text())
         self.assertIn("a software adapter, no GPU", page.read_text())
         self.assertFalse((page.parent / "cards").exists())
+        # One that is not asked for is not measured.
+        self.pack(gpufeed=STUBS["gpufeed"].replace("DiscreteGpu", "Cpu").replace("taken=True", "taken=False"))
+        rows = self.run_all("--short")
+        self.assertEqual((rows["doctor"]["verdict"], rows["goldens"]["verdict"]), ("no adapter", "no adapter"))
 
     def test_a_clone_that_has_gone_on_since_it_was_packed(self) -> None:
         self.pack()
