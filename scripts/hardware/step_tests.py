@@ -17,6 +17,8 @@ GOLDENS = (
     "sequences::",
     "same_bytes::",
 )
+# Those of them that compile hundreds of shaders; the others end first.
+LARGE = ("operators_are_torchvisions_on_the_shared_cases", "random_lists_have_the_same_bytes", "sequences::")
 # Handed-over buffers of 64 MiB.
 ROUNDS, SHORT_ROUNDS = 200, 50
 
@@ -50,6 +52,11 @@ def tests(
     return found, output
 
 
+def together(ended: List[Tuple[dict, str]]) -> dict:
+    """What several programs, or several calls of one, have found."""
+    return {kind: sum((found[kind] for found, _ in ended), []) for kind in ended[0][0]}
+
+
 def verdict_of(found: dict) -> str:
     return FAILED if found["failed"] or found["crashed"] else STOPPED if found["unfinished"] else PASSED
 
@@ -69,7 +76,9 @@ def named(what: str, names: List[str], most: int = 4) -> str:
 
 
 def goldens(context: Context) -> Outcome:
-    found, output = tests(context, "pixels", list(GOLDENS))
+    skipped = [word for name in LARGE for word in ("--skip", name)]
+    ended = [tests(context, "pixels", filters) for filters in ([*GOLDENS, *skipped], list(LARGE))]
+    found, output = together(ended), "\n".join(text for _, text in ended)
     off, panics = outputs.distances(output), outputs.panics(output)
     if found["failed"]:
         text = "\n\n".join(f"== {thread}\n{message}" for thread, message in panics)
@@ -120,7 +129,7 @@ def determinism(context: Context) -> Outcome:
             says.append(f"{place}: {compared - len(unlike)} of {compared} have the CPU's bits")
             data[place] = unlike
     ended = [tests(context, program, filters) for program, filters in (("pipeline", ["determinism::"]), ("cache", []))]
-    found = {kind: sum((each[0][kind] for each in ended), []) for kind in ended[0][0]}
+    found = together(ended)
     says.append(counted(found))
     verdict = verdict_of(found)
     if changed or by_workers or by_cache or errors:
