@@ -80,7 +80,7 @@ def goldens(context: Context) -> Outcome:
     ended = [tests(context, "pixels", filters) for filters in ([*GOLDENS, *skipped], list(LARGE))]
     found, output = together(ended), "\n".join(text for _, text in ended)
     off, panics = outputs.distances(output), outputs.panics(output)
-    if found["failed"]:
+    if found["failed"] or found["crashed"]:
         text = "\n\n".join(f"== {thread}\n{message}" for thread, message in panics)
         context.results.write("golden-failures.txt", text + "\n")
     says = counted(found)
@@ -94,7 +94,6 @@ def goldens(context: Context) -> Outcome:
 
 def determinism(context: Context) -> Outcome:
     """The same batches again, with 1 and with 16 workers, and from a cache on the device; then the tests of it."""
-
     errors: List[str] = []
     stopped: List[bool] = []
 
