@@ -19,6 +19,7 @@
 //! them.
 
 // sample.rs, labels.rs   a sample; the labels of a whole set; label_numbers.rs: labels that are vectors, as f32
+// field/                 named fields beside image and label, and their values
 // notice.rs              what a set says of itself: its labels, what it does not read
 // access.rs              samples that are announced before they are read; in_order.rs: by a command, in the set's order
 // stored.rs              where samples are stored, and under which names
@@ -40,6 +41,7 @@ mod adaptors;
 mod arrays;
 mod cifar;
 mod class_names;
+mod field;
 pub(crate) mod folder;
 mod format;
 mod forward;
@@ -73,6 +75,8 @@ pub use access::Access;
 pub use adaptors::{Concat, Repeat, SplitPart, Subset, Weighted};
 pub use arrays::{ArrayValues, Arrays};
 pub use cifar::Cifar;
+pub(crate) use field::Absent;
+pub use field::{Field, FieldKind, FieldValue, MAX_FIELD_BYTES, NumberType, Numbers};
 pub use folder::{ImageFolder, ImageFolderBuilder};
 pub use format::{Format, Opened, open, open_with};
 pub use idx::{Emnist, Idx};
@@ -144,7 +148,7 @@ pub enum Split {
 ///         buffer.clear();
 ///         buffer.extend((0..8 * 4).map(|pixel| (pixel * index) as u8));
 ///         let pixels = Pixels::new(8, 4, PixelFormat::R8, buffer)?;
-///         Ok(Sample { data: SampleData::Pixels(pixels), label: Label::Class(index as u32) })
+///         Ok(Sample::new(SampleData::Pixels(pixels), Label::Class(index as u32)))
 ///     }
 ///
 ///     fn name(&self, index: usize) -> String {
@@ -249,6 +253,14 @@ pub trait Dataset: Send + Sync {
     /// [`inner`](Self::inner), else none.
     fn classes(&self) -> &[String] {
         self.inner().map_or(&[], |inner| inner.classes())
+    }
+
+    /// Returns the fields that samples have beside image and label; [`Sample::fields`] has their values in this order.
+    /// By default those of [`inner`](Self::inner), else none.
+    ///
+    /// A batch has a [`Column`](crate::Column) for each field but images.
+    fn fields(&self) -> &[Field] {
+        self.inner().map_or(&[], |inner| inner.fields())
     }
 
     /// Returns true if `read` returns memory of the data set, so that a cache need not copy it. `false` by default, also

@@ -1,6 +1,7 @@
 //! A batch of augmented images, as the training loop receives it.
 
 use super::buffers::{HostBuffer, Lease};
+use super::columns::Column;
 use crate::allocate::COPY;
 use crate::dataset::Label;
 use crate::error::{Error, Result};
@@ -88,6 +89,7 @@ pub struct Batch {
     pub(super) views: usize,
     pub(super) crops: usize,
     pub(super) labels: Vec<Label>,
+    pub(super) columns: Vec<Column>,
     pub(super) ids: Vec<u64>,
     pub(super) params: Vec<Params>,
     pub(super) failures: Vec<Failure>,
@@ -183,6 +185,17 @@ impl Batch {
     /// The class numbers, if every label is a class.
     pub fn classes(&self) -> Option<Vec<u32>> {
         self.labels.iter().map(|label| if let Label::Class(class) = label { Some(*class) } else { None }).collect()
+    }
+
+    /// The data set's [fields](crate::Dataset::fields), but images, in its order: a value for each *sample*, padding
+    /// included, whereas [`labels`](Self::labels) has one for each image.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The column with this name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name() == name)
     }
 
     /// For each image, the id of its sample (`Dataset::id`), in the order of the images. Several views or crops of a

@@ -3,6 +3,7 @@
 use super::DataLoader;
 use super::cache::CacheStore;
 use super::pipeline::Pipeline;
+use crate::dataset::Field;
 use crate::launcher::Shard;
 use crate::plan::normalized_twice;
 use crate::transforms::{BatchTransform, Transform};
@@ -27,7 +28,7 @@ impl DataLoader {
             (views, crops) => format!(" with {views} views of {crops} crops each"),
         };
         format!(
-            "{}{}{}runs on: {}\n{}{}{}cache: {}\nscaled decode: {scaled}\nseek indexes: {}\norder: {}\n{}{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
+            "{}{}{}runs on: {}\n{}{}{}cache: {}\nscaled decode: {scaled}\nseek indexes: {}\norder: {}\n{}{}{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
             plan,
             twice(&self.recipe.transforms),
             mixing(pipeline),
@@ -39,6 +40,7 @@ impl DataLoader {
             pipeline.decoder.seek_indexes(),
             pipeline.sampler.describe(),
             data(pipeline),
+            fields(pipeline),
             pipeline.dataset.len(),
             self.len(),
             pipeline.settings.batch_size,
@@ -78,6 +80,14 @@ fn shard(pipeline: &Pipeline) -> String {
 /// The lines of what the data set noticed; nothing if it noticed nothing.
 fn data(pipeline: &Pipeline) -> String {
     pipeline.dataset.notices().iter().map(|notice| format!("data: {notice}\n")).collect()
+}
+
+/// The `fields:` line; nothing without fields.
+fn fields(pipeline: &Pipeline) -> String {
+    match &pipeline.fields[..] {
+        [] => String::new(),
+        fields => format!("fields: {}\n", fields.iter().map(Field::to_string).collect::<Vec<_>>().join(", ")),
+    }
 }
 
 fn cache(pipeline: &Pipeline) -> String {

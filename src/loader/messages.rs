@@ -4,7 +4,7 @@
 use super::batch::Failure;
 use super::buffers::{HostBuffer, Lease};
 use super::cache::DeviceReservation;
-use crate::dataset::Label;
+use crate::dataset::{FieldValue, Label};
 use crate::error::Error;
 use crate::gpu::staging::MappedRange;
 use crate::plan::program::Program;
@@ -38,6 +38,8 @@ pub(super) struct Finished<P> {
     pub(super) index: usize,
     pub(super) id: u64,
     pub(super) label: Label,
+    /// The values of the data set's fields.
+    pub(super) fields: Vec<FieldValue<'static>>,
     /// The parameters of each view.
     pub(super) params: Vec<Params>,
     pub(super) pixels: P,

@@ -13,7 +13,7 @@
 //! | `run.rs`, `pipeline.rs`, `messages.rs` | starts them; what they share; what they tell each other |
 //! | `settings.rs`, `settings/` | the settings as data, their written forms, files of them |
 //! | `builder.rs`, `builder/` | the setters; `builder/build.rs` makes the loader |
-//! | `batch.rs`, `mixed.rs` | what the caller gets; the labels of a mixed batch |
+//! | `batch.rs`, `columns.rs`, `mixed.rs` | what the caller gets; its fields; the labels of a mixed batch |
 //! | `buffers/`, `executor_buffers/`, `scratch.rs` | memory of batches, of executors, of a worker: it outlives a run |
 //! | `intermediates.rs` | bounds what lies between the stages of a plan |
 //! | `cache/` | samples that stay between epochs |
@@ -26,6 +26,7 @@ mod batch;
 mod buffers;
 mod builder;
 mod cache;
+mod columns;
 mod epochs;
 mod executor_buffers;
 mod explain;
@@ -47,6 +48,7 @@ pub use batch::{Batch, Failure, Images};
 pub use buffers::HostBufferHook;
 pub use builder::DataLoaderBuilder;
 pub use cache::Cache;
+pub use columns::{Column, ColumnValues};
 pub use epochs::Epochs;
 pub use iteration::NextEpoch;
 pub use settings::{LoaderSettings, ShardChoice};

@@ -7,7 +7,7 @@ use super::remote::RemoteParts;
 use super::scratch::WorkerScratch;
 use super::settings::LoaderSettings;
 use super::stats::{Capacities, Counters};
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Field};
 use crate::decode::Decoder;
 use crate::error::Result;
 use crate::launcher::Shard;
@@ -21,6 +21,8 @@ use std::sync::Arc;
 /// A loader as its threads see it. During a run only counters and pools change.
 pub(super) struct Pipeline {
     pub(super) dataset: Arc<dyn Dataset>,
+    /// The data set's fields.
+    pub(super) fields: Vec<Field>,
     pub(super) split: CacheSplit,
     /// Width and height of every output.
     pub(super) size: (u32, u32),

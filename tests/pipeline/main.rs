@@ -7,6 +7,7 @@ mod custom_refused;
 mod determinism;
 mod ending;
 mod failures;
+mod fields;
 mod jobs;
 mod large_sample;
 mod mixing;

@@ -5,6 +5,7 @@ use crate::error::{ErrorKind, Result};
 use crate::gpu::submission::Completion;
 use crate::loader::OnError;
 use crate::loader::batch::{Batch, BatchStore, Failure};
+use crate::loader::columns::ColumnBuilder;
 use crate::loader::messages::{BatchStart, Finished};
 use crate::loader::pipeline::Pipeline;
 use crate::plan::mixing::Mixing;
@@ -34,8 +35,8 @@ impl<B> PendingBatch<B> {
 
     /// Adds the sample with this batch index, and returns the location of its pixels.
     pub(in crate::loader::assemble) fn add<P>(&mut self, index: usize, sample: Finished<P>) -> P {
-        let Finished { index: of_dataset, id, label, params, pixels } = sample;
-        self.samples[index] = Some(Finished { index: of_dataset, id, label, params, pixels: () });
+        let Finished { index: of_dataset, id, label, fields, params, pixels } = sample;
+        self.samples[index] = Some(Finished { index: of_dataset, id, label, fields, params, pixels: () });
         pixels
     }
 
@@ -68,6 +69,7 @@ impl<B> PendingBatch<B> {
             views: pipeline.outputs / pipeline.plan().crops(),
             crops: pipeline.plan().crops(),
             labels: room_for(images)?,
+            columns: Vec::new(),
             ids: room_for(images)?,
             params: room_for(images)?,
             failures: self.failures,
@@ -77,12 +79,15 @@ impl<B> PendingBatch<B> {
             mix: self.start.mix,
         };
         let mut indices = room_for(self.samples.len())?;
-        for Finished { index, id, label, params, .. } in self.samples.into_iter().flatten() {
+        let mut columns = ColumnBuilder::new(&pipeline.fields, self.samples.len())?;
+        for Finished { index, id, label, fields, params, .. } in self.samples.into_iter().flatten() {
             indices.push(index);
             batch.ids.extend(params.iter().map(|_| id));
             batch.labels.extend(params.iter().map(|_| label.clone()));
             batch.params.extend(params);
+            columns.push(id, fields)?;
         }
+        batch.columns = columns.finish();
         batch.name_partners(&indices);
         Ok(batch)
     }

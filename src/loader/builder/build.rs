@@ -3,7 +3,7 @@
 use super::{DataLoaderBuilder, mixing};
 use crate::advice::{self, Reason, Setting};
 use crate::backend::Backend;
-use crate::dataset::{Dataset, SampleData, log_notices};
+use crate::dataset::{Dataset, Field, SampleData, log_notices};
 use crate::decode::Decoder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gpu::Gpu;
@@ -90,6 +90,8 @@ impl DataLoaderBuilder {
         if let Some(transform) = &self.recipe.batch_transform {
             mixing::check(transform, &*self.dataset, self.form().dtype)?;
         }
+        let fields = self.dataset.fields().to_vec();
+        Field::check(&fields)?;
         let (output, semantics, views) = (self.form(), self.arithmetic(), self.view_count());
         let plan = Plan::compile_as(semantics, self.dataset.channels(), &self.recipe.transforms, &output)?;
         if let Some((first, second)) = normalized_twice(&self.recipe.transforms) {
@@ -166,6 +168,7 @@ impl DataLoaderBuilder {
             small_in_memory: is_small_in_memory(&*self.dataset),
             cache,
             dataset: self.dataset,
+            fields,
             split,
             size,
             sampler,

@@ -3,7 +3,7 @@
 
 use super::Feeder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::loader::cache::{CacheStore, DeviceCache, DeviceEntry};
+use crate::loader::cache::{CacheStore, CachedSample, DeviceCache, DeviceEntry};
 use crate::loader::executor_buffers::GpuBuffers;
 use crate::loader::messages::{BatchStart, Finished, GpuMessage, InPage, SlotJob};
 use crate::loader::pipeline::Pipeline;
@@ -119,5 +119,6 @@ fn prepare_cached(
     let at = entry.pixels_at(executor.kernels.cached_stage());
     let programs = route.views.into_iter().map(|view| (at, view.program.relative_to(view.region)));
     let pixels = InPage { page: entry.range.page, views: programs.collect() };
-    Some(Finished { index, id: keys[views.start].sample, label: sample.label.clone(), params, pixels })
+    let CachedSample { label, fields, .. } = sample.clone();
+    Some(Finished { index, id: keys[views.start].sample, label, fields, params, pixels })
 }

@@ -130,7 +130,12 @@ impl<'a> SampleJob<'a> {
             && sample.is_in_memory(&*pipeline.dataset);
         if pipeline.cache.lacks(sample.index) && !stored_twice {
             let route = pipeline.split.route(&params, Origin::Insert { float: content.is_float() })?;
-            let cached = |pixels| CachedSample { size: (width, height), pixels, label: sample.label.clone() };
+            let cached = |pixels| CachedSample {
+                size: (width, height),
+                pixels,
+                label: sample.label.clone(),
+                fields: sample.fields.clone(),
+            };
             // What the cache needs besides must not make a sample fail, nor its prefix let one through that fails without.
             let most = pipeline.most_intermediate;
             let fits = intermediates::check_route(&pipeline.split, &route, (width, height), most);

@@ -199,7 +199,8 @@ impl<M: From<Error>> Worker<'_, M> {
             }
         };
         pipeline.stats.images(pipeline.outputs);
-        Ok(Finished { index, id: key.sample, label: sample.label, params: job.params, pixels: written })
+        let ReadSample { label, fields, .. } = sample;
+        Ok(Finished { index, id: key.sample, label, fields, params: job.params, pixels: written })
     }
 
     /// The pixels of a job, decoded as its route says.
