@@ -1,7 +1,9 @@
 //! Named fields: what a sample has beside its image and its label.
 //!
-//! `value.rs` has the values of one sample, `numbers.rs` those that are numbers.
+//! `value.rs` has the values of one sample, `numbers.rs` those that are numbers, `choice.rs` the setting that says which
+//! fields are read.
 
+mod choice;
 mod numbers;
 mod value;
 
@@ -12,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::quote::Shown;
 
+pub use choice::FieldChoice;
 pub use numbers::{NumberType, Numbers};
 pub use value::FieldValue;
 
