@@ -164,7 +164,7 @@ impl Epochs {
     /// Counts the batch as the caller's, and goes on to the next.
     fn hand_out(&mut self, mut batch: Batch) -> Batch {
         match &mut batch.store {
-            BatchStore::Gpu { target, .. } => target.hand_out(),
+            BatchStore::Gpu { targets, .. } => targets.hand_out(),
             BatchStore::Host(buffer) => buffer.hand_out(),
         }
         self.pipeline.stats.batch();

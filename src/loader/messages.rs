@@ -53,8 +53,8 @@ pub(super) struct ChunkJob {
     /// The batch index of the first position.
     pub(super) first: usize,
     pub(super) positions: Vec<Position>,
-    /// The part of the batch's memory that the samples fill.
-    pub(super) out: BytesMut,
+    /// The part of the batch's memory that the samples fill, for each group.
+    pub(super) out: Vec<BytesMut>,
 }
 
 /// A job on the GPU executor: one position of a batch.
@@ -75,7 +75,7 @@ pub(super) enum CpuMessage {
     /// A batch is announced, with the memory that is divided into its chunks.
     Start(BatchStart, Lease<HostBuffer>),
     /// The samples from batch index `first` on are augmented, in `out`.
-    Augmented { batch: u64, first: usize, samples: Vec<Finished<()>>, failures: Vec<Failure>, out: BytesMut },
+    Augmented { batch: u64, first: usize, samples: Vec<Finished<()>>, failures: Vec<Failure>, out: Vec<BytesMut> },
     /// The run ends with this error.
     Fatal(Error),
 }

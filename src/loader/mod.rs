@@ -13,6 +13,7 @@
 //! | `run.rs`, `pipeline.rs`, `messages.rs` | starts them; what they share; what they tell each other |
 //! | `settings.rs`, `settings/` | the settings as data, their written forms, files of them |
 //! | `builder.rs`, `builder/` | the setters; `builder/build.rs` makes the loader |
+//! | `views.rs`, `group.rs`, `batch_group.rs` | a group of views as it is asked for, in the pipeline, in a batch |
 //! | `batch.rs`, `columns.rs`, `mixed.rs` | what the caller gets; its fields; the labels of a mixed batch |
 //! | `buffers/`, `executor_buffers/`, `scratch.rs` | memory of batches, of executors, of a worker: it outlives a run |
 //! | `intermediates.rs` | bounds what lies between the stages of a plan |
@@ -23,6 +24,7 @@
 
 mod assemble;
 mod batch;
+mod batch_group;
 mod buffers;
 mod builder;
 mod cache;
@@ -31,6 +33,7 @@ mod epochs;
 mod executor_buffers;
 mod explain;
 mod feed;
+mod group;
 mod intermediates;
 mod iteration;
 mod messages;
@@ -42,9 +45,11 @@ pub(crate) mod run;
 mod scratch;
 pub(crate) mod settings;
 pub(crate) mod stats;
+mod views;
 mod worker;
 
 pub use batch::{Batch, Failure, Images};
+pub use batch_group::BatchGroup;
 pub use buffers::HostBufferHook;
 pub use builder::DataLoaderBuilder;
 pub use cache::Cache;
@@ -56,6 +61,7 @@ pub use stats::{
     Bottleneck, Change, GpuClock, GpuTime, Latency, PassTime, PoolStats, QueueStats, Resource, SlotStats, Stage,
     StageStats, Stats,
 };
+pub use views::Views;
 
 use crate::backend::Backend;
 use crate::dataset::Dataset;
@@ -145,7 +151,8 @@ pub enum Execute {
 #[derive(Debug)]
 pub struct DataLoader {
     pipeline: Arc<Pipeline>,
-    recipe: Recipe,
+    /// The recipe of each group.
+    recipes: Vec<Recipe>,
     backend: Backend,
     budget: buffers::Budget,
     /// The epoch that the next loop over `&loader` takes.
@@ -214,7 +221,7 @@ impl DataLoader {
         &*self.pipeline.dataset
     }
 
-    /// The loader's transforms, output and views as a recipe. [`Recipe::to_toml`] writes it; a loader of the recipe
+    /// The loader's transforms, output and views as a recipe; those of the first group where there are several. [`Recipe::to_toml`] writes it; a loader of the recipe
     /// that [`recipe::from_toml`](crate::recipe::from_toml) reads from that text has the same plan.
     ///
     /// ```
@@ -228,7 +235,12 @@ impl DataLoader {
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
     pub fn recipe(&self) -> &Recipe {
-        &self.recipe
+        &self.recipes[0]
+    }
+
+    /// The name of each group with its list, output and views as a recipe; `image` is that of a loader without groups.
+    pub fn recipes(&self) -> impl Iterator<Item = (&str, &Recipe)> {
+        self.pipeline.groups.iter().zip(&self.recipes).map(|(group, recipe)| (group.name.as_str(), recipe))
     }
 
     /// The settings in force. Those that were left to the recipe, to this machine or to a launcher are filled in. A
@@ -250,7 +262,7 @@ impl DataLoader {
         &self.pipeline.settings
     }
 
-    /// The plan of the transforms. With [`cache_in_bytes`](DataLoaderBuilder::cache_in_bytes) batches and
+    /// The plan of the transforms, of the first group where there are several. With [`cache_in_bytes`](DataLoaderBuilder::cache_in_bytes) batches and
     /// [`replay`](Self::replay) are rounded after a resize, but this plan alone does not round.
     pub fn plan(&self) -> &Plan {
         self.pipeline.plan()

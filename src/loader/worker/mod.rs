@@ -245,7 +245,7 @@ impl<M: From<Error>> Worker<'_, M> {
         executor: &mut crate::cpu::CpuScratch,
     ) {
         let prefix = route.to_cache.as_ref().and_then(|insertion| insertion.prefix.as_ref());
-        let computes = prefix.is_some() || self.pipeline.split.executor() == Executor::Cpu;
+        let computes = prefix.is_some() || self.pipeline.first().split.executor() == Executor::Cpu;
         let inserted = self.clock.work(if computes { Stage::Augment } else { Stage::Copy }, 0, || match prefix {
             None => reservation.insert(pixels),
             Some(prefix) => {
