@@ -92,7 +92,6 @@ pub struct Batch {
     pub(super) labels: Vec<Label>,
     pub(super) columns: Vec<Column>,
     pub(super) failures: Vec<Failure>,
-    pub(super) valid: usize,
     pub(super) epoch: u64,
     pub(super) index: u64,
     /// How it was mixed.
@@ -187,7 +186,12 @@ impl Batch {
 
     /// Images that are not padding (`LastBatch::Pad`, uneven shards); padding comes last.
     pub fn valid(&self) -> usize {
-        self.valid
+        self.first().valid()
+    }
+
+    /// Samples in the batch, padding included.
+    pub fn samples(&self) -> usize {
+        self.len() / (self.views() * self.crops())
     }
 
     /// The labels, image by image.

@@ -19,6 +19,8 @@ pub(super) struct GroupImages {
     pub(super) crops: usize,
     /// The byte of the batch in host memory at which the images begin.
     pub(super) begin: usize,
+    /// Images that are not padding.
+    pub(super) valid: usize,
     pub(super) ids: Vec<u64>,
     pub(super) params: Vec<Params>,
 }
@@ -108,6 +110,11 @@ impl<'a> BatchGroup<'a> {
     /// [`TenCrop`](crate::transforms::TenCrop), else 1.
     pub fn crops(&self) -> usize {
         self.images.crops
+    }
+
+    /// Images that are not padding (`LastBatch::Pad`, uneven shards); padding comes last.
+    pub fn valid(&self) -> usize {
+        self.images.valid
     }
 
     /// For each image, the id of its sample.

@@ -24,7 +24,8 @@ impl DataLoader {
         for (group, recipe) in pipeline.groups.iter().zip(&self.recipes) {
             if several {
                 let (name, views, (width, height)) = (&group.name, group.views(), group.size);
-                plans += &format!("group {name}: {views} views of {width}x{height}\n");
+                let noun = if views == 1 { "view" } else { "views" };
+                plans += &format!("group {name}: {views} {noun} of {width}x{height}\n");
             }
             let (plan, _) = group.split.plan_for_kernels();
             plans += &format!("{plan}{}", twice(&recipe.transforms));

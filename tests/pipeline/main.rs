@@ -8,6 +8,7 @@ mod determinism;
 mod ending;
 mod failures;
 mod fields;
+mod groups;
 mod jobs;
 mod large_sample;
 mod mixing;

@@ -73,6 +73,7 @@ impl<B> PendingBatch<B> {
                 views: group.views(),
                 crops: group.plan().crops(),
                 begin: group.begin,
+                valid: self.start.valid * group.outputs,
                 ids: room_for(samples * group.outputs)?,
                 params: room_for(samples * group.outputs)?,
             })
@@ -83,7 +84,6 @@ impl<B> PendingBatch<B> {
             labels: room_for(samples * pipeline.first().outputs)?,
             columns: Vec::new(),
             failures: self.failures,
-            valid: self.start.valid * pipeline.first().outputs,
             epoch: self.start.epoch,
             index: self.start.index,
             mix: self.start.mix,
