@@ -169,7 +169,7 @@ impl Epochs {
         }
         self.pipeline.stats.batch();
         self.pipeline.stats.consumer.bytes(Stage::Consume, batch.bytes() as u64);
-        self.returned.1 = batch.len();
+        self.returned.1 = batch.groups().map(|group| group.len()).sum();
         self.batch += 1;
         if self.batch == self.pipeline.sampler.batches() as u64 {
             (self.epoch, self.batch) = (self.epoch + 1, 0);
