@@ -19,6 +19,7 @@
 //! them.
 
 // sample.rs, labels.rs   a sample; the labels of a whole set; label_numbers.rs: labels that are vectors, as f32
+// sample_data.rs         an image, as a file or as pixels
 // field/                 named fields beside image and label, and their values
 // notice.rs              what a set says of itself: its labels, what it does not read
 // access.rs              samples that are announced before they are read; in_order.rs: by a command, in the set's order
@@ -58,6 +59,7 @@ mod numpy;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod sample;
+mod sample_data;
 mod seek_indexes;
 mod shards;
 pub(crate) mod stored;
@@ -90,7 +92,8 @@ pub(crate) use notice::log as log_notices;
 pub use numpy::Numpy;
 #[cfg(feature = "parquet")]
 pub use parquet::{Parquet, ParquetBuilder};
-pub use sample::{Label, Sample, SampleData};
+pub use sample::{Label, Sample};
+pub use sample_data::SampleData;
 pub use shards::ShardIndexes;
 #[doc(hidden)] // `gpufeed index --part` divides them
 pub use shards::addresses_of;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{FieldValue, Pixels};
+use super::{FieldValue, SampleData};
 
 /// A sample as a [`Dataset`](super::Dataset) returns it: its image, encoded or as pixels, its label, and the values of
 /// its fields.
@@ -32,33 +32,6 @@ impl<'a> Sample<'a> {
     /// The same sample with values for the data set's fields, in their order.
     pub fn with_fields(self, fields: Vec<FieldValue<'a>>) -> Self {
         Sample { fields, ..self }
-    }
-}
-
-/// The image of a [`Sample`].
-///
-/// ```
-/// use gpufeed::{PixelFormat, Pixels, SampleData};
-///
-/// let data = SampleData::Pixels(Pixels::new(2, 1, PixelFormat::R8, &[0, 255])?);
-/// assert!(!matches!(data, SampleData::Encoded(_)));
-/// # Ok::<(), gpufeed::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub enum SampleData<'a> {
-    /// A whole image file; its format is detected from the bytes.
-    Encoded(&'a [u8]),
-    /// Pixels that need no decoding.
-    Pixels(Pixels<'a>),
-}
-
-impl SampleData<'_> {
-    /// Returns the length of the file or of the pixels in bytes.
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            SampleData::Encoded(bytes) => bytes.len(),
-            SampleData::Pixels(pixels) => pixels.bytes().len(),
-        }
     }
 }
 
