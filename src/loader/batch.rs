@@ -1,47 +1,13 @@
 //! A batch of augmented images, as the training loop receives it.
 
 use super::batch_group::{BatchGroup, GroupImages};
-use super::buffers::{HostBuffer, Lease};
+use super::batch_store::{BatchStore, Images};
 use super::columns::Column;
 use crate::dataset::Label;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
-use crate::gpu::target::Target;
 use crate::plan::{DType, Layout};
 use crate::transforms::{BatchParams, Params};
-
-/// Access to a batch's images, on the GPU or in host memory.
-///
-/// ```no_run
-/// # fn show(batch: &gpufeed::Batch) {
-/// use gpufeed::Images;
-///
-/// match batch.images() {
-///     Images::Gpu { buffer, offset } => println!("{} bytes on the GPU from byte {offset}", buffer.size()),
-///     Images::Host(bytes) => println!("{} bytes in memory", bytes.len()),
-/// }
-/// # }
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub enum Images<'a> {
-    /// In a storage buffer (usages STORAGE, COPY_SRC, COPY_DST) from byte `offset` on.
-    Gpu {
-        /// The buffer; it may be longer than the batch.
-        buffer: &'a wgpu::Buffer,
-        /// The first byte.
-        offset: u64,
-    },
-    /// In host memory, aligned to 64 bytes.
-    Host(&'a [u8]),
-}
-
-#[derive(Debug)]
-pub(super) enum BatchStore {
-    /// A buffer for each group.
-    Gpu { gpu: Gpu, targets: Lease<Vec<Target>> },
-    /// One buffer for all groups.
-    Host(Lease<HostBuffer>),
-}
 
 /// A sample that could not be used, with its error. Another sample has replaced it.
 ///

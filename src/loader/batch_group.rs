@@ -1,6 +1,6 @@
 //! The images of a batch in one group of views.
 
-use super::batch::{BatchStore, Images};
+use super::batch_store::{BatchStore, Images};
 use crate::allocate::COPY;
 use crate::error::Result;
 use crate::gpu::readback;

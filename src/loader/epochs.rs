@@ -1,6 +1,7 @@
 //! The iterator over the batches of a run.
 
-use super::batch::{Batch, BatchStore};
+use super::batch::Batch;
+use super::batch_store::BatchStore;
 use super::feed::BatchRange;
 use super::pipeline::Pipeline;
 use super::run::Run;

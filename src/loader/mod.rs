@@ -14,6 +14,7 @@
 //! | `settings.rs`, `settings/` | the settings as data, their written forms, files of them |
 //! | `builder.rs`, `builder/` | the setters; `builder/build.rs` makes the loader |
 //! | `views.rs`, `group.rs`, `batch_group.rs` | a group of views as it is asked for, in the pipeline, in a batch |
+//! | `batch_store.rs` | where the images of a batch are |
 //! | `batch.rs`, `columns.rs`, `mixed.rs` | what the caller gets; its fields; the labels of a mixed batch |
 //! | `buffers/`, `executor_buffers/`, `scratch.rs` | memory of batches, of executors, of a worker: it outlives a run |
 //! | `intermediates.rs` | bounds what lies between the stages of a plan |
@@ -25,6 +26,7 @@
 mod assemble;
 mod batch;
 mod batch_group;
+mod batch_store;
 mod buffers;
 mod builder;
 mod cache;
@@ -48,8 +50,9 @@ pub(crate) mod stats;
 mod views;
 mod worker;
 
-pub use batch::{Batch, Failure, Images};
+pub use batch::{Batch, Failure};
 pub use batch_group::BatchGroup;
+pub use batch_store::Images;
 pub use buffers::HostBufferHook;
 pub use builder::DataLoaderBuilder;
 pub use cache::Cache;

@@ -7,7 +7,7 @@ use crate::cpu;
 use crate::error::Result;
 use crate::gpu::staging::Staging;
 use crate::gpu::target::Target;
-use crate::loader::batch::BatchStore;
+use crate::loader::batch_store::BatchStore;
 use crate::loader::buffers::{HostBuffer, Lease};
 use crate::loader::executor_buffers::{CopyUp, CpuBuffers};
 use crate::loader::messages::CpuMessage;

@@ -15,7 +15,7 @@ use super::pending::{FailureBudget, PendingBatch};
 use crate::error::{ErrorKind, Result};
 use crate::gpu::submission::Resources;
 use crate::gpu::target::Target;
-use crate::loader::batch::BatchStore;
+use crate::loader::batch_store::BatchStore;
 use crate::loader::buffers::{Lease, ROUND, StuckTimer};
 use crate::loader::executor_buffers::GpuBuffers;
 use crate::loader::messages::{Finished, GpuMessage, InPage};
