@@ -114,6 +114,8 @@ def main() -> int:
     parser.add_argument("modes")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
+    if not arguments.command:
+        parser.error("no command")
     with tempfile.TemporaryDirectory() as caches:
         try:
             loads = environment(arguments.modes, Path(caches)) | adapters(lavapipe_manifest(), arguments.adapters)

@@ -2,7 +2,7 @@
 """Which card each rank takes, the whole way: eight adapters of one name, which are lavapipe under the layer of `scripts/hostile/`,
 with a UUID and a PCI address each, and the command under the variables of launchers, CUDA and ROCm.
 
-    scripts/test_ranks.py [GPUFEED]     the command; target/debug/gpufeed by default, which `cargo build -p gpufeed-cli` makes
+    scripts/test_ranks.py [GPUFEED]     the command; that of the tests by default, which this builds
 
 Vulkan's order of these adapters is not that of their addresses. Needs what `scripts/hostile_layer.py` needs.
 """
@@ -100,10 +100,18 @@ def check(machine: Machine) -> None:
     for name in (named["uuid"], f"GPU-{named['uuid']}", named["pci"], str(cards.index(named))):
         expect(f"GPUFEED_ADAPTER={name}", machine.taken(GPUFEED_ADAPTER=name, LOCAL_RANK="1"), named["pci"])
     expect("a name", machine.taken(GPUFEED_ADAPTER="llvmpipe", LOCAL_RANK="1"), addresses[1])
+    expect("a name among visible cards", machine.taken(GPUFEED_ADAPTER="llvmpipe", LOCAL_RANK="1", **{visible: "5,2"}), addresses[2])
+
+
+def built() -> str:
+    """The command as the tests build it: where they have run, this builds nothing."""
+    build = '. scripts/system.sh; require_cargo; cargo build --quiet "${selected[@]}" --bin gpufeed --example adapters'
+    subprocess.run(["bash", "-c", build], cwd=ROOT, check=True)
+    return str(Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "gpufeed")
 
 
 def main() -> int:
-    program = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "target" / "debug" / "gpufeed")
+    program = sys.argv[1] if len(sys.argv) > 1 else built()
     with tempfile.TemporaryDirectory() as caches:
         check(Machine(program, "discrete,nvidia", Path(caches)))
     return 0

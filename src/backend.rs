@@ -73,7 +73,10 @@ impl Backend {
     /// # Errors
     /// [`ErrorKind::NoAdapter`](crate::ErrorKind::NoAdapter), as by [`auto`](Self::auto).
     pub fn choose() -> Result<(Option<wgpu::Adapter>, Choice)> {
-        choose(Want::Auto)
+        let adapters = Gpu::enumerate();
+        let (adapter, choice) = chosen(&adapters, Want::Auto).map_err(no_adapter)?;
+        warn_of_missing(&adapters, adapter.as_ref(), &choice);
+        Ok((adapter, choice))
     }
 
     /// The adapter that [`auto`](Self::auto) would open, for a device of your own; `None` for the CPU.
@@ -118,20 +121,22 @@ impl Backend {
         if let Some(adapter) = adapter {
             return Gpu::open_chosen(&adapter, choice).map(Backend::Gpu);
         }
-        let software = match adapters.first() {
-            Some(adapter) if choice.rule == Rule::NoHardware => {
-                format!(" but in software ({})", Gpu::describe(adapter))
+        let mut reason = choice.to_string();
+        // A variable that asks for the CPU, or hides every GPU, is the whole reason.
+        if choice.rule == Rule::NoHardware {
+            if let Some(adapter) = adapters.first() {
+                reason += &format!(" but in software ({})", Gpu::describe(adapter));
             }
-            _ => String::new(),
-        };
-        let reason = format!("{choice}{software}{}", missing_here(&adapters));
+            reason += &missing_here(&adapters);
+        }
         Err(no_adapter(reason).advise(advice::OTHER_BACKENDS).advise(advice::NAMED_BACKEND))
     }
 
     /// Opens the adapter with this number, UUID (or one that begins so: `GPU-8932f937`) or PCI address, or the first whose
     /// name contains `name` (ignoring case), software adapters included. [`Gpu::adapters`] lists them.
     ///
-    /// Under a launcher, of several equal cards of that name the one of this process's rank on this machine is taken.
+    /// Under a launcher, of several equal cards of that name the one of this process's rank on this machine is taken. A
+    /// part of a name means a card that the variables of [`auto`](Self::auto) hide only if they leave none of that name.
     ///
     /// # Errors
     /// [`ErrorKind::NoAdapter`](crate::ErrorKind::NoAdapter) with the adapters of the machine;
@@ -146,31 +151,32 @@ impl Backend {
     /// The GPU of [`auto`](Self::auto), or a software adapter where that takes the CPU; for the command's `--backend gpu`.
     #[doc(hidden)]
     pub fn any_gpu() -> Result<Backend> {
-        match choose(Want::Any)? {
-            (Some(adapter), choice) => Gpu::open_chosen(&adapter, choice).map(Backend::Gpu),
-            (None, choice) => {
-                let reason = format!("{choice}, and there is none in software{}", missing_here(&[]));
-                Err(no_adapter(reason).advise(advice::OTHER_BACKENDS))
-            }
-        }
+        let adapters = Gpu::enumerate();
+        let (adapter, choice) = chosen(&adapters, Want::Any).map_err(no_adapter)?;
+        let Some(adapter) = adapter else {
+            let reason = format!("{choice}, and there is none in software{}", missing_here(&adapters));
+            return Err(no_adapter(reason).advise(advice::OTHER_BACKENDS));
+        };
+        warn_of_missing(&adapters, Some(&adapter), &choice);
+        Gpu::open_chosen(&adapter, choice).map(Backend::Gpu)
     }
 }
 
-/// Chooses an adapter, and warns of GPUs that have none, where it is in software or the CPU.
-fn choose(want: Want<'_>) -> Result<(Option<wgpu::Adapter>, Choice)> {
+/// Warns once of GPUs that have no adapter, where `taken` is the CPU or in software and nobody has asked for that.
+fn warn_of_missing(adapters: &[wgpu::Adapter], taken: Option<&wgpu::Adapter>, choice: &Choice) {
     static MISSING: Once = Once::new();
-    let adapters = Gpu::enumerate();
-    let (adapter, choice) = chosen(&adapters, want).map_err(no_adapter)?;
     let software = |adapter: &wgpu::Adapter| adapter.get_info().device_type == wgpu::DeviceType::Cpu;
-    let asked_for = matches!(choice.rule, Rule::CpuNamed | Rule::Named { .. });
+    // Under a launcher the rule is the rank's, and the name stands before it.
+    let named = choice.narrowed.iter().any(|narrowed| narrowed.vendor.is_none());
+    let asked_for = named || matches!(choice.rule, Rule::CpuNamed | Rule::Named { .. });
     if !asked_for && adapters.iter().all(software) {
         MISSING.call_once(|| {
-            if let Some(reasons) = missing::warning(&adapters) {
-                tracing::warn!("{} is taken, since {reasons}", called(adapter.as_ref()));
+            if let Some(reasons) = missing::warning(adapters) {
+                let taken = taken.map_or_else(|| "the CPU".to_owned(), Gpu::describe);
+                tracing::warn!("{taken} is taken, since {reasons}");
             }
         });
     }
-    Ok((adapter, choice))
 }
 
 /// Chooses among `adapters`, and says in the log which it is, and once what is not certain.
@@ -178,7 +184,8 @@ fn chosen(adapters: &[wgpu::Adapter], want: Want<'_>) -> Result<(Option<wgpu::Ad
     static DOUBTS: Once = Once::new();
     let picked = adapters::pick(adapters, want)?;
     let (adapter, choice) = (picked.adapter.map(|adapter| adapters[adapter].clone()), picked.choice);
-    let name = called(adapter.as_ref());
+    // Without one `auto` takes the CPU, and the other callers fail.
+    let name = adapter.as_ref().map_or_else(|| "no GPU".to_owned(), Gpu::describe);
     tracing::info!("{name} is taken: {choice}");
     let doubts = choice.doubts();
     if !doubts.is_empty() {
@@ -192,10 +199,6 @@ fn chosen(adapters: &[wgpu::Adapter], want: Want<'_>) -> Result<(Option<wgpu::Ad
 pub fn choose_among(adapters: &[wgpu::Adapter]) -> Result<(Option<usize>, Choice, Vec<Verdict>)> {
     let picked = adapters::pick(adapters, Want::Auto).map_err(no_adapter)?;
     Ok((picked.adapter, picked.choice, picked.verdicts))
-}
-
-fn called(adapter: Option<&wgpu::Adapter>) -> String {
-    adapter.map_or_else(|| "the CPU".to_owned(), Gpu::describe)
 }
 
 fn no_adapter(reason: String) -> Error {

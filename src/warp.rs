@@ -48,12 +48,13 @@ impl Map {
         }
     }
 
-    /// The coefficients g and h of a perspective.
-    pub(crate) fn horizon(&self) -> Option<[f64; 2]> {
+    /// True if the pixel (x, y) lies before the horizon of a perspective, so far that its position is off by less than a
+    /// pixel in a source of `side` pixels: then positions between those of such pixels lie between them, up to a pixel.
+    fn is_before_horizon(&self, x: f64, y: f64, side: u32) -> bool {
         match self {
-            Map::Affine(_) => None,
-            Map::Perspective([.., g, h]) => Some([*g, *h]),
-            Map::WholePerspective(perspective) => Some(perspective.horizon),
+            Map::Affine(_) => true,
+            Map::Perspective([.., g, h]) => g * (x + 0.5) + h * (y + 0.5) + 1.0 > 1e-3,
+            Map::WholePerspective(perspective) => perspective.divisor(x, y) >= 2.0 * f64::from(side),
         }
     }
 
@@ -152,11 +153,9 @@ impl Warp {
         let corners = ends(window.left, window.width)
             .into_iter()
             .flat_map(|x| ends(window.top, window.height).into_iter().map(move |y| (x, y)));
-        if let Some([g, h]) = self.map.horizon() {
-            // Behind the horizon the four corners bound nothing.
-            if corners.clone().any(|(x, y)| g * (x + 0.5) + h * (y + 0.5) + 1.0 <= 1e-3) {
-                return whole;
-            }
+        // Behind the horizon the four corners bound nothing.
+        if corners.clone().any(|(x, y)| !self.map.is_before_horizon(x, y, size.0.max(size.1))) {
+            return whole;
         }
         let (mut low, mut high) = ((f64::INFINITY, f64::INFINITY), (f64::NEG_INFINITY, f64::NEG_INFINITY));
         for (x, y) in corners.map(|(x, y)| self.map.at(x, y)) {

@@ -30,8 +30,8 @@ class Adapter:
     uuid: str | None
     #: The PCI address, ``0000:65:00.0``. Vulkan alone has it.
     pci: str | None
-    #: The number of ROCm's UUID, of AMD's cards on Linux.
-    rocm: int | None
+    #: The 16 digits of ROCm's UUID, of AMD's cards on Linux.
+    rocm: str | None
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def adapters() -> list[Adapter]:
 def follows_device(backend: str, device: str) -> bool:
     """Returns True if the backend's adapter has to be the card of the tensors' device. A variable that names an adapter
     stands above it."""
-    return backend in ("gpu", "auto") and device.split(":")[0] == "cuda" and not os.environ.get("GPUFEED_ADAPTER")
+    return backend in ("gpu", "auto") and device.split(":")[0] == "cuda" and not os.environ.get("GPUFEED_ADAPTER", "").strip()
 
 
 def of_device(backend: str, device: CudaDevice, devices: Sequence[CudaDevice], there: Sequence[Adapter]) -> Adapter | None:
@@ -83,8 +83,8 @@ def _is_card(adapter: Adapter, device: CudaDevice) -> bool:
     uuid = device.uuid.lower().removeprefix("gpu-")
     if adapter.uuid is not None and uuid == adapter.uuid:
         return True
-    # HIP's UUID is the text of ROCm's sixteen digits.
-    return adapter.rocm is not None and uuid.replace("-", "") == f"{adapter.rocm:016x}".encode().hex()
+    # HIP's UUID is made of the characters of ROCm's sixteen digits.
+    return adapter.rocm is not None and uuid.replace("-", "") == adapter.rocm.encode().hex()
 
 
 def _numbers(address: str) -> list[int]:

@@ -336,8 +336,9 @@ class DataLoader(Positioned):
         """Returns the native loader, with the shard that is known now."""
         self._check_open()
         shard, source = resolve(self._shard)
-        # torch's current device may have been set since.
-        if shard != self._settled or self._cuda_index() != self._card:
+        # torch's current device may have been set since, until the first iteration: its batches belong to one card.
+        moved = self._running is None and self._buffers is None and self._cuda_index() != self._card
+        if shard != self._settled or moved:
             if self._buffers is not None:
                 self._buffers.close()
                 self._buffers = None
@@ -380,12 +381,12 @@ class DataLoader(Positioned):
         # The library does not know `torch.distributed`, so its own line is replaced.
         lines = [line for line in loader.explain().splitlines() if not line.startswith("shard: ")]
         lines.append(f"shard: rank {rank} of {world} by {source}")
-        backend, chosen = loader.backend()
+        backend, chosen, is_gpu = loader.backend()
         # An adapter that is the device's card is chosen by its number, which says nothing.
         said = [text for text in (self._card_said, None if self._is_card else chosen) if text is not None]
         if said:
             lines.append(f"backend: {backend}; {'; '.join(said)}")
-        if self._of_python["backend"] != "cpu":
+        if is_gpu:
             lines.append("handed over: each batch is read back from the GPU into host memory, one more copy by the bus")
         lines.append(f"device: {self.device}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])

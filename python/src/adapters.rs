@@ -6,7 +6,7 @@ use gpufeed::{Gpu, Identity};
 use pyo3::prelude::*;
 
 /// The fields of `gpufeed.Adapter`, in their order.
-type Row = (usize, String, &'static str, String, String, Option<String>, Option<String>, Option<u64>);
+type Row = (usize, String, &'static str, String, String, Option<String>, Option<String>, Option<String>);
 
 /// Returns the adapters, the best first.
 #[pyfunction]

@@ -9,7 +9,7 @@ use crate::settings;
 use crate::stats;
 use crate::turns::Waits;
 use crate::warnings::warn_of_library;
-use gpufeed::{DataLoader, Epochs, HostBufferHook, State};
+use gpufeed::{Backend, DataLoader, Epochs, HostBufferHook, State};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
@@ -148,9 +148,11 @@ impl Loader {
         Ok(self.loader(py)?.explain())
     }
 
-    /// Returns the adapter, or the CPU, and why it is this one, which is None for the backend `cpu`.
-    fn backend(&self, py: Python<'_>) -> PyResult<(String, Option<String>)> {
-        Ok((self.loader(py)?.backend().to_string(), self.chosen.clone()))
+    /// Returns the adapter, or the CPU; why it is this one, which is None for the backend `cpu`; and True for an adapter.
+    fn backend(&self, py: Python<'_>) -> PyResult<(String, Option<String>, bool)> {
+        let loader = self.loader(py)?;
+        let backend = loader.backend();
+        Ok((backend.to_string(), self.chosen.clone(), matches!(backend, Backend::Gpu(_))))
     }
 
     /// Returns the settings in force, as JSON.

@@ -25,7 +25,7 @@ def uuid(digit: int) -> str:
     return f"{digit:08x}-d72c-4106-c12f-20bd9faed9f6"
 
 
-def adapter(number: int, digit: int | None, bus: int | None, rocm: int | None = None) -> Adapter:
+def adapter(number: int, digit: int | None, bus: int | None, rocm: str | None = None) -> Adapter:
     pci = None if bus is None else f"0000:{bus:02x}:00.0"
     return Adapter(number, "NVIDIA H100", "discrete", "vulkan", "NVIDIA 550", digit and uuid(digit), pci, rocm)
 
@@ -56,7 +56,7 @@ def test_the_adapter_of_a_device_has_its_uuid_or_its_address() -> None:
     # HIP writes the sixteen digits of ROCm's number as bytes of a UUID.
     digits = "18f7c4c4a1d1b3a6".encode().hex()
     hip = CudaDevice(0, "AMD Instinct MI300X", "-".join([digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]]), None)
-    assert number(hip, [adapter(0, 5, 0x10, 1), adapter(1, 6, 0x20, 0x18F7C4C4A1D1B3A6)]) == 1
+    assert number(hip, [adapter(0, 5, 0x10, 16 * "0"), adapter(1, 6, 0x20, "18f7c4c4a1d1b3a6")]) == 1
     for stranger in (device(0, 9), device(0, None), device(0, None, 0x99)):
         assert number(stranger) is None
     assert number(DEVICES[0], []) is None
@@ -83,6 +83,9 @@ def test_the_backend_follows_cuda_devices_unless_an_adapter_is_named(monkeypatch
         assert not follows_device(backend, "cuda:3")
     monkeypatch.setenv("GPUFEED_ADAPTER", "1")
     assert not follows_device("gpu", "cuda:3")
+    # The library takes this for a variable that is not set, too.
+    monkeypatch.setenv("GPUFEED_ADAPTER", " \n")
+    assert follows_device("gpu", "cuda:3")
 
 
 def test_the_list_is_that_of_the_library() -> None:
@@ -123,6 +126,7 @@ def test_a_loader_takes_the_adapter_of_its_cuda_device(monkeypatch: pytest.Monke
             line = f"backend: {there.name} "
             said = next(text for text in loader(named, backend).explain().splitlines() if text.startswith("backend: "))
             assert said.startswith(line) and said.endswith("; it is the card of torch's cuda:1"), said
+            assert "read back from the GPU" in loader(named, backend).explain()
     with pytest.raises(gpufeed.ArgumentError, match=r'device="cuda:0", and no adapter is that card; torch has cuda:0: fake'):
         loader("cuda:0")
     assert "no adapter is the card of torch's cuda:0" in loader("cuda:0", "auto").explain()
@@ -132,6 +136,12 @@ def test_a_loader_takes_the_adapter_of_its_cuda_device(monkeypatch: pytest.Monke
     assert "no adapter is the card of torch's cuda:0" in moved.explain()
     current[0] = 1
     assert "it is the card of torch's cuda:1" in moved.explain()
+    # From then on the loader keeps its card: `with torch.cuda.device(0)` around `len(loader)` makes no other one.
+    next(moved.batches())
+    current[0] = 0
+    native = moved._loader()
+    assert "it is the card of torch's cuda:1" in moved.explain() and moved._loader() is native and len(moved) > 0
+    moved.close()
     # An adapter that is named stays, whatever the device.
     assert "torch's" not in loader("cuda:0", str(there.number)).explain()
 
@@ -145,4 +155,5 @@ def test_without_a_gpu_the_error_says_what_works(monkeypatch: pytest.MonkeyPatch
     assert text.startswith("no GPU adapter: GPUFEED_ADAPTER=cpu asks for the CPU; ")
     assert 'backend="auto" falls back to the CPU, and backend="cpu" asks for it; backend="NAME" takes' in text
     made = gpufeed.DataLoader(Jpegs(), recipe=RECIPE, backend="auto")
-    assert "; GPUFEED_ADAPTER=cpu asks for the CPU" in made.explain()
+    said = made.explain()
+    assert "; GPUFEED_ADAPTER=cpu asks for the CPU" in said and "read back from the GPU" not in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Optional
 
 RATE = ("name", "images", "bytes", "seconds", "gb_per_second", "of_copy", "predicted_seconds")
 
@@ -18,6 +19,7 @@ def kernels(card: dict) -> dict:
         "rows": rates(card["kernels"]["rows"]),
         "roofline": card["kernels"]["roofline"],
         "upload": rates(card["upload"]),
+        "slots": card.get("slots"),
         "images_per_second": card["images_per_second"]["median"],
         "workers": card["workers"],
         "limit": limit(card),
@@ -32,6 +34,7 @@ def pipeline(card: dict) -> dict:
         "cpu_seconds_per_image": card["cpu_seconds_per_image"],
         "limit": limit(card),
         "gpu": card.get("gpu"),
+        "slots": card.get("slots"),
     }
 
 
@@ -61,3 +64,27 @@ def words(card: dict) -> str:
         said.append(f"no kernels ({card['kernels']['clock']})")
     said.append(f"pipeline {card['images_per_second']['median']:,.0f} images/s with {card['workers']} workers")
     return ", ".join(said)
+
+
+def slots(found: Optional[dict]) -> str:
+    """What staging slots cost; empty where nothing was timed."""
+    said = []
+    for key, what in (("write_gb_per_second", "written"), ("copy_gb_per_second", "copied")):
+        if found and found.get(key):
+            said.append(f"{what} at {found[key]:,.1f} GB/s")
+    return ", ".join(said)
+
+
+def answer(switch: str, card: dict) -> str:
+    """The numbers of a card that a switch is about."""
+    kernels = card["kernels"]
+    if switch == "f16":
+        said = [f"{row['name']} {1e3 * row['seconds']:.3f} ms" for row in kernels["rows"] if "f16" in row["name"]]
+    elif switch == "rows":
+        rate = (kernels["roofline"] or {}).get("measured_images_per_second")
+        said = [f"kernels {rate:,.0f} images/s"] if rate else []
+    else:
+        rate = card["images_per_second"]
+        ends = f" ({rate['min']:,.0f} to {rate['max']:,.0f})" if "min" in rate else ""
+        said = [f"{rate['median']:,.0f} images/s{ends}", slots(card.get("slots"))]
+    return ", ".join(filter(None, said)) or f"not measured ({kernels['clock']})"

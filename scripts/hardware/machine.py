@@ -9,8 +9,9 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 # Where Vulkan's loader looks by itself, and where NVIDIA's containers have their driver.
 MANIFESTS = (
@@ -25,12 +26,26 @@ SOFTWARE = ("lvp", "swiftshader")
 NVIDIA_LIBRARY = "libGLX_nvidia.so.0"
 
 
-def loads(library: str) -> bool:
+def loads(library: str, folders: Sequence[Path] = ()) -> bool:
+    """True if a library loads here, with what it asks for in `folders` where the system lacks that."""
+    if folders:
+        # A process of its own: the linker reads the variable as a process begins.
+        load = [sys.executable, "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])", library]
+        environment = {**os.environ, "LD_LIBRARY_PATH": search_path(folders)}
+        try:
+            return subprocess.run(load, env=environment, capture_output=True, timeout=5).returncode == 0
+        except (OSError, subprocess.TimeoutExpired):
+            return False
     try:
         ctypes.CDLL(library)
     except OSError:
         return False
     return True
+
+
+def search_path(folders: Sequence[Path]) -> str:
+    before = os.environ.get("LD_LIBRARY_PATH")
+    return ":".join([*([before] if before else []), *map(str, folders)])
 
 
 def variables(work: Path, carried: Path) -> Tuple[Dict[str, str], List[str]]:
@@ -47,6 +62,9 @@ def variables(work: Path, carried: Path) -> Tuple[Dict[str, str], List[str]]:
             shutil.copy(carried / name, gaps / name)
         folders.append(gaps)
         said.append(f"carried: {', '.join(lacking)}")
+        broken = [name for name in lacking if not loads(str(gaps / name), folders)]
+        if broken:
+            said.append(f"carried, but they do not load here: {', '.join(broken)}")
     if "libvulkan.so.1" in lacking or not loads("libvulkan.so.1"):
         said.append("the system has no Vulkan loader" + ("" if "libvulkan.so.1" in names else ", and none was packed"))
     else:
@@ -56,7 +74,7 @@ def variables(work: Path, carried: Path) -> Tuple[Dict[str, str], List[str]]:
     if given:
         said.append(f"drivers: VK_DRIVER_FILES has {', '.join(Path(path).name for path in given.split(':'))}")
     else:
-        files, library_folder, how = drivers(work, installed(), has_nvidia(), ELSEWHERE)
+        files, library_folder, how = drivers(work, installed(), has_nvidia(), ELSEWHERE, folders)
         if library_folder:
             folders.append(library_folder)
         if files:
@@ -67,8 +85,7 @@ def variables(work: Path, carried: Path) -> Tuple[Dict[str, str], List[str]]:
     if vendor.is_file() and not Path("/usr/share/glvnd/egl_vendor.d/10_nvidia.json").exists():
         added["__EGL_VENDOR_LIBRARY_FILENAMES"] = str(vendor)
     if folders:
-        before = os.environ.get("LD_LIBRARY_PATH")
-        added["LD_LIBRARY_PATH"] = ":".join([*([before] if before else []), *map(str, folders)])
+        added["LD_LIBRARY_PATH"] = search_path(folders)
     return added, said
 
 
@@ -77,38 +94,36 @@ def has_nvidia() -> bool:
 
 
 def installed() -> List[Path]:
-    home = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share")
+    home = Path(os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share"))
     return [path for folder in (*map(Path, MANIFESTS), home / "vulkan/icd.d") for path in sorted(folder.glob("*.json"))]
 
 
-def drivers(work: Path, found: List[Path], nvidia: bool, elsewhere: Path) -> Tuple[List[Path], Optional[Path], str]:
+def drivers(
+    work: Path, found: List[Path], nvidia: bool, elsewhere: Path, carried: Sequence[Path] = ()
+) -> Tuple[List[Path], Optional[Path], str]:
     """The manifests that programs should see (none: those that the loader finds), a folder of libraries that they need
-    and the linker does not look into, and the words for it."""
+    and the linker does not look into, and the words for it. NVIDIA's library may need some of the folders `carried`."""
     hardware = [path for path in found if not any(word in path.name for word in SOFTWARE)]
     names = ", ".join(path.name for path in hardware)
     left_out = "; software drivers are left out" if hardware and len(hardware) < len(found) else ""
+    libraries = elsewhere / "lib64"
+    folder = libraries if nvidia and libraries.is_dir() and not loads(NVIDIA_LIBRARY) else None
     if not nvidia or any("nvidia" in path.name for path in hardware):
         if not hardware:
             return [], None, ", ".join(path.name for path in found) or "none is installed"
-        return hardware, None, names + left_out
+        return hardware, folder, names + left_out
     # A driver without a manifest of Vulkan: containers often have the one and not the other.
-    libraries = elsewhere / "lib64"
-    folder = libraries if libraries.is_dir() and not loads(NVIDIA_LIBRARY) else None
     manifests = sorted((elsewhere / "share/vulkan/icd.d").glob("nvidia*.json"))
     if manifests:
         return [*manifests, *hardware], folder, f"NVIDIA's, of {manifests[0]}{left_out}"
     place = folder / NVIDIA_LIBRARY if folder else Path(NVIDIA_LIBRARY)
-    if loads(str(place)):
+    if loads(str(place), [*carried, *([folder] if folder else [])]):
         own = work / "nvidia_icd.json"
         driver = {"file_format_version": "1.0.0", "ICD": {"library_path": str(place), "api_version": "1.3.0"}}
         own.write_text(json.dumps(driver), encoding="utf-8")
-        return (
-            [own, *hardware],
-            folder,
-            f"NVIDIA's, by a manifest made here: no {NVIDIA_LIBRARY[3:-5]} manifest is installed",
-        )
-    mends = "a container needs NVIDIA_DRIVER_CAPABILITIES=graphics"
-    reason = f"NVIDIA's kernel driver is here, but no {NVIDIA_LIBRARY}: {mends}"
+        return [own, *hardware], folder, "NVIDIA's, by a manifest made here: none of NVIDIA's is installed"
+    mends = "a container needs NVIDIA_DRIVER_CAPABILITIES=all, a server the driver's graphics part"
+    reason = f"NVIDIA's kernel driver is here, but no {NVIDIA_LIBRARY} that loads: {mends}"
     return hardware, None, f"{reason}{'; ' + names if names else ''}"
 
 
@@ -150,8 +165,12 @@ def windows() -> List[str]:
             said.append(f"nvidia-smi: {error}")
     for seen in sorted(Path("/sys/class/drm").glob("card*/device/mem_info_vis_vram_total")):
         whole = seen.with_name("mem_info_vram_total")
-        mib = [int(path.read_text()) >> 20 for path in (whole, seen) if path.exists()]
-        said.append(f"{seen.parts[-3]}: {mib[0]} MiB, {mib[-1]} of it in the processor's window")
+        try:
+            memory, window = (int(path.read_text()) >> 20 for path in (whole, seen))
+        except (OSError, ValueError) as error:
+            said.append(f"{seen.parts[-3]}: {error}")
+        else:
+            said.append(f"{seen.parts[-3]}: {memory} MiB, {window} of it in the processor's window")
     return said
 
 

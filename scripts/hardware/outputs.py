@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Dict, List, Optional, Tuple
 
@@ -13,14 +14,31 @@ PANIC = re.compile(
     r"(?=^(?:thread '|test \S+ \.\.\. |note: run with|note: Some details|stack backtrace:|failures:|test result:)|\Z)",
     re.MULTILINE | re.DOTALL,
 )
+# The comparisons of `crates/testing/src/compare.rs` and `vectors.rs`, then those of `tests/pixels/sequences.rs` and
+# `same_bytes.rs`, which name the case last.
 DISTANCE = re.compile(
-    r"^\s*(.+?): value (\d+) is ([^,\s]+), not (?:about )?([^:\s]+)(?:: (\S+) > (\S+))?$", re.MULTILINE
+    r"^\s*(?P<case>.+?): value (?P<index>\d+) is (?P<seen>[^,\s]+), not (?:about )?(?P<expected>[^:\s]+)"
+    r"(?:: (?P<distance>\S+) > (?P<bar>\S+))?$"
+    r"|^\s*(?P<levels>.+?): (?P<count>\d+) values are one level off, (?P<most>\d+) may be$"
+    r"|^\s*(?:\d+ values, )?value (?P<index_>\d+) is (?P<seen_>[^,\s]+), not (?P<expected_>[^:\s]+)"
+    r"(?: in (?P<low>\S+) to (?P<high>[^:\s]+))?: (?P<case_>.+)$",
+    re.MULTILINE,
 )
+# Letters of a case's name: a list of transforms as JSON is longer.
+NAME = 160
+SUMMARY = re.compile(r"^test result: ", re.MULTILINE)
+FAILURES = re.compile(r"^failures:\n((?:    \S+\n)+)", re.MULTILINE)
 
 
 def tests(output: str, listed: List[str]) -> Dict[str, List[str]]:
     """The tests that passed, failed, and have no result."""
     results = dict(TEST.findall(output))
+    if SUMMARY.search(output):
+        # All have ended. What another test printed may stand between a test's name and its result, but not in the list
+        # of failures.
+        failed = set(" ".join(FAILURES.findall(output)).split())
+        ended = {*listed, *results, *failed}
+        results = {name: "FAILED" if name in failed else results.get(name, "ok") for name in ended}
     return {
         "passed": sorted(name for name, result in results.items() if result == "ok"),
         "failed": sorted(name for name, result in results.items() if result == "FAILED"),
@@ -41,25 +59,41 @@ def panics(output: str) -> List[Tuple[str, str]]:
 def distances(output: str) -> List[dict]:
     """The cases whose values were too far off: each value that a comparison names."""
     found = []
-    for case, index, seen, expected, distance, bar in DISTANCE.findall(output):
-        found.append(
-            {
-                "case": case,
-                "value": int(index),
-                "is": number(seen),
-                "not": number(expected),
-                "distance": number(distance) if distance else apart(seen, expected),
-                "allowed": number(bar) if bar else None,
-            }
-        )
+    for match in DISTANCE.finditer(output):
+        of = match.groupdict()
+        if of["levels"]:
+            row = off(of["levels"], None, f"{of['count']} values one level off", f"at most {of['most']}", 1.0, None)
+        elif of["case"]:
+            seen, expected = of["seen"], of["expected"]
+            distance = number(of["distance"]) if of["distance"] else apart(seen, expected)
+            row = off(of["case"], of["index"], shown(seen), shown(expected), distance, number(of["bar"]))
+        else:
+            seen, expected = of["seen_"], of["expected_"]
+            bars = [apart(end, expected) for end in (of["low"], of["high"]) if end]
+            allowed = max((bar for bar in bars if bar is not None), default=None)
+            row = off(of["case_"], of["index_"], shown(seen), shown(expected), apart(seen, expected), allowed)
+        found.append(row)
     return found
 
 
-def number(text: str) -> Optional[float]:
+def off(case: str, index: Optional[str], seen: object, expected: object, distance: object, allowed: object) -> dict:
+    case = case if len(case) <= NAME else case[:NAME] + "..."
+    value = int(index) if index else None
+    return {"case": case, "value": value, "is": seen, "not": expected, "distance": distance, "allowed": allowed}
+
+
+def number(text: Optional[str]) -> Optional[float]:
+    """`None` also for NaN and infinity: JSON has no such numbers."""
     try:
-        return float(text)
+        found = float(text or "")
     except ValueError:
         return None
+    return found if math.isfinite(found) else None
+
+
+def shown(text: str) -> object:
+    found = number(text)
+    return text if found is None else found
 
 
 def apart(a: str, b: str) -> Optional[float]:
@@ -68,8 +102,14 @@ def apart(a: str, b: str) -> Optional[float]:
 
 
 def bits(output: str) -> Dict[str, str]:
-    """Each case's hashes, or what was said instead: `CPU, deit, cache off, views 1` and `0123456789abcdef 0123…`."""
-    return dict(re.findall(r"^(.+, views \d+): (.+)$", output, re.MULTILINE))
+    """Each case's hashes: `CPU, deit, cache off, views 1` and `0123456789abcdef 0123…`."""
+    return dict(re.findall(r"^(.+, views \d+): ([0-9a-f]{16} [0-9a-f]{16})$", output, re.MULTILINE))
+
+
+def errors_of_bits(output: str) -> List[str]:
+    """What was said in the place of a case's hashes, or of all hashes of an adapter."""
+    said = re.findall(r"^(?!.*: [0-9a-f]{16} [0-9a-f]{16}$|.*: it has no shaders$)(.+: .+)$", output, re.MULTILINE)
+    return [line[:200] for line in said]
 
 
 def differing(a: Dict[str, str], b: Dict[str, str]) -> Tuple[int, List[str]]:

@@ -156,6 +156,31 @@ def tracked() -> int:
     return sum((ROOT / name).stat().st_size for name in names if (ROOT / name).is_file())
 
 
+def archives(folder: Path, binaries: Dict[str, Path], staged: Path, golden: Path) -> List[parts.Part]:
+    """Writes the archives of what is built and downloaded. What cannot be had here is left out, with the reason."""
+    holds = "the command (release), tests, bits and the probe of external memory"
+    made = [parts.write(folder, "programs", holds, binaries, parts.PROGRAMS)]
+    holds = "the Python package, as installed"
+    try:
+        made.append(parts.write(folder, "wheel", holds, below("site", wheel(staged / "site")), parts.PROGRAMS))
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
+        made.append(parts.missing("wheel", holds, str(error)))
+    vectors = {f"vectors/tree/{top}/{name}": path for top in TREE for name, path in files(ROOT / top).items()}
+    holds = "golden data that is not in the programs"
+    if (golden / "public").is_dir():
+        vectors.update(below("vectors/shared/public", files(golden / "public")))
+        vectors.update({f"vectors/shared/transforms/{name}": golden / "transforms" / name for name in TRANSFORMS})
+    else:
+        holds += f", the repository's alone: there is no {golden / 'public'}"
+    made.append(parts.write(folder, "vectors", holds, vectors, parts.DATA))
+    holds = f"libraries of Debian {SUITE}, for what a system lacks"
+    try:
+        made.append(parts.write(folder, "loaders", holds, below("loaders", loaders()), parts.DATA))
+    except (OSError, ValueError, LookupError) as error:
+        made.append(parts.missing("loaders", holds, str(error)))
+    return made
+
+
 def main(given: List[str]) -> int:
     shared = ROOT.parent / "shared"
     parser = argparse.ArgumentParser(prog="scripts/hardware.sh pack")
@@ -177,68 +202,43 @@ def main(given: List[str]) -> int:
     if folder.exists() and not (folder / parts.MANIFEST).exists() and any(folder.iterdir()):
         print(f"{folder} is something else: it has no {parts.MANIFEST}", file=sys.stderr)
         return 2
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    staged = TARGET / "hardware" / "staged"
-    shutil.rmtree(staged, ignore_errors=True)
-
-    made = []
-    binaries = programs(staged / "programs")
-    holds = "the command (release), tests, bits and the probe of external memory"
-    made.append(parts.write(folder, "programs", holds, below("programs", binaries), parts.PROGRAMS))
-    installed = wheel(staged / "site")
-    made.append(
-        parts.write(folder, "wheel", "the Python package, as installed", below("site", installed), parts.PROGRAMS)
-    )
-    holds = f"{PHOTOGRAPHS} JPEGs"
-    if asked.photographs.is_dir():
-        made.append(parts.write(folder, "photographs", holds, below("photographs", photographs(asked.photographs))))
-    else:
-        made.append(
-            parts.missing("photographs", holds, f"there is no {asked.photographs}; --photographs FOLDER names one")
-        )
-    vectors = {f"vectors/tree/{top}/{name}": path for top in TREE for name, path in files(ROOT / top).items()}
-    holds = "golden data that is not in the programs"
-    if (asked.vectors / "public").is_dir():
-        vectors.update(below("vectors/shared/public", files(asked.vectors / "public")))
-        vectors.update(
-            {f"vectors/shared/transforms/{name}": asked.vectors / "transforms" / name for name in TRANSFORMS}
-        )
-    else:
-        holds += f", the repository's alone: there is no {asked.vectors / 'public'}"
-    made.append(parts.write(folder, "vectors", holds, vectors, parts.DATA))
     try:
-        made.append(
-            parts.write(
-                folder,
-                "loaders",
-                f"libraries of Debian {SUITE}, for what a system lacks",
-                below("loaders", loaders()),
-                parts.DATA,
-            )
-        )
-    except (OSError, ValueError) as error:
-        made.append(parts.missing("loaders", "Vulkan's loader", str(error)))
-
-    shutil.copy(HERE.parent / "hardware.sh", folder / "hardware.sh")
-    (folder / "hardware").mkdir()
+        chosen = photographs(asked.photographs) if asked.photographs.is_dir() else None
+    except FileNotFoundError as error:
+        print(error, file=sys.stderr)
+        return 2
+    # Made elsewhere: what was packed before stays until all of this is there.
+    new, staged = TARGET / "hardware" / "packed", TARGET / "hardware" / "staged"
+    for each in (new, staged):
+        shutil.rmtree(each, ignore_errors=True)
+    new.mkdir(parents=True)
+    binaries = programs(staged / "programs")
+    made = archives(new, below("programs", binaries), staged, asked.vectors)
+    holds = f"{PHOTOGRAPHS} JPEGs"
+    if chosen:
+        made.append(parts.write(new, "photographs", holds, below("photographs", chosen)))
+    else:
+        reason = f"there is no {asked.photographs}; --photographs FOLDER names one"
+        made.append(parts.missing("photographs", holds, reason))
+    shutil.copy(HERE.parent / "hardware.sh", new / "hardware.sh")
+    (new / "hardware").mkdir()
     for script in sorted(HERE.glob("*.py")):
         if script.name not in STAYS and not script.name.startswith("test_"):
-            shutil.copy(script, folder / "hardware" / script.name)
+            shutil.copy(script, new / "hardware" / script.name)
     commit = run(["git", "rev-parse", "--short", "HEAD"]).strip()
     facts = {
         "version": run([str(binaries["gpufeed"]), "--version"]).split()[-1],
         "commit": commit + ("+changes" if run(["git", "status", "--porcelain"]).strip() else ""),
         "packed": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         "machine": platform.machine(),
-        "glibc": max(
-            (parts.glibc(path) for path in binaries.values()), key=lambda version: tuple(map(int, version.split(".")))
-        ),
+        "glibc": max((parts.glibc(path) for path in binaries.values()), key=parts.version),
     }
-    parts.save(folder, facts, made)
-    print(
-        f"\ngpufeed {facts['version']}, commit {facts['commit']}, {facts['machine']}, glibc {facts['glibc']} or later\n"
-    )
+    parts.save(new, facts, made)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(new, folder)
+    libc = f"glibc {facts['glibc']} or later" if facts["glibc"] else "any C library"
+    print(f"\ngpufeed {facts['version']}, commit {facts['commit']}, {facts['machine']}, {libc}\n")
     print(parts.table(made, folder))
     size = parts.total(folder)
     if size > parts.LIMIT:

@@ -9,7 +9,7 @@ import os
 import re
 import tarfile
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 MANIFEST = "manifest.json"
 LIMIT = 60 << 20
@@ -97,6 +97,12 @@ def unpack(folder: Path, part: Part, into: Path) -> None:
                 for block in iter(lambda: content.read(1 << 20), b""):
                     out.write(block)
             target.chmod(member.mode)
+
+
+def version(text: str) -> Tuple[int, ...]:
+    """A version's numbers; empty for a text that begins with none, which is before all others."""
+    found = re.match(r"\d+(?:\.\d+)*", text)
+    return tuple(map(int, found[0].split("."))) if found else ()
 
 
 def glibc(path: Path) -> str:

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import List, Optional
 
+import cards
+
 RESULTS = Path(__file__).resolve().parents[2] / "benches" / "results"
 SCHEMA = 1
 # Cases whose values are off that a page lists; results.json has more.
@@ -58,6 +60,8 @@ def kernels(data: dict) -> List[str]:
                 f"{card['limit']}. Clock: {card['clock']}.",
                 "",
             ]
+        slots = cards.slots(card.get("slots"))
+        lines += [f"Staging slots: {slots}.", ""] if slots else []
         rows = []
         for row in [*card["rows"], *({**row, "name": f"upload: {row['name']}"} for row in card["upload"])]:
             times = [amount(seconds and 1e3 * seconds, ".3f") for seconds in (row["seconds"], row["predicted_seconds"])]
@@ -181,16 +185,21 @@ def main(given: List[str]) -> int:
         print(f"{asked.results}: schema {facts.get('schema')}; this version reads {SCHEMA}", file=sys.stderr)
         return 2
     name, card = slug(facts), asked.results / "card.json"
-    # A rehearsal's numbers are no card's.
-    has_card = card.is_file() and not facts["rehearsal"]
+    # Numbers of software are no card's.
+    reason = "the step `kernels` has made none"
+    if facts["rehearsal"]:
+        reason = "this was a rehearsal"
+    elif facts["adapter"] and facts["adapter"]["device_type"] == "Cpu":
+        reason = "the only adapter was a software one"
+    elif card.is_file():
+        reason = ""
+    has_card = not reason
     if has_card:
         (asked.to / "cards").mkdir(parents=True, exist_ok=True)
         (asked.to / "cards" / f"{name}.json").write_text(card.read_text(encoding="utf-8"), encoding="utf-8")
         print(asked.to / "cards" / f"{name}.json")
     else:
-        print(
-            "no report card: " + ("this was a rehearsal" if facts["rehearsal"] else "the step `kernels` has made none")
-        )
+        print(f"no report card: {reason}")
     written = asked.to / f"hardware-{name}.md"
     written.parent.mkdir(parents=True, exist_ok=True)
     written.write_text(page(facts, steps, has_card), encoding="utf-8")

@@ -11,6 +11,7 @@ import datetime
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,12 +26,13 @@ from context import FAILED, HERE, LEFT_OUT, STOPPED, Context, Outcome
 from results import Results
 
 
-def take(context: Context, step: steps.Step, limit: float) -> dict:
-    """Runs one step; returns its row."""
+def take(context: Context, step: steps.Step, until: float, left_out: bool) -> dict:
+    """Runs one step, which has to end at `until`; returns its row."""
     began = time.monotonic()
-    context.until = min(began + limit, context.deadline)
+    context.until = min(until, context.deadline)
+    limit = 0.0 if left_out else round(context.left(), 1)
     reason = step.needs(context)
-    if limit == 0:
+    if left_out:
         outcome = Outcome(LEFT_OUT, "by --short")
     elif reason:
         outcome = Outcome(*reason)
@@ -64,6 +66,8 @@ def table(facts: dict) -> str:
     ]
     if facts["rehearsal"]:
         lines += [f"**A rehearsal**: {facts['rehearsal']}. No number here is a GPU's.", ""]
+    elif adapter.get("device_type") == "Cpu":
+        lines += ["**A software adapter.** No number here is a GPU's.", ""]
     lines += ["| step | seconds | of | verdict | seen |", "|---|---|---|---|---|"]
     for row in facts["steps"]:
         says = " ".join(str(row["says"]).split()).replace("|", "\\|")
@@ -85,6 +89,9 @@ def arguments(given: List[str]) -> argparse.Namespace:
     asked = parser.parse_args(given)
     if not asked.results:
         parser.error("name the folder of the results")
+    # Programs run in another folder. Links stay: a virtual environment's Python is one.
+    if os.sep in asked.python:
+        asked.python = os.path.abspath(asked.python)
     return asked
 
 
@@ -93,6 +100,18 @@ def packed_folder(asked: Optional[Path]) -> Path:
         return asked.resolve()
     beside = HERE.parent
     return beside if (beside / parts.MANIFEST).is_file() else beside.parent / ".hw"
+
+
+def stale(packed: Path) -> str:
+    """Says that a clone has gone on since its folder was packed; empty where it has not, or git cannot tell."""
+    try:
+        done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=HERE, capture_output=True, text=True)
+    except OSError:
+        return ""
+    commit, head = parts.load(packed)["commit"].split("+")[0], done.stdout.strip()
+    if done.returncode or head.startswith(commit):
+        return ""
+    return f"{packed} is of commit {commit}, this clone is at {head[:8]}: scripts/hardware.sh pack renews it\n"
 
 
 def rehearsal(environment: Dict[str, str]) -> str:
@@ -108,12 +127,10 @@ def main(given: List[str]) -> int:
         print("only Linux: on other systems `gpufeed bench --report-card card.json` measures the card", file=sys.stderr)
         return 2
     packed = packed_folder(asked.packed)
-    if (
-        not (packed / parts.MANIFEST).is_file()
-        and not asked.packed
-        and (HERE / "pack.py").is_file()
-        and shutil.which("cargo")
-    ):
+    in_clone, is_packed = (HERE / "pack.py").is_file() and not asked.packed, (packed / parts.MANIFEST).is_file()
+    if in_clone and is_packed:
+        print(stale(packed), end="", file=sys.stderr)
+    elif in_clone and shutil.which("cargo"):
         print(f"{packed} is not there: it is packed first", flush=True)
         import pack
 
@@ -121,11 +138,14 @@ def main(given: List[str]) -> int:
         if status:
             return status
         began = time.monotonic()
-    # A run that is stopped from outside ends its programs.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # A run that is stopped from outside ends its programs; under nohup a terminal that closes stops nothing.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
     work = Path(tempfile.mkdtemp(prefix="gpufeed-hardware-"))
     try:
-        results = Results(Path(asked.results), {str(work): "WORK", str(Path.home()) + "/": "~/"})
+        hidden = {str(work): "WORK", str(packed): "PACKED", os.path.expanduser("~").rstrip("/") + "/": "~/"}
+        results = Results(Path(asked.results), {path: name for path, name in hidden.items() if path != "/"})
         context = Context(packed, work, results, asked.short, asked.python)
         facts = {
             "schema": 1,
@@ -140,8 +160,12 @@ def main(given: List[str]) -> int:
             "steps": [],
         }
         print(f"{facts['machine']['processor']}, {context.cores} cores", flush=True)
+        until = time.monotonic()
         for step in steps.STEPS:
-            row = take(context, step, step.short if asked.short else step.seconds)
+            limit = step.short if asked.short else step.seconds
+            # What the steps before it have left is a step's, too: no step has less than its own time.
+            until += limit
+            row = take(context, step, until, left_out=limit == 0)
             print(f"{row['name']:<20} {row['seconds']:6.1f} s  {row['verdict']:<10} {row['says']}", flush=True)
             facts["steps"].append(row)
             facts["adapter"], facts["seconds"] = context.adapter, time.monotonic() - began
@@ -155,7 +179,7 @@ def main(given: List[str]) -> int:
         print("\n" + results.masked(table(facts)))
         print(f"results: {asked.results}" + (f"; FAILED: {', '.join(failed)}" if failed else ""))
         return 1 if failed else 0
-    except FileNotFoundError as error:
+    except OSError as error:
         print(error, file=sys.stderr)
         return 2
     finally:

@@ -17,13 +17,17 @@ RECIPES = (
     ("simclr", []),
     ("cifar-train", ["--cache", "device"]),
 )
-# Switches of `gpufeed bench` by which a card decides a question; a bench that lacks one is said to lack it.
+# Switches of `gpufeed bench` by which a card decides a question, with what shows it; a bench that lacks one is said to
+# lack it. Rows are a rule for small images; slots are the pipeline's alone.
 SWITCHES = {
-    "f16": "whether f16 is stored by the last stage or packed by a pass of its own",
-    "rows": "how many rows of outputs a thread of a small image has",
-    "slots": "whether staging slots are merged into larger submissions",
-    "staging": "whether shaders read staging slots in place, or in which memory the slots lie that are copied",
-    "loop-bounds": "what naga's loop bounds cost",
+    "f16": ("whether f16 is stored by the last stage or packed by a pass of its own", []),
+    "rows": (
+        "how many rows of outputs a thread of a small image has",
+        ["--recipe", "cifar-train", "--cache", "device"],
+    ),
+    "slots": ("whether staging slots are merged into larger submissions", ["--quick"]),
+    "staging": ("whether shaders read slots in place, or in which memory the slots lie that are copied", ["--quick"]),
+    "loop-bounds": ("what naga's loop bounds cost", []),
 }
 
 
@@ -69,7 +73,10 @@ def kernels(context: Context) -> Outcome:
             says.append(f"{recipe}: {card.verdict}, {card.says}")
             continue
         if number == 0:
-            context.results.write_json("card.json", card)
+            try:
+                context.results.write_json("card.json", card)
+            except ValueError as error:
+                says.append(str(error))
         data[recipe] = cards.kernels(card)
         says.append(f"{recipe}: {cards.words(card)}")
     verdict = FAILED if FAILED in wrong else STOPPED if wrong else PASSED
@@ -80,7 +87,8 @@ def pipeline(context: Context) -> Outcome:
     """Both executors with each number of workers, and what limits them."""
     says, data, wrong = [], {}, []
     workers = ",".join(map(str, WORKERS))
-    for name, gpu in (("GPU", True), ("CPU", False)):
+    executors = [("GPU", True), ("CPU", False)] if context.adapter else [("CPU", False)]
+    for name, gpu in executors:
         seconds = context.left() * (0.6 if gpu else 1.0)
         each = "0.3" if context.short else "0.6"
         card = bench(context, "--quick", "--seconds", each, "--workers", workers, seconds=seconds, gpu=gpu)
@@ -91,23 +99,30 @@ def pipeline(context: Context) -> Outcome:
         data[name] = cards.pipeline(card)
         rates = ", ".join(f"{count}: {rate:,.0f}" for count, rate in data[name]["images_per_second"])
         says.append(f"{name}, images/s by workers {rates}; {data[name]['limit']}")
-    verdict = FAILED if FAILED in wrong else STOPPED if wrong else PASSED
+    verdict = FAILED if FAILED in wrong else STOPPED if wrong else PASSED if context.adapter else "no adapter"
     return Outcome(verdict, "; ".join(says), data)
 
 
 def switches(context: Context) -> Outcome:
     offered = outputs.switches(context.call([context.program("gpufeed"), "bench", "--help"]).output)
-    says, data = [], {}
-    for name in (name for name in SWITCHES if name in offered):
-        for value in offered[name]:
-            given = f"{name}={value}"
-            card = bench(context, "--seconds", "0.3", "--workers", str(min(16, context.cores)), "--switch", given)
-            if isinstance(card, Outcome):
-                says.append(f"{given}: {card.verdict}, {card.says}")
-            else:
-                data[given] = {"question": SWITCHES[name], **cards.kernels(card)}
-                says.append(f"{given}: {cards.words(card)}")
+    says, data, wrong = [], {}, []
+    each = [(name, value) for name in SWITCHES for value in offered.get(name, [])]
+    for number, (name, value) in enumerate(each):
+        given, (question, more) = f"{name}={value}", SWITCHES[name]
+        # None takes the time of all others.
+        seconds = min(context.left(), 2 * context.left() / (len(each) - number))
+        workers = str(min(16, context.cores))
+        card = bench(context, "--seconds", "0.3", "--workers", workers, *more, "--switch", given, seconds=seconds)
+        if not isinstance(card, Outcome):
+            data[given] = {"question": question, **cards.kernels(card)}
+            says.append(f"{given}: {cards.answer(name, card)}")
+        elif "switch: " in card.says:
+            says.append(f"{given}: not possible, {card.says}")
+        else:
+            wrong.append(card.verdict)
+            says.append(f"{given}: {card.verdict}, {card.says}")
     lacking = [name for name in SWITCHES if name not in offered]
     if lacking:
         says.append(f"this bench has no switch {', '.join(lacking)}")
-    return Outcome(PASSED if data else "no switches", "; ".join(says), data)
+    verdict = FAILED if FAILED in wrong else STOPPED if wrong else PASSED if data else "no switches"
+    return Outcome(verdict, "; ".join(says), data)

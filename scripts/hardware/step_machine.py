@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 
 import machine
 import outputs
@@ -15,18 +16,24 @@ NAMES = 16
 
 
 def unpack(context: Context) -> Outcome:
-    needs, here = context.manifest["glibc"], machine.libc()
     if context.manifest["machine"] != os.uname().machine:
         return Outcome(FAILED, f"packed for {context.manifest['machine']}; this machine is {os.uname().machine}")
-    if here and tuple(map(int, here.split("."))) < tuple(map(int, needs.split("."))):
-        return Outcome(FAILED, f"the programs need glibc {needs}; this system has {here}")
     there = [part for part in context.manifest["parts"] if not part.missing]
     for part in there:
         parts.unpack(context.packed, part, context.work)
     for photograph in sorted((context.work / "photographs").glob("*/*")):
         for number in range(1, NAMES):
-            os.link(photograph, photograph.with_name(f"{number:02}-{photograph.name}"))
+            other = photograph.with_name(f"{number:02}-{photograph.name}")
+            try:
+                os.link(photograph, other)
+            except OSError:  # a file system without links
+                shutil.copy(photograph, other)
     lacks = [f"no {part.name}: {part.missing}" for part in context.manifest["parts"] if part.missing]
+    needs, here = context.manifest["glibc"], machine.libc()
+    if here and parts.version(here) < parts.version(needs):
+        # The wheel is built for older systems.
+        says = f"the programs need glibc {needs}, and this system has {here}: pack on a system as old as this one"
+        return Outcome(FAILED, "; ".join([says, *lacks]))
     says = f"{sum(part.bytes for part in there) / 1e6:.0f} MB of gpufeed {context.manifest['version']}"
     return Outcome(PASSED, "; ".join([says, *lacks]))
 
@@ -38,13 +45,14 @@ def loader(context: Context) -> Outcome:
 
 
 def doctor(context: Context) -> Outcome:
-    """Chooses the adapter: the one that `auto` takes, or else the first one, with its own API alone."""
+    """Chooses the adapter: the one that `auto` takes, or else the first card, with its own API alone. A software adapter
+    is taken where `GPUFEED_ADAPTER` names it: it would take the time and tell nothing of a card."""
     seen = look(context)
     if isinstance(seen, Outcome):
         return seen
-    chosen = next(
-        (one for one in seen["adapters"] if one["taken"]), next((one for one in seen["adapters"] if one["opens"]), None)
-    )
+    cards = [one for one in seen["adapters"] if one["opens"] and one["device_type"] != "Cpu"]
+    taken = [one for one in seen["adapters"] if one["taken"]]
+    chosen = next(iter([*taken, *cards]), None)
     if chosen is None:
         says = seen["path"]["why"] + "; " + "; ".join(seen["problems"])
         return Outcome("no adapter", says, {"doctor": seen})
@@ -54,6 +62,9 @@ def doctor(context: Context) -> Outcome:
     if isinstance(again, Outcome):
         return again
     same = [one for one in again["adapters"] if one["number"] is not None and one["name"] == chosen["name"]]
+    if not same:
+        says = f"{chosen['name']} is not there with WGPU_BACKEND={chosen['backend']}"
+        return Outcome(FAILED, "; ".join([says, *again["problems"]]), {"doctor": again})
     context.adapter = next((one for one in same if one["taken"]), same[0])
     number = str(context.adapter["number"])
     context.environment["GPUFEED_ONLY_ADAPTER"] = number

@@ -1,14 +1,15 @@
 """The steps of a run, in their order: what each needs, and how long it may take.
 
-The most important come first, as a step that finds no time left is left out. What they do is in `step_machine.py`,
+The most important come first: each may also take what the steps before it have left of their time. What they do is in `step_machine.py`,
 `step_tests.py`, `step_bench.py` and `step_torch.py`.
 """
 
 from __future__ import annotations
 
-import ctypes
+from pathlib import Path
 from typing import Callable, NamedTuple, Optional, Tuple
 
+import machine
 import step_bench
 import step_machine
 import step_tests
@@ -20,7 +21,7 @@ Lacking = Optional[Tuple[str, str]]
 
 class Step(NamedTuple):
     name: str
-    # Seconds of a whole run, and of a short one; 0 leaves it out there.
+    # Seconds that the step has for certain, of a whole run and of a short one; 0 leaves it out there.
     seconds: float
     short: float
     work: Callable[[Context], Outcome]
@@ -50,6 +51,11 @@ def cuda_in_torch(context: Context) -> Lacking:
     )
 
 
+def a_torchvision(context: Context) -> Lacking:
+    assert context.torch is not None
+    return None if context.torch["torchvision"] else ("no torchvision", context.torch["why_no_torchvision"])
+
+
 def a_wheel(context: Context) -> Lacking:
     assert context.torch is not None
     if tuple(context.torch["python"]) < (3, 10):
@@ -58,14 +64,13 @@ def a_wheel(context: Context) -> Lacking:
 
 
 def everything(context: Context) -> Lacking:
-    return cuda_in_torch(context) or a_wheel(context) or an_adapter(context)
+    return cuda_in_torch(context) or a_torchvision(context) or a_wheel(context)
 
 
 def libcuda(context: Context) -> Lacking:
-    try:
-        ctypes.CDLL("libcuda.so.1")
-    except OSError as error:
-        return "no CUDA", str(error)
+    folders = context.environment.get("LD_LIBRARY_PATH", "").split(":")
+    if not machine.loads("libcuda.so.1", [Path(folder) for folder in folders if folder]):
+        return "no CUDA", "no libcuda.so.1 loads here"
     return an_adapter(context)
 
 
@@ -78,7 +83,7 @@ STEPS = (
     Step("hand-over to Vulkan", 20, 10, step_tests.hand_over_to_vulkan, an_adapter),
     Step("hand-over to CUDA", 25, 10, step_tests.hand_over_to_cuda, libcuda),
     Step("kernels", 70, 25, step_bench.kernels, an_adapter),
-    Step("pipeline", 60, 30, step_bench.pipeline, an_adapter),
+    Step("pipeline", 60, 30, step_bench.pipeline, nothing),
     Step("torch", 25, 15, step_torch.torch_facts, nothing),
     Step("rivals on the card", 60, 20, step_torch.rivals, everything),
     Step("python", 40, 17, step_torch.python, everything),

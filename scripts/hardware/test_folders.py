@@ -116,13 +116,14 @@ class Packs(unittest.TestCase):
             body = 'print("gpufeed 0.3.0")\nsys.exit()\n' if name == "gpufeed" else ""
             stub(path, body + "'GLIBC_2.2.5 GLIBC_2.17'")
 
-    def pack(self, *more: str) -> int:
+    def pack(self, *more: str, **other: object) -> int:
         self.hw = self.folder / "hw"
         stubs = {
             "programs": lambda _: self.programs,
             "wheel": lambda _: {"gpufeed/__init__.py": self.folder / "photographs/class/1.jpg"},
         }
         stubs["loaders"] = mock.Mock(side_effect=OSError("no network"))
+        stubs.update(other)
         given = [
             "--folder",
             str(self.hw),
@@ -170,6 +171,27 @@ class Packs(unittest.TestCase):
         )
         self.assertEqual(refused.returncode, 2)
         self.assertIn("in a clone of the repository", refused.stderr)
+
+    def test_a_pack_that_fails_leaves_what_was_packed_before(self) -> None:
+        self.programs = {}
+        for _ in range(2):
+            with self.assertRaises(KeyError):
+                self.pack()
+            self.assertFalse(self.hw.exists())
+        self.setUp()
+        self.assertEqual(self.pack(), 0, self.said)
+        before = (self.hw / parts.MANIFEST).read_text()
+        self.programs = {}
+        with self.assertRaises(KeyError):
+            self.pack()
+        self.assertEqual((self.hw / parts.MANIFEST).read_text(), before)
+
+    def test_without_a_wheel_and_with_too_few_photographs(self) -> None:
+        error = subprocess.CalledProcessError(1, ["scripts/wheels.sh"])
+        self.assertEqual(self.pack(wheel=mock.Mock(side_effect=error)), 0, self.said)
+        self.assertIn("NOT THERE: Command '['scripts/wheels.sh']' returned", self.said)
+        self.assertEqual(self.pack("--photographs", str(self.folder / "programs"), wheel=None), 2)
+        self.assertIn("has 0 JPEGs", self.said)
 
     def test_too_large_a_folder_fails_and_a_foreign_one_stays(self) -> None:
         with mock.patch.object(parts, "LIMIT", 1000):

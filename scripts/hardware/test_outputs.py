@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -27,6 +29,11 @@ class Outputs(unittest.TestCase):
         self.assertEqual(found["passed"], ["golden::the_cpu_matches_torchvision"])
         self.assertEqual(found["failed"], ["golden::every_gpu_matches_torchvision"])
         self.assertEqual(found["unfinished"], ["sequences::late"])
+        # Another test has printed between the name and the result; the summary counts.
+        ended = "test a::b ... a title\nok\ntest a::c ... FAILED\n\nfailures:\n\nfailures:\n    a::c\n    a::d\n\n"
+        ended += "test result: FAILED. 1 passed; 2 failed; 0 ignored\n"
+        found = outputs.tests(ended, ["a::b", "a::c", "a::d"])
+        self.assertEqual((found["passed"], found["failed"], found["unfinished"]), (["a::b"], ["a::c", "a::d"], []))
         self.assertEqual(outputs.listed("a::b: test\nc: benchmark\n\n1 test, 1 benchmark\n"), ["a::b"])
 
     def test_panics_and_distances(self) -> None:
@@ -39,19 +46,43 @@ class Outputs(unittest.TestCase):
             (hue["case"], hue["value"], hue["distance"], hue["allowed"]), ("point/hue 1", 307, 8.57e-3, 1e-4)
         )
         self.assertEqual((nan["case"], nan["value"]), ("resize/a, b", 5))
+        self.assertEqual((nan["is"], nan["distance"]), ("NaN", None), "JSON has no such number")
         (bytes_,) = outputs.distances("  Posterize Uint8: value 7 is 12, not 14\n")
         self.assertEqual((bytes_["distance"], bytes_["allowed"]), (2.0, None))
+
+    def test_distances_of_comparisons_that_name_the_case_last(self) -> None:
+        text = "a card, floats: 2 of 900 images:\n"
+        text += '  value 307 is -2.035, not -2.044 in -2.05 to -2.04: Float, [{"type":"Equalize"}] on 9x9x3: []\n'
+        text += "  3 values, value 7 is 127, not 128: [Posterize { bits: 3 }] on 5x5x3: " + 200 * "x" + "\n"
+        text += "  resize/u8: 5 values are one level off, 2 may be\n"
+        sequence, bytes_, levels = outputs.distances(text)
+        self.assertTrue(sequence["case"].startswith("Float, ["), sequence)
+        self.assertEqual((sequence["value"], sequence["is"], sequence["not"]), (307, -2.035, -2.044))
+        self.assertAlmostEqual(sequence["distance"], 0.009)
+        self.assertAlmostEqual(sequence["allowed"], 0.006)
+        self.assertEqual((bytes_["value"], bytes_["distance"], bytes_["allowed"]), (7, 1.0, None))
+        self.assertLess(len(bytes_["case"]), 200)
+        self.assertEqual(
+            (levels["case"], levels["is"], levels["distance"]), ("resize/u8", "5 values one level off", 1.0)
+        )
 
     def test_bits(self) -> None:
         text = (
             "CPU, deit, cache off, views 1: aaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbb\n"
             "X (Vulkan), shaders, deit, cache off, views 1: aaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbb\n"
             "X (Vulkan), shaders, deit, cache device, views 1: aaaaaaaaaaaaaaaa cccccccccccccccc\n"
-            "X (Vulkan), shaders, deit, cache device in bytes, views 1: 1 2\n"
+            "X (Vulkan), shaders, deit, cache device in bytes, views 1: 0000000000000001 0000000000000002\n"
             "X (Vulkan), shaders, augmix, cache off, views 2: it has no shaders\n"
+            "X (Vulkan), shaders, simclr, cache off, views 1: GPU: it is out of memory\n"
+            "Y: it gives no device\n"
         )
         found = outputs.bits(text)
-        self.assertEqual(len(found), 5)
+        self.assertEqual(len(found), 4)
+        # Two runs that fail alike have no bits that are equal.
+        self.assertEqual(
+            outputs.errors_of_bits(text),
+            ["X (Vulkan), shaders, simclr, cache off, views 1: GPU: it is out of memory", "Y: it gives no device"],
+        )
         self.assertEqual(outputs.cache_differs(found), (1, ["X (Vulkan), shaders, deit, cache device, views 1"]))
         places = outputs.by_place(found)
         self.assertEqual(set(places), {"CPU", "X (Vulkan), shaders"})
@@ -93,7 +124,7 @@ class Drivers(unittest.TestCase):
         self.folder = Path(temporary.name)
 
     def drivers(self, names: List[str], nvidia: bool, loads: bool = False, elsewhere: str = "nowhere"):
-        with mock.patch.object(machine, "loads", lambda library: loads):
+        with mock.patch.object(machine, "loads", lambda library, folders=(): loads):
             return machine.drivers(
                 self.folder, [Path("/icd") / name for name in names], nvidia, self.folder / elsewhere
             )
@@ -110,7 +141,7 @@ class Drivers(unittest.TestCase):
     def test_nvidias_driver_without_a_manifest(self) -> None:
         files, folder, how = self.drivers([], nvidia=True)
         self.assertEqual((files, folder), ([], None))
-        self.assertIn("NVIDIA_DRIVER_CAPABILITIES=graphics", how)
+        self.assertIn("NVIDIA_DRIVER_CAPABILITIES=all", how)
         files, _, how = self.drivers(["lvp_icd.json"], nvidia=True, loads=True)
         own = json.loads(files[0].read_text())
         self.assertEqual((own["ICD"]["library_path"], len(files)), ("libGLX_nvidia.so.0", 1))
@@ -121,6 +152,36 @@ class Drivers(unittest.TestCase):
         (self.folder / "nv/lib64").mkdir()
         files, folder, how = self.drivers([], nvidia=True, elsewhere="nv")
         self.assertEqual((files, folder), ([place / "nvidia_icd.json"], self.folder / "nv/lib64"))
+        files, folder, how = self.drivers(["nvidia_icd.json"], nvidia=True, elsewhere="nv")
+        self.assertEqual((files, folder), ([Path("/icd/nvidia_icd.json")], self.folder / "nv/lib64"))
+
+    def test_nvidias_driver_with_libraries_that_were_carried(self) -> None:
+        (self.folder / "nv/lib64").mkdir(parents=True)
+        # NVIDIA's library asks for one that the system has not.
+        tried = []
+
+        def loads(library: str, folders=()) -> bool:
+            tried.append((library, list(folders)))
+            return Path("gaps") in folders
+
+        with mock.patch.object(machine, "loads", loads):
+            files, folder, _ = machine.drivers(self.folder, [], True, self.folder / "nv", [Path("gaps")])
+        self.assertEqual([path.name for path in files], ["nvidia_icd.json"])
+        self.assertEqual(folder, self.folder / "nv/lib64")
+        self.assertEqual(tried[-1], (str(folder / "libGLX_nvidia.so.0"), [Path("gaps"), folder]))
+
+    @unittest.skipUnless(shutil.which("cc"), "no C compiler")
+    def test_a_library_that_needs_another(self) -> None:
+        needed, library = self.folder / "apart/libneeded.so", self.folder / "libneeds.so"
+        needed.parent.mkdir()
+        compile_to = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-x", "none", "-o"]
+        command = [*compile_to, str(needed), f"-Wl,-soname,{needed.name}"]
+        subprocess.run(command, input="int f(void) { return 1; }", text=True, check=True)
+        source = "int f(void); int g(void) { return f(); }"
+        subprocess.run([*compile_to, str(library), str(needed)], input=source, text=True, check=True)
+        self.assertFalse(machine.loads(str(library)))
+        self.assertFalse(machine.loads(str(library), [self.folder]))
+        self.assertTrue(machine.loads(str(library), [needed.parent]))
 
     def test_the_window_of_a_card(self) -> None:
         text = (

@@ -83,7 +83,9 @@ class Runs(unittest.TestCase):
         for name in ("torch", "rivals on the card", "python"):
             self.assertEqual(verdicts[name], "no torch")
             self.assertIn("No module named 'torch'", rows[name]["says"])
-        self.assertIn("staging=host: copy", rows["switches"]["says"])
+        self.assertIn("staging=host: 2,000 images/s, written at 9.0 GB/s", rows["switches"]["says"])
+        self.assertIn("staging=in-place: not possible, error: --switch: ", rows["switches"]["says"])
+        self.assertEqual(verdicts["switches"], "passed")
         self.assertIn("this bench has no switch f16, rows, slots, loop-bounds", rows["switches"]["says"])
         self.assertEqual(verdicts["faults"], "passed")
         self.assertIn("no loaders: no network", rows["unpack"]["says"])
@@ -107,7 +109,9 @@ class Runs(unittest.TestCase):
 
     def test_without_an_adapter(self) -> None:
         self.pack(
-            gpufeed='print(json.dumps(dict(adapters=[], path=dict(why="there is none"), problems=["no driver"])))'
+            gpufeed=STUBS["gpufeed"].replace("adapters=[other, adapter]", "adapters=[]").replace(
+                'why="the first"), problems=[]', 'why="there is none"), problems=["no driver"]'
+            )
         )
         rows = self.run_all()
         self.assertEqual(
@@ -115,6 +119,7 @@ class Runs(unittest.TestCase):
         )
         for name in ("goldens", "determinism", "hand-over to Vulkan", "kernels", "pipeline", "switches", "faults"):
             self.assertEqual(rows[name]["verdict"], "no adapter")
+        self.assertEqual(set(rows["pipeline"]["data"]), {"CPU"}, "which needs no adapter")
         self.assertEqual(self.status, 0)
 
     def test_torch_with_cuda_runs_the_programs_of_torch(self) -> None:
@@ -123,6 +128,7 @@ class Runs(unittest.TestCase):
             "python": [3, 12, 3],
             "torch": "2.11",
             "torchvision": "0.26",
+            "why_no_torchvision": "",
             "cuda": True,
             "why": "",
             "device": "a card",
@@ -146,14 +152,29 @@ class Runs(unittest.TestCase):
         rows = self.run_all()
         self.assertEqual(rows["torch"]["says"], "torch 2.11, torchvision 0.26, a card")
         self.assertEqual((rows["rivals on the card"]["verdict"], rows["python"]["verdict"]), ("passed", "FAILED"))
+        lacking = {**facts, "torchvision": None, "why_no_torchvision": "RuntimeError: another version"}
+        stub(self.folder / "python", f"print('RESULT ' + json.dumps({lacking!r}))")
+        rows = self.run_all()
+        self.assertEqual(rows["torch"]["says"], "torch 2.11, no torchvision, a card")
+        python = rows["python"]
+        self.assertEqual((python["verdict"], python["says"]), ("no torchvision", "RuntimeError: another version"))
         facts["cuda"], facts["why"] = False, "no card"
         stub(self.folder / "python", f"print('RESULT ' + json.dumps({facts!r}))")
         rows = self.run_all()
         self.assertEqual(rows["python"]["verdict"], "no CUDA")
         self.assertIn("no card", rows["rivals on the card"]["says"])
 
-    def test_wrong_and_hanging_programs(self) -> None:
-        child = self.folder / "child"
+    def run_some(self, *names: str, each: float = 3.0) -> Dict[str, dict]:
+        """The steps that prepare the others, and these: `unpack` with 3 seconds, the others with `each`."""
+        chosen = [step for step in steps.STEPS if step.name in ("unpack", "doctor", *names)]
+        chosen = [step._replace(seconds=3.0 if step.name == "unpack" else each) for step in chosen]
+        with mock.patch.object(steps, "STEPS", tuple(chosen)):
+            return self.run_all()
+
+    def test_a_program_that_hangs(self) -> None:
+        beats = self.folder / "beats"
+        beat = f"import time; file = open({str(beats)!r}, 'a')\n"
+        beat += "while file.write('.') and not file.flush(): time.sleep(0.05)"
         self.pack(
             faults=f"""
                 if "--list" in words:
@@ -161,23 +182,42 @@ class Runs(unittest.TestCase):
                 else:
                     print("test gpu::e ... ok", flush=True)
                     import subprocess
-                    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(5); open({str(child)!r}, 'w')"])
+                    subprocess.Popen([sys.executable, "-c", {beat!r}])
                     time.sleep(60)
-            """,
-            external_memory="os.kill(os.getpid(), 11)",
-            bits='print("nothing")',
+            """
         )
-        several = {"faults": 1.0, "hand-over to Vulkan": 5.0, "determinism": 5.0, "doctor": 5.0, "unpack": 5.0}
-        chosen = [step._replace(seconds=several[step.name]) for step in steps.STEPS if step.name in several]
         began = time.monotonic()
-        with mock.patch.object(steps, "STEPS", tuple(chosen)), mock.patch.object(context, "WHOLE", 60):
-            rows = self.run_all()
+        rows = self.run_some("faults", each=0.5)
         self.assertLess(time.monotonic() - began, 20)
-        self.assertEqual(rows["hand-over to Vulkan"]["verdict"], "not possible", rows["hand-over to Vulkan"])
+        self.assertEqual(rows["faults"]["verdict"], "stopped", rows["faults"])
+        self.assertIn("1 of 2 tests passed; without an end: gpu::f", rows["faults"]["says"])
+        before = beats.stat().st_size
+        self.assertGreater(before, 0)
+        time.sleep(0.5)
+        self.assertEqual(beats.stat().st_size, before, "what a stopped program has started ends with it")
+
+    def test_programs_that_crash_or_say_nothing(self) -> None:
+        self.pack(external_memory="os.kill(os.getpid(), 11)", bits='print("nothing")')
+        rows = self.run_some("determinism", "hand-over to Vulkan")
+        self.assertEqual(rows["hand-over to Vulkan"]["verdict"], "FAILED", rows["hand-over to Vulkan"])
+        self.assertIn("ended by -11", rows["hand-over to Vulkan"]["says"])
         self.assertEqual(rows["determinism"]["verdict"], "stopped", rows["determinism"])
         self.assertIn("0 of 0", rows["determinism"]["says"])
-        time.sleep(0.5)
-        self.assertFalse(child.exists(), "what a stopped program has started ends with it")
+        self.pack(external_memory="sys.exit(3)", bits='print("X, shaders, deit, cache off, views 1: out of memory")')
+        rows = self.run_some("determinism", "hand-over to Vulkan")
+        self.assertEqual(rows["hand-over to Vulkan"]["verdict"], "not possible", rows["hand-over to Vulkan"])
+        self.assertEqual(rows["determinism"]["verdict"], "FAILED", rows["determinism"])
+        self.assertIn("3 errors: X, shaders, deit", rows["determinism"]["says"])
+
+    def test_a_step_has_the_time_that_others_have_left(self) -> None:
+        self.pack()
+        rows = self.run_some("kernels", "pipeline")
+        limits = [rows[name]["limit"] for name in ("unpack", "doctor", "kernels", "pipeline")]
+        self.assertEqual(limits[0], 3.0)
+        # 3 seconds each, and what the steps before have left of theirs.
+        spent = sum(row["seconds"] for row in self.facts["steps"]) - rows["pipeline"]["seconds"]
+        self.assertAlmostEqual(limits[3], 12 - spent, delta=0.5)
+        self.assertTrue(all(limit >= 3.0 for limit in limits), limits)
 
     def test_a_program_that_crashes_is_no_success(self) -> None:
         self.pack(
@@ -243,6 +283,28 @@ class Runs(unittest.TestCase):
         self.assertEqual(page.name, "hardware-rehearsal.md")
         self.assertIn("**A rehearsal**", page.read_text())
         self.assertFalse((page.parent / "cards").exists())
+
+    def test_a_software_adapter_is_no_card(self) -> None:
+        self.pack(gpufeed=STUBS["gpufeed"].replace("DiscreteGpu", "Cpu"))
+        self.run_all("--short")
+        page = self.report()
+        self.assertIn("**A software adapter.**", page.read_text())
+        self.assertIn("a software adapter, no GPU", page.read_text())
+        self.assertFalse((page.parent / "cards").exists())
+        # One that is not asked for is not measured.
+        self.pack(gpufeed=STUBS["gpufeed"].replace("DiscreteGpu", "Cpu").replace("taken=True", "taken=False"))
+        rows = self.run_all("--short")
+        self.assertEqual((rows["doctor"]["verdict"], rows["goldens"]["verdict"]), ("no adapter", "no adapter"))
+
+    def test_a_clone_that_has_gone_on_since_it_was_packed(self) -> None:
+        self.pack()
+        git = mock.Mock(return_value=mock.Mock(returncode=0, stdout="abcdef0123456789\n"))
+        with mock.patch.object(run.subprocess, "run", git):
+            self.assertEqual(run.stale(self.packed), "")
+            git.return_value.stdout = "1234567890abcdef\n"
+            self.assertIn("is of commit abcdef0, this clone is at 12345678", run.stale(self.packed))
+            git.return_value.returncode = 128
+            self.assertEqual(run.stale(self.packed), "")
 
     def report(self) -> Path:
         to = self.folder / "pages"

@@ -1,11 +1,11 @@
 """gpufeed beside torchvision's v2 and nvJPEG on the same card, in turns.
 
-    python torch_rivals.py FOLDER --gpufeed COMMAND --adapter N [--rounds 3] [--seconds 1] [--device cuda]
+    python torch_rivals.py FOLDER [--gpufeed COMMAND] [--adapter N] [--rounds 3] [--seconds 1] [--device cuda]
                            [--backend gpu]
 
 FOLDER has class folders of JPEGs. Recipe "files": RandomResizedCrop(224), flip, Normalize, floats on the device. Recipe
-"resident": 64 pictures of 384×384 that lie on the device, RandomCrop(224), flip, ColorJitter(0.2, 0.2). A rival that
-torch lacks is said to be missing. Prints lines `RESULT {json}`.
+"resident": 64 pictures of 384×384 that lie on the device, RandomCrop(224), flip, ColorJitter(0.2, 0.2). Without
+--backend gpufeed runs no shaders. A rival that torch lacks is said to be missing. Prints lines `RESULT {json}`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from torchvision.transforms import v2
 
 import torch_rates
 from torch_rates import BATCH
+
+
+SHADERS = ("files: gpufeed, shaders", "resident: gpufeed, shaders")
 
 
 class Missing(Exception):
@@ -104,12 +107,12 @@ def gpufeed_resident(command: str, adapter: str, seconds: float) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
-    parser.add_argument("--gpufeed", required=True)
+    parser.add_argument("--gpufeed", default="gpufeed", help="the command")
     parser.add_argument("--adapter", default="0")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--backend", default="gpu", help="gpufeed's backend with shaders")
+    parser.add_argument("--backend", help="gpufeed's backend with shaders")
     asked = parser.parse_args()
     folder, device, seconds = asked.folder, asked.device, asked.seconds
     files = sorted(str(path) for path in Path(folder).glob("*/*"))
@@ -134,7 +137,7 @@ def main() -> None:
         "resident: v2, one draw a batch": loop(lambda: resident(device, by_image=False)),
     }
     runs: Dict[str, List[float]] = {name: [] for name in rivals}
-    missing: Dict[str, str] = {}
+    missing: Dict[str, str] = {} if asked.backend else dict.fromkeys(SHADERS, "there is no adapter")
     failed: List[str] = []
     for _ in range(asked.rounds):
         for name, turn in rivals.items():

@@ -21,8 +21,9 @@ fn added_product(term: vec3<f32>, a: vec3<f32>, b: vec3<f32>) -> vec3<f32> {
     return kept(term + kept(a * b));
 }
 
-// a / b, for normal floats with a normal quotient, and for a = 0. The quotient of the mantissas, which WGSL gives to within
-// 3 units, is corrected by its remainder, whose lower 32 bits are enough. No quotient lies halfway between two floats.
+// a / b, for normal floats with a quotient of 2^-103 and more, and for a = 0. The quotient of the mantissas, which WGSL
+// gives to within 3 units, is corrected by its remainder, whose lower 32 bits are enough. No quotient lies halfway between
+// two floats.
 fn divided_one(a: f32, b: f32) -> f32 {
     let bits = vec2(bitcast<u32>(a), bitcast<u32>(b));
     let mantissas = (bits & vec2(0x7fffffu)) | vec2(0x800000u);

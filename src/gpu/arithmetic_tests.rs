@@ -29,7 +29,7 @@ fn floats() -> Vec<[f32; 4]> {
     let mut float = |zeros: bool| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let exponent = 107 + (state >> 24) % 41;
-        let bits = (state << 31) | (exponent << 23) | (state >> 3 & 0x007f_ffff);
+        let bits = (state & (1 << 31)) | (exponent << 23) | (state >> 3 & 0x007f_ffff);
         if zeros && (state >> 8).is_multiple_of(64) { 0.0 } else { f32::from_bits(bits) }
     };
     (0..COUNT).map(|_| [float(true), float(false), float(false), float(false)]).collect()

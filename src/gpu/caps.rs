@@ -98,7 +98,8 @@ fn check_workgroups(workgroups: u64, limit: u64, what: impl FnOnce() -> String) 
     Err(Error::argument("max_compute_workgroups_per_dimension", reason))
 }
 
-/// The workgroups along x and y that compute an image. Threads have fewer rows only where one workgroup covers the height.
+/// The workgroups along x and y that compute an image. Threads have fewer rows only where one workgroup covers the height,
+/// or where a measurement asks for fewer.
 fn image_workgroups((width, height): (u32, u32)) -> [u32; 2] {
     [width.div_ceil(GROUP.0), height.div_ceil(GROUP.1 * MOST_ROWS)]
 }

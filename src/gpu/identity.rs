@@ -1,6 +1,6 @@
 //! What tells a card from others of its name, as the driver says it: UUID, PCI address, and their like on other systems.
 //!
-//! wgpu has no UUIDs, so this file asks the driver's own API for them, through `as_hal`: the one use of it in gpufeed.
+//! wgpu has no UUIDs, so this file asks the driver's own API for them, through `as_hal`.
 //! Only Vulkan's part has run; Metal's and Direct3D's have not, as no machine with either has been at hand.
 
 use serde::Serialize;
@@ -28,8 +28,8 @@ pub struct Identity {
     /// The PCI address as Linux writes it, `0000:65:00.0`: domain, bus, device, function. Vulkan alone has it: what wgpu
     /// says of Direct3D's adapters is one address for all cards of a model.
     pub pci: Option<String>,
-    /// The number that ROCm makes its UUID of (`GPU-` and 16 digits), from the kernel's driver of AMD's cards on Linux.
-    pub rocm: Option<u64>,
+    /// The 16 digits behind `GPU-` in ROCm's UUID, `18f7c4c4a1d1b3a6`, from the kernel's driver of AMD's cards on Linux.
+    pub rocm: Option<String>,
     /// The number by which Windows tells cards apart until it is started again, with Vulkan or Direct3D 12.
     pub luid: Option<u64>,
     /// The number by which macOS tells cards apart, with Metal.
@@ -57,7 +57,7 @@ impl Identity {
 fn of_vulkan(adapter: &wgpu::Adapter, info: &wgpu::AdapterInfo) -> Identity {
     use ash::vk;
     let pci = Some(&info.device_pci_bus_id).filter(|address| !address.is_empty()).cloned();
-    let rocm = pci.as_deref().filter(|_| info.vendor == AMD).and_then(rocm_number);
+    let rocm = pci.as_deref().filter(|_| info.vendor == AMD).and_then(rocm_digits);
     let without_uuid = Identity { pci, rocm, ..Identity::default() };
     // SAFETY: the adapter is only asked for its properties, and nothing of it is destroyed.
     let Some(hal) = (unsafe { adapter.as_hal::<wgpu::hal::api::Vulkan>() }) else { return without_uuid };
@@ -106,11 +106,12 @@ fn uuid_text(bytes: [u8; 16]) -> Option<String> {
     (number != 0).then(|| parts.join("-"))
 }
 
-/// Returns the number of one of AMD's cards. The file is there on Linux, of cards since GFX9.
+/// Returns the digits of ROCm's UUID of one of AMD's cards. The file is there on Linux, of cards since GFX9.
 #[cfg(any(windows, target_os = "linux", target_os = "android", target_os = "freebsd"))]
-fn rocm_number(address: &str) -> Option<u64> {
+fn rocm_digits(address: &str) -> Option<String> {
     let text = std::fs::read_to_string(format!("/sys/bus/pci/devices/{address}/unique_id")).ok()?;
-    u64::from_str_radix(text.trim(), 16).ok().filter(|&number| number != 0)
+    let number = u64::from_str_radix(text.trim(), 16).ok().filter(|&number| number != 0)?;
+    Some(format!("{number:016x}"))
 }
 
 /// A PCI address as numbers: domain, bus, device, function.

@@ -88,6 +88,7 @@ pub fn switched(mut gpu: Gpu, switches: &Switches) -> Result<Gpu> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gpufeed_testing::device;
 
     #[test]
     fn every_listed_value_is_taken_and_no_other() {
@@ -110,7 +111,9 @@ mod tests {
 
     #[test]
     fn a_device_does_what_it_can_and_refuses_the_rest() {
-        for adapter in Gpu::enumerate() {
+        let adapters = Gpu::enumerate();
+        device::require(adapters.iter().map(|adapter| device::name(&adapter.get_info())));
+        for adapter in adapters {
             let with = |text: &str| {
                 let mut switches = Switches::default();
                 switches.set(text).unwrap();

@@ -99,6 +99,7 @@ pub(super) use api::{device_memory, host_staging_buffer};
 mod tests {
     use super::*;
     use crate::gpu::Gpu;
+    use gpufeed_testing::device;
 
     #[test]
     fn memory_says_what_the_host_maps_of_it() {
@@ -115,7 +116,9 @@ mod tests {
 
     #[test]
     fn adapters_of_vulkan_tell_their_memory() {
-        for adapter in Gpu::enumerate() {
+        let adapters = Gpu::enumerate();
+        device::require(adapters.iter().map(|adapter| device::name(&adapter.get_info())));
+        for adapter in adapters {
             let memory = device_memory(&adapter);
             let is_vulkan = adapter.get_info().backend == wgpu::Backend::Vulkan;
             assert_eq!(memory.is_some(), is_vulkan, "{:?}", adapter.get_info());

@@ -40,6 +40,11 @@ const GREATEST_FACTOR: f32 = 1e6;
 
 /// True if 8-bit numbers exceed the integers of the shaders.
 fn exceeds_integers(stage: &StageProgram) -> bool {
+    if let Some(Gather { kind: GatherKind::Sharpen { ratio }, is_uint8: true, .. }) = stage.gather
+        && ratio > f64::from(GREATEST_FACTOR)
+    {
+        return true;
+    }
     let (width, height) = stage.sampling.size();
     let large = u64::from(width) * u64::from(height) > SUMMED_PIXELS;
     let blends = stage.steps.iter().filter(|step| step.facts().keeps_levels);
@@ -149,6 +154,17 @@ mod tests {
             let What::LoopsEnd { after } = quirk.what;
             assert!(u64::from(after) > ITERATIONS, "{quirk:?}");
         }
+    }
+
+    #[test]
+    fn factors_that_exceed_integers_leave_the_gpu() {
+        let sharpens_on_cpu = |ratio, is_uint8| {
+            let gather = Gather { kind: GatherKind::Sharpen { ratio }, source: (8, 8), origin: (0, 0), is_uint8 };
+            let stage = StageProgram { gather: Some(gather), ..StageProgram::unchanged((8, 8)) };
+            needs_cpu(&Program { stages: vec![stage] }, 0, false)
+        };
+        assert_eq!([sharpens_on_cpu(1e6, true), sharpens_on_cpu(1e7, true)], [false, true]);
+        assert!(!sharpens_on_cpu(1e7, false));
     }
 
     #[test]

@@ -146,7 +146,9 @@ pub(super) fn gather_of(
 /// The weights of a kernel of `size` pixels: `exp(-i² / (2 sigma²))`, normalised.
 pub(crate) fn blur_weights(size: u32, sigma: f64) -> Vec<f32> {
     let half = (f64::from(size) - 1.0) / 2.0;
-    let at = |i: u32| libm::exp(-(f64::from(i) - half).powi(2) / (2.0 * sigma * sigma));
+    // The square of a sigma below 1e-162 would be 0, and 0 / 0 no weight.
+    let divisor = (2.0 * sigma * sigma).max(f64::MIN_POSITIVE);
+    let at = |i: u32| libm::exp(-(f64::from(i) - half).powi(2) / divisor);
     let sum: f64 = (0..size).map(at).sum();
     (0..size).map(|i| (at(i) / sum) as f32).collect()
 }
@@ -182,4 +184,15 @@ pub(crate) fn grown(window: Rect, (x, y): (u32, u32), (width, height): (u32, u32
     let ((left, width), (top, height)) =
         (axis(window.left, window.width, x, width), axis(window.top, window.height, y, height));
     Rect { left, top, width, height }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_numbers_for_every_sigma() {
+        assert_eq!(blur_weights(3, 1e-300), [0.0, 1.0, 0.0]);
+        assert_eq!(blur_weights(3, 1e300), [1.0 / 3.0; 3]);
+    }
 }

@@ -20,8 +20,6 @@ pub(crate) struct WholePerspective {
     bits: i32,
     /// 2^-shift, 2^bits and 2^-bits.
     powers: [f64; 3],
-    /// The coefficients g and h of the perspective.
-    pub(super) horizon: [f64; 2],
 }
 
 /// The least power of two above `number`, as an exponent; `number` is positive and finite.
@@ -39,10 +37,11 @@ impl Map {
     ///
     /// An affine map is exact to 2^-32 in each entry, or, where positions exceed 2^20 pixels, to 2^-52 of the greatest
     /// position. Of a perspective the three sums have 23 bits, as many as torch's f32, and fractions 16 bits, in
-    /// images of more than 2,048 pixels a side fewer.
+    /// images of more than 2,045 pixels a side fewer.
     ///
     /// # Errors
-    /// The reason, if positions reach beyond 2^30 pixels, or numbers beyond 2^50.
+    /// The reason, if positions of an affine map reach beyond 2^30 pixels, or if a sum of a perspective has more than 49
+    /// bits where its divisor has 23.
     pub(crate) fn on_grid(self, source: (u32, u32), size: (u32, u32)) -> Result<Map, String> {
         match self {
             Map::Affine([a, b, c, d, e, f]) => {
@@ -100,8 +99,8 @@ impl WholePerspective {
         let reach = reach.into_iter().fold(0.0, f64::max);
         let scale = 23 - exponent_above(greatest.max(1e-9));
         let shift = (51 - scale - exponent_above(reach)).min(16);
-        if reach.is_nan() || shift < 2 || scale.abs() > 60 {
-            return Err(format!("its numbers reach {reach:.0}, too many for 8-bit numbers"));
+        if shift < 2 || scale.abs() > 60 {
+            return Err("its points are too far apart, or too close to a line, for 8-bit numbers".to_owned());
         }
         let unit = power_of_2(scale + shift);
         // X and Y are twice the coordinates.
@@ -114,7 +113,6 @@ impl WholePerspective {
             shift,
             bits,
             powers: [power_of_2(-shift), power_of_2(bits), power_of_2(-bits)],
-            horizon: [g, h],
         })
     }
 
@@ -130,23 +128,30 @@ impl WholePerspective {
     #[inline(always)]
     pub(crate) fn at(&self, x: f64, y: f64, round: impl Fn(f64) -> f64) -> (f64, f64) {
         let [column, row, below] = self.sums(x, y, round);
-        // Dividend and divisor are exact, and a dividend has at most 53 bits, so that no quotient is rounded up to a
-        // multiple of 2^-bits.
+        // Dividend and divisor are exact. A quotient below a multiple of 2^-bits is so by 2^-(bits + 24) or more, and f64
+        // rounds one in an image by 2^-(bits + 27) at most: it does not become the multiple.
         let position = |above: f64| ((above + 0.5 * below) / below * self.powers[1]).floor() * self.powers[2] - 1.0;
         (position(column), position(row))
     }
 
+    /// The divisor of the pixel (x, y); not positive behind the horizon. Sums are rounded by up to a half, so a position
+    /// in an image of `side` pixels is off by up to `(side + 1) / 2 / divisor` pixels.
+    pub(super) fn divisor(&self, x: f64, y: f64) -> f64 {
+        self.sums(x, y, f64::round_ties_even)[2]
+    }
+
     /// True if positions between those of the pixels `first` and `last` of row `y` lie between them, up to an eighth
-    /// of a pixel: the divisors have 18 bits, and the image has at most 4,096 pixels a side.
+    /// of a pixel: the divisors have 18 bits, and the image has at most 8,189 pixels a side.
     pub(crate) fn is_even_between(&self, first: f64, last: f64, y: f64) -> bool {
-        let below = |x: f64| self.sums(x, y, f64::round_ties_even)[2];
-        self.bits >= 14 && below(first).min(below(last)) >= power_of_2(17)
+        self.bits >= 14 && self.divisor(first, y).min(self.divisor(last, y)) >= power_of_2(17)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::Rect;
+    use crate::warp::Warp;
 
     /// A number of 64 bits, the fraction of which has 32, for each word pair.
     fn wide(words: &[u32], index: usize) -> i128 {
@@ -220,5 +225,30 @@ mod tests {
                 assert!((sx - rx).abs() < bar && (sy - ry).abs() < bar, "{width}: {sx} {rx} {sy} {ry}, {bar}");
             }
         }
+    }
+
+    /// Next to the horizon the rounding of a divisor moves positions by many pixels, so that corners bound none.
+    #[test]
+    fn a_region_has_the_pixels_of_positions_next_to_the_horizon() {
+        let (width, height) = (7, 65_535);
+        let start = [[0, 0], [6, 0], [6, 65_534], [0, 65_534]];
+        let map = Map::perspective(start, [[54, -58], [77, -55], [2, -22], [-29, -70]]).unwrap();
+        let map = map.on_grid((width, height), (width, height)).unwrap();
+        let warp = Warp { map, size: (width, height), nearest: false, fill: None };
+        let region = warp.read_region(Rect { left: 0, top: 0, width, height }, (width, height));
+        let is_read = |at: f64, first: u32, len: u32, side: u32| {
+            let mut taps = [at.floor(), at.ceil()].into_iter().filter(|tap| (0.0..f64::from(side)).contains(tap));
+            taps.all(|tap| (first..first + len).contains(&(tap as u32)))
+        };
+        let mut shown = 0;
+        for (x, y) in (0..width).flat_map(|x| (0..height).step_by(5).map(move |y| (x, y))) {
+            let (sx, sy) = warp.map.at(x.into(), y.into());
+            if sx > -1.0 && sx < f64::from(width) && sy > -1.0 && sy < f64::from(height) {
+                assert!(is_read(sx, region.left, region.width, width), "{x} {y}: {sx}, {region:?}");
+                assert!(is_read(sy, region.top, region.height, height), "{x} {y}: {sy}, {region:?}");
+                shown += 1;
+            }
+        }
+        assert!(shown > 0);
     }
 }

@@ -1,6 +1,6 @@
 //! Every adapter gives the CPU's bytes in `Semantics::Uint8`, and its floats up to their last bits: of random lists, of
-//! torchvision's vectors, and of the built-in recipes. `scripts/test-drivers.sh` runs this on drivers that compute as real
-//! ones may.
+//! torchvision's vectors, of the built-in recipes, and of numbers at the ends of what operators take.
+//! `scripts/test-drivers.sh` runs this on drivers that compute as real ones may.
 //!
 //! 120 lists and 6 draws of each sample run in CI on software adapters, 1,000 and 36 with GPUFEED_FULL=1.
 
@@ -8,7 +8,7 @@
 
 use super::functional::run;
 use super::transforms::COMMITTED;
-use gpufeed::transforms::Key;
+use gpufeed::transforms::{Interpolation, Key, Op};
 use gpufeed::{
     Backend, DType, DataLoader, ErrorKind, Execute, Layout, OnError, Output, Plan, Result, Semantics, recipe,
 };
@@ -110,6 +110,89 @@ fn torchvisions_cases_have_the_same_bytes() {
     }
 }
 
+/// Warps with numbers at the ends of what they take.
+fn extreme_warps() -> Vec<Op> {
+    let mut dice = Dice(45);
+    let mut points = |most: u32| [0; 4].map(|_| [0; 2].map(|_| dice.between(0, 2 * most) as i32 - most as i32));
+    let perspectives: Vec<_> = (0..24).map(|i| (points(1 << (6 + i / 2)), points(100))).collect();
+    // Positions of the nearest pixels are moved by 1/32768: with these translations they lie halfway between two pixels.
+    let half = 0.5 - 1.0 / 32768.0;
+    let mut ops = Vec::new();
+    for interpolation in [Interpolation::Nearest, Interpolation::Bilinear] {
+        for fill in [None, Some([12.6, 255.0, 0.0]), Some([1e30, -3.0, 255.7])] {
+            let affine = |angle, translate, scale, shear| {
+                let center = None;
+                Op::Affine { angle, translate, scale, shear, center, interpolation, fill }
+            };
+            ops.extend([
+                affine(0.0, [half, 0.0], 1.0, [0.0; 2]),
+                affine(0.0, [half, half], 1.0, [0.0; 2]),
+                affine(0.0, [half, 0.0], 1.0, [0.0, 45.0]),
+                affine(0.0, [1e8, -1e8], 1.0, [0.0; 2]),
+                affine(1e9, [0.0; 2], 1e-4, [0.0; 2]),
+                affine(-400.5, [0.5, -0.5], 1e6, [0.0; 2]),
+                affine(0.0, [0.0; 2], 1.0, [89.99, 0.0]),
+                affine(0.0, [3.0, -7.0], 1.0, [0.0, -89.99]),
+            ]);
+            let perspective =
+                |&(startpoints, endpoints): &_| Op::Perspective { startpoints, endpoints, interpolation, fill };
+            ops.extend(perspectives.iter().map(perspective));
+        }
+    }
+    ops
+}
+
+/// Other ops with such numbers.
+fn extreme_ops() -> Vec<Op> {
+    let mut ops = extreme_warps();
+    for sigma in [1e-300, 1e-3, 1e300] {
+        ops.extend([[3, 1], [101, 5]].map(|kernel_size| Op::GaussianBlur { kernel_size, sigma: [sigma; 2] }));
+    }
+    for (mean, sigma) in [(1e6, 1e6), (-1e6, 0.0), (0.0, 1e-30), (-1.0, 1.0)] {
+        ops.push(Op::GaussianNoise { mean, sigma, clip: true, key: [45, u32::MAX] });
+    }
+    for (gamma, gain) in [(0.0, 1.0), (1e-30, 1.0), (1e30, 1.0), (1.0, 1e30), (0.7, -1.0), (2.2, 1e-30)] {
+        ops.push(Op::AdjustGamma { gamma, gain });
+    }
+    for factor in [-1e9, -0.5, -1e-9, 0.0, 1e-9, 0.499_999_97, 123.456_78] {
+        ops.push(Op::Hue { factor });
+    }
+    for factor in [0.0, 1e-30, 1e6, 1e7, 1e30] {
+        ops.extend([Op::Brightness { factor }, Op::Contrast { factor }, Op::Saturation { factor }]);
+        ops.push(Op::Sharpness { factor: factor.into() });
+    }
+    ops.extend([-1.0, 0.0, 255.0, 1e30].map(|threshold| Op::Solarize { threshold }));
+    ops
+}
+
+#[test]
+fn extreme_numbers_have_the_same_bytes() {
+    let (width, height) = (37, 29);
+    let source = procedural::build((width, height, 3), |x, y, c| procedural::value(45, x, y, c));
+    let output = Output { layout: Layout::Nchw, dtype: DType::U8 };
+    let mut found: Vec<Compared> = adapters().iter().map(|_| Compared::default()).collect();
+    let (ops, mut refused) = (extreme_ops(), 0);
+    for op in &ops {
+        let plan = Plan::fixed_as(Semantics::Uint8, 3, std::slice::from_ref(op), &output).expect("an op is a plan");
+        let params = plan.make_params(width, height, &Key::default());
+        // Four points may have no perspective.
+        let Ok(params) = params.and_then(|params| plan.source_region(&params).map(|_| params)) else {
+            assert!(matches!(op, Op::Perspective { .. }), "{op:?}");
+            refused += 1;
+            continue;
+        };
+        let expected = bytes(&places()[0].prepare(&plan).bytes(&source, &params));
+        for (place, found) in adapters().iter().zip(&mut found) {
+            let actual = bytes(&place.prepare(&plan).bytes(&source, &params));
+            found.add(&expected, &actual, 0.0, || format!("{op:?}"));
+        }
+    }
+    assert!(8 * refused < ops.len(), "{refused} of {} ops are refused", ops.len());
+    for (place, found) in adapters().iter().zip(found) {
+        found.finish(&format!("extreme numbers, {}", place.name));
+    }
+}
+
 fn loader(name: &str, backend: &Backend, execute: Execute) -> Result<DataLoader> {
     DataLoader::builder(samples_for(name)?)
         .recipe(recipe::named(name)?)
@@ -165,7 +248,7 @@ fn recipes_have_the_same_values() {
     }
 }
 
-/// The twin: another parameter is noticed.
+/// The comparison itself notices a number that is another one.
 #[test]
 fn another_level_is_noticed() {
     let expected = bytes(&[0, 128, 255]);

@@ -66,6 +66,12 @@ def to_vulkan(probe: Probe) -> tuple[str, str]:
     uuid, begin = re.search(r"uuid=([0-9a-f]{32})", said), re.search(r"begins at byte (\d+)", said)
     expect("a UUID, and memory that is a file", bool(uuid and begin), said)
     assert uuid and begin
+    # As `gpufeed doctor` writes it.
+    parts = [uuid[1][at:end] for at, end in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))]
+    code, said = probe.run("--order", "host", "--uuid", "-".join(parts).upper())
+    expect("the adapter by its UUID", code == 0 and len(outputs.handed_over(said)) == 1, said)
+    code, said = probe.run("--order", "host", "--uuid", "12" * 16)
+    expect("no adapter has another UUID", code == 3 and not outputs.handed_over(said), said)
     return uuid[1], begin[1]
 
 

@@ -5,14 +5,29 @@ use super::positions::{BLOCK, Edges, FAR, block_positions, round, whole, within}
 use crate::geometry::Rect;
 use crate::warp::Map;
 use multiversion::multiversion;
+use std::ops::Range;
 
 /// Writes `window` of the result; `outside` is the colour around the image.
 pub(super) fn bytes(map: &Map, part: Part<'_, u8>, window: Rect, outside: [u8; 4], out: &mut [[u8; 4]]) {
+    let (rows, columns) = (window.top..window.top + window.height, window.left..window.left + window.width);
     match *map {
-        Map::Affine([1.0, b, c, 0.0, e, f]) => shift_rows([b, c], [e, f], part, window, outside, out),
-        Map::Affine([1.0, 0.0, c, d, 1.0, f]) => shift_columns(c, [d, f], part, window, outside, out),
+        Map::Affine([1.0, b, c, 0.0, e, f]) if !has_ties(b, c, rows) => {
+            shift_rows([b, c], [e, f], part, window, outside, out);
+        }
+        Map::Affine([1.0, 0.0, c, d, 1.0, f]) if !has_ties(0.0, c, 0..1) && !has_ties(d, f, columns) => {
+            shift_columns(c, [d, f], part, window, outside, out);
+        }
         _ => blocks(map, part, window, outside, out),
     }
+}
+
+/// True if a shift `slope i + start` lies halfway between two whole numbers. Then every second pixel moves by one more than
+/// its neighbours: of two pixels that are equally near the even one is taken.
+fn has_ties(slope: f64, start: f64, mut numbers: Range<u32>) -> bool {
+    numbers.any(|i| {
+        let shift = slope * f64::from(i) + start;
+        (shift - round(shift)).abs() == 0.5
+    })
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl+avx512dq", "x86_64+avx2"))]

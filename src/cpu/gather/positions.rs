@@ -25,12 +25,10 @@ pub(super) fn block_positions(map: &Map, first: u32, y: u32, xs: &mut [f64; BLOC
                 (xs[i], ys[i]) = (a * x + row_x, d * x + row_y);
             }
         }
-        Map::Perspective([a, b, c, d, e, f, g, h]) => {
-            let y = y + 0.5;
+        // Floats have it, which do not go through blocks.
+        Map::Perspective(_) => {
             for i in 0..BLOCK {
-                let x = f64::from(first + i as i32) + 0.5;
-                let z = g * x + h * y + 1.0;
-                (xs[i], ys[i]) = ((a * x + b * y + c) / z - 0.5, (d * x + e * y + f) / z - 0.5);
+                (xs[i], ys[i]) = map.at(f64::from(first + i as i32), y);
             }
         }
         Map::WholePerspective(ref perspective) => {
@@ -72,12 +70,7 @@ impl Edges {
         let last = first + BLOCK as u32 - 1;
         match map {
             Map::Affine(_) => {}
-            Map::Perspective([.., g, h]) => {
-                let z = |x: u32| g * (f64::from(x) + 0.5) + h * (f64::from(y) + 0.5) + 1.0;
-                if z(first).min(z(last)) < margin {
-                    return false;
-                }
-            }
+            Map::Perspective(_) => return false,
             Map::WholePerspective(perspective) => {
                 if !perspective.is_even_between(first.into(), last.into(), y.into()) {
                     return false;

@@ -23,14 +23,19 @@ impl Numbers {
     }
 }
 
-fn map(numbers: &mut Numbers, (width, height): (u32, u32)) -> Map {
+/// A map as 8-bit numbers have it.
+fn map(numbers: &mut Numbers, size: (u32, u32)) -> Map {
+    map_of_floats(numbers, size).on_grid(size, size).unwrap_or(Map::Affine([1.0, 0.0, 0.0, 0.0, 1.0, 0.0]))
+}
+
+fn map_of_floats(numbers: &mut Numbers, (width, height): (u32, u32)) -> Map {
     if numbers.below(3) > 0 {
         let angle = numbers.within(-180.0, 180.0);
         let translate = [numbers.within(-9.0, 9.0), numbers.within(-9.0, 9.0)];
-        // Now and then whole numbers, which lie at ties and on edges.
+        // Now and then halves of pixels, which lie at ties and on edges.
         let exact = numbers.below(4) == 0;
         let angle = if exact { 90.0 * f64::from(numbers.below(4)) } else { angle };
-        let translate = if exact { translate.map(f64::round) } else { translate };
+        let translate = if exact { translate.map(|by| (2.0 * by).round() / 2.0) } else { translate };
         let scale = if exact { 1.0 } else { numbers.within(0.3, 3.0) };
         if numbers.below(4) == 0 {
             // Rows or columns that are only moved.

@@ -14,9 +14,6 @@ use crate::launcher::local_rank;
 /// PCI address, or part of a name.
 pub const ADAPTER_VARIABLE: &str = "GPUFEED_ADAPTER";
 
-/// The fewest digits of a UUID that stand for it, where `GPU-` is before them.
-const UUID_DIGITS: usize = 4;
-
 /// An adapter as the choice sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
@@ -79,15 +76,15 @@ impl Card {
 
     /// True if both are one physical card.
     fn is_again(&self, other: &Card) -> bool {
-        let same = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
         let (mine, its) = (&self.identity, &other.identity);
-        let by_number = (mine.luid.is_some() && mine.luid == its.luid)
-            || (mine.registry_id.is_some() && mine.registry_id == its.registry_id);
+        if mine.pci.is_some() && its.pci.is_some() {
+            // It is exact where both have one; of UUIDs, a driver may give one to all cards of a model.
+            return mine.pci == its.pci;
+        }
         // OpenGL tells nothing but the vendor, and lists no card that the vendor's better APIs lack.
-        let opengl = [self.backend, other.backend].iter().filter(|backend| **backend == wgpu::Backend::Gl).count() == 1;
-        same(&mine.uuid, &its.uuid)
-            || same(&mine.pci, &its.pci)
-            || by_number
+        let opengl = (self.backend == wgpu::Backend::Gl) != (other.backend == wgpu::Backend::Gl);
+        (mine.uuid.is_some() && mine.uuid == its.uuid)
+            || (mine.luid.is_some() && mine.luid == its.luid)
             || (opengl && self.vendor != 0 && self.vendor == other.vendor)
     }
 
@@ -121,7 +118,8 @@ pub(crate) fn choose(
     want: Want<'_>,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Picked, String> {
-    let asked = variable(ADAPTER_VARIABLE).filter(|name| !name.is_empty());
+    // Files and shells leave spaces and line ends around a value.
+    let asked = variable(ADAPTER_VARIABLE).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
     match (want, asked) {
         (Want::Named(name), _) => named(cards, name, None, variable),
         (Want::Auto, Some(name)) if name.eq_ignore_ascii_case("cpu") => Ok(Picked::cpu(cards, Rule::CpuNamed)),
@@ -195,8 +193,8 @@ fn named(
     source: Option<&'static str>,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Picked, String> {
-    let rule = Rule::Named { name: name.to_owned(), variable: source };
     let name = name.trim();
+    let rule = Rule::Named { name: name.to_owned(), variable: source };
     if let Some(number) = name.parse().ok().filter(|&number| number < cards.len()) {
         return Ok(Picked::of(cards, number, rule));
     }
@@ -208,39 +206,40 @@ fn named(
         return Ok(Picked::of(cards, card, rule));
     }
     let lower = name.to_lowercase();
-    let fits: Vec<usize> =
-        (0..cards.len()).filter(|&card| cards[card].description.to_lowercase().contains(&lower)).collect();
-    let Some(&first) = fits.first() else {
-        let there = if cards.is_empty() {
-            "the machine has none".to_owned()
-        } else {
-            let all: Vec<_> = cards.iter().map(|card| card.description.as_str()).collect();
-            format!("the machine has {}", all.join("; "))
-        };
-        return Err(refused(format!("none matches \"{name}\"; {there}")));
-    };
-    let cards_named = fits.len();
+    let has_name = |card: &usize| !name.is_empty() && cards[*card].description.to_lowercase().contains(&lower);
+    let fits: Vec<usize> = (0..cards.len()).filter(has_name).collect();
+    if fits.is_empty() {
+        let all: Vec<_> = cards.iter().map(|card| card.description.as_str()).collect();
+        let there = if all.is_empty() { "none".to_owned() } else { all.join("; ") };
+        return Err(refused(format!("none matches \"{name}\"; the machine has {there}")));
+    }
     let mut verdicts = vec![Verdict::Later; cards.len()];
-    let equal = fits.into_iter().filter(|&card| cards[card].equals(&cards[first])).collect();
-    let equal = physical(cards, equal, &mut verdicts);
-    let of_name = Narrowed {
-        variable: source,
-        value: name.to_owned(),
-        vendor: None,
-        cards: cards_named,
-        of: cards.len(),
-        doubts: Vec::new(),
-    };
-    let picked = of_equal(cards, equal, false, rule, variable)?;
-    let by_rank = matches!(picked.choice.rule, Rule::LocalRank { .. });
-    Ok(picked.narrowed(if by_rank { vec![of_name] } else { Vec::new() }).after(verdicts))
+    let every = physical(cards, (0..cards.len()).collect(), &mut verdicts);
+    let (shown, mut narrowed) = visible::narrow(cards, every, variable, &mut verdicts);
+    let (mut left, mut of) = (shown.iter().copied().filter(has_name).collect::<Vec<_>>(), shown.len());
+    if left.is_empty() {
+        // Every card of that name is hidden, or a better driver's adapter: whoever names one gets it all the same.
+        verdicts.fill(Verdict::Later);
+        (left, of, narrowed) = (physical(cards, fits, &mut verdicts), cards.len(), Vec::new());
+    }
+    let first = &cards[left[0]];
+    narrowed.retain(|narrowed| narrowed.vendor == Some(first.vendor));
+    let listed = !narrowed.is_empty();
+    let of_name =
+        Narrowed { variable: source, value: name.to_owned(), vendor: None, cards: left.len(), of, doubts: Vec::new() };
+    left.retain(|&card| cards[card].equals(first));
+    let picked = of_equal(cards, left, listed, rule, variable)?;
+    if matches!(picked.choice.rule, Rule::LocalRank { .. }) {
+        narrowed.push(of_name);
+    }
+    Ok(picked.narrowed(narrowed).after(verdicts))
 }
 
 /// The card with this UUID, or with one that begins so if `GPU-` is before it.
 fn by_uuid(cards: &[Card], name: &str) -> Result<Option<usize>, String> {
     let marked = name.get(..4).filter(|mark| mark.eq_ignore_ascii_case("GPU-")).map(|_| &name[4..]);
     let whole = Some(name).filter(|name| name.len() == 36 && name.matches('-').count() == 4);
-    let Some(uuid) = marked.or(whole).filter(|digits| digits.len() >= UUID_DIGITS) else { return Ok(None) };
+    let Some(uuid) = marked.or(whole).filter(|digits| !digits.is_empty()) else { return Ok(None) };
     let found = visible::with_uuid(cards, 0..cards.len(), uuid);
     match *found.as_slice() {
         // One card by two APIs or drivers has one UUID.

@@ -1,5 +1,7 @@
 //! Tables of adapters and variables, and the adapter that each chooses.
 
+mod named;
+
 use super::*;
 use crate::gpu::identity::{AMD, NVIDIA};
 use wgpu::{Backend, DeviceType};
@@ -73,17 +75,23 @@ fn without_variables_the_first_of_the_best_kind_is_taken() {
         (&LAPTOP[..], Some(1)),
         (&[IRIS, LAVAPIPE][..], Some(0)),
         (&[LLVMPIPE, OPENGL][..], Some(1)),
+        (&[("AMD Radeon", DeviceType::DiscreteGpu, Backend::Gl, AMD, 0, 0), h100(1, 0x10)][..], Some(1)),
     ] {
         assert_eq!(auto(rows, &[]), (expected, best.to_owned()));
     }
     for rows in [&[][..], &[LAVAPIPE, LLVMPIPE]] {
         assert_eq!(auto(rows, &[]), (None, "no GPU has an adapter".to_owned()));
     }
-    assert_eq!(auto(&FOUR, &[("GPUFEED_ADAPTER", "")]).0, Some(0));
+    for empty in ["", " \n"] {
+        assert_eq!(auto(&FOUR, &[("GPUFEED_ADAPTER", empty)]), (Some(0), best.to_owned()));
+    }
     let picked = pick(&LAPTOP, Want::Auto, &[]).unwrap();
     use Verdict::{Again, Later, Software, Taken};
     // OpenGL lists the laptop's Intel card again.
     assert_eq!(picked.verdicts, [Later, Taken, Again(0), Software, Software]);
+    // Nothing is known of these two.
+    let [vulkan, opengl] = [Backend::Vulkan, Backend::Gl].map(|api| ("GPU", DeviceType::Other, api, 0, 0, 0));
+    assert_eq!(pick(&[vulkan, opengl], Want::Auto, &[]).unwrap().verdicts, [Taken, Later]);
 }
 
 #[test]
@@ -141,6 +149,8 @@ fn equal_cards_are_those_of_one_name_kind_and_api() {
     // Two drivers of one card: another UUID, the same address.
     let two_drivers = [mi300(1, 0x10), mi300(2, 0x20), mi300(3, 0x10), mi300(4, 0x20)];
     assert_eq!(auto(&two_drivers, &[("LOCAL_RANK", "3")]).0, Some(1));
+    // A driver that gives all cards of a model one UUID.
+    assert_eq!(auto(&[h100(1, 0x10), h100(1, 0x20)], &[("LOCAL_RANK", "1")]).0, Some(1));
     // Without addresses the driver's order counts.
     let without = [h100(1, 0), h100(2, 0)];
     assert_eq!([0, 1].map(|rank| auto(&without, &[("LOCAL_RANK", &rank.to_string())]).0), [Some(0), Some(1)]);
@@ -222,7 +232,7 @@ fn rocms_variables_are_about_amds_cards_and_narrow_each_other() {
     assert_eq!(sentence, format!("every GPU is hidden; {left}"));
     // ROCm's own UUIDs, of 16 digits.
     let mut of_rocm = cards(&rows);
-    of_rocm[2].identity.rocm = Some(0xdead_beef_dead_beef);
+    of_rocm[2].identity.rocm = Some("deadbeefdeadbeef".to_owned());
     let variable = |name: &str| (name == "ROCR_VISIBLE_DEVICES").then(|| "GPU-DEADBEEFDEADBEEF".to_owned());
     assert_eq!(choose(&of_rocm, Want::Auto, &variable).unwrap().adapter, Some(2));
     // Each vendor's variable leaves the other vendor's cards, in their place.
@@ -255,6 +265,9 @@ fn what_is_not_certain_is_said() {
     assert_eq!(doubts(&FOUR, &cuda("7")), (None, vec![Doubt::Beyond { number: "7".to_owned(), cards: 4 }]));
     assert_eq!(doubts(&FOUR, &cuda("GPU-ffff")), (None, vec![Doubt::Unknown("GPU-ffff".to_owned())]));
     assert_eq!(doubts(&FOUR, &cuda("GPU-0000")), (None, vec![Doubt::Ambiguous("GPU-0000".to_owned())]));
+    // CUDA takes as few digits as tell the cards apart.
+    assert_eq!(doubts(&FOUR, &cuda("GPU-0")), (None, vec![Doubt::Ambiguous("GPU-0".to_owned())]));
+    assert_eq!(doubts(&[FOUR[0]], &cuda("GPU-0")), (Some(0), vec![]));
     assert_eq!(doubts(&FOUR, &cuda("all")), (None, vec![Doubt::Unknown("all".to_owned())]));
     assert_eq!(doubts(&FOUR, &cuda("GPU-")), (None, vec![Doubt::Unknown("GPU-".to_owned())]));
     // CUDA counts unequal cards by their speed, which no graphics API tells.
@@ -266,79 +279,10 @@ fn what_is_not_certain_is_said() {
     assert_eq!(doubts(&[h100(1, 0), h100(2, 0)], &cuda("1")), (Some(1), vec![Doubt::NoAddresses]));
     assert_eq!(doubts(&[h100(1, 0)], &cuda("0")), (Some(0), vec![]));
     assert_eq!(doubts(&FOUR, &cuda("0")), (Some(BY_ADDRESS[0]), vec![]));
-}
-
-#[test]
-fn a_name_chooses_by_number_uuid_address_or_part_of_a_name() {
-    let rows = [FOUR[0], FOUR[1], IRIS, LAVAPIPE];
-    for (name, expected) in [
-        ("0", 0),
-        ("3", 3),
-        ("h100", 0),
-        ("iris", 2),
-        ("LLVM", 3),
-        (&*uuid(1), 1),
-        (&*uuid(1).to_uppercase(), 1),
-        ("GPU-00000001", 1),
-        ("gpu-00000005-d72c", 2),
-        ("0000:10:00.0", 1),
-        ("00000000:10:00.0", 1),
-        ("30:00", 0),
-        ("IntegratedGpu", 2),
-    ] {
-        for want in [Want::Named(name), Want::Auto, Want::Any] {
-            // A variable that hides cards does not hide one that is named.
-            let variables = [("GPUFEED_ADAPTER", name), ("CUDA_VISIBLE_DEVICES", "")];
-            let picked = pick(&rows, want, &variables).unwrap();
-            assert_eq!(picked.adapter, Some(expected), "{name} {want:?}");
-            let source = (!matches!(want, Want::Named(_))).then_some("GPUFEED_ADAPTER");
-            assert_eq!(picked.choice.rule, Rule::Named { name: name.to_owned(), variable: source });
-        }
-    }
-    let names_it = |want, variables: &[(&str, &str)]| pick(&rows, want, variables).unwrap().choice.to_string();
-    assert_eq!(names_it(Want::Named("iris"), &[]), "\"iris\" names it");
-    assert_eq!(names_it(Want::Auto, &[("GPUFEED_ADAPTER", "iris")]), "GPUFEED_ADAPTER=iris names it");
-    for cpu in ["cpu", "CPU"] {
-        assert_eq!(auto(&rows, &[("GPUFEED_ADAPTER", cpu)]), (None, "GPUFEED_ADAPTER=cpu asks for the CPU".to_owned()));
-        assert_eq!(pick(&rows, Want::Any, &[("GPUFEED_ADAPTER", cpu)]).unwrap().adapter, Some(0));
-    }
-}
-
-#[test]
-fn a_name_that_fits_nothing_is_an_error_with_all_adapters() {
-    let all = "NVIDIA H100 (DiscreteGpu, Vulkan, driver); Intel Iris Xe (IntegratedGpu, Vulkan, driver)";
-    let rows = [FOUR[0], IRIS];
-    for name in ["radeon", "4711", "99:00.0", "GPU-ffffffff", &*uuid(8)] {
-        let refused = pick(&rows, Want::Named(name), &[]).unwrap_err();
-        assert_eq!(refused, format!("none matches \"{name}\"; the machine has {all}"));
-        let refused = pick(&rows, Want::Auto, &[("GPUFEED_ADAPTER", name)]).unwrap_err();
-        let advice = "unset it for the best GPU, or set it to cpu";
-        assert_eq!(refused, format!("GPUFEED_ADAPTER: none matches \"{name}\"; the machine has {all}; {advice}"));
-    }
-    assert_eq!(pick(&[], Want::Named("x"), &[]).unwrap_err(), "none matches \"x\"; the machine has none");
-    let refused = pick(&FOUR, Want::Named("GPU-0000"), &[]).unwrap_err();
-    assert_eq!(refused, "\"GPU-0000\" begins the UUIDs of 4 adapters; give more of its digits");
-}
-
-#[test]
-fn ranks_share_out_the_equal_cards_of_a_name() {
-    let rows = [LAPTOP[1], FOUR[0], FOUR[1], FOUR[2], FOUR[3]];
-    for (rank, expected) in BY_ADDRESS.into_iter().enumerate() {
-        let rank = &*rank.to_string();
-        for (want, variables) in [
-            (Want::Auto, vec![("GPUFEED_ADAPTER", "H100"), ("LOCAL_RANK", rank)]),
-            (Want::Named("H100"), vec![("LOCAL_RANK", rank)]),
-        ] {
-            let picked = pick(&rows, want, &variables).unwrap();
-            assert_eq!(picked.adapter, Some(expected + 1), "{want:?}");
-            assert!(picked.choice.to_string().ends_with("H100\" leaves 4 of 5") || matches!(want, Want::Auto));
-            assert!(matches!(picked.choice.rule, Rule::LocalRank { cards: 4, .. }));
-        }
-        // Cards of another name, which fit, too, are not shared out.
-        assert_eq!(pick(&rows, Want::Named("nvidia"), &[("LOCAL_RANK", rank)]).unwrap().adapter, Some(0));
-        // A number, a UUID and an address name one card, whatever the rank.
-        for name in ["1", &*uuid(3), "30:00.0"] {
-            assert_eq!(pick(&rows, Want::Named(name), &[("LOCAL_RANK", rank)]).unwrap().adapter, Some(1));
-        }
-    }
+    // ROCm's numbers are its own, whatever CUDA's order; HIP counts the cards that ROCR lists.
+    let radeons = [mi300(1, 0x10), ("AMD Radeon", DeviceType::DiscreteGpu, Backend::Vulkan, AMD, 2, 0x20)];
+    let hip = [("HIP_VISIBLE_DEVICES", "1"), ("CUDA_DEVICE_ORDER", "PCI_BUS_ID")];
+    assert_eq!(doubts(&radeons, &hip), (Some(1), vec![Doubt::Order]));
+    let both = [("ROCR_VISIBLE_DEVICES", "GPU-00000002,GPU-00000001"), hip[0]];
+    assert_eq!(doubts(&radeons, &both), (Some(0), vec![]));
 }

@@ -1,10 +1,11 @@
 //! The variables by which CUDA and ROCm hide cards and number them anew. Each is about its vendor's cards alone.
 //!
 //! Values are read as the vendors' runtimes read them: a list of numbers and of UUIDs, which may be abbreviated; the first
-//! entry that is none of these ends the list. So an empty value, `-1`, and Slurm's `NoDevFiles` hide all cards.
+//! entry that is none of these ends the list. So an empty value, `-1`, and Slurm's `NoDevFiles` hide all cards. HIP takes an
+//! empty value for none; here it hides all, as whoever wrote it meant.
 
 use super::rule::{Doubt, Narrowed};
-use super::{Card, UUID_DIGITS, Verdict};
+use super::{Card, Verdict};
 use crate::gpu::identity::{AMD, NVIDIA};
 
 /// The variables of a vendor, in the order in which each narrows what the one before it has left. HIP reads
@@ -108,7 +109,7 @@ fn card_of(cards: &[Card], numbered: &[usize], entry: &str) -> Result<usize, Opt
     if entry.starts_with("MIG-") {
         return Err(Some(Doubt::Partition(owned())));
     }
-    let digits = entry.strip_prefix("GPU-").filter(|digits| digits.len() >= UUID_DIGITS);
+    let digits = entry.strip_prefix("GPU-").filter(|digits| !digits.is_empty());
     let found = digits.map_or_else(Vec::new, |digits| with_uuid(cards, numbered.iter().copied(), digits));
     match *found.as_slice() {
         [card] => Ok(card),
@@ -122,8 +123,7 @@ pub(super) fn with_uuid(cards: &[Card], of: impl Iterator<Item = usize>, digits:
     let lower = digits.to_lowercase();
     let fits = |&card: &usize| {
         let identity = &cards[card].identity;
-        let rocm = identity.rocm.map(|number| format!("{number:016x}"));
-        [identity.uuid.as_deref(), rocm.as_deref()].into_iter().flatten().any(|uuid| uuid.starts_with(&lower))
+        [&identity.uuid, &identity.rocm].into_iter().flatten().any(|uuid| uuid.starts_with(&lower))
     };
     of.filter(fits).collect()
 }

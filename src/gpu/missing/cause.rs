@@ -3,7 +3,7 @@
 //! The commands are those of the vendors' manuals, and of Debian and Ubuntu where a package is to be installed. None was
 //! run on a machine with a GPU: no such machine has been at hand.
 
-use super::facts::{Container, Node};
+use super::facts::{Container, Node, RefusedBy};
 use crate::quote::Shown;
 use std::fmt;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 pub(crate) enum Cause {
     /// The variable `WGPU_BACKEND` leaves Vulkan out.
     Backend(String),
-    /// A variable of Vulkan's loader chooses other drivers.
+    /// A variable of Vulkan's loader names other drivers, or leaves drivers out by their names.
     DriverVariable { name: &'static str, value: String },
     /// The container was started without the GPU.
     NotInContainer { container: Container, vendor: &'static str },
@@ -27,12 +27,18 @@ pub(crate) enum Cause {
     NoLoader,
     /// There is no Vulkan driver for the vendor's cards.
     NoDriver { vendor: Option<&'static str>, container: Option<Container>, version: Option<u32> },
-    /// The driver's manifest names a library that is not there.
-    NoDriverLibrary { manifest: PathBuf, library: String, vendor: Option<&'static str>, version: Option<u32> },
+    /// The driver's manifest names a library that is not there, or none.
+    NoDriverLibrary {
+        manifest: PathBuf,
+        library: Option<String>,
+        of_nvidia: bool,
+        container: Option<Container>,
+        version: Option<u32>,
+    },
     /// Libraries are missing that NVIDIA's driver loads, with their packages.
     NoLibraries { missing: Vec<(&'static str, &'static str)> },
-    /// The file in `/dev` cannot be opened.
-    NoAccess { node: Node, container: Option<Container> },
+    /// Files in `/dev` cannot be opened, all for one reason: at least one.
+    NoAccess { nodes: Vec<Node>, container: Option<Container> },
     /// WSL, where no vendor has a Vulkan driver.
     Wsl,
     /// WSL with Mesa's driver, which is not conformant.
@@ -48,7 +54,12 @@ impl fmt::Display for Cause {
                 write!(f, "WGPU_BACKEND={} leaves Vulkan out: `unset WGPU_BACKEND`", Shown(value))
             }
             Cause::DriverVariable { name, value } => {
-                write!(f, "{name}={} chooses other Vulkan drivers: `unset {name}`", Shown(value))
+                let what = if name.starts_with("VK_LOADER") {
+                    "may leave the GPU's driver out"
+                } else {
+                    "names other drivers"
+                };
+                write!(f, "{name}={} {what}: `unset {name}`", Shown(value))
             }
             Cause::NotInContainer { container, vendor } => {
                 write!(f, "this container was started without it: {}", with_gpu(*container, vendor))
@@ -83,12 +94,12 @@ impl fmt::Display for Cause {
                  /etc/vulkan/icd.d, where the host has it)",
             ),
             Cause::NoDriver { vendor: Some("NVIDIA"), container, version } => {
-                let place = if container.is_some() { " on the host, and start the container again" } else { "" };
                 write!(
                     f,
                     "there is no Vulkan driver of NVIDIA's (nvidia_icd.json), as on servers that have its compute part \
-                     alone: `apt-get install {}`{place}",
-                    graphics_package(*version)
+                     alone: `apt-get install {}`{}",
+                    graphics_package(*version),
+                    on_host(*container)
                 )
             }
             Cause::NoDriver { vendor, .. } => {
@@ -99,17 +110,18 @@ impl fmt::Display for Cause {
                      mesa-vulkan-drivers`)"
                 )
             }
-            Cause::NoDriverLibrary { manifest, library, vendor, version } => {
-                let package = match vendor {
-                    Some("NVIDIA") => graphics_package(*version),
-                    _ => "mesa-vulkan-drivers".to_owned(),
+            Cause::NoDriverLibrary { manifest, library, of_nvidia, container, version } => {
+                let (package, place) = if *of_nvidia {
+                    (graphics_package(*version), on_host(*container))
+                } else {
+                    ("mesa-vulkan-drivers".to_owned(), "")
                 };
-                write!(
-                    f,
-                    "{} names the library {}, which is not there: `apt-get install --reinstall {package}`",
-                    Shown(manifest.display()),
-                    Shown(library)
-                )
+                write!(f, "{} names ", Shown(manifest.display()))?;
+                match library {
+                    Some(library) => write!(f, "the library {}, which is not there", Shown(library))?,
+                    None => f.write_str("no library, or cannot be read")?,
+                }
+                write!(f, ": `apt-get install --reinstall {package}`{place}")
             }
             Cause::NoLibraries { missing } => {
                 let (libraries, packages): (Vec<_>, Vec<_>) = missing.iter().copied().unzip();
@@ -120,7 +132,7 @@ impl fmt::Display for Cause {
                     packages.join(" ")
                 )
             }
-            Cause::NoAccess { node, container } => no_access(f, node, *container),
+            Cause::NoAccess { nodes, container } => no_access(f, nodes, *container),
             Cause::Wsl => f.write_str(
                 "in WSL no vendor has a Vulkan driver, and this Mesa has none by Direct3D 12 (dzn): run gpufeed on \
                  Windows, or install a Mesa with dzn, and `export WGPU_ALLOW_UNDERLYING_NONCOMPLIANT_ADAPTER=1`",
@@ -157,9 +169,8 @@ fn with_gpu(container: Container, vendor: &str) -> String {
             format!("`docker run {kfd}--device /dev/dri --group-add $(stat -c %g /dev/dri/renderD128)`")
         }
         (Container::Kubernetes, true) => {
-            "`resources: {limits: {nvidia.com/gpu: 1}}` of the container, and `env: [{name: \
-                                          NVIDIA_DRIVER_CAPABILITIES, value: all}]`"
-                .to_owned()
+            let gpu = "`resources: {limits: {nvidia.com/gpu: 1}}` of the container";
+            format!("{gpu}, and `env: [{{name: NVIDIA_DRIVER_CAPABILITIES, value: all}}]`")
         }
         (Container::Kubernetes, false) => {
             let resource = if vendor == "AMD" { "amd.com/gpu" } else { "gpu.intel.com/i915" };
@@ -178,19 +189,36 @@ fn graphics_package(version: Option<u32>) -> String {
     format!("libnvidia-gl-{}", version.map_or_else(|| "VERSION".to_owned(), |version| version.to_string()))
 }
 
-fn no_access(f: &mut fmt::Formatter<'_>, node: &Node, container: Option<Container>) -> fmt::Result {
-    let path = node.path.display().to_string();
-    let error = node.error.as_deref().unwrap_or_default();
-    write!(f, "{} cannot be opened ({}): ", Shown(&path), Shown(error))?;
-    match container {
-        _ if !node.denied => f.write_str("`dmesg` says what the kernel's driver found"),
-        None => f.write_str("`sudo usermod -aG render,video $USER`, and log in again"),
-        Some(Container::Docker) => write!(f, "`docker run --device {path} --group-add $(stat -c %g {path})`"),
-        Some(Container::Kubernetes) => {
-            write!(f, "`securityContext: {{supplementalGroups: [N]}}` of the pod, N by `stat -c %g {path}` on the node")
+/// Where NVIDIA's driver is to be installed: a container has the host's.
+fn on_host(container: Option<Container>) -> &'static str {
+    if container.is_some() { " on the host, and start the container again" } else { "" }
+}
+
+fn no_access(f: &mut fmt::Formatter<'_>, nodes: &[Node], container: Option<Container>) -> fmt::Result {
+    let paths: Vec<String> = nodes.iter().map(|node| node.path.display().to_string()).collect();
+    let (first, error) = (&paths[0], nodes[0].error.as_deref().unwrap_or_default());
+    write!(f, "{} cannot be opened ({}): ", Shown(paths.join(", ")), Shown(error))?;
+    match (nodes[0].refused_by, container) {
+        (None | Some(RefusedBy::Driver), _) => f.write_str("`dmesg` says what the kernel's driver found"),
+        (_, Some(Container::Docker)) => {
+            let devices: Vec<String> = paths.iter().map(|path| format!("--device {path}")).collect();
+            write!(f, "`docker run {} --group-add $(stat -c %g {first})`", devices.join(" "))
         }
-        Some(Container::Apptainer) => {
+        (Some(RefusedBy::ControlGroup), Some(Container::Kubernetes)) => {
+            f.write_str("the pod was not given it: `resources: {limits: ...}` of the container names GPUs")
+        }
+        (Some(RefusedBy::ControlGroup), _) => {
+            f.write_str("a control group forbids it, as in a job of Slurm's without this GPU: `srun --gres=gpu:1`")
+        }
+        (Some(RefusedBy::Permissions), Some(Container::Kubernetes)) => {
+            write!(
+                f,
+                "`securityContext: {{supplementalGroups: [N]}}` of the pod, N by `stat -c %g {first}` on the node"
+            )
+        }
+        (Some(RefusedBy::Permissions), Some(Container::Apptainer)) => {
             f.write_str("`sudo usermod -aG render,video $USER` on the host, and log in again")
         }
+        (Some(RefusedBy::Permissions), None) => f.write_str("`sudo usermod -aG render,video $USER`, and log in again"),
     }
 }

@@ -1,10 +1,12 @@
-//! What the system says of its GPUs without asking a driver: PCI devices, files in `/dev`, Vulkan's drivers, libraries, the
-//! container. Empty except on Linux.
+//! What the system says of its GPUs without asking a driver: PCI devices, files in `/dev`, the container, variables, and the
+//! files of `drivers.rs`. Empty except on Linux.
 
+use super::drivers::{self, VulkanDriver, files};
 use crate::gpu::adapters::variable;
 use crate::gpu::identity::{AMD, NVIDIA};
 use serde::Serialize;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// What the system says.
@@ -48,18 +50,20 @@ pub struct Node {
     pub error: Option<String>,
     /// PCI's number of the vendor, if it is known.
     pub vendor: Option<u32>,
-    /// True if the permissions of the file are the reason of the error.
+    /// Who refused to open it, if it cannot be opened.
     #[serde(skip)]
-    pub(crate) denied: bool,
+    pub(crate) refused_by: Option<RefusedBy>,
 }
 
-/// A driver of Vulkan.
-#[derive(Clone, Debug)]
-pub(crate) struct VulkanDriver {
-    /// The file that names the driver to Vulkan's loader.
-    pub(crate) manifest: PathBuf,
-    /// The library that it names: a path, or a name that the system looks for.
-    pub(crate) library: Option<String>,
+/// Who refuses to open a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RefusedBy {
+    /// The permissions of the file (`EACCES`).
+    Permissions,
+    /// A control group, as Slurm and containers give a job its devices alone (`EPERM`).
+    ControlGroup,
+    /// The driver of the device.
+    Driver,
 }
 
 /// A kind of container.
@@ -79,9 +83,10 @@ pub(super) const OF_NVIDIA: [(&str, &str); 3] =
     [("libX11.so.6", "libx11-6"), ("libXext.so.6", "libxext6"), ("libEGL.so.1", "libegl1")];
 
 /// The variables that the diagnosis reads.
-const VARIABLES: [&str; 7] = [
+const VARIABLES: [&str; 8] = [
     "NVIDIA_DRIVER_CAPABILITIES",
     "WGPU_BACKEND",
+    "WGPU_ALLOW_UNDERLYING_NONCOMPLIANT_ADAPTER",
     "VK_DRIVER_FILES",
     "VK_ICD_FILENAMES",
     "VK_LOADER_DRIVERS_SELECT",
@@ -95,7 +100,7 @@ impl Facts {
         if !cfg!(target_os = "linux") {
             return Facts::default();
         }
-        let drivers = drivers();
+        let drivers = drivers::read();
         let named = drivers.iter().filter_map(|driver| driver.library.as_deref());
         let wanted = [LOADER].into_iter().chain(OF_NVIDIA.map(|(library, _)| library)).chain(named);
         let cache = fs::read("/etc/ld.so.cache").unwrap_or_default();
@@ -103,7 +108,7 @@ impl Facts {
             devices: pci_devices(Path::new("/sys/bus/pci/devices")),
             nodes: nodes(),
             container: container(),
-            libraries: wanted.filter(|library| has_library(library, &cache)).map(str::to_owned).collect(),
+            libraries: wanted.filter(|library| drivers::has_library(library, &cache)).map(str::to_owned).collect(),
             nvidia_version: fs::read_to_string("/proc/driver/nvidia/version").ok().and_then(|text| major(&text)),
             variables: VARIABLES.into_iter().filter_map(|name| Some((name, variable(name)?))).collect(),
             drivers,
@@ -114,13 +119,6 @@ impl Facts {
     pub fn manifests(&self) -> Vec<PathBuf> {
         self.drivers.iter().map(|driver| driver.manifest.clone()).collect()
     }
-}
-
-/// Lists a folder, sorted; nothing if it cannot be listed.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
-    found.sort_unstable();
-    found
 }
 
 fn hexadecimal(file: &Path) -> Option<u32> {
@@ -158,14 +156,23 @@ fn nodes() -> Vec<Node> {
             _ => return None,
         };
         let error = refusal(&path, opens);
-        let denied = error.as_ref().is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
-        Some(Node { path, error: error.map(|error| error.to_string()), vendor, denied })
+        let refused_by = error.as_ref().map(refused_by);
+        Some(Node { path, error: error.map(|error| error.to_string()), vendor, refused_by })
     };
     files(Path::new("/dev/dri")).into_iter().chain(files(Path::new("/dev"))).filter_map(node).collect()
 }
 
+fn refused_by(error: &io::Error) -> RefusedBy {
+    const EPERM: i32 = 1;
+    match (error.kind(), error.raw_os_error()) {
+        (io::ErrorKind::PermissionDenied, Some(EPERM)) => RefusedBy::ControlGroup,
+        (io::ErrorKind::PermissionDenied, _) => RefusedBy::Permissions,
+        _ => RefusedBy::Driver,
+    }
+}
+
 /// The system's error of opening a device. Files whose opening has effects are asked for their permissions alone.
-fn refusal(path: &Path, opens: bool) -> Option<std::io::Error> {
+fn refusal(path: &Path, opens: bool) -> Option<io::Error> {
     if opens {
         return fs::OpenOptions::new().read(true).write(true).open(path).err();
     }
@@ -176,69 +183,6 @@ fn refusal(path: &Path, opens: bool) -> Option<std::io::Error> {
     }
     #[cfg(not(unix))]
     None
-}
-
-/// The drivers that Vulkan's loader finds: those that variables name, or those of its folders.
-fn drivers() -> Vec<VulkanDriver> {
-    let list = |name: &str| variable(name).filter(|list| !list.is_empty());
-    let paths = |list: String| list.split(':').map(PathBuf::from).collect::<Vec<_>>();
-    let mut manifests = match list("VK_DRIVER_FILES").or_else(|| list("VK_ICD_FILENAMES")) {
-        Some(named) => paths(named),
-        None => manifests(&folders(|name| list(name).map(paths))),
-    };
-    manifests.extend(list("VK_ADD_DRIVER_FILES").map(paths).unwrap_or_default());
-    let driver = |manifest: PathBuf| VulkanDriver { library: library(&manifest), manifest };
-    manifests.into_iter().map(driver).collect()
-}
-
-/// The folders of manifests, as Vulkan's loader has them on Linux.
-fn folders(list: impl Fn(&str) -> Option<Vec<PathBuf>>) -> Vec<PathBuf> {
-    let of = |name: &str, default: &[&str]| list(name).unwrap_or_else(|| default.iter().map(PathBuf::from).collect());
-    let home = |below: &str| dirs::home_dir().map(|home| home.join(below)).into_iter();
-    let mut folders: Vec<PathBuf> = home(".config").collect();
-    folders.extend(of("XDG_CONFIG_DIRS", &["/etc/xdg"]));
-    folders.extend(["/usr/local/etc", "/etc"].map(PathBuf::from));
-    folders.extend(home(".local/share"));
-    folders.extend(of("XDG_DATA_DIRS", &["/usr/local/share", "/usr/share"]));
-    let mut found: Vec<PathBuf> = Vec::new();
-    for folder in folders.into_iter().map(|folder| folder.join("vulkan/icd.d")) {
-        if !found.contains(&folder) {
-            found.push(folder);
-        }
-    }
-    found
-}
-
-fn manifests(folders: &[PathBuf]) -> Vec<PathBuf> {
-    let all = folders.iter().flat_map(|folder| files(folder));
-    all.filter(|file| file.extension().is_some_and(|extension| extension == "json")).collect()
-}
-
-/// The library that a manifest names.
-fn library(manifest: &Path) -> Option<String> {
-    let text = fs::read_to_string(manifest).ok()?;
-    let json: serde_json::Value = serde_json::from_str(&text).ok()?;
-    let library = json.get("ICD")?.get("library_path")?.as_str()?;
-    // A path with a folder in it begins at the manifest.
-    if library.contains('/') && !library.starts_with('/') {
-        return Some(manifest.parent()?.join(library).to_string_lossy().into_owned());
-    }
-    Some(library.to_owned())
-}
-
-/// True if the system finds a library: by its path, in the loader's cache, or in its folders.
-fn has_library(name: &str, cache: &[u8]) -> bool {
-    if name.contains('/') {
-        return Path::new(name).exists();
-    }
-    let of_variable = variable("LD_LIBRARY_PATH").unwrap_or_default();
-    let machine = format!("{}-linux-gnu", std::env::consts::ARCH);
-    let folders = ["/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib"].map(PathBuf::from);
-    let multiarch = ["/lib", "/usr/lib"].map(|folder| Path::new(folder).join(&machine));
-    let variable = of_variable.split(':').filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    folders.into_iter().chain(multiarch).chain(variable).any(|folder| folder.join(name).exists())
-        // The cache has the names with a zero byte behind each.
-        || cache.windows(name.len() + 1).any(|bytes| bytes.strip_prefix(name.as_bytes()) == Some(&[0]))
 }
 
 fn container() -> Option<Container> {
@@ -285,48 +229,11 @@ mod tests {
         assert!(pci_devices(&root.path().join("nowhere")).is_empty());
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
-    fn manifests_name_their_library() {
-        let root = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| fs::write(root.path().join(name), text).unwrap();
-        write("b.json", r#"{"ICD": {"library_path": "libGLX_nvidia.so.0"}}"#);
-        write("a.json", r#"{"ICD": {"library_path": "../lib/libvulkan_lvp.so"}}"#);
-        write("c.json", "no JSON");
-        write("d.txt", "");
-        let found = manifests(&[root.path().to_path_buf(), root.path().join("nowhere")]);
-        assert_eq!(found.len(), 3);
-        let relative = root.path().join("../lib/libvulkan_lvp.so").to_string_lossy().into_owned();
-        assert_eq!(library(&found[0]), Some(relative));
-        assert_eq!(library(&found[1]).as_deref(), Some("libGLX_nvidia.so.0"));
-        assert_eq!(library(&found[2]), None);
-    }
-
-    #[test]
-    fn folders_are_those_of_vulkans_loader() {
-        let of = |data: Option<&str>| {
-            folders(|name| {
-                let list = data.filter(|_| name == "XDG_DATA_DIRS")?;
-                Some(list.split(':').map(PathBuf::from).collect())
-            })
-        };
-        let usual = of(None);
-        for folder in ["/etc/xdg", "/usr/local/etc", "/etc", "/usr/local/share", "/usr/share"] {
-            assert!(usual.contains(&Path::new(folder).join("vulkan/icd.d")), "{folder}: {usual:?}");
-        }
-        let other = of(Some("/opt/share:/opt/share"));
-        assert_eq!(other.iter().filter(|folder| folder.starts_with("/opt")).count(), 1);
-        assert!(!other.contains(&PathBuf::from("/usr/share/vulkan/icd.d")));
-    }
-
-    #[test]
-    fn libraries_are_found_by_path_and_in_the_loaders_cache() {
-        let cache = b"\0libvulkan.so.1\0/usr/lib/libvulkan.so.1\0libEGL.so.12\0";
-        assert!(has_library("libvulkan.so.1", cache));
-        assert!(!has_library("libEGL.so.1", cache) || has_library("libEGL.so.1", b""));
-        assert!(!has_library("libno-such-library.so.1", cache));
-        let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(has_library(file.path().to_str().unwrap(), b""));
-        assert!(!has_library("/no/such/library.so", b""));
+    fn who_refuses_a_file_is_told_by_the_error() {
+        let by = [1, 13, 19].map(|number| refused_by(&io::Error::from_raw_os_error(number)));
+        assert_eq!(by, [RefusedBy::ControlGroup, RefusedBy::Permissions, RefusedBy::Driver]);
     }
 
     #[test]

@@ -1,17 +1,19 @@
 //! Why a GPU of this machine has no adapter: a diagnosis from [`Facts`], each cause with what mends it.
 //!
-//! `facts.rs` looks at the machine, `cause.rs` has the causes and their sentences. This file tells which hold: it reads
-//! nothing but the facts, so that tables test it. The sentences name files, packages and variables, which are the same in
-//! Rust, the command and Python.
+//! `facts.rs` and `drivers.rs` look at the machine, `cause.rs` has the causes and their sentences. This file tells which
+//! hold: it reads nothing but the facts, so that tables test it. The sentences name files, packages and variables, which
+//! are the same in Rust, the command and Python.
 
 mod cause;
+mod drivers;
 mod facts;
 
 pub use facts::{Facts, Node, PciDevice};
 
 use super::identity::{AMD, NVIDIA};
 use cause::Cause;
-use facts::{Container, LOADER, OF_NVIDIA, VulkanDriver};
+use drivers::VulkanDriver;
+use facts::{Container, LOADER, OF_NVIDIA};
 use std::fmt;
 
 const INTEL: u32 = 0x8086;
@@ -73,7 +75,11 @@ fn of_vendor(facts: &Facts, (vendor, name): (u32, &'static str), signs: Signs) -
     let nodes: Vec<&Node> = facts.nodes.iter().filter(|node| node.vendor == Some(vendor)).collect();
     let devices: Vec<&PciDevice> = match signs {
         Signs::Nodes => Vec::new(),
-        Signs::NodesAndDevices => facts.devices.iter().filter(|device| device.vendor == vendor).collect(),
+        Signs::NodesAndDevices => {
+            // With this driver the device belongs to a virtual machine.
+            let given_away = |device: &PciDevice| device.kernel_driver.as_deref() == Some("vfio-pci");
+            facts.devices.iter().filter(|device| device.vendor == vendor && !given_away(device)).collect()
+        }
     };
     // Who hides all cards from CUDA wants no word about them.
     let unwanted = vendor == NVIDIA && signs == Signs::Nodes && facts.hides_cuda();
@@ -114,7 +120,7 @@ fn described(device: &PciDevice) -> String {
 /// Why the GPU behind these files has no adapter. `vendor` is one whose drivers are known.
 fn causes(facts: &Facts, nodes: &[&Node], vendor: Option<(u32, &'static str)>) -> Vec<Cause> {
     let mut causes = Vec::new();
-    if let Some(value) = facts.variable("WGPU_BACKEND").filter(|value| leaves_vulkan_out(value)) {
+    if let Some(value) = facts.set_variable("WGPU_BACKEND").filter(|value| leaves_vulkan_out(value)) {
         causes.push(Cause::Backend(value.to_owned()));
     }
     let wsl = nodes.iter().any(|node| node.path.ends_with("dxg"));
@@ -143,12 +149,13 @@ fn causes(facts: &Facts, nodes: &[&Node], vendor: Option<(u32, &'static str)>) -
     } else if drivers.is_empty() && chosen.is_none() {
         causes.push(Cause::NoDriver { vendor: name, container, version: facts.nvidia_version });
     } else if !complete && let Some(driver) = drivers.first() {
-        let (manifest, library) = (driver.manifest.clone(), driver.library.clone().unwrap_or_default());
-        causes.push(Cause::NoDriverLibrary { manifest, library, vendor: name, version: facts.nvidia_version });
-    } else if wsl {
+        let (manifest, library) = (driver.manifest.clone(), driver.library.clone());
+        let (of_nvidia, version) = (driver.is_of_nvidia(), facts.nvidia_version);
+        causes.push(Cause::NoDriverLibrary { manifest, library, of_nvidia, container, version });
+    } else if wsl && facts.variable("WGPU_ALLOW_UNDERLYING_NONCOMPLIANT_ADAPTER").is_none_or(|value| value == "0") {
         causes.push(Cause::Noncompliant);
     }
-    if is_nvidia && !drivers.is_empty() {
+    if is_nvidia && drivers.iter().any(|driver| driver.is_of_nvidia()) {
         let lacking =
             OF_NVIDIA.into_iter().filter(|(library, _)| !facts.libraries.iter().any(|there| there == library));
         let missing: Vec<_> = lacking.collect();
@@ -156,29 +163,40 @@ fn causes(facts: &Facts, nodes: &[&Node], vendor: Option<(u32, &'static str)>) -
             causes.push(Cause::NoLibraries { missing });
         }
     }
-    let refused = nodes.iter().filter(|node| node.error.is_some());
-    causes.extend(refused.map(|node| Cause::NoAccess { node: (*node).clone(), container }));
+    // One sentence for all files with one error: a machine has eight cards, or more.
+    let mut refused: Vec<Vec<Node>> = Vec::new();
+    for node in nodes.iter().filter(|node| node.error.is_some()) {
+        match refused.iter_mut().find(|alike| alike[0].error == node.error) {
+            Some(alike) => alike.push((*node).clone()),
+            None => refused.push(vec![(*node).clone()]),
+        }
+    }
+    causes.extend(refused.into_iter().map(|nodes| Cause::NoAccess { nodes, container }));
     if causes.is_empty() {
         causes.push(Cause::Unexplained { nvidia: is_nvidia });
     }
     causes
 }
 
-/// True for a list of wgpu's backends without Vulkan.
+/// True for a list of wgpu's backends without Vulkan. An empty one has none at all.
 fn leaves_vulkan_out(value: &str) -> bool {
-    let names = value.split(',').map(|name| name.trim().to_lowercase()).filter(|name| !name.is_empty());
-    let mut names = names.peekable();
-    names.peek().is_some() && names.all(|name| name != "vulkan" && name != "vk")
+    !value.to_lowercase().split(',').any(|name| matches!(name.trim(), "vulkan" | "vk"))
 }
 
 impl Facts {
+    /// The value of a variable; `None` for an empty one.
     fn variable(&self, name: &str) -> Option<&str> {
+        self.set_variable(name).filter(|value| !value.is_empty())
+    }
+
+    fn set_variable(&self, name: &str) -> Option<&str> {
         self.variables.iter().find(|(set, _)| *set == name).map(|(_, value)| value.as_str())
     }
 
     fn hides_cuda(&self) -> bool {
         let first = |value: &str| value.split(',').next().unwrap_or_default().trim().to_owned();
-        self.variable("CUDA_VISIBLE_DEVICES").is_some_and(|value| matches!(&*first(value), "" | "-1" | "NoDevFiles"))
+        self.set_variable("CUDA_VISIBLE_DEVICES")
+            .is_some_and(|value| matches!(&*first(value), "" | "-1" | "NoDevFiles"))
     }
 
     /// The container that was started without NVIDIA's graphics.
@@ -200,16 +218,25 @@ impl Facts {
 impl VulkanDriver {
     /// True for a driver of this vendor's cards; without a vendor for any card's, and in WSL for Mesa's dozen alone.
     fn is_for(&self, vendor: Option<u32>, wsl: bool) -> bool {
+        match vendor {
+            Some(NVIDIA) => self.is_called(&["nvidia", "nouveau"]),
+            Some(AMD) => self.is_called(&["radeon", "amd"]),
+            Some(INTEL) => self.is_called(&["intel"]),
+            _ if wsl => self.is_called(&["dzn"]),
+            _ => !self.is_called(&["lvp", "lavapipe", "swiftshader"]),
+        }
+    }
+
+    /// True for NVIDIA's own driver; Mesa's for the same cards is nouveau.
+    fn is_of_nvidia(&self) -> bool {
+        self.is_called(&["nvidia"])
+    }
+
+    /// True if one of these words is in the name of the manifest or of the library.
+    fn is_called(&self, words: &[&str]) -> bool {
         let name = self.manifest.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let text = format!("{name} {}", self.library.as_deref().unwrap_or_default().to_lowercase());
-        let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-        match vendor {
-            Some(NVIDIA) => has(&["nvidia", "nouveau"]),
-            Some(AMD) => has(&["radeon", "amd"]),
-            Some(INTEL) => has(&["intel"]),
-            _ if wsl => has(&["dzn"]),
-            _ => !has(&["lvp", "lavapipe", "swiftshader"]),
-        }
+        words.iter().any(|word| text.contains(word))
     }
 }
 

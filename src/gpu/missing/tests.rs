@@ -1,5 +1,6 @@
 //! Tables of machines, and the causes that are found there.
 
+use super::facts::RefusedBy;
 use super::*;
 
 /// A machine on which all that NVIDIA's, AMD's and Intel's drivers need is there, but the files of `/dev`.
@@ -20,7 +21,7 @@ fn complete() -> Facts {
 }
 
 fn node(path: &str, vendor: Option<u32>) -> Node {
-    Node { path: path.into(), error: None, vendor, denied: false }
+    Node { path: path.into(), error: None, vendor, refused_by: None }
 }
 
 fn nvidia() -> Facts {
@@ -119,6 +120,8 @@ fn containers_without_graphics_are_told_the_flag() {
     for capabilities in ["all", "compute, graphics"] {
         let host = with(docker.clone(), "NVIDIA_DRIVER_CAPABILITIES", capabilities);
         expect(&host, &["apt-get install libnvidia-gl-550` on the host"]);
+        let host = with(own_manifest.clone(), "NVIDIA_DRIVER_CAPABILITIES", capabilities);
+        expect(&host, &["apt-get install --reinstall libnvidia-gl-550` on the host"]);
     }
     let apptainer = "the container has no nvidia_icd.json: `apptainer exec --nv -B /usr/share/vulkan/icd.d`";
     expect(&inside(Container::Apptainer, bare), &[apptainer]);
@@ -136,6 +139,12 @@ fn what_a_driver_lacks_is_named_with_its_package() {
         &without(nvidia(), "libGLX_nvidia"),
         &["nvidia_icd.json names the library libGLX_nvidia.so.0, which is not there"],
     );
+    let mut damaged = nvidia();
+    damaged.drivers[0].library = None;
+    expect(
+        &damaged,
+        &["nvidia_icd.json names no library, or cannot be read: `apt-get install --reinstall libnvidia-gl-550`"],
+    );
     let headless = without(without(nvidia(), "libX11"), "libEGL");
     expect(&headless, &["loads libX11.so.6, libEGL.so.1, even without a screen: `apt-get install libx11-6 libegl1`"]);
     expect(&without_driver(amd(), "radeon"), &["for AMD's GPUs: `apt-get install mesa-vulkan-drivers`"]);
@@ -146,6 +155,16 @@ fn what_a_driver_lacks_is_named_with_its_package() {
     expect(&without_driver(intel, "intel"), &["for Intel's GPUs: `apt-get install mesa-vulkan-drivers`"]);
     let mali = Facts { nodes: vec![node("/dev/dri/renderD128", None)], ..Facts::default() };
     expect(&mali, &["libvulkan.so.1", "there is no Vulkan driver: `apt-get install mesa-vulkan-drivers`"]);
+    // lavapipe is no card's driver.
+    let software = Facts { nodes: mali.nodes, drivers: complete().drivers[3..].to_vec(), ..complete() };
+    expect(&software, &["there is no Vulkan driver: `apt-get install mesa-vulkan-drivers`"]);
+    // nouveau is Mesa's, and loads none of what NVIDIA's driver does.
+    let mut nouveau = without(nvidia(), "libX11");
+    nouveau.drivers[0] =
+        VulkanDriver { manifest: "nouveau_icd.json".into(), library: Some("libvulkan_nouveau.so".into()) };
+    expect(&nouveau, &["not there: `apt-get install --reinstall mesa-vulkan-drivers`"]);
+    nouveau.libraries.push("libvulkan_nouveau.so".to_owned());
+    expect(&nouveau, &["vulkaninfo --summary"]);
     // Several causes hold at once.
     let nothing = Facts { nodes: nvidia().nodes, ..Facts::default() };
     expect(&nothing, &["libvulkan.so.1", "nvidia_icd.json"]);
@@ -153,22 +172,46 @@ fn what_a_driver_lacks_is_named_with_its_package() {
 
 #[test]
 fn a_file_that_cannot_be_opened_is_named_with_the_group() {
-    let refused = |mut facts: Facts, denied: bool| {
-        facts.nodes[0].error = Some("Permission denied (os error 13)".to_owned());
-        facts.nodes[0].denied = denied;
+    let refused = |facts: Facts, nodes: usize, by: RefusedBy| {
+        let mut facts = facts;
+        for node in &mut facts.nodes[..nodes] {
+            node.error = Some(format!("refused by {by:?}"));
+            node.refused_by = Some(by);
+        }
         facts
     };
-    expect(&refused(amd(), true), &["sudo usermod -aG render,video $USER"]);
+    let denied = refused(amd(), 1, RefusedBy::Permissions);
+    expect(
+        &denied,
+        &["/dev/dri/renderD128 cannot be opened (refused by Permissions): `sudo usermod -aG render,video $USER`"],
+    );
     let docker = "docker run --device /dev/dri/renderD128 --group-add $(stat -c %g /dev/dri/renderD128)";
-    expect(&inside(Container::Docker, refused(amd(), true)), &[docker]);
-    expect(&inside(Container::Kubernetes, refused(amd(), true)), &["supplementalGroups"]);
-    expect(&refused(amd(), false), &["dmesg"]);
+    expect(&inside(Container::Docker, denied.clone()), &[docker]);
+    expect(&inside(Container::Kubernetes, denied.clone()), &["supplementalGroups"]);
+    expect(&inside(Container::Apptainer, denied), &["$USER` on the host"]);
+    expect(&refused(amd(), 1, RefusedBy::Driver), &["dmesg"]);
+    // Files with one error are one cause, and no group helps where a control group forbids them.
+    let forbidden = refused(amd(), 2, RefusedBy::ControlGroup);
+    expect(
+        &forbidden,
+        &["/dev/dri/renderD128, /dev/kfd cannot be opened (refused by ControlGroup): a control group forbids it"],
+    );
+    expect(
+        &inside(Container::Docker, forbidden.clone()),
+        &["docker run --device /dev/dri/renderD128 --device /dev/kfd --group-add"],
+    );
+    expect(&inside(Container::Kubernetes, forbidden), &["resources: {limits: ...}"]);
+    let [first, second] = [RefusedBy::Permissions, RefusedBy::Driver].map(|by| refused(amd(), 2, by).nodes);
+    let unlike = Facts { nodes: vec![first[0].clone(), second[1].clone()], ..amd() };
+    expect(&unlike, &["usermod", "/dev/kfd cannot be opened (refused by Driver): `dmesg`"]);
 }
 
 #[test]
 fn variables_that_choose_other_drivers_are_named() {
     expect(&with(nvidia(), "WGPU_BACKEND", "gl"), &["WGPU_BACKEND=gl leaves Vulkan out: `unset WGPU_BACKEND`"]);
-    for with_vulkan in ["vulkan", "gl,Vulkan", "vk", ""] {
+    // wgpu takes an empty list for no API at all.
+    expect(&with(nvidia(), "WGPU_BACKEND", ""), &["WGPU_BACKEND= leaves Vulkan out"]);
+    for with_vulkan in ["vulkan", "gl,Vulkan", "gl, vk"] {
         expect(&with(nvidia(), "WGPU_BACKEND", with_vulkan), &["vulkaninfo"]);
     }
     let software = without_driver(without_driver(without_driver(nvidia(), "nvidia"), "radeon"), "intel");
@@ -179,6 +222,10 @@ fn variables_that_choose_other_drivers_are_named() {
         expect(&with(nvidia(), name, "/etc/nvidia_icd.json"), &["vulkaninfo"]);
     }
     expect(&with(nvidia(), "VK_LOADER_DRIVERS_DISABLE", "*nvidia*"), &["`unset VK_LOADER_DRIVERS_DISABLE`"]);
+    // An empty variable says nothing, and the one that counts is named.
+    let empty = with(with(software, "VK_DRIVER_FILES", ""), "VK_LOADER_DRIVERS_SELECT", "");
+    expect(&empty, &["nvidia_icd.json"]);
+    expect(&with(empty, "VK_ICD_FILENAMES", "/etc/lvp.json"), &["VK_ICD_FILENAMES=/etc/lvp.json names other drivers"]);
 }
 
 #[test]
@@ -198,7 +245,10 @@ fn wsl_has_no_vendors_driver() {
     let mut with_dozen = wsl;
     with_dozen.drivers.push(VulkanDriver { manifest: "dzn_icd.json".into(), library: Some("libvulkan_dzn.so".into()) });
     with_dozen.libraries.push("libvulkan_dzn.so".to_owned());
-    expect(&with_dozen, &["WGPU_ALLOW_UNDERLYING_NONCOMPLIANT_ADAPTER=1"]);
+    let allow = "WGPU_ALLOW_UNDERLYING_NONCOMPLIANT_ADAPTER";
+    expect(&with_dozen, &[&format!("{allow}=1")]);
+    expect(&with(with_dozen.clone(), allow, "0"), &[&format!("{allow}=1")]);
+    expect(&with(with_dozen, allow, "1"), &["vulkaninfo --summary"]);
 }
 
 #[test]
@@ -231,6 +281,9 @@ fn devices_without_a_file_are_explained_by_what_comes_first() {
         let found = of(device, container);
         assert!(found.contains(part), "{found}");
     }
+    // A virtual machine has it.
+    let facts = Facts { devices: vec![device(NVIDIA, Some("vfio-pci"))], ..complete() };
+    assert!(find(&facts, &[], Signs::NodesAndDevices).is_empty());
     // With the file, the cause is looked for behind it.
     let facts = Facts { devices: vec![device(NVIDIA, Some("nvidia"))], ..without(nvidia(), LOADER) };
     let found = find(&facts, &[], Signs::NodesAndDevices)[0].to_string();

@@ -227,7 +227,7 @@ fn path(chosen: &Chosen, adapters: &[Adapter]) -> Path {
     };
     let (number, choice) = match chosen {
         Ok((number, choice, _)) => (number, choice),
-        Err(error) => return failed(error_text::describe(error)),
+        Err(error) => return failed(error.to_string()), // it has its own advice; the adapters are listed above it
     };
     let Some(adapter) = number.map(|number| &adapters[number]) else {
         return Path {
@@ -240,7 +240,7 @@ fn path(chosen: &Chosen, adapters: &[Adapter]) -> Path {
         };
     };
     if let Some(error) = &adapter.error {
-        return failed(format!("{}: {error}", adapter.name));
+        return failed(format!("{}: {error}; GPUFEED_ADAPTER names another, or cpu", adapter.name));
     }
     // With a software adapter `Execute::Auto` leaves the work to the CPU executor.
     let (executor, upload) = if adapter.is_software() {

@@ -200,8 +200,9 @@ fn adapter(out: &mut impl Write, adapter: &Adapter) -> io::Result<()> {
     writeln!(out, "  {number}: {} ({device_type}, {backend}, {driver})", style(name).bold())?;
     let taken = if adapter.taken { style("taken").green() } else { style("not taken").yellow() };
     writeln!(out, "     {taken}: {}", Shown(&adapter.why))?;
-    let Identity { pci, uuid, .. } = &adapter.identity;
-    let told = [("PCI", pci), ("UUID", uuid)].map(|(what, text)| text.as_ref().map(|text| format!("{what} {text}")));
+    let Identity { pci, uuid, rocm, .. } = &adapter.identity;
+    let told = [("PCI ", pci), ("UUID ", uuid), ("in ROCm GPU-", rocm)];
+    let told = told.map(|(what, text)| text.as_ref().map(|text| format!("{what}{text}")));
     let told: Vec<String> = told.into_iter().flatten().collect();
     if !told.is_empty() {
         writeln!(out, "     {}", Shown(told.join(", ")))?;

@@ -1,6 +1,5 @@
 //! Reasons for which a GPU of this machine cannot be used, with advice.
 
-use gpufeed::ADAPTER_VARIABLE;
 use gpufeed::internals::missing::{self, Signs};
 
 use super::adapters::Survey;
@@ -10,7 +9,7 @@ pub(super) fn find(survey: &Survey) -> Vec<String> {
     let Survey { adapters, path, facts, .. } = survey;
     let mut problems = Vec::new();
     if path.backend.is_none() {
-        problems.push(format!("{}; choose an adapter of the list, or unset {ADAPTER_VARIABLE}", path.why));
+        problems.push(path.why.clone());
     }
     for adapter in adapters.iter().filter(|adapter| adapter.error.is_some()) {
         problems.push(format!("{} ({}): {}; update its driver", adapter.name, adapter.backend, adapter.why));
@@ -65,7 +64,6 @@ mod tests {
     fn a_choice_that_fails_is_a_problem() {
         let mut failed = survey(0x1a03);
         (failed.path.backend, failed.path.why) = (None, "backend auto fails: none matches".to_owned());
-        let advice = "choose an adapter of the list, or unset GPUFEED_ADAPTER";
-        assert_eq!(find(&failed), [format!("backend auto fails: none matches; {advice}")]);
+        assert_eq!(find(&failed), ["backend auto fails: none matches"]);
     }
 }

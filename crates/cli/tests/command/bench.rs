@@ -208,9 +208,15 @@ fn the_shaders_on_an_adapter() {
         "2",
         "--recipe",
         "resize-jitter-gray",
+        "--switch",
+        "slots=2",
+        "--switch",
+        "rows=4",
     ]);
     check(&report);
     assert_eq!(text(&report, "/executor"), "shaders");
+    assert_eq!(rows(&report, "/switches"), ["slots=2", "rows=4"]);
+    assert!(number(&report, "/slots/slots") > 0.0 && number(&report, "/slots/bytes_per_slot") > 0.0);
     assert!(["vulkan", "metal", "dx12", "gl"].contains(&text(&report, "/backend")));
     assert!(!text(&report, "/adapter").is_empty() && !text(&report, "/driver").is_empty());
     assert!(["timestamps", "wall"].contains(&text(&report, "/kernels/clock")));
@@ -229,7 +235,7 @@ fn the_shaders_on_an_adapter() {
 
 #[test]
 fn wrong_arguments_end_with_2() {
-    let wrong: [&[&str]; 10] = [
+    let wrong: [&[&str]; 13] = [
         &["--backend", "tpu"],
         &["--cache", "disk"],
         &["--workers", "0"],
@@ -240,6 +246,9 @@ fn wrong_arguments_end_with_2() {
         &["--emulate-step=-1"],
         &["--backend", "cpu", "--adapter", "0"],
         &["--backend", "cpu", "--shaders"],
+        &["--switch", "rows=3"],
+        &["--switch", "row=4"],
+        &["--switch", "rows=4", "--backend", "cpu"],
     ];
     for arguments in wrong {
         let output = gpufeed(arguments);

@@ -51,7 +51,11 @@ fn the_environment_decides_the_way_and_is_shown() {
     assert!(value["environment"].as_array().unwrap().iter().any(|variable| variable["name"] == "GPUFEED_ADAPTER"));
     let (value, code) = with("no such adapter");
     assert_eq!((code, &value["path"]["backend"]), (Some(3), &Value::Null));
-    assert!(value["problems"][0].as_str().unwrap().contains("no such adapter"));
+    let problem = value["problems"][0].as_str().unwrap();
+    let fails =
+        "backend auto fails: no GPU adapter: GPUFEED_ADAPTER: none matches \"no such adapter\"; the machine has ";
+    let advice = "; unset it for the best GPU, or set it to cpu";
+    assert!(problem.starts_with(fails) && problem.ends_with(advice), "{problem}");
     // `auto` would fail alike: the error names the variable, and not `auto`.
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpufeed"));
     command.args(["bench", "--quick"]).env("NODEVICE_SELECT", "1").env("GPUFEED_ADAPTER", "no such adapter");

@@ -2,11 +2,12 @@
 //! semaphores? The other API is a second Vulkan device (`vulkan.rs`), or CUDA's driver API (`cuda.rs`). Nothing of wgpu
 //! is patched, and every word of every round is compared.
 //!
-//!     external_memory [--rounds N] [--order host|binary|timeline|unordered] [--adapter N] [--cuda LIBRARY]
+//!     external_memory [--rounds N] [--order host|binary|timeline|unordered] [--adapter N] [--uuid UUID]
+//!                     [--cuda LIBRARY]
 //!
-//! Without --order: those of `Order::ALL` that the driver can export, one after the other. With --cuda, such as
-//! `libcuda.so.1`, the consumer is that library. Where the memory's file descriptor is a file (software drivers), it is
-//! also mapped and compared (`mapping.rs`).
+//! Without --adapter, which counts in the driver's order, and --uuid: every adapter, one after the other. Without
+//! --order: those of `Order::ALL` that the driver can export. With --cuda, such as `libcuda.so.1`, the consumer is that
+//! library. A software driver's memory is a file, which is also mapped and compared (`mapping.rs`).
 //!
 //! One line for each order: `result: adapter=0 consumer=cuda order=binary hand-overs=20 wrong=0 milliseconds=12.3`. The
 //! exit code is 0 if all words were right, 1 if some were not or a call failed, 2 for wrong arguments, 3 where nothing
@@ -20,7 +21,7 @@ mod pattern;
 mod producer;
 mod vulkan;
 
-use facts::Facts;
+use facts::{Facts, hex};
 use order::Order;
 use producer::Producer;
 use std::process::ExitCode;
@@ -36,6 +37,8 @@ struct Arguments {
     rounds: u32,
     order: Option<Order>,
     adapter: Option<usize>,
+    /// 32 digits.
+    uuid: Option<String>,
     cuda: Option<String>,
 }
 
@@ -68,6 +71,10 @@ fn main() -> ExitCode {
             }
         };
         println!("  {facts}");
+        if arguments.uuid.as_ref().is_some_and(|asked| *asked != hex(&facts.uuid)) {
+            println!("  --uuid asks for another");
+            continue;
+        }
         let consumer = if arguments.cuda.is_some() { "cuda" } else { "vulkan" };
         for order in Order::ALL.into_iter().filter(|order| arguments.order.is_none_or(|asked| asked == *order)) {
             let name = format!("adapter={number} consumer={consumer} order={order}");
@@ -100,7 +107,7 @@ fn main() -> ExitCode {
 }
 
 fn arguments() -> Result<Arguments, String> {
-    let mut arguments = Arguments { rounds: 20, order: None, adapter: None, cuda: None };
+    let mut arguments = Arguments { rounds: 20, order: None, adapter: None, uuid: None, cuda: None };
     let mut given = std::env::args().skip(1);
     while let Some(option) = given.next() {
         let value = given.next().ok_or_else(|| format!("{option}: its value is missing"))?;
@@ -113,8 +120,12 @@ fn arguments() -> Result<Arguments, String> {
                     Order::named(&value).ok_or_else(|| format!("--order: {value}; {:?} are known", Order::ALL))?;
                 arguments.order = Some(order);
             }
+            "--uuid" => arguments.uuid = Some(value.replace('-', "").to_lowercase()),
             "--cuda" => arguments.cuda = Some(value),
-            _ => return Err(format!("{option}: no such option; --rounds, --order, --adapter and --cuda are known")),
+            _ => {
+                let known = "--rounds, --order, --adapter, --uuid and --cuda";
+                return Err(format!("{option}: no such option; {known} are known"));
+            }
         }
     }
     Ok(arguments)
@@ -123,7 +134,9 @@ fn arguments() -> Result<Arguments, String> {
 /// Hands a buffer over `rounds` times, by a device and a consumer of its own.
 fn hand_over(adapter: &wgpu::Adapter, order: Order, arguments: &Arguments) -> Result<Outcome, String> {
     let mut producer = Producer::open(adapter, order)?;
-    let mut mapping = mapping::Mapping::of(producer.memory_fd()?);
+    // The memory of some cards can be mapped, too: AMD's, through the processor's window, at a hundredth of its speed.
+    let is_software = adapter.get_info().device_type == wgpu::DeviceType::Cpu;
+    let mut mapping = if is_software { mapping::Mapping::of(producer.memory_fd()?) } else { None };
     let shared = producer.share()?;
     let mut consumer: Box<dyn Consumer> = match &arguments.cuda {
         Some(library) => Box::new(cuda::Cuda::import(library, shared)?),
@@ -145,7 +158,8 @@ fn hand_over(adapter: &wgpu::Adapter, order: Order, arguments: &Arguments) -> Re
         Some(mapping) => {
             println!("  mapped file: the memory begins at byte {}; {wrong_in_file} wrong words", mapping.begin())
         }
-        None => println!("  mapped file: the memory's descriptor is no file"),
+        None if is_software => println!("  mapped file: the memory's descriptor is no file"),
+        None => println!("  mapped file: only that of a software driver"),
     }
     drop(consumer);
     producer.close()?;
