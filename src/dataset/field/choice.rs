@@ -214,9 +214,10 @@ mod tests {
             let error = serde_json::from_str::<FieldChoice>(text).unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");
         }
+        // TOML sorts the keys of a table.
         let toml: FieldChoice =
             toml::from_str("txt = \"caption\"\njson = { name = \"meta\", optional = true }").unwrap();
-        let expected = FieldChoice::from(vec![("txt", Field::new("caption")), ("json", Field::new("meta").optional())]);
+        let expected = FieldChoice::from(vec![("json", Field::new("meta").optional()), ("txt", Field::new("caption"))]);
         assert_eq!(toml, expected);
     }
 }
