@@ -2,7 +2,7 @@
 
 use super::Pixels;
 
-/// The image of a [`Sample`].
+/// The image of a [`Sample`](super::Sample).
 ///
 /// ```
 /// use gpufeed::{PixelFormat, Pixels, SampleData};

@@ -64,12 +64,15 @@ impl DataLoaderBuilder {
     /// Checks everything, and compiles the plan and its shaders. The first run makes the GPU's buffers.
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`] with the setting's name; [`ErrorKind::EmptyDataset`]; [`ErrorKind::Snippet`] for the
-    /// WGSL of a [`CustomColor`](crate::transforms::CustomColor); [`ErrorKind::DoesNotFit`] if a batch or a slot
-    /// exceeds the memory budget or the adapter; [`ErrorKind::IntermediateTooLarge`] if what lies between the stages of
-    /// the plan does for every image; [`ErrorKind::NoHostMemory`] if the system has none for the batches;
-    /// [`ErrorKind::OutOfMemory`] if the GPU has no memory left for the small
-    /// buffers of compiling; [`ErrorKind::Device`] if it refuses a shader or is lost.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the setting's name;
+    /// [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset); [`ErrorKind::Snippet`](crate::ErrorKind::Snippet)
+    /// for the WGSL of a [`CustomColor`](crate::transforms::CustomColor);
+    /// [`ErrorKind::DoesNotFit`](crate::ErrorKind::DoesNotFit) if a batch or a slot exceeds the memory budget or the
+    /// adapter; [`ErrorKind::IntermediateTooLarge`](crate::ErrorKind::IntermediateTooLarge) if what lies between the
+    /// stages of the plan does for every image; [`ErrorKind::NoHostMemory`](crate::ErrorKind::NoHostMemory) if the
+    /// system has none for the batches; [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if the GPU has no
+    /// memory left for the small buffers of compiling; [`ErrorKind::Device`](crate::ErrorKind::Device) if it refuses a
+    /// shader or is lost.
     pub fn build(mut self, backend: &Backend) -> Result<DataLoader> {
         let workers = self.settings.workers.unwrap_or_else(crate::cores::of_this_process);
         self.check_numbers(workers)?;
