@@ -37,11 +37,11 @@ pub struct Column {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ColumnValues {
-    /// Texts.
+    /// Texts, one a sample.
     Text(Vec<Option<String>>),
     /// JSON documents, as the data set has them.
     Json(Vec<Option<String>>),
-    /// Bytes.
+    /// Bytes, as the data set has them.
     Bytes(Vec<Option<Vec<u8>>>),
     /// Numbers of all samples, one sample after the other.
     Numbers {
@@ -60,7 +60,7 @@ impl Column {
         &self.name
     }
 
-    /// The values.
+    /// The values, one for each sample.
     pub fn values(&self) -> &ColumnValues {
         &self.values
     }

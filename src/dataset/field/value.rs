@@ -23,13 +23,13 @@ pub enum FieldValue<'a> {
     Absent,
     /// An image, as a file or as pixels.
     Image(SampleData<'a>),
-    /// Text.
+    /// A text in UTF-8.
     Text(Cow<'a, str>),
-    /// A JSON document.
+    /// A JSON document as it is.
     Json(Cow<'a, str>),
-    /// Bytes.
+    /// Bytes as they are.
     Bytes(Cow<'a, [u8]>),
-    /// Numbers, or one.
+    /// Numbers of one type, or a single number.
     Numbers(Numbers<'a>),
 }
 
