@@ -54,7 +54,7 @@ impl NumberType {
         }
     }
 
-    /// NumPy's name.
+    /// The name of the type in NumPy, such as `float32`.
     pub fn name(self) -> &'static str {
         match self {
             NumberType::Bool => "bool",
