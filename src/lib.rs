@@ -125,17 +125,17 @@ mod warp;
 
 pub use backend::Backend;
 pub use dataset::{
-    Arrays, Cifar, Dataset, Idx, ImageFolder, ImageFolderBuilder, ImageList, ImageListBuilder, InMemory, Label, Numpy,
-    PixelFormat, Pixels, Sample, SampleData, Split, TarShards,
+    Arrays, Cifar, Dataset, Field, FieldKind, FieldValue, Idx, ImageFolder, ImageFolderBuilder, ImageList,
+    ImageListBuilder, InMemory, Label, Numpy, PixelFormat, Pixels, Sample, SampleData, Split, TarShards,
 };
 pub use decode::SeekIndexes;
 pub use error::{Error, ErrorKind, Result};
 pub use gpu::{ADAPTER_VARIABLE, Choice, Compile, Doubt, Gpu, Identity, Narrowed, Rule};
 pub use launcher::Shard;
 pub use loader::{
-    Batch, Bottleneck, Cache, Change, DataLoader, DataLoaderBuilder, Epochs, Execute, Failure, GpuClock, GpuTime,
-    HostBufferHook, Images, Latency, LoaderSettings, NextEpoch, OnError, PassTime, PoolStats, QueueStats, Resource,
-    ShardChoice, SlotStats, Stage, StageStats, Stats,
+    Batch, BatchGroup, Bottleneck, Cache, Change, Column, ColumnValues, DataLoader, DataLoaderBuilder, Epochs, Execute,
+    Failure, GpuClock, GpuTime, HostBufferHook, Images, Latency, LoaderSettings, NextEpoch, OnError, PassTime,
+    PoolStats, QueueStats, Resource, ShardChoice, SlotStats, Stage, StageStats, Stats, Views,
 };
 pub use plan::{DType, Layout, Output, Plan, Semantics};
 pub use processor::Processor;

@@ -43,7 +43,7 @@ impl Dataset for OneRequest {
         });
         buffer.clear();
         buffer.extend_from_slice(&bytes);
-        Ok(Sample { data: SampleData::Encoded(buffer), label: Label::None })
+        Ok(Sample::new(SampleData::Encoded(buffer), Label::None))
     }
 
     fn name(&self, index: usize) -> String {

@@ -356,7 +356,7 @@ impl gpufeed::Dataset for PythonDataset {
             None => SampleData::Encoded(buffer),
             Some((width, height, format)) => SampleData::Pixels(Pixels::new(width, height, format, buffer)?),
         };
-        Ok(Sample { data, label: owned.label })
+        Ok(Sample::new(data, owned.label))
     }
 
     fn name(&self, index: usize) -> String {

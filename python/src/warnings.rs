@@ -15,7 +15,7 @@ pub(crate) fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
 /// a sample's exception here would take the interpreter's lock). Each entry is an event's module and one of its fields.
 pub(crate) const SAID: &[(&str, &str)] = &[
     ("gpufeed::dataset::notice", ""),
-    ("gpufeed::loader::builder::build", "second"),
+    ("gpufeed::loader::builder::groups", "second"),
     ("gpufeed::loader::worker", "sample"),
 ];
 

@@ -18,6 +18,10 @@ macro_rules! forward {
             $other.classes()
         }
 
+        fn fields(&$this) -> &[$crate::dataset::Field] {
+            $other.fields()
+        }
+
         fn is_in_memory(&$this) -> bool {
             $other.is_in_memory()
         }
@@ -113,7 +117,7 @@ mod tests {
         fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
             buffer.clear();
             buffer.push(index as u8);
-            Ok(Sample { data: SampleData::Encoded(buffer), label: Label::None })
+            Ok(Sample::new(SampleData::Encoded(buffer), Label::None))
         }
 
         fn name(&self, index: usize) -> String {

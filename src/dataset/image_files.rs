@@ -40,7 +40,7 @@ impl Dataset for ImageFiles {
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         let path = self.path(index).ok_or_else(|| out_of_range(index, self.len()))?;
         let bytes = regular_file::read_image(path, self.max_file_bytes, buffer)?;
-        Ok(Sample { data: SampleData::Encoded(bytes), label: self.labels.get(index) })
+        Ok(Sample::new(SampleData::Encoded(bytes), self.labels.get(index)))
     }
 
     fn name(&self, index: usize) -> String {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Dataset, Label, PixelFormat, Pixels, Sample, SampleData, out_of_range};
+use super::{Dataset, Field, FieldValue, Label, PixelFormat, Pixels, Sample, SampleData, out_of_range};
 use crate::error::{Error, Result};
 
 /// Samples held in memory: encoded files, pixels, or both.
@@ -31,6 +31,7 @@ use crate::error::{Error, Result};
 pub struct InMemory {
     samples: Vec<MemorySample>,
     classes: Vec<String>,
+    fields: Vec<Field>,
 }
 
 /// A sample of the data set: its file, or its pixels.
@@ -39,6 +40,8 @@ struct MemorySample {
     bytes: Bytes,
     shape: Option<Shape>,
     label: Label,
+    /// The values of the fields; empty until they are given.
+    fields: Vec<FieldValue<'static>>,
 }
 
 /// Size and format of pixels; encoded samples have none.
@@ -68,6 +71,46 @@ impl InMemory {
         self
     }
 
+    /// Sets the fields of the samples: [`push_fields`](Self::push_fields) gives their values.
+    #[must_use]
+    pub fn with_fields(mut self, fields: impl IntoIterator<Item = Field>) -> Self {
+        self.fields = fields.into_iter().collect();
+        self
+    }
+
+    /// Gives the sample that was pushed last the values of its fields, in the order of
+    /// [`with_fields`](Self::with_fields). A sample that is given none has none.
+    ///
+    /// ```
+    /// use gpufeed::dataset::{Field, FieldKind, FieldValue};
+    /// use gpufeed::{InMemory, Label};
+    ///
+    /// let mut data = InMemory::new().with_fields([Field::new("caption").kind(FieldKind::Text)]);
+    /// data.push_encoded(vec![0xff, 0xd8], Label::None)?;
+    /// data.push_fields([FieldValue::from("a cat")])?;
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there is no sample, for more or fewer values than fields,
+    /// and for images, which a field in memory cannot hold.
+    pub fn push_fields(&mut self, values: impl IntoIterator<Item = FieldValue<'static>>) -> Result<()> {
+        let values: Vec<_> = values.into_iter().collect();
+        let Some(last) = self.samples.last_mut() else {
+            return Err(Error::argument("fields", "there is no sample yet: push its image first".to_owned()));
+        };
+        if values.len() != self.fields.len() || values.iter().any(|value| matches!(value, FieldValue::Image(_))) {
+            let (found, fields) = (values.len(), self.fields.len());
+            return Err(Error::argument(
+                "fields",
+                format!("{found} values, but there are {fields} fields, and none may be an image"),
+            ));
+        }
+        last.fields = values;
+        Ok(())
+    }
+
     /// Adds a whole image file. A `Vec<u8>` or [`Bytes`] is moved in, not copied. The file is not decoded: a damaged
     /// one is an error when a loader decodes it.
     ///
@@ -75,7 +118,7 @@ impl InMemory {
     ///
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the samples so far have one channel.
     pub fn push_encoded(&mut self, bytes: impl Into<Bytes>, label: Label) -> Result<()> {
-        self.push(MemorySample { bytes: bytes.into(), shape: None, label })
+        self.push(MemorySample { bytes: bytes.into(), shape: None, label, fields: Vec::new() })
     }
 
     /// Adds `height` rows of `width` pixels in the given [`PixelFormat`]. A `Vec<u8>` or [`Bytes`] is moved in, not
@@ -95,7 +138,7 @@ impl InMemory {
     ) -> Result<()> {
         let bytes = bytes.into();
         Pixels::new(width, height, format, &bytes)?;
-        self.push(MemorySample { bytes, shape: Some(Shape { width, height, format }), label })
+        self.push(MemorySample { bytes, shape: Some(Shape { width, height, format }), label, fields: Vec::new() })
     }
 
     fn push(&mut self, sample: MemorySample) -> Result<()> {
@@ -132,7 +175,11 @@ impl Dataset for InMemory {
                 SampleData::Pixels(Pixels::new(width, height, format, &sample.bytes)?)
             }
         };
-        Ok(Sample { data, label: sample.label.clone() })
+        let fields = match sample.fields.len() < self.fields.len() {
+            true => vec![FieldValue::Absent; self.fields.len()],
+            false => sample.fields.clone(),
+        };
+        Ok(Sample::new(data, sample.label.clone()).with_fields(fields))
     }
 
     fn name(&self, index: usize) -> String {
@@ -147,6 +194,10 @@ impl Dataset for InMemory {
         &self.classes
     }
 
+    fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
     fn is_in_memory(&self) -> bool {
         true
     }
@@ -155,8 +206,9 @@ impl Dataset for InMemory {
 /// Collects encoded files with their labels.
 impl<B: Into<Bytes>> FromIterator<(B, Label)> for InMemory {
     fn from_iter<I: IntoIterator<Item = (B, Label)>>(files: I) -> Self {
-        let sample = |(bytes, label): (B, Label)| MemorySample { bytes: bytes.into(), shape: None, label };
-        InMemory { samples: files.into_iter().map(sample).collect(), classes: Vec::new() }
+        let sample =
+            |(bytes, label): (B, Label)| MemorySample { bytes: bytes.into(), shape: None, label, fields: Vec::new() };
+        InMemory { samples: files.into_iter().map(sample).collect(), ..InMemory::default() }
     }
 }
 

@@ -19,6 +19,8 @@
 //! them.
 
 // sample.rs, labels.rs   a sample; the labels of a whole set; label_numbers.rs: labels that are vectors, as f32
+// sample_data.rs         an image, as a file or as pixels
+// field/                 named fields beside image and label, and their values
 // notice.rs              what a set says of itself: its labels, what it does not read
 // access.rs              samples that are announced before they are read; in_order.rs: by a command, in the set's order
 // stored.rs              where samples are stored, and under which names
@@ -40,6 +42,7 @@ mod adaptors;
 mod arrays;
 mod cifar;
 mod class_names;
+mod field;
 pub(crate) mod folder;
 mod format;
 mod forward;
@@ -56,6 +59,7 @@ mod numpy;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod sample;
+mod sample_data;
 mod seek_indexes;
 mod shards;
 pub(crate) mod stored;
@@ -73,6 +77,8 @@ pub use access::Access;
 pub use adaptors::{Concat, Repeat, SplitPart, Subset, Weighted};
 pub use arrays::{ArrayValues, Arrays};
 pub use cifar::Cifar;
+pub(crate) use field::Absent;
+pub use field::{Field, FieldChoice, FieldKind, FieldValue, MAX_FIELD_BYTES, NumberType, Numbers};
 pub use folder::{ImageFolder, ImageFolderBuilder};
 pub use format::{Format, Opened, open, open_with};
 pub use idx::{Emnist, Idx};
@@ -86,7 +92,8 @@ pub(crate) use notice::log as log_notices;
 pub use numpy::Numpy;
 #[cfg(feature = "parquet")]
 pub use parquet::{Parquet, ParquetBuilder};
-pub use sample::{Label, Sample, SampleData};
+pub use sample::{Label, Sample};
+pub use sample_data::SampleData;
 pub use shards::ShardIndexes;
 #[doc(hidden)] // `gpufeed index --part` divides them
 pub use shards::addresses_of;
@@ -144,7 +151,7 @@ pub enum Split {
 ///         buffer.clear();
 ///         buffer.extend((0..8 * 4).map(|pixel| (pixel * index) as u8));
 ///         let pixels = Pixels::new(8, 4, PixelFormat::R8, buffer)?;
-///         Ok(Sample { data: SampleData::Pixels(pixels), label: Label::Class(index as u32) })
+///         Ok(Sample::new(SampleData::Pixels(pixels), Label::Class(index as u32)))
 ///     }
 ///
 ///     fn name(&self, index: usize) -> String {
@@ -249,6 +256,14 @@ pub trait Dataset: Send + Sync {
     /// [`inner`](Self::inner), else none.
     fn classes(&self) -> &[String] {
         self.inner().map_or(&[], |inner| inner.classes())
+    }
+
+    /// Returns the fields that samples have beside image and label; [`Sample::fields`] has their values in this order.
+    /// By default those of [`inner`](Self::inner), else none.
+    ///
+    /// A batch has a [`Column`](crate::Column) for each field but images.
+    fn fields(&self) -> &[Field] {
+        self.inner().map_or(&[], |inner| inner.fields())
     }
 
     /// Returns true if `read` returns memory of the data set, so that a cache need not copy it. `false` by default, also

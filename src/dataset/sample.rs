@@ -1,15 +1,16 @@
-//! A sample: its image and its label.
+//! A sample: its image, its label and its fields.
 
 use std::sync::Arc;
 
-use super::Pixels;
+use super::{FieldValue, SampleData};
 
-/// A sample as a [`Dataset`](super::Dataset) returns it: its image, encoded or as pixels, and its label.
+/// A sample as a [`Dataset`](super::Dataset) returns it: its image, encoded or as pixels, its label, and the values of
+/// its fields.
 ///
 /// ```
 /// use gpufeed::{Label, Sample, SampleData};
 ///
-/// let sample = Sample { data: SampleData::Encoded(b"\xff\xd8\xff"), label: Label::Class(4) };
+/// let sample = Sample::new(SampleData::Encoded(b"\xff\xd8\xff"), Label::Class(4));
 /// assert!(matches!(sample.data, SampleData::Encoded(bytes) if bytes.len() == 3));
 /// ```
 #[derive(Clone, Debug)]
@@ -18,32 +19,19 @@ pub struct Sample<'a> {
     pub data: SampleData<'a>,
     /// The label that goes with it.
     pub label: Label,
+    /// A value for each of the data set's [fields](super::Dataset::fields), in their order; empty without fields.
+    pub fields: Vec<FieldValue<'a>>,
 }
 
-/// The image of a [`Sample`].
-///
-/// ```
-/// use gpufeed::{PixelFormat, Pixels, SampleData};
-///
-/// let data = SampleData::Pixels(Pixels::new(2, 1, PixelFormat::R8, &[0, 255])?);
-/// assert!(!matches!(data, SampleData::Encoded(_)));
-/// # Ok::<(), gpufeed::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub enum SampleData<'a> {
-    /// A whole image file; its format is detected from the bytes.
-    Encoded(&'a [u8]),
-    /// Pixels that need no decoding.
-    Pixels(Pixels<'a>),
-}
+impl<'a> Sample<'a> {
+    /// A sample without fields. Allocates nothing.
+    pub fn new(data: SampleData<'a>, label: Label) -> Self {
+        Sample { data, label, fields: Vec::new() }
+    }
 
-impl SampleData<'_> {
-    /// Returns the length of the file or of the pixels in bytes.
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            SampleData::Encoded(bytes) => bytes.len(),
-            SampleData::Pixels(pixels) => pixels.bytes().len(),
-        }
+    /// The same sample with values for the data set's fields, in their order.
+    pub fn with_fields(self, fields: Vec<FieldValue<'a>>) -> Self {
+        Sample { fields, ..self }
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Compile {
 }
 
 impl Compile {
-    pub(super) fn add(&mut self, other: Compile) {
+    pub(crate) fn add(&mut self, other: Compile) {
         self.compiled += other.compiled;
         self.kept += other.kept;
         self.time += other.time;

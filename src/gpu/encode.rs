@@ -4,6 +4,7 @@ use super::ALIGNMENT;
 use super::cache_pages::{Page, PageRange};
 use super::kernels::Kernels;
 use super::target::Target;
+use super::timing::Timing;
 use super::workspace::{TABLE_WORDS, Weights, Workspace};
 use crate::advice::Setting;
 use crate::error::{ErrorKind, Result};
@@ -50,6 +51,7 @@ pub(super) struct Encoder<'a> {
     pub(super) target: &'a Target,
     /// Receives the parameters, and writes them to their buffer before the submission.
     pub(super) workspace: &'a mut Workspace,
+    pub(super) timing: &'a mut Timing,
 }
 
 pub(super) fn bind(buffer: &wgpu::Buffer, range: Range<u64>) -> wgpu::BindingResource<'_> {
@@ -163,7 +165,7 @@ impl Encoder<'_> {
             let [x, y, z] = groups;
             // Each pass is a compute pass of its own: timestamps are taken at the beginning and the end of compute
             // passes.
-            let timestamp_writes = self.workspace.timing.pass(number);
+            let timestamp_writes = self.timing.pass(kernels.first_pass + number);
             let descriptor = wgpu::ComputePassDescriptor { label: Some("gpufeed"), timestamp_writes };
             let mut compute = commands.begin_compute_pass(&descriptor);
             compute.set_pipeline(pipeline);
@@ -184,7 +186,8 @@ pub(super) fn pack(
     kernels: &Kernels,
     elements: u64,
     target: &Target,
-    workspace: &mut Workspace,
+    workspace: &Workspace,
+    timing: &mut Timing,
 ) {
     let pack = kernels.passes.iter().enumerate().find(|(_, (pass, _))| *pass == Pass::Pack);
     let (Some(floats), Some((number, (_, pipeline)))) = (&target.floats, pack) else {
@@ -211,7 +214,7 @@ pub(super) fn pack(
         groups.push((group, end - begin));
         begin = end;
     }
-    let timestamp_writes = workspace.timing.pass(number);
+    let timestamp_writes = timing.pass(kernels.first_pass + number);
     let descriptor = wgpu::ComputePassDescriptor { label: Some("gpufeed pack"), timestamp_writes };
     let mut compute = commands.begin_compute_pass(&descriptor);
     compute.set_pipeline(pipeline);

@@ -21,6 +21,8 @@ pub(crate) struct Kernels {
     cached_stage: usize,
     mixer: Option<Mixer>,
     compile: Compile,
+    /// The number of its first pass among those of all groups of a loader.
+    pub(super) first_pass: usize,
 }
 
 /// The pipeline that mixes finished batches.
@@ -72,7 +74,13 @@ impl Kernels {
         let shaders: Vec<_> = passes.iter().map(|pass| (format!("gpufeed {pass:?}"), plan.shader(*pass))).collect();
         let (pipelines, compile) = compile::pipelines(gpu, &shaders)?;
         let passes = passes.into_iter().zip(pipelines).collect();
-        Ok(Kernels { gpu: gpu.clone(), plan: plan.clone(), passes, cached_stage, mixer: None, compile })
+        Ok(Kernels { gpu: gpu.clone(), plan: plan.clone(), passes, cached_stage, mixer: None, compile, first_pass: 0 })
+    }
+
+    /// The same kernels, whose passes have numbers from `first_pass` on: those of another group of a loader come before
+    /// them.
+    pub(crate) fn numbered_from(self, first_pass: usize) -> Kernels {
+        Kernels { first_pass, ..self }
     }
 
     /// Adds the pipeline that mixes batches whose samples have `sample_elements` elements.

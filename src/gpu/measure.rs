@@ -67,7 +67,7 @@ impl Rig {
         let kernels = Kernels::new(gpu, plan, 0)?;
         let image = programs.first().map_or(0, |program| plan.image_bytes(program.size()));
         let target = Target::new(&kernels, (image * programs.len()) as u64)?;
-        let resources = Resources::new(&kernels, SLOTS, end.next_multiple_of(ALIGNMENT), params.len())?;
+        let resources = Resources::new(gpu, SLOTS, end.next_multiple_of(ALIGNMENT), &[(&kernels, params.len())])?;
         Ok(Rig { kernels, resources, target, programs, sources, regions, times: Times::default() })
     }
 
@@ -132,9 +132,9 @@ impl Rig {
     pub fn submit(&mut self, slot: usize) -> Result<()> {
         let complete = Some(Completion { elements: self.elements(), mixing: None });
         let Rig { kernels, resources, target, programs, sources, times, .. } = self;
-        let part = Part { items: items(programs, sources), target, complete };
+        let part = Part { group: 0, items: items(programs, sources), target, complete };
         let full = FullSlot { slot, used: resources.slot_bytes, parts: vec![part] };
-        resources.submit(kernels, vec![full], times).map(drop)
+        resources.submit(kernels.gpu(), std::slice::from_ref(kernels), vec![full], times).map(drop)
     }
 }
 

@@ -4,6 +4,7 @@ use super::encode::{bind, bind_group, whole};
 use super::kernels::Kernels;
 use super::mix_dispatches::{MixDispatch, Others, Parameters, dispatches};
 use super::target::{MixBuffers, Target};
+use super::timing::Timing;
 use super::workspace::Workspace;
 use super::{ALIGNMENT, Gpu};
 use crate::error::{ErrorKind, Result};
@@ -15,7 +16,8 @@ pub(super) fn mix(
     kernels: &Kernels,
     mixing: &Mixing,
     target: &Target,
-    workspace: &mut Workspace,
+    workspace: &Workspace,
+    timing: &mut Timing,
 ) -> Result<()> {
     let (Some(mixer), Some(buffers)) = (kernels.mixer(), &target.mix) else {
         let reason = "the kernels were made without mixing".to_owned();
@@ -40,7 +42,7 @@ pub(super) fn mix(
         let resources = [whole(&buffers.parameters), own, others, bind(floats, batch.clone())];
         groups.push((bind_group(kernels, resources), parameters.threads));
     }
-    let timestamp_writes = workspace.timing.pass(kernels.passes.len());
+    let timestamp_writes = timing.pass(kernels.first_pass + kernels.passes.len());
     let descriptor = wgpu::ComputePassDescriptor { label: Some("gpufeed mix"), timestamp_writes };
     let mut compute = commands.begin_compute_pass(&descriptor);
     compute.set_pipeline(&mixer.pipeline);

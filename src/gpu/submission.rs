@@ -22,7 +22,10 @@ pub(crate) struct Resources {
     pub(crate) staging: Staging,
     /// The buffer to which slots are copied; `None` if shaders read the slots in place.
     source: Option<wgpu::Buffer>,
-    workspace: Workspace,
+    /// The workspace of each group.
+    workspaces: Vec<Workspace>,
+    /// The timing of passes, which is off unless it is turned on.
+    timing: Timing,
     pub(crate) slot_bytes: u64,
     /// Submissions without a slot, oldest first.
     cached_in_flight: VecDeque<wgpu::SubmissionIndex>,
@@ -40,15 +43,26 @@ pub(crate) struct FullSlot<'a> {
     pub(crate) parts: Vec<Part<'a>>,
 }
 
-/// The images of one batch in a slot.
+/// The images of one batch, in one group, in a slot.
 pub(crate) struct Part<'a> {
+    /// The number of the group.
+    pub(crate) group: usize,
     pub(crate) items: Vec<Item<'a>>,
     pub(crate) target: &'a Target,
-    /// The work that is left for the batch, if these images complete it.
+    /// The work that is left for the group, if these images complete it.
     pub(crate) complete: Option<Completion>,
 }
 
-/// The steps for a batch once all of its images are there: it is mixed, and packed.
+/// The cached images of a batch in one group.
+pub(crate) struct CachedGroup<'a> {
+    /// The images, by the page that has their pixels.
+    pub(crate) pages: Vec<(Page, Vec<Item<'a>>)>,
+    pub(crate) target: &'a Target,
+    /// The work that is left for the group, if these images complete it.
+    pub(crate) complete: Option<Completion>,
+}
+
+/// The steps for a group of a batch once all of its images are there: they are mixed, and packed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completion {
     pub(crate) elements: u64,
@@ -61,28 +75,29 @@ impl Completion {
         commands: &mut wgpu::CommandEncoder,
         kernels: &Kernels,
         target: &Target,
-        workspace: &mut Workspace,
+        workspace: &Workspace,
+        timing: &mut Timing,
     ) -> Result<()> {
         if let Some(mixing) = &self.mixing {
-            mix(commands, kernels, mixing, target, workspace)?;
+            mix(commands, kernels, mixing, target, workspace, timing)?;
         }
-        pack(commands, kernels, self.elements, target, workspace);
+        pack(commands, kernels, self.elements, target, workspace, timing);
         Ok(())
     }
 }
 
 impl Resources {
-    /// Makes `slots` staging buffers of `slot_bytes` bytes, and a workspace for `images` images.
-    pub(crate) fn new(kernels: &Kernels, slots: usize, slot_bytes: u64, images: usize) -> Result<Resources> {
-        let gpu = kernels.gpu();
+    /// Makes `slots` staging buffers of `slot_bytes` bytes, and for each group, which has kernels, a workspace for so many
+    /// images.
+    pub(crate) fn new(gpu: &Gpu, slots: usize, slot_bytes: u64, groups: &[(&Kernels, usize)]) -> Result<Resources> {
         let memory = gpu.caps().staging;
         let in_place = memory == StagingMemory::InPlace;
-        let mut workspace = Workspace::new(gpu, kernels.plan(), images)?;
-        workspace.timing = Timing::new(gpu)?;
+        let workspace = |&(kernels, images): &(&Kernels, usize)| Workspace::new(gpu, kernels.plan(), images);
         Ok(Resources {
             staging: Staging::new(gpu, slots, slot_bytes, memory)?,
             source: (!in_place).then(|| gpu.storage("gpufeed source", slot_bytes)).transpose()?,
-            workspace,
+            workspaces: groups.iter().map(workspace).collect::<Result<_>>()?,
+            timing: Timing::new(gpu)?,
             slot_bytes,
             cached_in_flight: VecDeque::new(),
         })
@@ -90,42 +105,49 @@ impl Resources {
 
     /// Makes one submission for full slots: for each the copy, and the passes of each batch in it. Returns how long the
     /// driver computed the GPU's work on this thread.
-    pub(crate) fn submit(&mut self, kernels: &Kernels, slots: Vec<FullSlot<'_>>, times: &Times) -> Result<Duration> {
-        let Resources { staging, source, workspace, .. } = self;
-        let gpu = kernels.gpu();
+    pub(crate) fn submit(
+        &mut self,
+        gpu: &Gpu,
+        kernels: &[Kernels],
+        slots: Vec<FullSlot<'_>>,
+        times: &Times,
+    ) -> Result<Duration> {
+        let Resources { staging, source, workspaces, timing, .. } = self;
         gpu.checked("submit", || {
             let mut encoder = encoder(gpu, "gpufeed slot");
-            workspace.timing.begin(&mut encoder, times);
+            timing.begin(&mut encoder, times);
             let numbers: Vec<usize> = slots.iter().map(|full| full.slot).collect();
             for FullSlot { slot, used, parts } in slots {
                 staging.unmap(slot);
                 let source = match source {
                     Some(source) => {
-                        workspace.timing.copy(&mut encoder, used, |encoder| {
+                        timing.copy(&mut encoder, used, |encoder| {
                             encoder.copy_buffer_to_buffer(staging.buffer(slot), 0, source, 0, Some(used));
                         });
                         &*source
                     }
                     None => staging.buffer(slot),
                 };
-                for Part { mut items, target, complete } in parts {
+                for Part { group, mut items, target, complete } in parts {
+                    let (kernels, workspace) = (&kernels[group], &mut workspaces[group]);
                     if kernels.cached_stage() == 0 {
                         for (item, to_cache) in items.iter().filter_map(|item| Some((item, item.to_cache.as_ref()?))) {
                             to_cache.copy(&mut encoder, source, 4 * u64::from(item.pixels.offset));
                         }
                     }
-                    Encoder { kernels, source, first_stage: 0, target, workspace }.stages(&mut encoder, &mut items)?;
+                    let mut passes = Encoder { kernels, source, first_stage: 0, target, workspace, timing };
+                    passes.stages(&mut encoder, &mut items)?;
                     if let Some(completion) = complete {
-                        completion.record(&mut encoder, kernels, target, workspace)?;
+                        completion.record(&mut encoder, kernels, target, workspace, timing)?;
                     }
                 }
             }
-            workspace.flush_params(gpu);
+            workspaces.iter_mut().for_each(|workspace| workspace.flush_params(gpu));
             let commands = encoder.finish();
             let start = Instant::now();
             let submission = gpu.submit([commands]);
             let submitting = start.elapsed();
-            workspace.timing.submitted(gpu);
+            timing.submitted(gpu);
             numbers.into_iter().try_for_each(|slot| staging.submitted(slot, submission.clone()))?;
             Ok(if gpu.caps().computes_in_submit { submitting } else { Duration::ZERO })
         })?
@@ -144,34 +166,35 @@ impl Resources {
         }
     }
 
-    /// Makes one submission for cached images of one batch, grouped by page, without a slot. Returns how long the
-    /// driver computed the GPU's work on this thread.
+    /// Makes one submission for cached images of one batch, for each group those of each page, without a slot. Returns
+    /// how long the driver computed the GPU's work on this thread.
     pub(crate) fn submit_cached(
         &mut self,
-        kernels: &Kernels,
-        pages: Vec<(Page, Vec<Item<'_>>)>,
-        target: &Target,
-        complete: Option<Completion>,
+        gpu: &Gpu,
+        kernels: &[Kernels],
+        groups: Vec<CachedGroup<'_>>,
         times: &Times,
     ) -> Result<Duration> {
-        let gpu = kernels.gpu();
-        let first_stage = kernels.cached_stage();
-        let workspace = &mut self.workspace;
+        let Resources { workspaces, timing, .. } = self;
         let (submission, submitting) = gpu.checked("submit", || {
             let mut encoder = encoder(gpu, "gpufeed cached samples");
-            workspace.timing.begin(&mut encoder, times);
-            for (Page(source), mut items) in pages {
-                let mut passes = Encoder { kernels, source: &source, first_stage, target, workspace };
-                passes.stages(&mut encoder, &mut items)?;
+            timing.begin(&mut encoder, times);
+            let groups = groups.into_iter().zip(kernels).zip(&mut *workspaces);
+            for ((CachedGroup { pages, target, complete }, kernels), workspace) in groups {
+                let first_stage = kernels.cached_stage();
+                for (Page(source), mut items) in pages {
+                    let mut passes = Encoder { kernels, source: &source, first_stage, target, workspace, timing };
+                    passes.stages(&mut encoder, &mut items)?;
+                }
+                if let Some(completion) = complete {
+                    completion.record(&mut encoder, kernels, target, workspace, timing)?;
+                }
             }
-            if let Some(completion) = complete {
-                completion.record(&mut encoder, kernels, target, workspace)?;
-            }
-            workspace.flush_params(gpu);
+            workspaces.iter_mut().for_each(|workspace| workspace.flush_params(gpu));
             let commands = encoder.finish();
             let start = Instant::now();
             let submission = gpu.submit([commands]);
-            workspace.timing.submitted(gpu);
+            timing.submitted(gpu);
             Ok::<_, Error>((submission, start.elapsed()))
         })??;
         self.cached_in_flight.push_back(submission);
@@ -190,17 +213,17 @@ pub(crate) fn run_once(
     mixing: Option<Mixing>,
 ) -> Result<Vec<u8>> {
     let (gpu, plan) = (kernels.gpu(), kernels.plan());
-    let mut workspace = Workspace::new(gpu, plan, items.len())?;
+    let (mut workspace, mut timing) = (Workspace::new(gpu, plan, items.len())?, Timing::default());
     let source = gpu.storage("gpufeed source", pixels.len() as u64)?;
     let target = Target::new(kernels, bytes)?;
     gpu.checked("running the passes", || {
         gpu.queue().write_buffer(&source, 0, pixels);
         let mut encoder = encoder(gpu, "gpufeed once");
-        let mut passes =
-            Encoder { kernels, source: &source, first_stage: 0, target: &target, workspace: &mut workspace };
+        let (workspace, timing) = (&mut workspace, &mut timing);
+        let mut passes = Encoder { kernels, source: &source, first_stage: 0, target: &target, workspace, timing };
         passes.stages(&mut encoder, &mut items)?;
         let completion = Completion { elements: bytes / plan.output().dtype.bytes() as u64, mixing };
-        completion.record(&mut encoder, kernels, &target, &mut workspace)?;
+        completion.record(&mut encoder, kernels, &target, workspace, timing)?;
         workspace.flush_params(gpu);
         gpu.submit([encoder.finish()]);
         Ok::<_, Error>(())

@@ -44,8 +44,6 @@ pub(crate) struct Workspace {
     bytes: Vec<u8>,
     most_images: usize,
     weights: Weights,
-    /// The timing of passes, which is off unless it is turned on.
-    pub(super) timing: Timing,
 }
 
 impl Workspace {
@@ -106,7 +104,6 @@ impl Workspace {
                     first: ((statistics + tables) / 4) as u32,
                     ..Weights::default()
                 },
-                timing: Timing::default(),
             }
         })
     }

@@ -1,44 +1,13 @@
 //! A batch of augmented images, as the training loop receives it.
 
-use super::buffers::{HostBuffer, Lease};
-use crate::allocate::COPY;
+use super::batch_group::{BatchGroup, GroupImages};
+use super::batch_store::{BatchStore, Images};
+use super::columns::Column;
 use crate::dataset::Label;
 use crate::error::{Error, Result};
-use crate::gpu::target::Target;
-use crate::gpu::{Gpu, readback};
-use crate::plan::{DType, Layout, Output};
+use crate::gpu::Gpu;
+use crate::plan::{DType, Layout};
 use crate::transforms::{BatchParams, Params};
-
-/// Access to a batch's images, on the GPU or in host memory.
-///
-/// ```no_run
-/// # fn show(batch: &gpufeed::Batch) {
-/// use gpufeed::Images;
-///
-/// match batch.images() {
-///     Images::Gpu { buffer, offset } => println!("{} bytes on the GPU from byte {offset}", buffer.size()),
-///     Images::Host(bytes) => println!("{} bytes in memory", bytes.len()),
-/// }
-/// # }
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub enum Images<'a> {
-    /// In a storage buffer (usages STORAGE, COPY_SRC, COPY_DST) from byte `offset` on.
-    Gpu {
-        /// The buffer; it may be longer than the batch.
-        buffer: &'a wgpu::Buffer,
-        /// The first byte.
-        offset: u64,
-    },
-    /// In host memory, aligned to 64 bytes.
-    Host(&'a [u8]),
-}
-
-#[derive(Debug)]
-pub(super) enum BatchStore {
-    Gpu { gpu: Gpu, target: Lease<Target> },
-    Host(Lease<HostBuffer>),
-}
 
 /// A sample that could not be used, with its error. Another sample has replaced it.
 ///
@@ -63,6 +32,9 @@ pub struct Failure {
 
 /// A batch of augmented images with their labels.
 ///
+/// Where a loader has [groups](crate::DataLoaderBuilder::group), what is said of images here is about the first group;
+/// [`group`](Self::group) has those of any.
+///
 /// Dropping the batch returns its buffer to the loader: submit the work that reads the buffer before that.
 ///
 /// ```
@@ -81,17 +53,11 @@ pub struct Failure {
 #[derive(Debug)]
 pub struct Batch {
     pub(super) store: BatchStore,
-    pub(super) output: Output,
-    /// Width and height of the images.
-    pub(super) size: (u32, u32),
-    pub(super) channels: u32,
-    pub(super) views: usize,
-    pub(super) crops: usize,
+    /// At least one.
+    pub(super) groups: Vec<GroupImages>,
     pub(super) labels: Vec<Label>,
-    pub(super) ids: Vec<u64>,
-    pub(super) params: Vec<Params>,
+    pub(super) columns: Vec<Column>,
     pub(super) failures: Vec<Failure>,
-    pub(super) valid: usize,
     pub(super) epoch: u64,
     pub(super) index: u64,
     /// How it was mixed.
@@ -99,19 +65,37 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// The groups of images, in the order in which the loader was given them; one without a name of its own, `image`, where
+    /// it was given none.
+    pub fn groups(&self) -> impl Iterator<Item = BatchGroup<'_>> {
+        (0..self.groups.len()).map(|number| self.numbered(number))
+    }
+
+    /// The group with this name.
+    pub fn group(&self, name: &str) -> Option<BatchGroup<'_>> {
+        self.groups().find(|group| group.name() == name)
+    }
+
+    fn numbered(&self, number: usize) -> BatchGroup<'_> {
+        BatchGroup { store: &self.store, number, images: &self.groups[number] }
+    }
+
+    /// The first group.
+    pub(super) fn first(&self) -> BatchGroup<'_> {
+        self.numbered(0)
+    }
+
     /// The images: a GPU buffer, or bytes in host memory.
     pub fn images(&self) -> Images<'_> {
-        match &self.store {
-            BatchStore::Gpu { target, .. } => Images::Gpu { buffer: &target.output, offset: 0 },
-            BatchStore::Host(buffer) => Images::Host(buffer.batch()),
-        }
+        self.first().images()
     }
 
     /// The images in host memory, to change them; `None` for images on a GPU.
     pub fn host_mut(&mut self) -> Option<&mut [u8]> {
+        let bytes = self.bytes();
         match &mut self.store {
             BatchStore::Gpu { .. } => None,
-            BatchStore::Host(buffer) => Some(buffer.get_mut().batch_mut()),
+            BatchStore::Host(buffer) => buffer.get_mut().batch_mut().get_mut(..bytes),
         }
     }
 
@@ -125,54 +109,55 @@ impl Batch {
 
     /// `[images, channels, height, width]`, or `[images, height, width, channels]` for [`Layout::Nhwc`].
     pub fn shape(&self) -> [usize; 4] {
-        let (n, c, h, w) = (self.ids.len(), self.channels as usize, self.size.1 as usize, self.size.0 as usize);
-        match self.output.layout {
-            Layout::Nchw => [n, c, h, w],
-            Layout::Nhwc => [n, h, w, c],
-        }
+        self.first().shape()
     }
 
     /// The order of the elements.
     pub fn layout(&self) -> Layout {
-        self.output.layout
+        self.first().layout()
     }
 
     /// The type of the elements.
     pub fn dtype(&self) -> DType {
-        self.output.dtype
+        self.first().dtype()
     }
 
     /// Bytes of all images.
     pub fn bytes(&self) -> usize {
-        self.shape().iter().product::<usize>() * self.output.dtype.bytes()
+        self.first().bytes()
     }
 
     /// Images in the batch, padding included.
     pub fn len(&self) -> usize {
-        self.ids.len()
+        self.first().len()
     }
 
     /// Always false: a batch has at least one image.
     pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+        self.len() == 0
     }
 
     /// Views of each sample ([`DataLoaderBuilder::views`](crate::DataLoaderBuilder::views)). Crop `c` of view `v` of
     /// sample `i` is image `(i * views + v) * crops + c`, so the batch is also one of shape
     /// `[samples, views, crops, …]`.
     pub fn views(&self) -> usize {
-        self.views
+        self.first().views()
     }
 
     /// Images of each view: 5 with [`FiveCrop`](crate::transforms::FiveCrop), 10 with
     /// [`TenCrop`](crate::transforms::TenCrop), else 1.
     pub fn crops(&self) -> usize {
-        self.crops
+        self.first().crops()
     }
 
     /// Images that are not padding (`LastBatch::Pad`, uneven shards); padding comes last.
     pub fn valid(&self) -> usize {
-        self.valid
+        self.first().valid()
+    }
+
+    /// Samples in the batch, padding included.
+    pub fn samples(&self) -> usize {
+        self.len() / (self.views() * self.crops())
     }
 
     /// The labels, image by image.
@@ -185,15 +170,26 @@ impl Batch {
         self.labels.iter().map(|label| if let Label::Class(class) = label { Some(*class) } else { None }).collect()
     }
 
+    /// The data set's [fields](crate::Dataset::fields), but images, in its order: a value for each *sample*, padding
+    /// included, whereas [`labels`](Self::labels) has one for each image.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The column with this name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name() == name)
+    }
+
     /// For each image, the id of its sample (`Dataset::id`), in the order of the images. Several views or crops of a
     /// sample repeat its id.
     pub fn ids(&self) -> &[u64] {
-        &self.ids
+        self.first().ids()
     }
 
     /// The parameters of each image, for [`DataLoader::replay`](crate::DataLoader::replay).
     pub fn params(&self) -> &[Params] {
-        &self.params
+        self.first().params()
     }
 
     /// The samples that could not be used and were replaced.
@@ -219,15 +215,7 @@ impl Batch {
     /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if it has none left for the copy;
     /// [`ErrorKind::NoHostMemory`](crate::ErrorKind::NoHostMemory) if the system has none.
     pub fn to_host(&self) -> Result<Vec<u8>> {
-        match &self.store {
-            BatchStore::Gpu { gpu, target } => readback::read(gpu, &target.output, 0..self.bytes() as u64),
-            BatchStore::Host(buffer) => {
-                let mut bytes = Vec::new();
-                COPY.reserve(&mut bytes, buffer.batch().len())?;
-                bytes.extend_from_slice(buffer.batch());
-                Ok(bytes)
-            }
-        }
+        self.first().to_host()
     }
 
     /// A copy in host memory as f32 (u8 becomes \[0, 1\]).
@@ -235,24 +223,22 @@ impl Batch {
     /// # Errors
     /// Those of [`to_host`](Self::to_host).
     pub fn to_host_f32(&self) -> Result<Vec<f32>> {
-        let bytes = self.to_host()?;
-        let mut floats = Vec::new();
-        COPY.reserve(&mut floats, bytes.len() / self.output.dtype.bytes())?;
-        match self.output.dtype {
-            DType::F32 => floats.extend(bytes.as_chunks().0.iter().map(|b| f32::from_ne_bytes(*b))),
-            DType::F16 => floats.extend(bytes.as_chunks().0.iter().map(|b| half::f16::from_ne_bytes(*b).to_f32())),
-            DType::U8 => floats.extend(bytes.iter().map(|b| f32::from(*b) / 255.0)),
-        }
-        Ok(floats)
+        self.first().to_host_f32()
     }
 
-    /// Takes the GPU buffer out of the loader's ring; the loader makes a new one within its memory budget.
+    /// Takes the GPU buffer out of the loader's ring; the loader makes a new one within its memory budget. Of several
+    /// groups it is the first one's: [`into_buffers`](Self::into_buffers) takes all.
     ///
     /// `None` on the CPU backend.
     pub fn into_buffer(self) -> Option<wgpu::Buffer> {
+        self.into_buffers().into_iter().next()
+    }
+
+    /// Takes the GPU's buffers out of the loader's ring: one for each group, in their order. Empty on the CPU backend.
+    pub fn into_buffers(self) -> Vec<wgpu::Buffer> {
         match self.store {
-            BatchStore::Gpu { target, .. } => Some(target.into_inner().output),
-            BatchStore::Host(_) => None,
+            BatchStore::Gpu { targets, .. } => targets.into_inner().into_iter().map(|target| target.output).collect(),
+            BatchStore::Host(_) => Vec::new(),
         }
     }
 }

@@ -3,11 +3,14 @@
 mod build;
 mod cache;
 mod decoding;
+mod groups;
 mod mixing;
+mod on_gpu;
 mod order;
 
 use super::buffers::{HostBufferHook, HostMemory};
 use super::settings::LoaderSettings;
+use super::views::Views;
 use super::{Execute, OnError};
 use crate::dataset::Dataset;
 use crate::plan::{DType, Layout, Output, Semantics};
@@ -40,6 +43,8 @@ pub struct DataLoaderBuilder {
     dataset: Arc<dyn Dataset>,
     /// The transforms, with the output, the semantics and the views that recipes have named.
     recipe: Recipe,
+    /// The groups of views; empty for a loader with one list.
+    groups: Vec<(String, Views)>,
     /// Where both name the output, the semantics or the views, the settings count and not the recipe.
     settings: LoaderSettings,
     /// Asked for by [`shard_auto`](Self::shard_auto), beside the settings, which may have a share set by hand.
@@ -56,7 +61,8 @@ impl std::fmt::Debug for DataLoaderBuilder {
 impl DataLoaderBuilder {
     pub(super) fn new(dataset: Arc<dyn Dataset>) -> Self {
         let (recipe, settings) = (Recipe::default(), LoaderSettings::default());
-        DataLoaderBuilder { dataset, recipe, settings, shard_auto: false, host_memory: HostMemory::default() }
+        let (groups, host_memory) = (Vec::new(), HostMemory::default());
+        DataLoaderBuilder { dataset, recipe, groups, settings, shard_auto: false, host_memory }
     }
 
     /// Takes all settings at once, in the place of those that were set before; [`LoaderSettings`] lists them. The

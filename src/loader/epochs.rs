@@ -1,6 +1,7 @@
 //! The iterator over the batches of a run.
 
-use super::batch::{Batch, BatchStore};
+use super::batch::Batch;
+use super::batch_store::BatchStore;
 use super::feed::BatchRange;
 use super::pipeline::Pipeline;
 use super::run::Run;
@@ -164,12 +165,12 @@ impl Epochs {
     /// Counts the batch as the caller's, and goes on to the next.
     fn hand_out(&mut self, mut batch: Batch) -> Batch {
         match &mut batch.store {
-            BatchStore::Gpu { target, .. } => target.hand_out(),
+            BatchStore::Gpu { targets, .. } => targets.hand_out(),
             BatchStore::Host(buffer) => buffer.hand_out(),
         }
         self.pipeline.stats.batch();
         self.pipeline.stats.consumer.bytes(Stage::Consume, batch.bytes() as u64);
-        self.returned.1 = batch.len();
+        self.returned.1 = batch.groups().map(|group| group.len()).sum();
         self.batch += 1;
         if self.batch == self.pipeline.sampler.batches() as u64 {
             (self.epoch, self.batch) = (self.epoch + 1, 0);

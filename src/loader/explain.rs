@@ -3,6 +3,7 @@
 use super::DataLoader;
 use super::cache::CacheStore;
 use super::pipeline::Pipeline;
+use crate::dataset::Field;
 use crate::launcher::Shard;
 use crate::plan::normalized_twice;
 use crate::transforms::{BatchTransform, Transform};
@@ -13,23 +14,32 @@ impl DataLoader {
     /// Describes the plan with its passes, the executor, the batches, and the memory of a run; known before any run.
     pub fn explain(&self) -> String {
         let pipeline = &*self.pipeline;
-        let (plan, _) = pipeline.split.plan_for_kernels();
         let scaled = if pipeline.settings.scaled_decode {
             "JPEGs at 1/2, 1/4 or 1/8 where the first stage reduces them by as much; pixels differ from those at full size"
         } else {
             "off"
         };
-        let crops = plan.crops();
-        let views = match (pipeline.outputs / crops, crops) {
-            (1, 1) => String::new(),
-            (views, 1) => format!(" with {views} views each"),
-            (1, crops) => format!(" with {crops} crops each"),
-            (views, crops) => format!(" with {views} views of {crops} crops each"),
+        let several = pipeline.groups.len() > 1;
+        let mut plans = String::new();
+        for (group, recipe) in pipeline.groups.iter().zip(&self.recipes) {
+            if several {
+                let (name, views, (width, height)) = (&group.name, group.views(), group.size);
+                let noun = if views == 1 { "view" } else { "views" };
+                plans += &format!("group {name}: {views} {noun} of {width}x{height}\n");
+            }
+            let (plan, _) = group.split.plan_for_kernels();
+            plans += &format!("{plan}{}", twice(&recipe.transforms));
+        }
+        let views = match (several, pipeline.first().views(), pipeline.first().plan().crops()) {
+            (true, ..) => format!(" with {} images each", pipeline.outputs),
+            (false, 1, 1) => String::new(),
+            (false, views, 1) => format!(" with {views} views each"),
+            (false, 1, crops) => format!(" with {crops} crops each"),
+            (false, views, crops) => format!(" with {views} views of {crops} crops each"),
         };
+        let an_image: Vec<_> = pipeline.groups.iter().map(|group| group.image_bytes().to_string()).collect();
         format!(
-            "{}{}{}runs on: {}\n{}{}{}cache: {}\nscaled decode: {scaled}\nseek indexes: {}\norder: {}\n{}{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
-            plan,
-            twice(&self.recipe.transforms),
+            "{plans}{}runs on: {}\n{}{}{}cache: {}\nscaled decode: {scaled}\nseek indexes: {}\norder: {}\n{}{}{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
             mixing(pipeline),
             pipeline.execution.executor().describe(),
             shaders(pipeline),
@@ -39,13 +49,14 @@ impl DataLoader {
             pipeline.decoder.seek_indexes(),
             pipeline.sampler.describe(),
             data(pipeline),
+            fields(pipeline),
             pipeline.dataset.len(),
             self.len(),
             pipeline.settings.batch_size,
             pipeline.workers,
             pipeline.settings.queue_depth,
-            plan.image_bytes(pipeline.size),
-            pipeline.batch_bytes() as f64 / MIB as f64,
+            an_image.join(" and "),
+            pipeline.batch_bytes as f64 / MIB as f64,
             self.budget
         )
     }
@@ -80,6 +91,14 @@ fn data(pipeline: &Pipeline) -> String {
     pipeline.dataset.notices().iter().map(|notice| format!("data: {notice}\n")).collect()
 }
 
+/// The `fields:` line; nothing without fields.
+fn fields(pipeline: &Pipeline) -> String {
+    match &pipeline.fields[..] {
+        [] => String::new(),
+        fields => format!("fields: {}\n", fields.iter().map(Field::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
 fn cache(pipeline: &Pipeline) -> String {
     if matches!(pipeline.cache, CacheStore::Off) {
         return "off".to_owned();
@@ -87,7 +106,7 @@ fn cache(pipeline: &Pipeline) -> String {
     let ((memory, budget), (samples, bytes)) = (pipeline.cache.memory(), pipeline.cache.usage());
     format!(
         "{}, {memory}, up to {} MiB; samples without room stream; {samples} samples in {} MiB now",
-        pipeline.split.stored_as(),
+        pipeline.first().split.stored_as(),
         budget / MIB,
         bytes / MIB
     )

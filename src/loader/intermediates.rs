@@ -99,18 +99,8 @@ pub(super) fn least(split: &CacheSplit, most: u64) -> Result<u64> {
     Ok(0)
 }
 
-/// Checks what a worker needs for the route of a sample of `size`, before it decodes the sample; returns the bytes.
-///
-/// # Errors
-/// [`ErrorKind::IntermediateTooLarge`] for more than `most` bytes.
-pub(super) fn check_route(split: &CacheSplit, route: &Route, size: (u32, u32), most: u64) -> Result<u64> {
-    let needed = of_route(split, route);
-    check(split, needed, size, most)?;
-    Ok(needed.bytes)
-}
-
 /// Returns what a worker needs for a sample.
-fn of_route(split: &CacheSplit, route: &Route) -> Needed {
+pub(super) fn of_route(split: &CacheSplit, route: &Route) -> Needed {
     by_route(split.plan(), route, split.executor() == Executor::Cpu)
 }
 
@@ -118,7 +108,7 @@ fn of_route(split: &CacheSplit, route: &Route) -> Needed {
 ///
 /// # Errors
 /// [`ErrorKind::IntermediateTooLarge`] for more than `most` bytes.
-fn check(split: &CacheSplit, needed: Needed, size: (u32, u32), most: u64) -> Result<()> {
+pub(super) fn check(split: &CacheSplit, needed: Needed, size: (u32, u32), most: u64) -> Result<()> {
     if needed.bytes <= most {
         return Ok(());
     }

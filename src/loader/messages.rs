@@ -4,7 +4,7 @@
 use super::batch::Failure;
 use super::buffers::{HostBuffer, Lease};
 use super::cache::DeviceReservation;
-use crate::dataset::Label;
+use crate::dataset::{FieldValue, Label};
 use crate::error::Error;
 use crate::gpu::staging::MappedRange;
 use crate::plan::program::Program;
@@ -38,6 +38,8 @@ pub(super) struct Finished<P> {
     pub(super) index: usize,
     pub(super) id: u64,
     pub(super) label: Label,
+    /// The values of the data set's fields.
+    pub(super) fields: Vec<FieldValue<'static>>,
     /// The parameters of each view.
     pub(super) params: Vec<Params>,
     pub(super) pixels: P,
@@ -51,8 +53,8 @@ pub(super) struct ChunkJob {
     /// The batch index of the first position.
     pub(super) first: usize,
     pub(super) positions: Vec<Position>,
-    /// The part of the batch's memory that the samples fill.
-    pub(super) out: BytesMut,
+    /// The part of the batch's memory that the samples fill, for each group.
+    pub(super) out: Vec<BytesMut>,
 }
 
 /// A job on the GPU executor: one position of a batch.
@@ -73,7 +75,7 @@ pub(super) enum CpuMessage {
     /// A batch is announced, with the memory that is divided into its chunks.
     Start(BatchStart, Lease<HostBuffer>),
     /// The samples from batch index `first` on are augmented, in `out`.
-    Augmented { batch: u64, first: usize, samples: Vec<Finished<()>>, failures: Vec<Failure>, out: BytesMut },
+    Augmented { batch: u64, first: usize, samples: Vec<Finished<()>>, failures: Vec<Failure>, out: Vec<BytesMut> },
     /// The run ends with this error.
     Fatal(Error),
 }

@@ -82,9 +82,9 @@ impl Batch {
     /// The partner of an image, if the batch was mixed.
     fn partner_of(&self, image: usize) -> Option<usize> {
         let BatchParams { partner, .. } = self.mix?;
-        let outputs = self.views * self.crops;
+        let outputs = self.views() * self.crops();
         let (sample, output) = (image / outputs, image % outputs);
-        Some(partner.of(sample, self.ids.len() / outputs) * outputs + output)
+        Some(partner.of(sample, self.len() / outputs) * outputs + output)
     }
 
     /// Adds to the parameters of each image what it was mixed with. `indices` has the samples' indices in the data set.
@@ -92,12 +92,14 @@ impl Batch {
         let Some(BatchParams { mix, .. }) = self.mix else { return };
         let name = |image: usize| {
             let partner = self.partner_of(image)?;
-            let index = indices[partner / (self.views * self.crops)];
-            let (id, params) = (self.ids[partner], self.params[partner].clone());
+            let index = indices[partner / (self.views() * self.crops())];
+            let (id, params) = (self.ids()[partner], self.params()[partner].clone());
             Some(Box::new(Mixed { mix, index, id, params }))
         };
-        let mixed: Vec<_> = (0..self.params.len()).map(name).collect();
-        self.params.iter_mut().zip(mixed).for_each(|(params, mixed)| params.mixed = mixed);
+        let mixed: Vec<_> = (0..self.len()).map(name).collect();
+        // Only a loader of one group mixes.
+        let images = self.groups.iter_mut().take(1).flat_map(|group| &mut group.params);
+        images.zip(mixed).for_each(|(params, mixed)| params.mixed = mixed);
     }
 }
 

@@ -13,7 +13,9 @@
 //! | `run.rs`, `pipeline.rs`, `messages.rs` | starts them; what they share; what they tell each other |
 //! | `settings.rs`, `settings/` | the settings as data, their written forms, files of them |
 //! | `builder.rs`, `builder/` | the setters; `builder/build.rs` makes the loader |
-//! | `batch.rs`, `mixed.rs` | what the caller gets; the labels of a mixed batch |
+//! | `views.rs`, `group.rs`, `batch_group.rs` | a group of views as it is asked for, in the pipeline, in a batch |
+//! | `batch_store.rs` | where the images of a batch are |
+//! | `batch.rs`, `columns.rs`, `mixed.rs` | what the caller gets; its fields; the labels of a mixed batch |
 //! | `buffers/`, `executor_buffers/`, `scratch.rs` | memory of batches, of executors, of a worker: it outlives a run |
 //! | `intermediates.rs` | bounds what lies between the stages of a plan |
 //! | `cache/` | samples that stay between epochs |
@@ -23,13 +25,17 @@
 
 mod assemble;
 mod batch;
+mod batch_group;
+mod batch_store;
 mod buffers;
 mod builder;
 mod cache;
+mod columns;
 mod epochs;
 mod executor_buffers;
 mod explain;
 mod feed;
+mod group;
 mod intermediates;
 mod iteration;
 mod messages;
@@ -41,12 +47,16 @@ pub(crate) mod run;
 mod scratch;
 pub(crate) mod settings;
 pub(crate) mod stats;
+mod views;
 mod worker;
 
-pub use batch::{Batch, Failure, Images};
+pub use batch::{Batch, Failure};
+pub use batch_group::BatchGroup;
+pub use batch_store::Images;
 pub use buffers::HostBufferHook;
 pub use builder::DataLoaderBuilder;
 pub use cache::Cache;
+pub use columns::{Column, ColumnValues};
 pub use epochs::Epochs;
 pub use iteration::NextEpoch;
 pub use settings::{LoaderSettings, ShardChoice};
@@ -54,6 +64,7 @@ pub use stats::{
     Bottleneck, Change, GpuClock, GpuTime, Latency, PassTime, PoolStats, QueueStats, Resource, SlotStats, Stage,
     StageStats, Stats,
 };
+pub use views::Views;
 
 use crate::backend::Backend;
 use crate::dataset::Dataset;
@@ -143,7 +154,8 @@ pub enum Execute {
 #[derive(Debug)]
 pub struct DataLoader {
     pipeline: Arc<Pipeline>,
-    recipe: Recipe,
+    /// The recipe of each group.
+    recipes: Vec<Recipe>,
     backend: Backend,
     budget: buffers::Budget,
     /// The epoch that the next loop over `&loader` takes.
@@ -212,7 +224,7 @@ impl DataLoader {
         &*self.pipeline.dataset
     }
 
-    /// The loader's transforms, output and views as a recipe. [`Recipe::to_toml`] writes it; a loader of the recipe
+    /// The loader's transforms, output and views as a recipe; those of the first group where there are several. [`Recipe::to_toml`] writes it; a loader of the recipe
     /// that [`recipe::from_toml`](crate::recipe::from_toml) reads from that text has the same plan.
     ///
     /// ```
@@ -226,7 +238,12 @@ impl DataLoader {
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
     pub fn recipe(&self) -> &Recipe {
-        &self.recipe
+        &self.recipes[0]
+    }
+
+    /// The name of each group with its list, output and views as a recipe; `image` is that of a loader without groups.
+    pub fn recipes(&self) -> impl Iterator<Item = (&str, &Recipe)> {
+        self.pipeline.groups.iter().zip(&self.recipes).map(|(group, recipe)| (group.name.as_str(), recipe))
     }
 
     /// The settings in force. Those that were left to the recipe, to this machine or to a launcher are filled in. A
@@ -248,7 +265,7 @@ impl DataLoader {
         &self.pipeline.settings
     }
 
-    /// The plan of the transforms. With [`cache_in_bytes`](DataLoaderBuilder::cache_in_bytes) batches and
+    /// The plan of the transforms, of the first group where there are several. With [`cache_in_bytes`](DataLoaderBuilder::cache_in_bytes) batches and
     /// [`replay`](Self::replay) are rounded after a resize, but this plan alone does not round.
     pub fn plan(&self) -> &Plan {
         self.pipeline.plan()

@@ -2,17 +2,17 @@
 
 use super::cache;
 use super::executor_buffers::{CpuBuffers, ExecutorBuffers, GpuBuffers};
+use super::group::Group;
 use super::intermediates::LargeImages;
 use super::remote::RemoteParts;
 use super::scratch::WorkerScratch;
 use super::settings::LoaderSettings;
 use super::stats::{Capacities, Counters};
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Field};
 use crate::decode::Decoder;
 use crate::error::Result;
 use crate::launcher::Shard;
 use crate::plan::Plan;
-use crate::plan::split::CacheSplit;
 use crate::sampler::{Position, Sampler};
 use crate::transforms::{BatchParams, BatchTransform, Key};
 use crossbeam_channel::{Receiver, Sender};
@@ -21,16 +21,19 @@ use std::sync::Arc;
 /// A loader as its threads see it. During a run only counters and pools change.
 pub(super) struct Pipeline {
     pub(super) dataset: Arc<dyn Dataset>,
-    pub(super) split: CacheSplit,
-    /// Width and height of every output.
-    pub(super) size: (u32, u32),
+    /// The data set's fields.
+    pub(super) fields: Vec<Field>,
+    /// The groups, at least one.
+    pub(super) groups: Vec<Group>,
     pub(super) sampler: Sampler,
     /// The sampler's rank and world, and who has set them.
     pub(super) shard: Shard,
     /// The settings in force, of which nothing is left to the recipe or to the machine.
     pub(super) settings: LoaderSettings,
-    /// Images of each sample in a batch: its views, times the crops of each.
+    /// Images of each sample in a batch: those of all groups.
     pub(super) outputs: usize,
+    /// Bytes of the images of a whole batch, all groups together.
+    pub(super) batch_bytes: u64,
     pub(super) batch_transform: Option<BatchTransform>,
     pub(super) decoder: Decoder,
     pub(super) cache: cache::CacheStore,
@@ -66,29 +69,24 @@ impl Execution {
 
 impl std::fmt::Debug for Pipeline {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pipeline").field("split", &self.split).field("sampler", &self.sampler).finish_non_exhaustive()
+        f.debug_struct("Pipeline").field("groups", &self.groups).field("sampler", &self.sampler).finish_non_exhaustive()
     }
 }
 
 impl Pipeline {
-    /// The plan as it was compiled.
+    /// The first group: that of a loader without further ones.
+    pub(super) fn first(&self) -> &Group {
+        &self.groups[0]
+    }
+
+    /// The plan of the first group as it was compiled.
     pub(super) fn plan(&self) -> &Plan {
-        self.split.plan()
+        self.first().plan()
     }
 
-    /// Bytes of a whole batch.
-    pub(super) fn batch_bytes(&self) -> u64 {
-        (self.settings.batch_size * self.sample_bytes()) as u64
-    }
-
-    /// Bytes of all outputs of a sample.
-    pub(super) fn sample_bytes(&self) -> usize {
-        self.outputs * self.plan().image_bytes(self.size)
-    }
-
-    /// Elements of all outputs of a sample.
-    pub(super) fn sample_elements(&self) -> u64 {
-        u64::from(self.size.0) * u64::from(self.size.1) * u64::from(self.plan().channels()) * self.outputs as u64
+    /// The number of images of each view of a sample, view by view, group by group.
+    pub(super) fn crops(&self) -> impl Iterator<Item = usize> {
+        self.groups.iter().flat_map(|group| std::iter::repeat_n(group.plan().crops(), group.views()))
     }
 
     /// The lengths of a run's queues.
@@ -107,7 +105,7 @@ impl Pipeline {
         let executor = self.execution.executor();
         executor.gpu().map_or(Ok(()), |gpu| gpu.alive("starting a run"))?;
         executor.enter()?;
-        executor.allocate(self.batch_bytes()).inspect_err(|_| self.leave())
+        executor.allocate(self.batch_bytes).inspect_err(|_| self.leave())
     }
 
     pub(super) fn leave(&self) {
@@ -137,7 +135,8 @@ impl Pipeline {
     pub(super) fn batch_params(&self, epoch: u64, first: &Position) -> Option<BatchParams> {
         let transform = self.batch_transform.as_ref()?;
         let (_, key) = self.candidate(epoch, first, 0);
-        transform.make_params(self.size.0, self.size.1, &key)
+        let (width, height) = self.first().size;
+        transform.make_params(width, height, &key)
     }
 
     /// The sample for a position after `failures` failed candidates, and its key.

@@ -1,6 +1,7 @@
 //! Replays one sample from its parameters.
 
 use super::DataLoader;
+use super::group::Group;
 use super::intermediates;
 use super::pipeline::{Execution, Pipeline};
 use super::scratch::Gathered;
@@ -29,22 +30,44 @@ impl DataLoader {
     /// Those of reading and decoding the sample; [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the parameters
     /// do not belong to this plan or to this sample's size, or the partner's not to this data set.
     pub fn replay(&self, index: usize, params: &Params) -> Result<Vec<u8>> {
-        let pipeline = &*self.pipeline;
-        let bytes = pipeline.plan().image_bytes(pipeline.size);
-        let Some(mixed) = &params.mixed else {
-            return with_image(pipeline, index, params, |view, pixels| run(pipeline, &[(view, pixels)], bytes, None));
-        };
-        check_partner(pipeline, mixed)?;
-        // The partner is the image before: in a batch of both, the second image is the one that is wanted.
-        let batch = BatchParams { mix: mixed.mix, partner: Partner::Previous };
-        let mixing = Mixing::new(&batch, pipeline.plan(), pipeline.size, 2, 1);
-        let both = with_image(pipeline, mixed.index, &mixed.params, |partner, its_pixels| {
-            with_image(pipeline, index, params, |view, pixels| {
-                run(pipeline, &[(partner, its_pixels), (view, pixels)], bytes, mixing)
-            })
-        })?;
-        Ok(both[bytes..].to_vec())
+        replay(&self.pipeline, 0, index, params)
     }
+
+    /// As [`replay`](Self::replay), for an image of the group with this name.
+    ///
+    /// # Errors
+    /// Those of [`replay`](Self::replay); [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the names of the groups
+    /// for another name.
+    pub fn replay_in(&self, group: &str, index: usize, params: &Params) -> Result<Vec<u8>> {
+        let groups = &self.pipeline.groups;
+        let Some(number) = groups.iter().position(|own| own.name == group) else {
+            let names: Vec<_> = groups.iter().map(|group| group.name.as_str()).collect();
+            let reason = format!("there is no group {group:?}; the loader has {}", names.join(", "));
+            return Err(Error::argument("group", reason));
+        };
+        replay(&self.pipeline, number, index, params)
+    }
+}
+
+/// Replays an image of the group `number`.
+fn replay(pipeline: &Pipeline, number: usize, index: usize, params: &Params) -> Result<Vec<u8>> {
+    let group = &pipeline.groups[number];
+    let bytes = group.image_bytes();
+    let Some(mixed) = &params.mixed else {
+        return with_image(pipeline, number, index, params, |view, pixels| {
+            run(pipeline, number, &[(view, pixels)], None)
+        });
+    };
+    check_partner(pipeline, mixed)?;
+    // The partner is the image before: in a batch of both, the second image is the one that is wanted.
+    let batch = BatchParams { mix: mixed.mix, partner: Partner::Previous };
+    let mixing = Mixing::new(&batch, group.plan(), group.size, 2, 1);
+    let both = with_image(pipeline, number, mixed.index, &mixed.params, |partner, its_pixels| {
+        with_image(pipeline, number, index, params, |view, pixels| {
+            run(pipeline, number, &[(partner, its_pixels), (view, pixels)], mixing)
+        })
+    })?;
+    Ok(both[bytes..].to_vec())
 }
 
 /// Checks what a user's parameters say about the other image.
@@ -63,12 +86,13 @@ fn check_partner(pipeline: &Pipeline, mixed: &Mixed) -> Result<()> {
     if matches!(mixed.mix, Mix::MixUp { .. }) && dtype == DType::U8 {
         return refuse("MixUp blends floats, but the output has 8-bit numbers".into());
     }
-    mixed.mix.check(pipeline.size)
+    mixed.mix.check(pipeline.first().size)
 }
 
 /// Calls `work` with an image as the executor reads it: its view, and the pixels of the view's region.
 fn with_image<T>(
     pipeline: &Pipeline,
+    group: usize,
     index: usize,
     params: &Params,
     work: impl FnOnce(&View, PixelsRef<'_>) -> Result<T>,
@@ -76,7 +100,8 @@ fn with_image<T>(
     let mut file = Vec::new();
     let mut content = Content::new(pipeline, &pipeline.dataset.read(index, &mut file)?.data)?;
     processor::check_size(params, content.size())?;
-    let mut route = pipeline.split.route(std::slice::from_ref(params), content.origin())?;
+    let Group { split, .. } = &pipeline.groups[group];
+    let mut route = split.route(std::slice::from_ref(params), content.origin())?;
     // A worker always runs the prefix at full size.
     if let Content::File { probe, scale, .. } = &mut content
         && route.on_worker.is_none()
@@ -87,42 +112,45 @@ fn with_image<T>(
         }
         if !params.scale.is_full() {
             *scale = params.scale;
-            route = route.scaled_down(&probe.scaled(params.scale), pipeline.plan().crops());
+            route = route.scaled_down(&probe.scaled(params.scale), [1]);
         }
     }
-    intermediates::check_route(&pipeline.split, &route, content.size(), pipeline.most_intermediate)?;
+    let needed = intermediates::of_route(split, &route);
+    intermediates::check(split, needed, content.size(), pipeline.most_intermediate)?;
     let (mut decoder, mut gathered) = (DecoderScratch::default(), Gathered::default());
     let mut pixels = worker::pixels(pipeline, &content, route.read, &mut decoder, &mut gathered)?;
     let (mut buffers, mut scratch) = (PrefixBuffers::default(), cpu::CpuScratch::default());
     if let Some(prefix) = &route.on_worker {
-        pixels = run_prefix(pipeline.plan(), prefix, pixels, route.read, &mut buffers, &mut scratch)?;
+        pixels = run_prefix(split.plan(), prefix, pixels, route.read, &mut buffers, &mut scratch)?;
     }
     let ((begin, _), view) = (route.views_begin(), &route.views[0]);
     work(view, pixels.region(begin, view.region))
 }
 
-/// Makes a batch of images of `bytes` bytes each, and mixes it.
+/// Makes a batch of images of a group, and mixes it.
 fn run(
     pipeline: &Pipeline,
+    number: usize,
     images: &[(&View, PixelsRef<'_>)],
-    bytes: usize,
     mixing: Option<Mixing>,
 ) -> Result<Vec<u8>> {
+    let group = &pipeline.groups[number];
+    let bytes = group.image_bytes();
     let executor = match &pipeline.execution {
         Execution::Gpu(gpu) => {
-            let with_mixer =
-                mixing.filter(|_| !gpu.kernels.mixes()).map(|mixing| mixing_kernels(&gpu.kernels, &mixing));
+            let own = &gpu.kernels[number];
+            let with_mixer = mixing.filter(|_| !own.mixes()).map(|mixing| mixing_kernels(own, &mixing));
             let kernels = with_mixer.transpose()?;
-            return processor::run_on_gpu(kernels.as_ref().unwrap_or(&gpu.kernels), images, bytes, mixing);
+            return processor::run_on_gpu(kernels.as_ref().unwrap_or(own), images, bytes, mixing);
         }
         Execution::Cpu(_) => cpu::run,
     };
     let (mut batch, mut scratch) = (BATCH.zeroed(product(bytes, images.len()))?, cpu::CpuScratch::default());
     for ((view, pixels), image) in images.iter().zip(batch.chunks_exact_mut(bytes)) {
-        executor(pipeline.plan(), &view.program, *pixels, view.region, image, &mut scratch)?;
+        executor(group.plan(), &view.program, *pixels, view.region, image, &mut scratch)?;
     }
     if let Some(mixing) = &mixing {
-        cpu::mix::mix(mixing, pipeline.plan().output().dtype, &mut batch);
+        cpu::mix::mix(mixing, group.plan().output().dtype, &mut batch);
     }
     Ok(batch)
 }

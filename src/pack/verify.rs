@@ -155,7 +155,7 @@ fn compare(
     let mut differs = |reason: String| found.reasons.push(reason);
     let mut buffer = Vec::new();
     let bytes = match packed.read(index, &mut buffer) {
-        Ok(Sample { data: SampleData::Encoded(bytes), label }) => {
+        Ok(Sample { data: SampleData::Encoded(bytes), label, .. }) => {
             if bytes != expected.file {
                 differs("another file".into());
             }

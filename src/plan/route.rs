@@ -99,20 +99,42 @@ impl Route {
         self.views.iter().map(|view| view.program.scale()).min().unwrap_or_default()
     }
 
-    /// The route of the same image, decoded at a scale. The parameters stay those of the full size. `crops` is the
-    /// plan's number of them.
-    pub(crate) fn scaled_down(mut self, to: &Scaled, crops: usize) -> Route {
+    /// The route of the same image, decoded at a scale. The parameters stay those of the full size. `crops` has
+    /// the number of each view's.
+    pub(crate) fn scaled_down(mut self, to: &Scaled, crops: impl IntoIterator<Item = usize>) -> Route {
         for view in &mut self.views {
             let stages = std::mem::take(&mut view.program.stages);
             view.program = Program { stages }.scaled_down(to);
             view.region = view.program.region();
         }
-        for crops in self.views.chunks_mut(crops) {
+        let mut rest = &mut self.views[..];
+        for crops in crops {
+            let Some((crops, others)) = rest.split_at_mut_checked(crops) else { break };
             let region = read_by(crops);
             crops.iter_mut().for_each(|crop| crop.region = region);
+            rest = others;
         }
         self.read = read_by(&self.views);
         self
+    }
+
+    /// The route of two groups of views of a sample, of which this one comes first: what both read is decoded once. `None`
+    /// where a worker computes something before the views of one of them, or the cache holds only one's pixels.
+    pub(crate) fn joined(mut self, other: Route) -> Option<Route> {
+        self.to_cache = match (self.to_cache, other.to_cache) {
+            (None, None) => None,
+            (Some(Insertion { cached, prefix: None }), Some(Insertion { cached: its, prefix: None })) => {
+                let region = around(cached.region, its.region);
+                Some(Insertion { cached: CachedPixels { region, ..cached }, prefix: None })
+            }
+            _ => return None,
+        };
+        if self.on_worker.is_some() || other.on_worker.is_some() || self.float != other.float {
+            return None;
+        }
+        self.read = around(self.read, other.read);
+        self.views.extend(other.views);
+        Some(self)
     }
 }
 
@@ -320,13 +342,15 @@ fn whole(program: &Program) -> Rect {
     Rect { left: 0, top: 0, width, height }
 }
 
+/// The least rectangle around two.
+fn around(a: Rect, b: Rect) -> Rect {
+    let (left, top) = (a.left.min(b.left), a.top.min(b.top));
+    let (right, bottom) = ((a.left + a.width).max(b.left + b.width), (a.top + a.height).max(b.top + b.height));
+    Rect { left, top, width: right - left, height: bottom - top }
+}
+
 /// The smallest rectangle around the pixels that views read.
 fn read_by(views: &[View]) -> Rect {
-    let around = |a: Rect, b: Rect| {
-        let (left, top) = (a.left.min(b.left), a.top.min(b.top));
-        let (right, bottom) = ((a.left + a.width).max(b.left + b.width), (a.top + a.height).max(b.top + b.height));
-        Rect { left, top, width: right - left, height: bottom - top }
-    };
     views.iter().map(|view| view.region).reduce(around).unwrap_or(NOTHING)
 }
 

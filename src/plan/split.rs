@@ -93,6 +93,11 @@ impl CacheSplit {
         CacheSplit { plan, executor, cache, prefix_slots: prefix_slots as u16, boundary }
     }
 
+    /// The same plan with a cache of the source's pixels: groups of views with lists of their own share these.
+    pub(crate) fn storing_sources(self) -> CacheSplit {
+        CacheSplit { boundary: None, ..self }
+    }
+
     pub(crate) fn executor(&self) -> Executor {
         self.executor
     }

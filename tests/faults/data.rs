@@ -122,7 +122,7 @@ impl Dataset for Restless {
         color.0[which] = 255;
         let (width, height) = SIZES[which];
         *buffer = encoded(RgbImage::from_pixel(width, height, color), ImageFormat::Png);
-        Ok(Sample { data: SampleData::Encoded(buffer), label: Label::Class(which as u32) })
+        Ok(Sample::new(SampleData::Encoded(buffer), Label::Class(which as u32)))
     }
 
     fn name(&self, index: usize) -> String {

@@ -7,6 +7,8 @@ mod custom_refused;
 mod determinism;
 mod ending;
 mod failures;
+mod fields;
+mod groups;
 mod jobs;
 mod large_sample;
 mod mixing;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use super::ids::shift;
-use crate::dataset::{Access, Dataset, Label, Notice, ObjectStamp, Sample, Stored, out_of_range};
+use crate::dataset::{Access, Dataset, Field, Label, Notice, ObjectStamp, Sample, Stored, out_of_range};
 use crate::error::{Error, Result};
 use crate::storage::Remote;
 
@@ -44,7 +44,7 @@ impl Concat {
     /// # Errors
     ///
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there is no part, or if parts differ in
-    /// [`channels`](Dataset::channels) or in [`classes`](Dataset::classes).
+    /// [`channels`](Dataset::channels), [`fields`](Dataset::fields) or [`classes`](Dataset::classes).
     pub fn new(parts: impl IntoIterator<Item = Box<dyn Dataset>>) -> Result<Self> {
         let (mut found, mut len, mut taken) = (Vec::<Part>::new(), 0usize, Vec::new());
         for data in parts {
@@ -124,6 +124,15 @@ fn same(first: &dyn Dataset, part: &dyn Dataset, number: usize) -> Result<()> {
         );
         return Err(Error::argument("concat", reason));
     }
+    let (a, b) = (first.fields(), part.fields());
+    if a != b {
+        let names = |fields: &[Field]| match fields {
+            [] => "none".to_owned(),
+            fields => fields.iter().map(Field::to_string).collect::<Vec<_>>().join(", "),
+        };
+        let reason = format!("the fields of part 0 are {}, and those of part {number} {}", names(a), names(b));
+        return Err(Error::argument("concat", reason));
+    }
     let (a, b) = (first.classes(), part.classes());
     if a != b {
         let at = a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()));
@@ -167,6 +176,10 @@ impl Dataset for Concat {
 
     fn channels(&self) -> u32 {
         self.parts.first().map_or(3, |part| part.data.channels())
+    }
+
+    fn fields(&self) -> &[Field] {
+        self.parts.first().map_or(&[], |part| part.data.fields())
     }
 
     fn classes(&self) -> &[String] {

@@ -142,7 +142,7 @@ mod tests {
         fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
             buffer.clear();
             buffer.push(index as u8 + 50);
-            Ok(Sample { data: SampleData::Encoded(buffer), label: Label::Class(7) })
+            Ok(Sample::new(SampleData::Encoded(buffer), Label::Class(7)))
         }
 
         fn name(&self, index: usize) -> String {

@@ -260,7 +260,7 @@ impl Dataset for Arrays {
         let size = self.image_bytes();
         let bytes = &self.bytes[index * size..(index + 1) * size];
         let pixels = Pixels::new(self.width, self.height, self.format, bytes)?;
-        Ok(Sample { data: SampleData::Pixels(pixels), label: self.labels.get(index) })
+        Ok(Sample::new(SampleData::Pixels(pixels), self.labels.get(index)))
     }
 
     fn name(&self, index: usize) -> String {

@@ -229,7 +229,7 @@ impl Dataset for Lmdb {
             let reason = format!("{}: of class {class}, but only {} have names", self.name(index), self.classes.len());
             return Err(broken(self.path(), reason));
         }
-        Ok(Sample { data: SampleData::Encoded(image), label })
+        Ok(Sample::new(SampleData::Encoded(image), label))
     }
 
     fn name(&self, index: usize) -> String {

@@ -156,7 +156,7 @@ impl Dataset for Parquet {
                 buffer[..length].copy_from_slice(from.ok_or_else(|| self.changed(index))?);
                 Ok(())
             })?;
-            return Ok(Sample { data: SampleData::Encoded(&buffer[..length]), label });
+            return Ok(Sample::new(SampleData::Encoded(&buffer[..length]), label));
         }
         // The image's length stands before it. Both are read, and the length is compared.
         let length = PREFIX + entry.length as usize;
@@ -168,7 +168,7 @@ impl Dataset for Parquet {
         if images::check(&buffer[..length]) != entry.check {
             return Err(self.changed(index));
         }
-        Ok(Sample { data: SampleData::Encoded(&buffer[PREFIX..length]), label })
+        Ok(Sample::new(SampleData::Encoded(&buffer[PREFIX..length]), label))
     }
 
     fn name(&self, index: usize) -> String {

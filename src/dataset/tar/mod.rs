@@ -149,7 +149,7 @@ impl Dataset for TarShards {
         if header_hash(header) != entry.check {
             return Err(changed());
         }
-        Ok(Sample { data: SampleData::Encoded(image), label: found.label() })
+        Ok(Sample::new(SampleData::Encoded(image), found.label()))
     }
 
     fn name(&self, index: usize) -> String {

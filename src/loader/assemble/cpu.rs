@@ -7,7 +7,7 @@ use crate::cpu;
 use crate::error::Result;
 use crate::gpu::staging::Staging;
 use crate::gpu::target::Target;
-use crate::loader::batch::BatchStore;
+use crate::loader::batch_store::BatchStore;
 use crate::loader::buffers::{HostBuffer, Lease};
 use crate::loader::executor_buffers::{CopyUp, CpuBuffers};
 use crate::loader::messages::CpuMessage;
@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 struct Chunks {
     lease: Lease<HostBuffer>,
-    /// Filled chunks, by the batch index of their first sample.
-    filled: BTreeMap<usize, BytesMut>,
+    /// Filled chunks, by their group and the batch index of their first sample.
+    filled: BTreeMap<(usize, usize), BytesMut>,
 }
 
 /// Assembles batches until the workers have ended, the caller has gone, or an error ends the run.
@@ -28,7 +28,7 @@ pub(in crate::loader) fn run(executor: &CpuBuffers, thread: &BatchThread<'_, Cpu
     let result = match &executor.copy_up {
         None => assemble(thread, None),
         Some(up) => {
-            let mut staging = up.take_staging(thread.pipeline.batch_bytes())?;
+            let mut staging = up.take_staging(thread.pipeline.batch_bytes)?;
             let result = assemble(thread, Some((up, &mut staging)));
             // After an error a buffer may be unmapped, or a submission half recorded: the next run makes new ones.
             result.inspect(|()| up.return_staging(staging))
@@ -57,7 +57,8 @@ fn assemble(thread: &BatchThread<'_, CpuMessage>, mut up: Option<(&CopyUp, &mut 
                     pending.remaining -= samples.len();
                     (first..).zip(samples).for_each(|(index, sample)| pending.add(index, sample));
                     pending.add_failures(failures);
-                    pending.buffers.filled.insert(first, out);
+                    let chunks = (0..).zip(out).map(|(group, chunk)| ((group, first), chunk));
+                    pending.buffers.filled.extend(chunks);
                 }
             }
             CpuMessage::Fatal(error) => return Err(error),
@@ -66,14 +67,14 @@ fn assemble(thread: &BatchThread<'_, CpuMessage>, mut up: Option<(&CopyUp, &mut 
             let mut pending = entry.remove();
             let Chunks { lease, filled } = &mut pending.buffers;
             lease.get_mut().join(std::mem::take(filled).into_values());
-            if let Some(mixing) = pending.completion(pipeline).mixing {
+            if let Some(mixing) = pending.completion(pipeline, 0).mixing {
                 let dtype = pipeline.plan().output().dtype;
                 cpu::mix::mix(&mixing, dtype, pending.buffers.lease.get_mut().batch_mut());
             }
             let copied = match &mut up {
                 None => None,
-                Some((up, staging)) => match copy(thread, (up, staging), &pending.buffers.lease, &clock)? {
-                    Some(target) => Some(BatchStore::Gpu { gpu: up.gpu.clone(), target }),
+                Some((up, staging)) => match copy(thread, (up, staging), &pending, &clock)? {
+                    Some(targets) => Some(BatchStore::Gpu { gpu: up.gpu.clone(), targets }),
                     None => return Ok(()),
                 },
             };
@@ -88,24 +89,25 @@ fn assemble(thread: &BatchThread<'_, CpuMessage>, mut up: Option<(&CopyUp, &mut 
     }
 }
 
-/// Copies a batch to a GPU buffer; `None` once the run has ended.
+/// Copies a batch to a GPU's buffers, one for each group; `None` once the run has ended.
 fn copy(
     thread: &BatchThread<'_, CpuMessage>,
     (up, staging): (&CopyUp, &mut Staging),
-    host: &HostBuffer,
+    pending: &PendingBatch<Chunks>,
     clock: &Clock<'_>,
-) -> Result<Option<Lease<Target>>> {
+) -> Result<Option<Lease<Vec<Target>>>> {
     let BatchThread { pipeline, shares, stop, .. } = thread;
-    let bytes = pipeline.batch_bytes();
     clock.spent(Stage::Submit, 0);
-    let make = || Target::plain(&up.gpu, bytes);
-    let Some(target) = clock.blocked(|| up.outputs.take(&shares.outputs, stop, make))? else { return Ok(None) };
-    let slot = clock.waited_for_gpu(|| staging.take())?;
-    let bytes = host.batch().len();
-    let images = (bytes / pipeline.plan().image_bytes(pipeline.size).max(1)) as u64;
-    let _span = tracing::trace_span!("submit", images, bytes).entered();
-    staging.copy_to(slot, host.batch(), &target.output)?;
-    clock.spent(Stage::Submit, images);
-    clock.bytes(Stage::Submit, bytes as u64);
-    Ok(Some(target))
+    let taken = clock.blocked(|| up.outputs.take(&shares.outputs, stop, || up.targets()))?;
+    let Some(targets) = taken else { return Ok(None) };
+    let (host, samples) = (pending.buffers.lease.batch(), pending.start.samples);
+    for (group, target) in pipeline.groups.iter().zip(&*targets) {
+        let slot = clock.waited_for_gpu(|| staging.take())?;
+        let (images, bytes) = ((samples * group.outputs) as u64, samples * group.sample_bytes());
+        let _span = tracing::trace_span!("submit", images, bytes).entered();
+        staging.copy_to(slot, &host[group.begin..group.begin + bytes], &target.output)?;
+        clock.spent(Stage::Submit, images);
+        clock.bytes(Stage::Submit, bytes as u64);
+    }
+    Ok(Some(targets))
 }

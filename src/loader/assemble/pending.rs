@@ -4,7 +4,11 @@ use crate::allocate::BATCH;
 use crate::error::{ErrorKind, Result};
 use crate::gpu::submission::Completion;
 use crate::loader::OnError;
-use crate::loader::batch::{Batch, BatchStore, Failure};
+use crate::loader::batch::{Batch, Failure};
+use crate::loader::batch_group::GroupImages;
+use crate::loader::batch_store::BatchStore;
+use crate::loader::columns::ColumnBuilder;
+use crate::loader::group::Group;
 use crate::loader::messages::{BatchStart, Finished};
 use crate::loader::pipeline::Pipeline;
 use crate::plan::mixing::Mixing;
@@ -34,8 +38,8 @@ impl<B> PendingBatch<B> {
 
     /// Adds the sample with this batch index, and returns the location of its pixels.
     pub(in crate::loader::assemble) fn add<P>(&mut self, index: usize, sample: Finished<P>) -> P {
-        let Finished { index: of_dataset, id, label, params, pixels } = sample;
-        self.samples[index] = Some(Finished { index: of_dataset, id, label, params, pixels: () });
+        let Finished { index: of_dataset, id, label, fields, params, pixels } = sample;
+        self.samples[index] = Some(Finished { index: of_dataset, id, label, fields, params, pixels: () });
         pixels
     }
 
@@ -43,10 +47,11 @@ impl<B> PendingBatch<B> {
         self.failures.extend(failures);
     }
 
-    /// The work that is left for the batch once all of its images are there.
-    pub(in crate::loader::assemble) fn completion(&self, pipeline: &Pipeline) -> Completion {
-        let elements = pipeline.sample_elements() * self.samples.len() as u64;
-        let mixing = |params| Mixing::new(params, pipeline.plan(), pipeline.size, self.samples.len(), pipeline.outputs);
+    /// The work that is left for a group of the batch once all of its images are there.
+    pub(in crate::loader::assemble) fn completion(&self, pipeline: &Pipeline, group: usize) -> Completion {
+        let (group, samples) = (&pipeline.groups[group], self.samples.len());
+        let elements = group.sample_elements() * samples as u64;
+        let mixing = |params| Mixing::new(params, group.plan(), group.size, samples, group.outputs);
         let mixing = self.start.mix.as_ref().and_then(mixing);
         Completion { elements, mixing }
     }
@@ -59,30 +64,44 @@ impl<B> PendingBatch<B> {
     ) -> Result<Batch> {
         pipeline.stats.ready(self.start.at.elapsed());
         self.failures.sort_by_key(|failure| failure.batch_index);
-        let images = self.samples.len() * pipeline.outputs;
+        let samples = self.samples.len();
+        let of_group = |group: &Group| -> Result<GroupImages> {
+            Ok(GroupImages {
+                name: group.name.clone(),
+                output: group.plan().output(),
+                size: group.size,
+                channels: group.plan().channels(),
+                views: group.views(),
+                crops: group.plan().crops(),
+                begin: group.begin,
+                valid: self.start.valid * group.outputs,
+                ids: room_for(samples * group.outputs)?,
+                params: room_for(samples * group.outputs)?,
+            })
+        };
         let mut batch = Batch {
             store: store(self.buffers),
-            output: pipeline.plan().output(),
-            size: pipeline.size,
-            channels: pipeline.plan().channels(),
-            views: pipeline.outputs / pipeline.plan().crops(),
-            crops: pipeline.plan().crops(),
-            labels: room_for(images)?,
-            ids: room_for(images)?,
-            params: room_for(images)?,
+            groups: pipeline.groups.iter().map(of_group).collect::<Result<_>>()?,
+            labels: room_for(samples * pipeline.first().outputs)?,
+            columns: Vec::new(),
             failures: self.failures,
-            valid: self.start.valid * pipeline.outputs,
             epoch: self.start.epoch,
             index: self.start.index,
             mix: self.start.mix,
         };
-        let mut indices = room_for(self.samples.len())?;
-        for Finished { index, id, label, params, .. } in self.samples.into_iter().flatten() {
+        let mut indices = room_for(samples)?;
+        let mut columns = ColumnBuilder::new(&pipeline.fields, samples)?;
+        for Finished { index, id, label, fields, params, .. } in self.samples.into_iter().flatten() {
             indices.push(index);
-            batch.ids.extend(params.iter().map(|_| id));
-            batch.labels.extend(params.iter().map(|_| label.clone()));
-            batch.params.extend(params);
+            let mut params = params.into_iter();
+            for (group, images) in pipeline.groups.iter().zip(&mut batch.groups) {
+                images.ids.extend(std::iter::repeat_n(id, group.outputs));
+                images.params.extend(params.by_ref().take(group.outputs));
+            }
+            batch.labels.extend(std::iter::repeat_n(label, pipeline.first().outputs));
+            columns.push(id, fields)?;
         }
+        batch.columns = columns.finish();
         batch.name_partners(&indices);
         Ok(batch)
     }
@@ -108,7 +127,7 @@ const MIN_SAMPLES: u64 = 100;
 
 impl FailureBudget {
     pub(in crate::loader::assemble) fn count(&mut self, pipeline: &Pipeline, batch: &mut Batch) -> Result<()> {
-        self.seen += (batch.len() / pipeline.outputs) as u64;
+        self.seen += (batch.len() / pipeline.first().outputs) as u64;
         self.failed += batch.failures.len() as u64;
         let OnError::Skip { max_share } = pipeline.settings.on_error else { return Ok(()) };
         if self.seen < MIN_SAMPLES || self.failed as f64 <= max_share * self.seen as f64 {

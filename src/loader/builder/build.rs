@@ -1,32 +1,29 @@
 //! Building a loader from its settings: its plan, its executor, its buffers.
 
-use super::{DataLoaderBuilder, mixing};
-use crate::advice::{self, Reason, Setting};
+use super::DataLoaderBuilder;
+use super::groups::Compiled;
+use crate::advice::{self, Reason};
 use crate::backend::Backend;
-use crate::dataset::{Dataset, SampleData, log_notices};
+use crate::dataset::{Dataset, Field, SampleData, log_notices};
 use crate::decode::Decoder;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::gpu::Gpu;
-use crate::gpu::kernels::{Kernels, MixSizes};
-use crate::gpu::staging::SLOTS;
-use crate::gpu::submission::CACHED_IN_FLIGHT;
-use crate::gpu::target::{Target, check_batch, check_made_batch};
-use crate::gpu::workspace::Workspace;
+use crate::gpu::target::check_batch;
 use crate::launcher::Shard;
 use crate::loader::buffers::{BESIDES, Budget, BufferRing, HostBuffer, HostMemory, Workers};
 use crate::loader::cache::{self, Cache, DeviceCache, HostCache};
-use crate::loader::executor_buffers::{COPY_SLOTS, CopyUp, CpuBuffers, GpuBuffers};
+use crate::loader::executor_buffers::{COPY_SLOTS, CopyUp, CpuBuffers};
 use crate::loader::feed::SMALL;
+use crate::loader::group::Group;
 use crate::loader::intermediates::{self, LargeImages};
 use crate::loader::pipeline::{Execution, Pipeline};
 use crate::loader::remote::RemoteParts;
 use crate::loader::settings::{LoaderSettings, ShardChoice};
 use crate::loader::stats::Counters;
 use crate::loader::{DataLoader, Execute, OnError};
+use crate::plan::Semantics;
 use crate::plan::cpu_fallback::REGION_BYTES;
-use crate::plan::split::{CacheMemory, CacheSplit, Executor};
-use crate::plan::{Plan, Semantics, normalized_twice};
-use crate::recipe::{Recipe, check_views};
+use crate::plan::split::{CacheMemory, Executor};
 use crate::sampler::Sampler;
 use crossbeam_channel::bounded;
 use std::sync::Arc;
@@ -56,7 +53,6 @@ impl DataLoaderBuilder {
             let reason = "cached pixels serve every crop, and need images that are decoded at their full size";
             return Err(Error::argument("cache", Reason::new(reason).advise(advice::WITHOUT_SCALED_DECODE)));
         }
-        check_views(self.view_count())?;
         match self.settings.on_error {
             OnError::Skip { max_share } if !(0.0..=1.0).contains(&max_share) => {
                 Err(Error::argument("on_error", format!("max_share = {max_share} is not a share; 0 to 1 work")))
@@ -68,12 +64,15 @@ impl DataLoaderBuilder {
     /// Checks everything, and compiles the plan and its shaders. The first run makes the GPU's buffers.
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`] with the setting's name; [`ErrorKind::EmptyDataset`]; [`ErrorKind::Snippet`] for the
-    /// WGSL of a [`CustomColor`](crate::transforms::CustomColor); [`ErrorKind::DoesNotFit`] if a batch or a slot
-    /// exceeds the memory budget or the adapter; [`ErrorKind::IntermediateTooLarge`] if what lies between the stages of
-    /// the plan does for every image; [`ErrorKind::NoHostMemory`] if the system has none for the batches;
-    /// [`ErrorKind::OutOfMemory`] if the GPU has no memory left for the small
-    /// buffers of compiling; [`ErrorKind::Device`] if it refuses a shader or is lost.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the setting's name;
+    /// [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset); [`ErrorKind::Snippet`](crate::ErrorKind::Snippet)
+    /// for the WGSL of a [`CustomColor`](crate::transforms::CustomColor);
+    /// [`ErrorKind::DoesNotFit`](crate::ErrorKind::DoesNotFit) if a batch or a slot exceeds the memory budget or the
+    /// adapter; [`ErrorKind::IntermediateTooLarge`](crate::ErrorKind::IntermediateTooLarge) if what lies between the
+    /// stages of the plan does for every image; [`ErrorKind::NoHostMemory`](crate::ErrorKind::NoHostMemory) if the
+    /// system has none for the batches; [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if the GPU has no
+    /// memory left for the small buffers of compiling; [`ErrorKind::Device`](crate::ErrorKind::Device) if it refuses a
+    /// shader or is lost.
     pub fn build(mut self, backend: &Backend) -> Result<DataLoader> {
         let workers = self.settings.workers.unwrap_or_else(crate::cores::of_this_process);
         self.check_numbers(workers)?;
@@ -87,71 +86,47 @@ impl DataLoaderBuilder {
         if let Some(weights) = self.dataset.weights() {
             sampler = sampler.weights(weights)?;
         }
-        if let Some(transform) = &self.recipe.batch_transform {
-            mixing::check(transform, &*self.dataset, self.form().dtype)?;
-        }
-        let (output, semantics, views) = (self.form(), self.arithmetic(), self.view_count());
-        let plan = Plan::compile_as(semantics, self.dataset.channels(), &self.recipe.transforms, &output)?;
-        if let Some((first, second)) = normalized_twice(&self.recipe.transforms) {
-            tracing::warn!(first, second, "Normalize stands twice in the list, and images are normalised by both");
-        }
-        let without_shaders = plan.without_shaders();
-        if !without_shaders.is_empty() {
-            if self.settings.execute == Execute::Gpu {
-                let reason = Reason::new(format!("there are no shaders for {}", without_shaders.join(", ")));
-                return Err(Error::argument("execute", reason.advise(advice::EXECUTE_AUTO_COPIES)));
-            }
-            self.settings.execute = Execute::Cpu;
-        }
-        let plan = match backend {
-            Backend::Gpu(gpu) if self.executor(backend) == Executor::Gpu => {
-                plan.on_device(gpu.caps().traits, self.recipe.batch_transform.is_some())
-            }
-            _ => plan,
-        };
-        let size = plan.output_size().ok_or_else(|| plan.sizes_differ())?;
-        let outputs = views * plan.crops();
-        // Computed in floats, because u64 can overflow: 2^22 pixels a side, 2^64 images.
-        let images = self.settings.batch_size as f64 * outputs as f64;
-        let too_large = images * plan.image_bytes(size) as f64 > u64::MAX as f64 / 64.0;
-        let batch_bytes = if too_large {
-            u64::MAX / 64
-        } else {
-            (self.settings.batch_size * outputs * plan.image_bytes(size)) as u64
-        };
-        let split =
-            CacheSplit::new(plan, self.executor(backend), self.cache_memory(backend), self.settings.cache_in_bytes);
+        let fields = self.dataset.fields().to_vec();
+        Field::check(&fields)?;
+        let compiled = self.compile(backend)?;
         let most_intermediate = self.settings.memory_budget.max(BESIDES);
         // Batches that do not fit are refused below, by the sizes that are theirs.
         let batches_fit =
-            batch_bytes.saturating_mul(self.settings.queue_depth as u64 + 2) <= self.settings.memory_budget;
-        let a_worker = intermediates::least(&split, if batches_fit { most_intermediate } else { u64::MAX })?;
-        let a_worker = Workers { count: workers as u64, bytes: a_worker };
-        let (execution, budget) = self.execution(backend, &split, batch_bytes, a_worker, size)?;
+            compiled.batch_bytes.saturating_mul(self.settings.queue_depth as u64 + 2) <= self.settings.memory_budget;
+        let most = if batches_fit { most_intermediate } else { u64::MAX };
+        let least = |group: &Group| intermediates::least(&group.split, most);
+        let of_groups = compiled.groups.iter().map(least).collect::<Result<Vec<_>>>()?;
+        let a_worker = Workers { count: workers as u64, bytes: of_groups.into_iter().max().unwrap_or(0) };
+        let (execution, budget) = self.execution(backend, &compiled, a_worker)?;
+        let Compiled { groups, mut recipes, batch_bytes } = compiled;
         // Shaders that were compiled before call nothing on the device, so that its loss has not been noticed.
         execution.executor().gpu().map_or(Ok(()), |gpu| gpu.alive("building a loader"))?;
         let len = self.dataset.len();
         let cache = match (self.settings.cache, &execution) {
             (Cache::Off, _) => cache::CacheStore::Off,
             (Cache::Device(budget), Execution::Gpu(gpu)) => {
-                cache::CacheStore::Device(DeviceCache::new(gpu.kernels.gpu(), len, budget))
+                cache::CacheStore::Device(DeviceCache::new(&gpu.gpu, len, budget))
             }
             (Cache::Host(budget) | Cache::Device(budget), _) => cache::CacheStore::Host(HostCache::new(len, budget)),
         };
-        let recipe = Recipe {
-            output: Some(output),
-            semantics: (semantics != Semantics::Float).then_some(semantics),
-            views,
-            ..self.recipe
-        };
-        let settings = LoaderSettings {
+        for recipe in &mut recipes {
+            recipe.semantics = recipe.semantics.filter(|semantics| *semantics != Semantics::Float);
+        }
+        let of_settings = LoaderSettings {
             shard: (shard != Shard::WHOLE).then_some(ShardChoice::ByHand { rank: shard.rank, world: shard.world }),
-            layout: Some(output.layout),
-            dtype: Some(output.dtype),
-            semantics: Some(semantics),
-            views: Some(views),
             workers: Some(workers),
-            ..self.settings
+            ..self.settings.clone()
+        };
+        // Each group has these itself.
+        let settings = match &groups[..] {
+            [group] => LoaderSettings {
+                layout: Some(group.plan().output().layout),
+                dtype: Some(group.plan().output().dtype),
+                semantics: Some(group.plan().semantics()),
+                views: Some(group.views()),
+                ..of_settings
+            },
+            _ => of_settings,
         };
         log_notices(&*self.dataset);
         let decoder = Decoder::new(
@@ -166,12 +141,13 @@ impl DataLoaderBuilder {
             small_in_memory: is_small_in_memory(&*self.dataset),
             cache,
             dataset: self.dataset,
-            split,
-            size,
+            fields,
+            outputs: groups.iter().map(|group| group.outputs).sum(),
+            batch_bytes,
+            groups,
             sampler,
             shard,
-            outputs,
-            batch_transform: recipe.batch_transform.clone(),
+            batch_transform: self.recipe.batch_transform.clone(),
             workers,
             most_intermediate,
             large_images: LargeImages::new(budget.share(), most_intermediate),
@@ -182,7 +158,7 @@ impl DataLoaderBuilder {
         };
         Ok(DataLoader {
             pipeline: Arc::new(pipeline),
-            recipe,
+            recipes,
             backend: backend.clone(),
             budget,
             next_epoch: AtomicU64::new(0),
@@ -203,7 +179,7 @@ impl DataLoaderBuilder {
         }
     }
 
-    fn executor(&self, backend: &Backend) -> Executor {
+    pub(super) fn executor(&self, backend: &Backend) -> Executor {
         match (backend, self.settings.execute) {
             (Backend::Gpu(_), Execute::Gpu) => Executor::Gpu,
             (Backend::Gpu(gpu), Execute::Auto) if !gpu.is_software() => Executor::Gpu,
@@ -212,7 +188,7 @@ impl DataLoaderBuilder {
     }
 
     /// The memory of the cache: host memory if the CPU executor augments.
-    fn cache_memory(&self, backend: &Backend) -> Option<CacheMemory> {
+    pub(super) fn cache_memory(&self, backend: &Backend) -> Option<CacheMemory> {
         match (self.settings.cache, self.executor(backend)) {
             (Cache::Off, _) => None,
             (Cache::Device(_), Executor::Gpu) => Some(CacheMemory::Device),
@@ -220,16 +196,9 @@ impl DataLoaderBuilder {
         }
     }
 
-    fn execution(
-        &self,
-        backend: &Backend,
-        split: &CacheSplit,
-        batch: u64,
-        workers: Workers,
-        size: (u32, u32),
-    ) -> Result<(Execution, Budget)> {
+    fn execution(&self, backend: &Backend, compiled: &Compiled, workers: Workers) -> Result<(Execution, Budget)> {
         // One buffer is being filled, `queue_depth` are ready, one is with the caller.
-        let base = self.settings.queue_depth + 2;
+        let (base, batch) = (self.settings.queue_depth + 2, compiled.batch_bytes);
         match (backend, self.settings.execute) {
             (Backend::Cpu, Execute::Gpu) => {
                 let reason = Reason::new("shaders need a GPU, but the backend is the CPU");
@@ -242,115 +211,33 @@ impl DataLoaderBuilder {
                 Ok((Execution::Cpu(Arc::new(CpuBuffers { host, memory, copy_up: None })), budget))
             }
             (Backend::Gpu(gpu), _) => {
-                check_batch(gpu, batch)?;
+                let group_bytes = compiled.group_bytes(self.settings.batch_size);
+                group_bytes.iter().try_for_each(|&bytes| check_batch(gpu, bytes))?;
                 match self.executor(backend) {
-                    Executor::Gpu => self.on_gpu(gpu, split, batch, workers, size, base),
-                    Executor::Cpu => self.host_to_gpu(gpu, batch, workers, base),
+                    Executor::Gpu => self.on_gpu(gpu, &compiled.groups, group_bytes, workers, base),
+                    Executor::Cpu => self.host_to_gpu(gpu, batch, group_bytes, workers, base),
                 }
             }
         }
     }
 
-    /// The most samples in a staging slot: those of one batch, and the same number that replace failed ones of earlier
-    /// batches; fewer where a binding has no room for their parameters.
-    fn slot_samples(&self, gpu: &Gpu, plan: &Plan) -> Result<usize> {
-        let (outputs, most) = (self.view_count() * plan.crops(), Workspace::most_images(gpu.caps(), plan));
-        if most < outputs {
-            return Err(ErrorKind::DoesNotFit {
-                what: "the parameters of one sample",
-                needed: Workspace::bytes_for(plan, outputs, 0),
-                limit: gpu.caps().max_binding_bytes,
-                whose: "a binding of this adapter",
-                settings: &[Setting::Views],
-            }
-            .into());
-        }
-        let of_a_slot = (most / outputs / gpu.caps().merged_slots).max(1);
-        Ok(self.settings.batch_size.saturating_mul(2).min(of_a_slot))
-    }
-
-    /// Bytes that mixing adds to each target; `None` if batches are not mixed.
-    fn mix_sizes(&self, gpu: &Gpu, plan: &Plan, size: (u32, u32)) -> Result<Option<MixSizes>> {
-        let sizes =
-            |_| MixSizes::new(gpu, self.settings.batch_size, self.view_count() * plan.crops(), elements(plan, size));
-        self.recipe.batch_transform.as_ref().map(sizes).transpose()
-    }
-
-    fn host_to_gpu(&self, gpu: &Gpu, batch: u64, workers: Workers, base: usize) -> Result<(Execution, Budget)> {
+    fn host_to_gpu(
+        &self,
+        gpu: &Gpu,
+        batch: u64,
+        group_bytes: Vec<u64>,
+        workers: Workers,
+        base: usize,
+    ) -> Result<(Execution, Budget)> {
         let copies = batch.saturating_mul(COPY_SLOTS as u64 + 2);
         let budget = Budget::new(self.settings.memory_budget, base, copies, batch, workers)?;
         let outputs = BufferRing::new(base, budget);
         // The caller never sees this ring.
         let memory = HostMemory::default();
         let host = host_ring(2, Budget::unlimited(batch), batch, &memory)?;
-        let copy_up = Some(CopyUp { gpu: gpu.clone(), outputs, staging: bounded(1) });
+        let copy_up = Some(CopyUp { gpu: gpu.clone(), outputs, group_bytes, staging: bounded(1) });
         Ok((Execution::Cpu(Arc::new(CpuBuffers { host, memory, copy_up })), budget))
     }
-
-    fn on_gpu(
-        &self,
-        gpu: &Gpu,
-        split: &CacheSplit,
-        batch: u64,
-        workers: Workers,
-        size: (u32, u32),
-        base: usize,
-    ) -> Result<(Execution, Budget)> {
-        let (plan, cached_stage) = split.plan_for_kernels();
-        let plan = &plan;
-        gpu.caps().check_image(size)?;
-        let a_float_image = 16 * u64::from(size.0) * u64::from(size.1);
-        let binding = gpu.caps().max_binding_bytes;
-        // An image that the CPU executor finishes takes four floats a pixel; all views of a sample are in one slot. The
-        // crops of a view share the pixels that they read.
-        let a_view = match plan.crops() as u64 {
-            1 => a_float_image.max(REGION_BYTES),
-            crops => REGION_BYTES + crops * a_float_image,
-        };
-        let a_sample =
-            if self.view_count() * plan.crops() == 1 { a_float_image } else { self.view_count() as u64 * a_view };
-        let slot_bytes = self.settings.slot_bytes.max(a_sample);
-        let slot_bytes = slot_bytes.checked_next_multiple_of(256).unwrap_or(slot_bytes);
-        if slot_bytes > binding {
-            let settings: &[_] = match self.view_count() {
-                _ if self.settings.slot_bytes > binding => &[Setting::SlotBytes],
-                1 => &[Setting::OutputSize],
-                _ => &[Setting::Views],
-            };
-            return Err(ErrorKind::DoesNotFit {
-                what: "a slot",
-                needed: slot_bytes,
-                limit: binding,
-                whose: "a binding of this adapter",
-                settings,
-            }
-            .into());
-        }
-        let slot_samples = self.slot_samples(gpu, plan)?;
-        let copies = SLOTS as u64 + u64::from(!gpu.mappable());
-        let cached = if matches!(self.settings.cache, Cache::Device(_)) { CACHED_IN_FLIGHT } else { 0 };
-        let in_flight = (SLOTS + cached) as u64;
-        let submission_images = slot_samples * self.view_count() * plan.crops() * gpu.caps().merged_slots;
-        let fixed = slot_bytes.saturating_mul(copies) + Workspace::bytes_for(plan, submission_images, in_flight);
-        let mix_sizes = self.mix_sizes(gpu, plan, size)?;
-        let a_target = Target::bytes_for(plan, batch) + mix_sizes.map_or(0, |sizes| sizes.bytes());
-        let budget = Budget::new(self.settings.memory_budget, base, fixed, a_target, workers)?;
-        check_made_batch(gpu, plan, batch)?;
-        let outputs = BufferRing::new(base, budget);
-        let mut kernels = Kernels::new(gpu, plan, cached_stage)?;
-        if let Some(sizes) = mix_sizes {
-            kernels = kernels.with_mixer(sizes, (self.view_count() * plan.crops() * elements(plan, size)) as u64)?;
-        }
-        kernels.warm_up();
-        let (slots, resources, sample_images) = (SLOTS, bounded(1), self.view_count() * plan.crops());
-        let gpu = GpuBuffers { kernels, outputs, resources, slots, slot_bytes, slot_samples, sample_images };
-        Ok((Execution::Gpu(Arc::new(gpu)), budget))
-    }
-}
-
-/// Elements of an image.
-fn elements(plan: &Plan, size: (u32, u32)) -> usize {
-    plan.image_bytes(size) / plan.output().dtype.bytes()
 }
 
 /// Makes all buffers of a run at once, so that no epoch makes one. The system provides the memory when it is first

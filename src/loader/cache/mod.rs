@@ -12,7 +12,7 @@ mod table;
 pub(super) use device::{DeviceCache, DeviceEntry, DeviceReservation};
 pub(super) use host::{HostCache, HostEntry, HostReservation};
 
-use crate::dataset::Label;
+use crate::dataset::{FieldValue, Label};
 use crate::plan::route::CachedPixels;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -55,6 +55,7 @@ pub(super) struct CachedSample {
     pub(super) size: (u32, u32),
     pub(super) pixels: CachedPixels,
     pub(super) label: Label,
+    pub(super) fields: Vec<FieldValue<'static>>,
 }
 
 /// Room for a sample in the cache, and the right to insert it. Dropping it returns the room.
@@ -111,9 +112,10 @@ impl CacheStore {
 }
 
 impl CachedSample {
-    /// Bytes of the sample's pixels: 16 a pixel for floats, else `byte_pixel`.
+    /// Bytes of the sample's pixels, 16 a pixel for floats, else `byte_pixel`, and of the values of its fields.
     fn bytes(&self, byte_pixel: u64) -> u64 {
         let CachedPixels { region, float, .. } = self.pixels;
-        u64::from(region.width) * u64::from(region.height) * if float { 16 } else { byte_pixel }
+        let pixels = u64::from(region.width) * u64::from(region.height) * if float { 16 } else { byte_pixel };
+        pixels + self.fields.iter().map(FieldValue::bytes).sum::<u64>()
     }
 }

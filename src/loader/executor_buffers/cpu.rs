@@ -29,7 +29,10 @@ pub(in crate::loader) struct CpuBuffers {
 #[derive(Debug)]
 pub(in crate::loader) struct CopyUp {
     pub(in crate::loader) gpu: Gpu,
-    pub(in crate::loader) outputs: Arc<BufferRing<Target>>,
+    /// The buffers of each batch: one for each group.
+    pub(in crate::loader) outputs: Arc<BufferRing<Vec<Target>>>,
+    /// Bytes of a batch's images in each group.
+    pub(in crate::loader) group_bytes: Vec<u64>,
     /// Staging buffers between runs.
     pub(in crate::loader) staging: (Sender<Staging>, Receiver<Staging>),
 }
@@ -60,7 +63,7 @@ impl ExecutorBuffers for CpuBuffers {
     fn allocate(&self, batch_bytes: u64) -> Result<()> {
         let Some(up) = &self.copy_up else { return Ok(()) };
         let staging = up.take_staging(batch_bytes)?;
-        up.outputs.fill(|| Target::plain(&up.gpu, batch_bytes))?;
+        up.outputs.fill(|| up.targets())?;
         up.return_staging(staging);
         Ok(())
     }
@@ -88,6 +91,11 @@ impl CpuBuffers {
 }
 
 impl CopyUp {
+    /// Buffers for a batch, for each group.
+    pub(in crate::loader) fn targets(&self) -> Result<Vec<Target>> {
+        self.group_bytes.iter().map(|&bytes| Target::plain(&self.gpu, bytes)).collect()
+    }
+
     /// Staging buffers of an earlier run, or new ones.
     pub(in crate::loader) fn take_staging(&self, batch_bytes: u64) -> Result<Staging> {
         match self.staging.1.try_recv() {

@@ -8,27 +8,31 @@ use crate::gpu::kernels::Kernels;
 use crate::gpu::submission::Resources;
 use crate::gpu::target::Target;
 use crate::loader::buffers::BufferRing;
+use crate::loader::group::Group;
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::Arc;
 
-/// The kernels and buffers of the GPU executor.
+/// The kernels and buffers of the GPU executor: those of each group, in the order of the groups.
 #[derive(Debug)]
 pub(in crate::loader) struct GpuBuffers {
-    pub(in crate::loader) kernels: Kernels,
-    pub(in crate::loader) outputs: Arc<BufferRing<Target>>,
+    pub(in crate::loader) gpu: Gpu,
+    pub(in crate::loader) kernels: Vec<Kernels>,
+    /// Bytes of a batch's images in each group.
+    pub(in crate::loader) group_bytes: Vec<u64>,
+    pub(in crate::loader) outputs: Arc<BufferRing<Vec<Target>>>,
     /// Staging slots and workspace between runs.
     pub(in crate::loader) resources: (Sender<Resources>, Receiver<Resources>),
     pub(in crate::loader) slots: usize,
     pub(in crate::loader) slot_bytes: u64,
     /// The most samples in a slot, or in a submission of cached samples.
     pub(in crate::loader) slot_samples: usize,
-    /// Images of each sample.
-    pub(in crate::loader) sample_images: usize,
+    /// Images of each sample in each group.
+    pub(in crate::loader) sample_images: Vec<usize>,
 }
 
 impl ExecutorBuffers for GpuBuffers {
     fn gpu(&self) -> Option<&Gpu> {
-        Some(self.kernels.gpu())
+        Some(&self.gpu)
     }
 
     fn enter(&self) -> Result<()> {
@@ -39,19 +43,21 @@ impl ExecutorBuffers for GpuBuffers {
         self.outputs.leave();
     }
 
-    fn allocate(&self, batch_bytes: u64) -> Result<()> {
+    fn allocate(&self, _: u64) -> Result<()> {
         let resources = self.take_resources()?;
-        self.outputs.fill(|| Target::new(&self.kernels, batch_bytes))?;
+        self.outputs.fill(|| self.targets())?;
         self.return_resources(resources);
         Ok(())
     }
 
     fn compile(&self) -> Option<Compile> {
-        Some(self.kernels.compile())
+        let mut all = Compile::default();
+        self.kernels.iter().for_each(|kernels| all.add(kernels.compile()));
+        Some(all)
     }
 
     fn describe(&self) -> String {
-        let (gpu, slots) = (self.kernels.gpu(), self.slots);
+        let (gpu, slots) = (&self.gpu, self.slots);
         let caps = gpu.caps();
         let merged = match caps.merged_slots {
             1 => "each is a submission".to_owned(),
@@ -63,14 +69,22 @@ impl ExecutorBuffers for GpuBuffers {
 }
 
 impl GpuBuffers {
-    /// Stages of the plan that the kernels run.
-    pub(in crate::loader) fn stages(&self) -> usize {
-        self.kernels.plan().stages().len()
+    /// Stages of the plan that the kernels of a group run.
+    pub(in crate::loader) fn stages(&self, group: usize) -> usize {
+        self.kernels[group].plan().stages().len()
     }
 
-    /// The most images of a submission.
-    fn submission_images(&self) -> usize {
-        self.slot_samples * self.sample_images * self.kernels.gpu().caps().merged_slots
+    /// Buffers for a batch, for each group.
+    pub(in crate::loader) fn targets(&self) -> Result<Vec<Target>> {
+        self.kernels.iter().zip(&self.group_bytes).map(|(kernels, &bytes)| Target::new(kernels, bytes)).collect()
+    }
+
+    /// The names of the passes of all groups, in the order of their numbers in the timing.
+    pub(in crate::loader) fn pass_names(&self, groups: &[Group]) -> Vec<String> {
+        let of_several = groups.len() > 1;
+        let name = |group: &Group, pass: String| if of_several { format!("{}: {pass}", group.name) } else { pass };
+        let names = groups.iter().zip(&self.kernels);
+        names.flat_map(|(group, kernels)| kernels.pass_names().into_iter().map(move |pass| name(group, pass))).collect()
     }
 
     /// Slots and workspace of an earlier run, or new ones.
@@ -78,7 +92,11 @@ impl GpuBuffers {
         if let Ok(resources) = self.resources.1.try_recv() {
             return Ok(resources);
         }
-        Resources::new(&self.kernels, self.slots, self.slot_bytes, self.submission_images())
+        // The most images of a submission.
+        let samples = self.slot_samples * self.gpu.caps().merged_slots;
+        let groups: Vec<_> =
+            self.kernels.iter().zip(&self.sample_images).map(|(kernels, images)| (kernels, samples * images)).collect();
+        Resources::new(&self.gpu, self.slots, self.slot_bytes, &groups)
     }
 
     pub(in crate::loader) fn return_resources(&self, resources: Resources) {

@@ -7,6 +7,7 @@ use crate::loader::cache::CacheStore;
 use crate::loader::executor_buffers::CpuBuffers;
 use crate::loader::messages::{BatchStart, ChunkJob, CpuMessage};
 use crate::sampler::Position;
+use bytes::BytesMut;
 
 /// The most small samples in one job.
 const MAX_CHUNK: usize = 64;
@@ -24,21 +25,40 @@ impl Feeder<'_, CpuMessage> {
         positions: Vec<Position>,
     ) -> Result<Option<Vec<ChunkJob>>> {
         let (number, epoch) = (start.number, start.epoch);
-        let groups = self.groups(positions);
-        let taken = self.clock.blocked(|| executor.take_buffer(self.pipeline.batch_bytes(), self.shares, self.stop))?;
+        let jobs = self.jobs(positions);
+        let taken = self.clock.blocked(|| executor.take_buffer(self.pipeline.batch_bytes, self.shares, self.stop))?;
         let Some(mut lease) = taken else { return Ok(None) };
-        let bytes = groups.iter().map(|(_, positions)| positions.len() * self.pipeline.sample_bytes());
-        let chunks = lease.get_mut().split(bytes)?;
+        let chunks = lease.get_mut().split(self.chunk_bytes(&jobs).into_iter())?;
         if !self.send(CpuMessage::Start(start, lease)) {
             return Ok(None);
         }
+        // The chunks of the first group come first, one for each job.
+        let count = jobs.len();
+        let mut out: Vec<Vec<BytesMut>> = jobs.iter().map(|_| Vec::with_capacity(self.pipeline.groups.len())).collect();
+        for (at, chunk) in chunks.into_iter().enumerate() {
+            out[at % count].push(chunk);
+        }
         let job = |((first, positions), out)| ChunkJob { batch: number, epoch, first, positions, out };
-        Ok(Some(groups.into_iter().zip(chunks).map(job).collect()))
+        Ok(Some(jobs.into_iter().zip(out).map(job).collect()))
+    }
+
+    /// Bytes of the chunk of each job, group by group. The last chunk of a group reaches to the beginning of the next one.
+    fn chunk_bytes(&self, jobs: &[(usize, Vec<Position>)]) -> Vec<usize> {
+        let groups = &self.pipeline.groups;
+        let mut bytes = Vec::with_capacity(groups.len() * jobs.len());
+        for (number, group) in groups.iter().enumerate() {
+            bytes.extend(jobs.iter().map(|(_, positions)| positions.len() * group.sample_bytes()));
+            if let (Some(next), Some(last)) = (groups.get(number + 1), bytes.last_mut()) {
+                let samples: usize = jobs.iter().map(|(_, positions)| positions.len()).sum();
+                *last += next.begin - group.begin - samples * group.sample_bytes();
+            }
+        }
+        bytes
     }
 
     /// Groups neighbouring positions into jobs, by the batch index of their first position.
-    fn groups(&self, positions: Vec<Position>) -> Vec<(usize, Vec<Position>)> {
-        let mut groups: Vec<(usize, Vec<Position>)> = Vec::new();
+    fn jobs(&self, positions: Vec<Position>) -> Vec<(usize, Vec<Position>)> {
+        let mut jobs: Vec<(usize, Vec<Position>)> = Vec::new();
         // Every worker gets several jobs of a batch.
         let share = positions.len() / (4 * self.pipeline.workers);
         // Of equal length: nine samples are five and four.
@@ -50,17 +70,17 @@ impl Feeder<'_, CpuMessage> {
         for (index, position) in positions.into_iter().enumerate() {
             let small = share > 1 && self.is_small(position.index);
             let most = most(small);
-            match groups.last_mut() {
-                Some((_, group)) if small == open && group.len() < most => group.push(position),
+            match jobs.last_mut() {
+                Some((_, job)) if small == open && job.len() < most => job.push(position),
                 _ => {
-                    let mut group = Vec::with_capacity(most);
-                    group.push(position);
-                    groups.push((index, group));
+                    let mut job = Vec::with_capacity(most);
+                    job.push(position);
+                    jobs.push((index, job));
                 }
             }
             open = small;
         }
-        groups
+        jobs
     }
 
     /// True if a worker needs so little time for the sample that the cost of handing it out would be noticeable.

@@ -3,8 +3,9 @@
 
 use super::Feeder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::loader::cache::{CacheStore, DeviceCache, DeviceEntry};
+use crate::loader::cache::{CacheStore, CachedSample, DeviceCache, DeviceEntry};
 use crate::loader::executor_buffers::GpuBuffers;
+use crate::loader::group::route;
 use crate::loader::messages::{BatchStart, Finished, GpuMessage, InPage, SlotJob};
 use crate::loader::pipeline::Pipeline;
 use crate::loader::stats::Stage;
@@ -13,7 +14,6 @@ use crate::random::ahead::Ahead;
 use crate::random::many_keys::KEYS;
 use crate::sampler::Position;
 use crate::transforms::Key;
-use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The samples of a batch, each with its batch index.
@@ -62,25 +62,28 @@ impl Feeder<'_, GpuMessage> {
                 None => others.push((index, position)),
             }
         }
-        let at_once = (KEYS / pipeline.outputs).max(1);
-        let mut keys = Vec::with_capacity(at_once * pipeline.outputs);
+        let most = pipeline.groups.iter().map(|group| group.outputs).max().unwrap_or(1);
+        let at_once = (KEYS / most).max(1);
+        let mut keys: Vec<Vec<Key>> = pipeline.groups.iter().map(|_| Vec::with_capacity(at_once * most)).collect();
         for some in found.chunks(at_once) {
-            keys.clear();
-            for (_, position, _) in some {
-                let (_, key) = pipeline.candidate(epoch, position, 0);
-                keys.extend((0..pipeline.outputs as u32).map(|view| Key { view, ..key }));
+            for ((group, keys), ahead) in pipeline.groups.iter().zip(&mut keys).zip(&mut *ahead) {
+                keys.clear();
+                for (_, position, _) in some {
+                    let (_, key) = pipeline.candidate(epoch, position, 0);
+                    keys.extend((0..group.outputs).map(|image| group.key(&key, image)));
+                }
+                ahead.draw(keys);
             }
-            ahead.draw(&keys);
-            for (&(index, position, entry), first) in some.iter().zip((0..).step_by(pipeline.outputs)) {
-                let views = first..first + pipeline.outputs;
+            for (number, &(index, position, entry)) in some.iter().enumerate() {
+                let drawn = Drawn { keys: &keys, ahead, number };
                 // A panic comes from an operator, as in a worker.
                 let sample = catch_unwind(AssertUnwindSafe(|| {
-                    prepare_cached(pipeline, executor, position.index, entry, &keys, views.clone(), ahead)
+                    prepare_cached(pipeline, executor, position.index, entry, &drawn)
                 }));
                 let sample = sample.map_err(|payload| {
                     let source = Error::panic(Stage::Params.name(), payload.as_ref());
                     let name = pipeline.dataset.name(position.index);
-                    ErrorKind::Sample { id: keys[first].sample, name, source }
+                    ErrorKind::Sample { id: pipeline.dataset.id(position.index), name, source }
                 })?;
                 match sample {
                     Some(sample) => cached.push((index, sample)),
@@ -98,26 +101,40 @@ impl Feeder<'_, GpuMessage> {
     }
 }
 
+/// The random numbers of some samples, and which of these samples it is.
+struct Drawn<'a> {
+    /// For each group the keys of its images, sample by sample.
+    keys: &'a [Vec<Key>],
+    ahead: &'a [Ahead],
+    number: usize,
+}
+
 /// A sample in the GPU's cache with its programs; `None` if it needs a worker.
 fn prepare_cached(
     pipeline: &Pipeline,
     executor: &GpuBuffers,
     index: usize,
     entry: &DeviceEntry,
-    keys: &[Key],
-    views: Range<usize>,
-    ahead: &Ahead,
+    drawn: &Drawn<'_>,
 ) -> Option<Finished<InPage>> {
-    let (plan, sample) = (pipeline.plan(), &entry.sample);
-    // On an error a worker takes the sample, and applies the usual replacement policy.
-    let params = views.clone().map(|view| plan.make_params_ahead(sample.size, &keys[view], ahead.of(view)));
-    let params = params.collect::<Result<Vec<_>>>().ok()?;
-    let route = pipeline.split.route(&params, Origin::Cache(sample.pixels)).ok()?;
+    let sample = &entry.sample;
+    let mut params = Vec::with_capacity(pipeline.outputs);
+    for ((group, keys), ahead) in pipeline.groups.iter().zip(drawn.keys).zip(drawn.ahead) {
+        let first = drawn.number * group.outputs;
+        for (image, key) in (first..).zip(&keys[first..first + group.outputs]) {
+            // On an error a worker takes the sample, and applies the usual replacement policy.
+            params.push(group.plan().make_params_ahead(sample.size, key, ahead.of(image)).ok()?);
+        }
+    }
+    let route = route(&pipeline.groups, &params, Origin::Cache(sample.pixels)).ok()?.route;
     if route.views.iter().any(|view| view.cpu_fallback) {
         return None;
     }
-    let at = entry.pixels_at(executor.kernels.cached_stage());
+    // Groups share the pixels of the source, so that the first group's stage is that of all.
+    let at = entry.pixels_at(executor.kernels.first()?.cached_stage());
     let programs = route.views.into_iter().map(|view| (at, view.program.relative_to(view.region)));
     let pixels = InPage { page: entry.range.page, views: programs.collect() };
-    Some(Finished { index, id: keys[views.start].sample, label: sample.label.clone(), params, pixels })
+    let CachedSample { label, fields, .. } = sample.clone();
+    let id = drawn.keys.first()?.get(drawn.number * pipeline.first().outputs)?.sample;
+    Some(Finished { index, id, label, fields, params, pixels })
 }

@@ -41,8 +41,8 @@ pub(super) struct Feeder<'a, M> {
     pub(super) announced: &'a Sender<()>,
     pub(super) stop: &'a AtomicBool,
     pub(super) clock: Clock<'a>,
-    /// The random numbers of cached samples, many at once.
-    ahead: Ahead,
+    /// The random numbers of cached samples, many at once, for each group.
+    ahead: Vec<Ahead>,
     /// The number of samples handed out in this run.
     order: u64,
 }
@@ -55,7 +55,8 @@ impl<'a, M> Feeder<'a, M> {
         announced: &'a Sender<()>,
         stop: &'a AtomicBool,
     ) -> Self {
-        let (clock, ahead) = (pipeline.stats.feed(), pipeline.plan().ahead());
+        let ahead = pipeline.groups.iter().map(|group| group.plan().ahead()).collect();
+        let clock = pipeline.stats.feed();
         Feeder { pipeline, shares, inbox, announced, stop, clock, ahead, order: 0 }
     }
 

@@ -9,10 +9,14 @@ use crate::loader::messages::{ChunkJob, CpuMessage};
 use crate::loader::scratch::{Intermediates, PixelScratch, WorkerScratch};
 use crate::loader::stats::Stage;
 use crate::pixels::PixelsRef;
+use bytes::BytesMut;
 
-/// Augments a sample into its part of a chunk.
+/// Augments a sample into its part of each group's chunk.
 struct ImageWriter<'a> {
-    out: &'a mut [u8],
+    /// The chunk of each group.
+    out: &'a mut [BytesMut],
+    /// The number of the sample among those of the chunk.
+    sample: usize,
 }
 
 /// Runs one job.
@@ -23,11 +27,10 @@ pub(in crate::loader) fn work(
 ) -> Result<(), Stopped> {
     let ChunkJob { batch, epoch, first, positions, mut out } = job;
     let (mut failures, mut samples) = (Vec::new(), Vec::with_capacity(positions.len()));
-    let bytes = worker.pipeline.sample_bytes();
     worker.begin_job(&positions);
-    for (i, position) in positions.iter().enumerate() {
-        let mut writer = ImageWriter { out: &mut out[i * bytes..(i + 1) * bytes] };
-        samples.push(worker.finish_position(epoch, position, first + i, scratch, &mut failures, &mut writer)?);
+    for (sample, position) in positions.iter().enumerate() {
+        let mut writer = ImageWriter { out: &mut out, sample };
+        samples.push(worker.finish_position(epoch, position, first + sample, scratch, &mut failures, &mut writer)?);
     }
     worker.send(CpuMessage::Augmented { batch, first, samples, failures, out })
 }
@@ -67,13 +70,18 @@ impl ImageWriter<'_> {
             worker.insert(reservation, &job.route, pixels, insertion, executor);
         }
         let (pipeline, clock) = (worker.pipeline, &worker.clock);
-        let (plan, (begin, _)) = (pipeline.plan(), job.route.views_begin());
-        clock.bytes(Stage::Augment, self.out.len() as u64);
+        let (begin, _) = job.route.views_begin();
         clock.work(Stage::Augment, pipeline.outputs, || {
-            let mut images = job.route.views.iter().zip(self.out.chunks_exact_mut(plan.image_bytes(pipeline.size)));
-            images.try_for_each(|(view, image)| {
-                cpu::run(plan, &view.program, pixels.region(begin, view.region), view.region, image, executor)
-            })
+            for (group, out) in pipeline.groups.iter().zip(&mut *self.out) {
+                let (bytes, views) = (group.sample_bytes(), &job.route.views[group.images()]);
+                let out = &mut out[self.sample * bytes..(self.sample + 1) * bytes];
+                clock.bytes(Stage::Augment, bytes as u64);
+                for (view, image) in views.iter().zip(out.chunks_exact_mut(group.image_bytes())) {
+                    let pixels = pixels.region(begin, view.region);
+                    cpu::run(group.plan(), &view.program, pixels, view.region, image, executor)?;
+                }
+            }
+            Ok(())
         })
     }
 }

@@ -41,7 +41,7 @@ pub(in crate::loader) fn pixels<'a>(
                 }
                 PixelFormat::Rgb8 => Ok(pixels.in_place(region)),
                 // The GPU reads four channels, the CPU executor reads gray in place.
-                PixelFormat::R8 if pipeline.split.executor() == Executor::Cpu => Ok(pixels.in_place(region)),
+                PixelFormat::R8 if pipeline.first().split.executor() == Executor::Cpu => Ok(pixels.in_place(region)),
                 PixelFormat::R8 | PixelFormat::Rgba8 => {
                     bytes.clear();
                     AUGMENTING.reserve(bytes, whole)?;

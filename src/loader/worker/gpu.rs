@@ -58,7 +58,7 @@ impl SampleWriter<GpuMessage> for SlotWriter<'_> {
         let (begin, float) = job.route.views_begin();
         let bytes = match &reservation {
             Some(Reservation::Device(_)) => pixel_bytes(begin, float).next_multiple_of(IMAGE_ALIGNMENT),
-            _ => slot_bytes(&job.route.views, worker.pipeline.plan().crops(), float),
+            _ => slot_bytes(&job.route.views, worker.pipeline.crops(), float),
         };
         let (reply, grant) = bounded(1);
         // The size is known before decoding, so the grant has usually arrived when the pixels are decoded.
@@ -85,8 +85,8 @@ impl SampleWriter<GpuMessage> for SlotWriter<'_> {
     }
 }
 
-/// Bytes of all views in a slot; the `crops` of a view read one region, which is there once.
-fn slot_bytes(views: &[View], crops: usize, float: bool) -> u64 {
+/// Bytes of all views in a slot; `crops` has the number of each view's, which read one region that is there once.
+fn slot_bytes(views: &[View], crops: impl Iterator<Item = usize>, float: bool) -> u64 {
     let of_crops = |crops: &[View]| {
         let finished = crops.iter().filter(|view| view.cpu_fallback).map(|view| {
             let (width, height) = view.program.size();
@@ -95,7 +95,13 @@ fn slot_bytes(views: &[View], crops: usize, float: bool) -> u64 {
         let region = crops.iter().find(|view| !view.cpu_fallback).map(|view| pixel_bytes(view.region, float));
         finished.sum::<u64>() + region.unwrap_or(0).next_multiple_of(IMAGE_ALIGNMENT)
     };
-    views.chunks(crops).map(of_crops).sum()
+    let mut first = 0;
+    let bytes = crops.map(|crops| {
+        let of_view = views.get(first..first + crops).unwrap_or_default();
+        first += crops;
+        of_crops(of_view)
+    });
+    bytes.sum()
 }
 
 /// Copies pixels to a granted range, one image after the other.
@@ -142,10 +148,12 @@ impl SlotCopy<'_, '_> {
             None => None,
         };
         if reservation.is_none() {
-            for crops in job.route.views.chunks(self.worker.pipeline.plan().crops()) {
-                let mut copied = None;
-                for view in crops {
-                    self.view(view, pixels.region(begin, view.region), &mut copied, fallback, executor)?;
+            for (number, group) in self.worker.pipeline.groups.iter().enumerate() {
+                for crops in job.route.views[group.images()].chunks(group.plan().crops()) {
+                    let mut copied = None;
+                    for view in crops {
+                        self.view(number, view, pixels.region(begin, view.region), &mut copied, fallback, executor)?;
+                    }
                 }
             }
         }
@@ -159,10 +167,11 @@ impl SlotCopy<'_, '_> {
         Ok(())
     }
 
-    /// Copies a view's pixels, unless an earlier crop of the view has (`copied`), or its result if the CPU executor
-    /// finishes it.
+    /// Copies the pixels of a view of the group `number`, unless an earlier crop of the view has (`copied`), or its result
+    /// if the CPU executor finishes it.
     fn view(
         &mut self,
+        number: usize,
         view: &View,
         pixels: PixelsRef<'_>,
         copied: &mut Option<CopiedRegion>,
@@ -173,11 +182,11 @@ impl SlotCopy<'_, '_> {
         let (at, program) = if view.cpu_fallback {
             pipeline.stats.cpu_fallback();
             self.worker.clock.work(Stage::Augment, 1, || {
-                cpu::run_to_floats(pipeline.plan(), &view.program, pixels, view.region, result, executor)
+                cpu::run_to_floats(pipeline.groups[number].plan(), &view.program, pixels, view.region, result, executor)
             })?;
             let size = view.program.size();
             let finished = PixelsRef::Floats { data: result, stride: 4 * size.0 as usize };
-            (self.copy(finished, size, 1)?, Program::finished(size, self.gpu.stages()))
+            (self.copy(finished, size, 1)?, Program::finished(size, self.gpu.stages(number)))
         } else {
             let at = match *copied {
                 Some(CopiedRegion { region, at }) if region == view.region => at,

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::geometry::Scale;
 use crate::loader::buffers::BESIDES;
 use crate::loader::cache::{CacheStore, CachedSample, HostEntry, Reservation};
-use crate::loader::intermediates;
+use crate::loader::group::{Group, route};
 use crate::loader::pipeline::Pipeline;
 use crate::plan::Semantics;
 use crate::plan::route::{Origin, Route};
@@ -61,7 +61,8 @@ impl<'a> Content<'a> {
             SampleData::Pixels(pixels) => (Content::Pixels(pixels), pixels.format().channels()),
         };
         let is_float = matches!(data, SampleData::Pixels(pixels) if matches!(pixels.format(), PixelFormat::F32 { .. }));
-        if is_float && pipeline.plan().semantics() == Semantics::Uint8 {
+        let is_uint8 = |group: &Group| group.plan().semantics() == Semantics::Uint8;
+        if is_float && pipeline.groups.iter().any(is_uint8) {
             let reason = "Uint8 needs 8-bit images, but the data set gives floats; Float works with both";
             return Err(Error::argument("semantics", reason));
         }
@@ -99,10 +100,10 @@ impl<'a> Content<'a> {
 
 /// The route of a sample, whose images between the stages of the plan fit into the budget, and the bytes of these.
 fn route_of(pipeline: &Pipeline, params: &[Params], origin: Origin) -> Result<(Route, u64)> {
-    let route = pipeline.split.route(params, origin)?;
+    let routed = route(&pipeline.groups, params, origin)?;
     let size = params.first().map_or((0, 0), |params| (params.width, params.height));
-    let bytes = intermediates::check_route(&pipeline.split, &route, size, pipeline.most_intermediate)?;
-    Ok((route, bytes))
+    let bytes = routed.check(&pipeline.groups, size, pipeline.most_intermediate)?;
+    Ok((routed.route, bytes))
 }
 
 impl<'a> SampleJob<'a> {
@@ -118,22 +119,32 @@ impl<'a> SampleJob<'a> {
             ReadData::Cache(entry) => Content::Cached(entry),
         };
         let (width, height) = content.size();
-        let view = |view| pipeline.plan().make_params(width, height, &Key { view, ..*key });
-        let params = (0..pipeline.outputs as u32).map(view).collect::<Result<Vec<_>>>()?;
+        let mut params = Vec::with_capacity(pipeline.outputs);
+        for group in &pipeline.groups {
+            for image in 0..group.outputs {
+                params.push(group.plan().make_params(width, height, &group.key(key, image))?);
+            }
+        }
         if let Content::Cached(entry) = content {
             let (route, intermediate) = route_of(pipeline, &params, Origin::Cache(entry.sample.pixels))?;
             return Ok((SampleJob { content, params, route, intermediate, attempt: Attempt::Full }, None));
         }
         // Pixels that the data set holds in memory anyway are not stored a second time.
         let stored_twice = matches!(pipeline.cache, CacheStore::Host(_))
-            && pipeline.split.stores_source()
+            && pipeline.first().split.stores_source()
             && sample.is_in_memory(&*pipeline.dataset);
         if pipeline.cache.lacks(sample.index) && !stored_twice {
-            let route = pipeline.split.route(&params, Origin::Insert { float: content.is_float() })?;
-            let cached = |pixels| CachedSample { size: (width, height), pixels, label: sample.label.clone() };
+            let routed = route(&pipeline.groups, &params, Origin::Insert { float: content.is_float() })?;
+            let cached = |pixels| CachedSample {
+                size: (width, height),
+                pixels,
+                label: sample.label.clone(),
+                fields: sample.fields.clone(),
+            };
             // What the cache needs besides must not make a sample fail, nor its prefix let one through that fails without.
             let most = pipeline.most_intermediate;
-            let fits = intermediates::check_route(&pipeline.split, &route, (width, height), most);
+            let fits = routed.check(&pipeline.groups, (width, height), most);
+            let route = routed.route;
             let fits = fits.and_then(|bytes| match bytes > BESIDES {
                 true => route_of(pipeline, &params, content.origin()).map(|(_, streamed)| bytes.max(streamed)),
                 false => Ok(bytes),
@@ -157,10 +168,8 @@ impl<'a> SampleJob<'a> {
             let scale = route.scale();
             if !scale.is_full() && probe.can_scale() {
                 params.iter_mut().for_each(|params| params.scale = scale);
-                let (content, route) = (
-                    Content::File { bytes, probe, scale },
-                    route.scaled_down(&probe.scaled(scale), pipeline.plan().crops()),
-                );
+                let (content, route) =
+                    (Content::File { bytes, probe, scale }, route.scaled_down(&probe.scaled(scale), pipeline.crops()));
                 return Ok(SampleJob { content, params, route, intermediate, attempt: Attempt::Scaled });
             }
         }

@@ -199,7 +199,8 @@ impl<M: From<Error>> Worker<'_, M> {
             }
         };
         pipeline.stats.images(pipeline.outputs);
-        Ok(Finished { index, id: key.sample, label: sample.label, params: job.params, pixels: written })
+        let ReadSample { label, fields, .. } = sample;
+        Ok(Finished { index, id: key.sample, label, fields, params: job.params, pixels: written })
     }
 
     /// The pixels of a job, decoded as its route says.
@@ -244,7 +245,7 @@ impl<M: From<Error>> Worker<'_, M> {
         executor: &mut crate::cpu::CpuScratch,
     ) {
         let prefix = route.to_cache.as_ref().and_then(|insertion| insertion.prefix.as_ref());
-        let computes = prefix.is_some() || self.pipeline.split.executor() == Executor::Cpu;
+        let computes = prefix.is_some() || self.pipeline.first().split.executor() == Executor::Cpu;
         let inserted = self.clock.work(if computes { Stage::Augment } else { Stage::Copy }, 0, || match prefix {
             None => reservation.insert(pixels),
             Some(prefix) => {

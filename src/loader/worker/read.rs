@@ -1,8 +1,9 @@
 //! A sample as it comes from the data set or the cache.
 
-use crate::dataset::{Dataset, Label, SampleData};
+use crate::dataset::{Dataset, FieldValue, Label, SampleData};
 use crate::error::Result;
-use crate::loader::cache::HostEntry;
+use crate::loader::cache::{CachedSample, HostEntry};
+use crate::loader::columns::owned_values;
 use crate::loader::pipeline::Pipeline;
 
 /// A sample before anything is computed.
@@ -10,6 +11,8 @@ use crate::loader::pipeline::Pipeline;
 pub(super) struct ReadSample<'a> {
     pub(super) index: usize,
     pub(super) label: Label,
+    /// The values of the data set's fields.
+    pub(super) fields: Vec<FieldValue<'static>>,
     pub(super) data: ReadData<'a>,
 }
 
@@ -24,10 +27,15 @@ impl<'a> ReadSample<'a> {
     pub(super) fn read(pipeline: &'a Pipeline, index: usize, file: &'a mut Vec<u8>) -> Result<ReadSample<'a>> {
         if let Some(entry) = pipeline.cache.in_host_memory(index) {
             pipeline.stats.cache_hits(1);
-            return Ok(ReadSample { index, label: entry.sample.label.clone(), data: ReadData::Cache(entry) });
+            let CachedSample { label, fields, .. } = entry.sample.clone();
+            return Ok(ReadSample { index, label, fields, data: ReadData::Cache(entry) });
         }
         let sample = pipeline.dataset.read(index, file)?;
-        Ok(ReadSample { index, label: sample.label, data: ReadData::Dataset(sample.data) })
+        let fields = match pipeline.fields.is_empty() && sample.fields.is_empty() {
+            true => Vec::new(),
+            false => owned_values(&pipeline.fields, sample.fields)?,
+        };
+        Ok(ReadSample { index, label: sample.label, fields, data: ReadData::Dataset(sample.data) })
     }
 
     /// Bytes that the data set returned.

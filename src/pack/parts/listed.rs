@@ -50,7 +50,7 @@ impl Dataset for Listed {
             return Err(Error::argument("index", reason));
         };
         let data = SampleData::Encoded(regular_file::read_image(path, MAX_FILE_BYTES, buffer)?);
-        Ok(Sample { data, label: label.clone() })
+        Ok(Sample::new(data, label.clone()))
     }
 
     fn name(&self, index: usize) -> String {

@@ -1,7 +1,7 @@
 //! A data set of one selectable sample of another data set. A loader gives that sample in every epoch, with the same
 //! random parameters as in the whole data set, because they depend on the sample's id.
 
-use gpufeed::{Dataset, Result, Sample};
+use gpufeed::{Dataset, Field, Result, Sample};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -52,5 +52,9 @@ impl Dataset for SingleSample {
 
     fn classes(&self) -> &[String] {
         self.data.classes()
+    }
+
+    fn fields(&self) -> &[Field] {
+        self.data.fields()
     }
 }

@@ -4,7 +4,10 @@ use super::GpuRun;
 use crate::error::Result;
 use crate::gpu::cache_pages::Page;
 use crate::gpu::encode::Item;
+use crate::gpu::submission::CachedGroup;
 use crate::loader::cache::CacheStore;
+use crate::loader::executor_buffers::GpuBuffers;
+use crate::loader::group::Group;
 use crate::loader::messages::InPage;
 use crate::loader::stats::Stage;
 
@@ -38,10 +41,10 @@ impl GpuRun<'_> {
     /// Makes one submission of a batch's cached samples, with a dispatch for each page; several where one has no room
     /// for the parameters of all.
     fn submit_cached_of(&mut self, number: u64) -> Result<()> {
-        let (pages, views) = (self.pages(), self.pipeline.outputs);
+        let (pages, pipeline) = (self.pages(), self.pipeline);
         let Some(pending) = self.batches.get_mut(&number) else { return Ok(()) };
         let samples = std::mem::take(&mut pending.buffers.cached);
-        let images = (samples.len() * views) as u64;
+        let images = (samples.len() * pipeline.outputs) as u64;
         let _span = tracing::trace_span!("cached", images).entered();
         pending.remaining -= samples.len();
         let mut placed: Vec<(usize, InPage)> = Vec::with_capacity(samples.len());
@@ -49,33 +52,38 @@ impl GpuRun<'_> {
             let pixels = pending.add(index, sample);
             placed.push((index, pixels));
         }
-        let complete = (pending.remaining == 0).then(|| pending.completion(self.pipeline));
-        let Some(target) = &pending.buffers.target else { return Ok(()) };
+        let is_complete = pending.remaining == 0;
+        let Some(targets) = &pending.buffers.targets else { return Ok(()) };
         placed.sort_by_key(|(index, pixels)| (pixels.page, *index));
-        let (kernels, times) = (&self.executor.kernels, &self.pipeline.stats.gpu);
+        let (GpuBuffers { gpu, kernels, .. }, times) = (self.executor, &pipeline.stats.gpu);
         let mut parts = placed.chunks(self.executor.slot_samples).peekable();
         while let Some(part) = parts.next() {
             if self.resources.cached_are_many() {
                 self.clock.spent(Stage::Submit, 0);
                 let resources = &mut *self.resources;
-                self.clock.waited_for_gpu(|| resources.wait_for_cached(kernels.gpu()))?;
+                self.clock.waited_for_gpu(|| resources.wait_for_cached(gpu))?;
             }
-            let items_by_page = items_by_page(part, &pages, views);
-            let complete = complete.filter(|_| parts.peek().is_none());
-            let computing = self.resources.submit_cached(kernels, items_by_page, target, complete, times)?;
-            self.clock.spent_with_gpu(Stage::Submit, (part.len() * views) as u64, computing);
+            let completes = is_complete && parts.peek().is_none();
+            let of_group = |(number, (group, target))| CachedGroup {
+                pages: items_by_page(part, &pages, group),
+                target,
+                complete: completes.then(|| pending.completion(pipeline, number)),
+            };
+            let groups = pipeline.groups.iter().zip(&**targets).enumerate().map(of_group).collect();
+            let computing = self.resources.submit_cached(gpu, kernels, groups, times)?;
+            self.clock.spent_with_gpu(Stage::Submit, (part.len() * pipeline.outputs) as u64, computing);
         }
         Ok(())
     }
 }
 
-/// The images of samples that are sorted by page, with the buffer of each page.
-fn items_by_page<'a>(samples: &'a [(usize, InPage)], pages: &[Page], views: usize) -> Vec<(Page, Vec<Item<'a>>)> {
+/// The images that a group has of samples that are sorted by page, with the buffer of each page.
+fn items_by_page<'a>(samples: &'a [(usize, InPage)], pages: &[Page], group: &Group) -> Vec<(Page, Vec<Item<'a>>)> {
     let mut by_page = Vec::new();
     for of_page in samples.chunk_by(|a, b| a.1.page == b.1.page) {
-        let mut items = Vec::with_capacity(of_page.len() * views);
-        for (index, InPage { views: programs, .. }) in of_page {
-            let images = (index * views..).zip(programs);
+        let mut items = Vec::with_capacity(of_page.len() * group.outputs);
+        for (index, InPage { views, .. }) in of_page {
+            let images = (index * group.outputs..).zip(&views[group.images()]);
             items.extend(images.map(|(index, (pixels, program))| Item {
                 program,
                 pixels: *pixels,

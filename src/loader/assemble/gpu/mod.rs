@@ -15,7 +15,7 @@ use super::pending::{FailureBudget, PendingBatch};
 use crate::error::{ErrorKind, Result};
 use crate::gpu::submission::Resources;
 use crate::gpu::target::Target;
-use crate::loader::batch::BatchStore;
+use crate::loader::batch_store::BatchStore;
 use crate::loader::buffers::{Lease, ROUND, StuckTimer};
 use crate::loader::executor_buffers::GpuBuffers;
 use crate::loader::messages::{Finished, GpuMessage, InPage};
@@ -31,7 +31,7 @@ use std::sync::atomic::Ordering;
 #[derive(Debug)]
 struct PendingBuffers {
     /// `None` until a ring buffer is free: batches take them in order.
-    target: Option<Lease<Target>>,
+    targets: Option<Lease<Vec<Target>>>,
     /// Samples that have a range of a slot or are in the cache.
     granted: usize,
     /// Cached samples that are not yet submitted.
@@ -78,7 +78,7 @@ enum Missing {
 impl<'a> GpuRun<'a> {
     fn new(executor: &'a GpuBuffers, thread: &'a BatchThread<'a, GpuMessage>, resources: &'a mut Resources) -> Self {
         let pipeline = thread.pipeline;
-        pipeline.stats.gpu.name(executor.kernels.pass_names());
+        pipeline.stats.gpu.name(executor.pass_names(&pipeline.groups));
         GpuRun {
             executor,
             thread,
@@ -179,7 +179,7 @@ impl<'a> GpuRun<'a> {
     fn receive(&mut self, message: GpuMessage) -> Result<()> {
         match message {
             GpuMessage::Start(start, cached) => {
-                let buffers = PendingBuffers { target: None, granted: cached.len(), cached };
+                let buffers = PendingBuffers { targets: None, granted: cached.len(), cached };
                 self.batches.insert(start.number, PendingBatch::new(start, buffers)?);
             }
             GpuMessage::Request(request) => self.slots.request(request),
@@ -200,10 +200,9 @@ impl<'a> GpuRun<'a> {
     /// could take the last buffer while the caller waits for an earlier one.
     fn take_output(&mut self, batch: u64) -> Result<bool> {
         let (outputs, share) = (&self.executor.outputs, &self.thread.shares.outputs);
-        let (kernels, bytes) = (&self.executor.kernels, self.pipeline.batch_bytes());
-        for (_, pending) in self.batches.range_mut(..=batch).filter(|(_, pending)| pending.buffers.target.is_none()) {
-            pending.buffers.target = outputs.try_take(share, || Target::new(kernels, bytes))?;
-            if pending.buffers.target.is_none() {
+        for (_, pending) in self.batches.range_mut(..=batch).filter(|(_, pending)| pending.buffers.targets.is_none()) {
+            pending.buffers.targets = outputs.try_take(share, || self.executor.targets())?;
+            if pending.buffers.targets.is_none() {
                 return Ok(false);
             }
         }
@@ -214,11 +213,11 @@ impl<'a> GpuRun<'a> {
     fn deliver(&mut self) -> Result<bool> {
         while let Some(entry) = self.batches.first_entry().filter(|entry| entry.get().remaining == 0) {
             let mut pending = entry.remove();
-            let Some(target) = pending.buffers.target.take() else {
+            let Some(targets) = pending.buffers.targets.take() else {
                 let reason = "a batch without a buffer was complete".to_owned();
                 return Err(ErrorKind::Device { stage: "submit", reason }.into());
             };
-            let store = BatchStore::Gpu { gpu: self.executor.kernels.gpu().clone(), target };
+            let store = BatchStore::Gpu { gpu: self.executor.gpu.clone(), targets };
             let _ = self.thread.inbox.announced.try_recv();
             let mut batch = pending.finish(self.pipeline, |_| store)?;
             self.failure_budget.count(self.pipeline, &mut batch)?;

@@ -6,6 +6,7 @@ use crate::gpu::cache_pages::Page;
 use crate::gpu::encode::{CacheCopy, Item};
 use crate::gpu::submission::{FullSlot, Part};
 use crate::loader::assemble::pending::PendingBatch;
+use crate::loader::executor_buffers::GpuBuffers;
 use crate::loader::messages::{Grant, InSlot, SlotRequest};
 use crate::loader::pipeline::Pipeline;
 use crate::loader::stats::Stage;
@@ -151,7 +152,7 @@ impl GpuRun<'_> {
     /// Submits the sealed slots into which no worker writes, each by itself; or, where the device has been set to merge
     /// them, as many at once as are full. `more_come` is true while workers are about to fill further slots.
     pub(super) fn submit_full(&mut self, more_come: bool) -> Result<()> {
-        let most = self.executor.kernels.gpu().caps().merged_slots;
+        let most = self.executor.gpu.caps().merged_slots;
         loop {
             self.give_back_empty();
             let mut full = self.slots.full();
@@ -214,8 +215,8 @@ impl GpuRun<'_> {
         let pages = self.pages();
         let slot = |filling| full_slot(self.pipeline, &self.batches, &pages, filling, &completed);
         let slots = fillings.iter().map(slot).collect::<Result<_>>()?;
-        let kernels = &self.executor.kernels;
-        let computing = self.resources.submit(kernels, slots, &self.pipeline.stats.gpu)?;
+        let GpuBuffers { gpu, kernels, .. } = self.executor;
+        let computing = self.resources.submit(gpu, kernels, slots, &self.pipeline.stats.gpu)?;
         let samples = fillings.into_iter().flat_map(|filling| filling.samples);
         samples.filter_map(|(.., sample)| sample.reservation).for_each(|reservation| reservation.insert());
         Ok(computing)
@@ -235,25 +236,28 @@ fn full_slot<'s>(
     for of_batch in samples.chunk_by(|a, b| a.0 == b.0) {
         let batch = of_batch[0].0;
         let pending = batches.get(&batch);
-        let Some((pending, target)) = pending.and_then(|batch| Some((batch, batch.buffers.target.as_ref()?))) else {
+        let Some((pending, targets)) = pending.and_then(|batch| Some((batch, batch.buffers.targets.as_ref()?))) else {
             let reason = "a sample of a batch without a buffer was staged".to_owned();
             return Err(ErrorKind::Device { stage: "submit", reason }.into());
         };
-        let mut items = Vec::with_capacity(of_batch.len() * pipeline.outputs);
-        for (_, index, InSlot { views, reservation, .. }) in of_batch {
-            let range = reservation.as_ref().map(|reservation| reservation.range());
-            // All views begin at the same pixels, so only the first view copies them to the cache.
-            let mut to_cache = range.map(|range| CacheCopy { page: pages[range.page].clone(), range: range.clone() });
-            let images = (index * pipeline.outputs..).zip(views);
-            items.extend(images.map(|(index, (pixels, program))| Item {
-                program,
-                pixels: *pixels,
-                index,
-                to_cache: to_cache.take(),
-            }));
+        for (number, (group, target)) in pipeline.groups.iter().zip(&**targets).enumerate() {
+            let mut items = Vec::with_capacity(of_batch.len() * group.outputs);
+            for (_, index, InSlot { views, reservation, .. }) in of_batch {
+                // All views begin at the same pixels, so only the first view copies them to the cache.
+                let range = reservation.as_ref().map(|reservation| reservation.range()).filter(|_| number == 0);
+                let mut to_cache =
+                    range.map(|range| CacheCopy { page: pages[range.page].clone(), range: range.clone() });
+                let images = (index * group.outputs..).zip(&views[group.images()]);
+                items.extend(images.map(|(index, (pixels, program))| Item {
+                    program,
+                    pixels: *pixels,
+                    index,
+                    to_cache: to_cache.take(),
+                }));
+            }
+            let complete = completed.contains(&(*slot, batch)).then(|| pending.completion(pipeline, number));
+            parts.push(Part { group: number, items, target, complete });
         }
-        let complete = completed.contains(&(*slot, batch)).then(|| pending.completion(pipeline));
-        parts.push(Part { items, target, complete });
     }
     Ok(FullSlot { slot: *slot, used: *used, parts })
 }

@@ -24,7 +24,7 @@ impl crate::Dataset for Raw {
         buffer.resize(RAW, 0);
         self.0.read_exact(buffer, (index * RAW) as u64).map_err(|error| Error::io(self.0.name(), error))?;
         let pixels = Pixels::new(32, 32, PixelFormat::R8, buffer)?;
-        Ok(Sample { data: SampleData::Pixels(pixels), label: Label::None })
+        Ok(Sample::new(SampleData::Pixels(pixels), Label::None))
     }
 
     fn name(&self, index: usize) -> String {

@@ -168,7 +168,7 @@ mod tests {
                 }
                 buffer.clear();
                 buffer.extend([0; 100]);
-                Ok(gpufeed::Sample { data: SampleData::Encoded(buffer), label: Label::None })
+                Ok(gpufeed::Sample::new(SampleData::Encoded(buffer), Label::None))
             }
 
             fn name(&self, index: usize) -> String {

@@ -1,0 +1,223 @@
+//! Which fields a data set reads, as a setting.
+
+use serde::de::{Deserializer, Error as _};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::{Absent, Field, FieldKind, FieldValue};
+
+/// The fields that a data set reads: none, all that it finds, or those that are named.
+///
+/// A named one is a source with its [`Field`]: the ending of a member (`txt`), a column, a key. The name `image` chooses
+/// the sample's own image, and `label` its label.
+///
+/// ```
+/// use gpufeed::dataset::{Field, FieldChoice};
+///
+/// let captions = FieldChoice::from([("txt", "caption")]);
+/// assert_eq!(captions, FieldChoice::Named(vec![("txt".to_owned(), Field::new("caption"))]));
+/// // In a file of settings: fields = { txt = "caption", json = { name = "meta", optional = true } }, or "all".
+/// let written: FieldChoice = serde_json::from_str(r#"{"txt": "caption"}"#)?;
+/// assert_eq!(written, captions);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum FieldChoice {
+    /// None: samples have an image and a label.
+    #[default]
+    None,
+    /// All that the data set has, each with the name of its source.
+    All,
+    /// These, by their sources.
+    Named(Vec<(String, Field)>),
+}
+
+impl<S: Into<String>, F: Into<Field>, const COUNT: usize> From<[(S, F); COUNT]> for FieldChoice {
+    fn from(named: [(S, F); COUNT]) -> Self {
+        FieldChoice::Named(named.into_iter().map(|(source, field)| (source.into(), field.into())).collect())
+    }
+}
+
+impl<S: Into<String>, F: Into<Field>> From<Vec<(S, F)>> for FieldChoice {
+    fn from(named: Vec<(S, F)>) -> Self {
+        FieldChoice::Named(named.into_iter().map(|(source, field)| (source.into(), field.into())).collect())
+    }
+}
+
+/// A field as it is written: its name alone, or with settings.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum WrittenField {
+    Name(String),
+    Settings(WrittenSettings),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenSettings {
+    name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kind: Option<FieldKind>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    optional: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    default: Option<WrittenValue>,
+}
+
+/// A default value as it is written: a text, a number, true or false. Other values have no written form.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum WrittenValue {
+    Bool(bool),
+    Integer(i64),
+    Float(f64),
+    Text(String),
+}
+
+impl From<WrittenField> for Field {
+    fn from(written: WrittenField) -> Field {
+        let WrittenSettings { name, kind, optional, default } = match written {
+            WrittenField::Name(name) => return Field::new(name),
+            WrittenField::Settings(settings) => settings,
+        };
+        let absent = match default {
+            Some(WrittenValue::Bool(value)) => Absent::Value(FieldValue::from(value)),
+            Some(WrittenValue::Integer(value)) => Absent::Value(FieldValue::from(value)),
+            Some(WrittenValue::Float(value)) => Absent::Value(FieldValue::from(value)),
+            // The text of a field of JSON is a document.
+            Some(WrittenValue::Text(value)) if kind == Some(FieldKind::Json) => {
+                Absent::Value(FieldValue::Json(value.into()))
+            }
+            Some(WrittenValue::Text(value)) => Absent::Value(FieldValue::from(value)),
+            None if optional => Absent::None,
+            None => Absent::Fail,
+        };
+        Field { name, kind, absent }
+    }
+}
+
+impl Serialize for FieldChoice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            FieldChoice::None => serializer.serialize_none(),
+            FieldChoice::All => serializer.serialize_str("all"),
+            FieldChoice::Named(named) => {
+                let written = named.iter().map(|(source, field)| (source, field.written()));
+                serializer.collect_map(written)
+            }
+        }
+    }
+}
+
+impl Field {
+    fn written(&self) -> WrittenField {
+        let default = match &self.absent {
+            Absent::Value(FieldValue::Text(text) | FieldValue::Json(text)) => {
+                Some(WrittenValue::Text(text.clone().into_owned()))
+            }
+            Absent::Value(FieldValue::Numbers(numbers)) => written_number(numbers),
+            _ => None,
+        };
+        match (&self.kind, &self.absent) {
+            (None, Absent::Fail) => WrittenField::Name(self.name.clone()),
+            _ => WrittenField::Settings(WrittenSettings {
+                name: self.name.clone(),
+                kind: self.kind,
+                optional: self.absent == Absent::None,
+                default,
+            }),
+        }
+    }
+}
+
+/// A single number as it is written.
+fn written_number(numbers: &super::Numbers<'_>) -> Option<WrittenValue> {
+    use super::NumberType;
+    if !numbers.shape().is_empty() {
+        return None;
+    }
+    let bytes = numbers.bytes();
+    Some(match numbers.number_type() {
+        NumberType::Bool => WrittenValue::Bool(bytes != [0]),
+        NumberType::I64 => WrittenValue::Integer(i64::from_ne_bytes(bytes.try_into().ok()?)),
+        NumberType::F64 => WrittenValue::Float(f64::from_ne_bytes(bytes.try_into().ok()?)),
+        _ => return None,
+    })
+}
+
+impl<'de> Deserialize<'de> for FieldChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// A map that keeps its order.
+        struct Visitor;
+
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = FieldChoice;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("\"all\", or a map from what is read (txt, a column) to the name of its field")
+            }
+
+            fn visit_none<E>(self) -> Result<FieldChoice, E> {
+                Ok(FieldChoice::None)
+            }
+
+            fn visit_unit<E>(self) -> Result<FieldChoice, E> {
+                Ok(FieldChoice::None)
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<FieldChoice, E> {
+                match text {
+                    "all" => Ok(FieldChoice::All),
+                    _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
+                }
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<FieldChoice, A::Error> {
+                let mut named: Vec<(String, Field)> = Vec::new();
+                while let Some((source, written)) = map.next_entry::<String, WrittenField>()? {
+                    if named.iter().any(|(other, _)| *other == source) {
+                        return Err(A::Error::custom(format_args!("{source} is named twice")));
+                    }
+                    named.push((source, written.into()));
+                }
+                Ok(FieldChoice::Named(named))
+            }
+        }
+
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn written_and_read_again() {
+        for text in [
+            r#""all""#,
+            "null",
+            r#"{"txt":"caption"}"#,
+            r#"{"json":{"name":"meta","kind":"json","optional":true},"cls":"id"}"#,
+            r#"{"score":{"name":"score","default":-1.0},"title":{"name":"t","kind":"text","default":""}}"#,
+            r#"{"n":{"name":"n","kind":"numbers","default":3},"b":{"name":"b","default":true}}"#,
+        ] {
+            let read: FieldChoice = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        }
+        for (text, says) in [
+            (r#""some""#, "expected \"all\", or a map"),
+            (r#"{"txt":"a","txt":"b"}"#, "txt is named twice"),
+            (r#"{"txt":{"name":"a","kinds":"text"}}"#, "did not match"),
+            ("3", "expected \"all\", or a map"),
+        ] {
+            let error = serde_json::from_str::<FieldChoice>(text).unwrap_err().to_string();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+        // TOML sorts the keys of a table.
+        let toml: FieldChoice =
+            toml::from_str("txt = \"caption\"\njson = { name = \"meta\", optional = true }").unwrap();
+        let expected = FieldChoice::from(vec![("json", Field::new("meta").optional()), ("txt", Field::new("caption"))]);
+        assert_eq!(toml, expected);
+    }
+}

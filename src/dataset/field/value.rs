@@ -1,0 +1,132 @@
+//! The value of a field in one sample.
+
+use std::borrow::Cow;
+
+use super::super::SampleData;
+use super::{FieldKind, Numbers};
+
+/// The value of a [`Field`](super::Field) in one sample.
+///
+/// ```
+/// use gpufeed::dataset::{FieldValue, Numbers};
+///
+/// let caption = FieldValue::from("two dogs");
+/// let score = FieldValue::from(0.25);
+/// assert_eq!(score, FieldValue::Numbers(Numbers::from(0.25)));
+/// # let _ = caption;
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum FieldValue<'a> {
+    /// The sample has no value: the field's setting decides what that means.
+    #[default]
+    Absent,
+    /// An image, as a file or as pixels.
+    Image(SampleData<'a>),
+    /// A text in UTF-8.
+    Text(Cow<'a, str>),
+    /// A JSON document as it is.
+    Json(Cow<'a, str>),
+    /// Bytes as they are.
+    Bytes(Cow<'a, [u8]>),
+    /// Numbers of one type, or a single number.
+    Numbers(Numbers<'a>),
+}
+
+impl<'a> FieldValue<'a> {
+    /// The kind of the value; `None` for an absent one.
+    pub fn kind(&self) -> Option<FieldKind> {
+        Some(match self {
+            FieldValue::Absent => return None,
+            FieldValue::Image(_) => FieldKind::Image,
+            FieldValue::Text(_) => FieldKind::Text,
+            FieldValue::Json(_) => FieldKind::Json,
+            FieldValue::Bytes(_) => FieldKind::Bytes,
+            FieldValue::Numbers(_) => FieldKind::Numbers,
+        })
+    }
+
+    /// The kind for people.
+    pub(crate) fn what(&self) -> String {
+        self.kind().map_or_else(|| "absent".to_owned(), |kind| kind.to_string())
+    }
+
+    /// Bytes of the value.
+    pub(crate) fn bytes(&self) -> u64 {
+        let bytes = match self {
+            FieldValue::Absent => 0,
+            FieldValue::Image(data) => data.len(),
+            FieldValue::Text(text) | FieldValue::Json(text) => text.len(),
+            FieldValue::Bytes(bytes) => bytes.len(),
+            FieldValue::Numbers(numbers) => numbers.bytes().len(),
+        };
+        bytes as u64
+    }
+
+    /// The same value in memory of its own; `None` for an image, which stays in the buffer that it was read into.
+    pub(crate) fn into_owned(self) -> Option<FieldValue<'static>> {
+        Some(match self {
+            FieldValue::Absent => FieldValue::Absent,
+            FieldValue::Image(_) => return None,
+            FieldValue::Text(text) => FieldValue::Text(Cow::Owned(text.into_owned())),
+            FieldValue::Json(text) => FieldValue::Json(Cow::Owned(text.into_owned())),
+            FieldValue::Bytes(bytes) => FieldValue::Bytes(Cow::Owned(bytes.into_owned())),
+            FieldValue::Numbers(numbers) => FieldValue::Numbers(numbers.into_owned()),
+        })
+    }
+}
+
+/// Images are never equal: comparing pixels is no question that a field asks.
+impl PartialEq for FieldValue<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (FieldValue::Absent, FieldValue::Absent) => true,
+            (FieldValue::Text(a), FieldValue::Text(b)) | (FieldValue::Json(a), FieldValue::Json(b)) => a == b,
+            (FieldValue::Bytes(a), FieldValue::Bytes(b)) => a == b,
+            (FieldValue::Numbers(a), FieldValue::Numbers(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl<'a> From<&'a str> for FieldValue<'a> {
+    fn from(text: &'a str) -> Self {
+        FieldValue::Text(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for FieldValue<'_> {
+    fn from(text: String) -> Self {
+        FieldValue::Text(Cow::Owned(text))
+    }
+}
+
+impl<'a> From<&'a [u8]> for FieldValue<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        FieldValue::Bytes(Cow::Borrowed(bytes))
+    }
+}
+
+impl From<f64> for FieldValue<'_> {
+    fn from(number: f64) -> Self {
+        FieldValue::Numbers(Numbers::from(number))
+    }
+}
+
+impl From<i64> for FieldValue<'_> {
+    fn from(number: i64) -> Self {
+        FieldValue::Numbers(Numbers::from(number))
+    }
+}
+
+impl From<bool> for FieldValue<'_> {
+    fn from(number: bool) -> Self {
+        FieldValue::Numbers(Numbers::from(number))
+    }
+}
+
+impl<'a> From<Numbers<'a>> for FieldValue<'a> {
+    fn from(numbers: Numbers<'a>) -> Self {
+        FieldValue::Numbers(numbers)
+    }
+}
