@@ -92,7 +92,7 @@ impl<D: Dataset + ?Sized> Dataset for Box<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{Access, InMemory, Label, Notice, ObjectStamp, Sample, SampleData, Stored};
+    use crate::dataset::{Access, Field, InMemory, Label, Notice, ObjectStamp, Sample, SampleData, Stored};
     use crate::error::Result;
     use std::path::Path;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -101,6 +101,7 @@ mod tests {
     /// not forwarded.
     struct Odd {
         classes: Vec<String>,
+        fields: Vec<Field>,
         begun: Arc<AtomicUsize>,
         wrapped: InMemory,
     }
@@ -134,6 +135,10 @@ mod tests {
 
         fn classes(&self) -> &[String] {
             &self.classes
+        }
+
+        fn fields(&self) -> &[Field] {
+            &self.fields
         }
 
         fn is_in_memory(&self) -> bool {
@@ -185,13 +190,19 @@ mod tests {
 
     fn check(make: impl FnOnce(Odd) -> Box<dyn Dataset>) {
         let begun = Arc::new(AtomicUsize::new(0));
-        let dataset = make(Odd { classes: vec!["a".into()], begun: begun.clone(), wrapped: InMemory::new() });
+        let dataset = make(Odd {
+            classes: vec!["a".into()],
+            fields: vec![Field::new("odd")],
+            begun: begun.clone(),
+            wrapped: InMemory::new(),
+        });
         assert_eq!(dataset.len(), 5);
         assert!(dataset.is_empty());
         assert_eq!(dataset.name(2), "odd 2");
         assert_eq!(dataset.id(2), 200);
         assert_eq!(dataset.channels(), 1);
         assert_eq!(dataset.classes(), ["a"]);
+        assert_eq!(dataset.fields(), [Field::new("odd")]);
         assert!(dataset.is_in_memory());
         assert_eq!(dataset.inner().map(Dataset::len), Some(0));
         assert_eq!(dataset.folder(), Some(Path::new("odd")));

@@ -29,7 +29,7 @@ impl<'a> Sample<'a> {
         Sample { data, label, fields: Vec::new() }
     }
 
-    /// The same sample with values for the data set's fields, in their order.
+    /// Adds the values of the data set's fields, in their order.
     pub fn with_fields(self, fields: Vec<FieldValue<'a>>) -> Self {
         Sample { fields, ..self }
     }

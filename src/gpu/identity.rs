@@ -28,7 +28,7 @@ pub struct Identity {
     /// The PCI address as Linux writes it, `0000:65:00.0`: domain, bus, device, function. Vulkan alone has it: what wgpu
     /// says of Direct3D's adapters is one address for all cards of a model.
     pub pci: Option<String>,
-    /// The 16 digits behind `GPU-` in ROCm's UUID, `18f7c4c4a1d1b3a6`, from the kernel's driver of AMD's cards on Linux.
+    /// The 16 digits after `GPU-` in ROCm's UUID, `18f7c4c4a1d1b3a6`, from the kernel's driver of AMD's cards on Linux.
     pub rocm: Option<String>,
     /// The number by which Windows tells cards apart until it is started again, with Vulkan or Direct3D 12.
     pub luid: Option<u64>,

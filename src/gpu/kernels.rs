@@ -77,8 +77,7 @@ impl Kernels {
         Ok(Kernels { gpu: gpu.clone(), plan: plan.clone(), passes, cached_stage, mixer: None, compile, first_pass: 0 })
     }
 
-    /// The same kernels, whose passes have numbers from `first_pass` on: those of another group of a loader come before
-    /// them.
+    /// Numbers the passes from `first_pass` on: the passes of the loader's earlier groups have the numbers before.
     pub(crate) fn numbered_from(self, first_pass: usize) -> Kernels {
         Kernels { first_pass, ..self }
     }

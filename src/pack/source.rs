@@ -1,6 +1,6 @@
 //! Opens the data set that is packed, and makes a fingerprint of its files, by which a later run notices a change.
 
-use crate::dataset::{Dataset, Format, Label, ObjectStamp, Opened, Split};
+use crate::dataset::{Dataset, Field, Format, Label, ObjectStamp, Opened, Split};
 use crate::decode::seek;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sampler::Sampler;
@@ -51,6 +51,17 @@ impl PackSource {
             return Err(Error::pack(opened.shown(), "no samples"));
         }
         settings.shuffle.map_or(Ok(opened.clone()), |seed| opened.shuffled(seed))
+    }
+}
+
+impl PackSource {
+    /// Warns of an open data set's fields, which a pack has no place for. At a path none are read.
+    pub(super) fn warn_of_fields(&self) {
+        let PackSource::Data(data) = self else { return };
+        let fields: Vec<_> = data.fields().iter().map(Field::name).collect();
+        if !fields.is_empty() {
+            tracing::warn!(fields = fields.join(", "), "fields are not packed: a pack has images and labels");
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::shard::archive;
 use gpufeed::dataset::{Notice, ShardIndexes, TarShards, TarShardsBuilder};
+use gpufeed::pack::Packer;
 use gpufeed::transforms::CenterCrop;
-use gpufeed::{Backend, DataLoader, Dataset, ImageList, Label};
+use gpufeed::{Backend, DataLoader, Dataset, Field, FieldKind, ImageList, InMemory, Label};
 use gpufeed_testing::encoded::{encode, picture};
 use image::ImageFormat as Codec;
 use std::fmt::Debug;
@@ -215,6 +216,27 @@ fn a_loader_warns_once_and_explains_all() {
     let explained = loader.explain();
     assert!(explained.contains("\ndata: labels are class numbers, or vectors, from members in .cls\n"), "{explained}");
     assert!(explained.contains("\ndata: 1 member in .seg.png is not read: 0.seg.png\n"), "{explained}");
+}
+
+#[test]
+fn fields_that_nobody_gets_are_named() {
+    let mut data = InMemory::new().with_fields([
+        Field::new("caption").kind(FieldKind::Text).optional(),
+        Field::new("depth").kind(FieldKind::Image).optional(),
+    ]);
+    data.push_encoded(encode(picture(8, 8), Codec::Png), Label::Class(0)).unwrap();
+    let warnings = |work: &dyn Fn(InMemory)| {
+        let texts = Arc::new(Mutex::new(Vec::new()));
+        tracing::subscriber::with_default(Collect(Arc::clone(&texts)), || work(data.clone()));
+        std::mem::take(&mut *texts.lock().unwrap())
+    };
+    let built = warnings(&|data| {
+        drop(DataLoader::builder(data).transform(CenterCrop::new(8)).build(&Backend::Cpu).unwrap());
+    });
+    assert_eq!(built, ["a field of images is read, but no batch has it"]);
+    let folder = tempfile::tempdir().unwrap();
+    let packed = warnings(&|data| drop(Packer::of(data, folder.path().join("pack")).pack().unwrap()));
+    assert_eq!(packed, ["fields are not packed: a pack has images and labels"]);
 }
 
 fn list(name: &str, text: &str) -> (TempDir, PathBuf) {

@@ -3,7 +3,7 @@
 use crate::BatchExt;
 use burn::tensor::{Device, Int, Tensor, TensorData, s};
 use gpufeed::internals::soft_labels;
-use gpufeed::{Batch, Result};
+use gpufeed::{Batch, ErrorKind, Result};
 use std::ops::Range;
 
 /// A batch as tensors on the loader's device, without the padding of a last batch: the item of a
@@ -38,7 +38,19 @@ impl ImageBatch {
         Ok(Tensor::from_data(TensorData::new(rows, [self.mixed.len(), num_classes]), &self.images.device()))
     }
 
+    /// # Errors
+    /// [`ErrorKind::Argument`](gpufeed::ErrorKind::Argument) for a batch with several groups or with fields, which an
+    /// `ImageBatch` has no place for; those of the tensors.
     pub(crate) fn new(batch: &Batch, rows: Range<usize>, device: &Device) -> Result<ImageBatch> {
+        let groups: Vec<_> = batch.groups().map(|group| group.name().to_owned()).collect();
+        if groups.len() > 1 {
+            let reason = format!("{}; an ImageBatch has the images of one group", groups.join(", "));
+            return Err(ErrorKind::Argument { setting: "group", reason }.into());
+        }
+        if let Some(column) = batch.columns().first() {
+            let reason = format!("{:?}; an ImageBatch has images and labels alone", column.name());
+            return Err(ErrorKind::Argument { setting: "fields", reason }.into());
+        }
         let (mut images, mut classes) = (batch.to_tensor(device)?, batch.class_tensor(device)?);
         if rows != (0..batch.len()) {
             images = images.slice(s![rows.clone(), .., .., ..]);

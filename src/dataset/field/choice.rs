@@ -1,6 +1,7 @@
 //! Which fields a data set reads, as a setting.
 
 use serde::de::{Deserializer, Error as _};
+use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Absent, Field, FieldKind, FieldValue};
@@ -102,7 +103,10 @@ impl Serialize for FieldChoice {
             FieldChoice::None => serializer.serialize_none(),
             FieldChoice::All => serializer.serialize_str("all"),
             FieldChoice::Named(named) => {
-                let written = named.iter().map(|(source, field)| (source, field.written()));
+                let written = named.iter().map(|(source, field)| Some((source, field.written()?)));
+                let Some(written) = written.collect::<Option<Vec<_>>>() else {
+                    return Err(S::Error::custom("a default value of bytes or of several numbers has no written form"));
+                };
                 serializer.collect_map(written)
             }
         }
@@ -110,15 +114,17 @@ impl Serialize for FieldChoice {
 }
 
 impl Field {
-    fn written(&self) -> WrittenField {
+    /// The field as it is written; `None` for a default value without a written form.
+    fn written(&self) -> Option<WrittenField> {
         let default = match &self.absent {
             Absent::Value(FieldValue::Text(text) | FieldValue::Json(text)) => {
                 Some(WrittenValue::Text(text.clone().into_owned()))
             }
-            Absent::Value(FieldValue::Numbers(numbers)) => written_number(numbers),
-            _ => None,
+            Absent::Value(FieldValue::Numbers(numbers)) => Some(written_number(numbers)?),
+            Absent::Value(_) => return None,
+            Absent::Fail | Absent::None => None,
         };
-        match (&self.kind, &self.absent) {
+        Some(match (&self.kind, &self.absent) {
             (None, Absent::Fail) => WrittenField::Name(self.name.clone()),
             _ => WrittenField::Settings(WrittenSettings {
                 name: self.name.clone(),
@@ -126,7 +132,7 @@ impl Field {
                 optional: self.absent == Absent::None,
                 default,
             }),
-        }
+        })
     }
 }
 
@@ -190,6 +196,7 @@ impl<'de> Deserialize<'de> for FieldChoice {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{NumberType, Numbers};
     use super::*;
 
     #[test]
@@ -213,6 +220,12 @@ mod tests {
         ] {
             let error = serde_json::from_str::<FieldChoice>(text).unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");
+        }
+        let bytes = Field::new("b").default_value(FieldValue::from(&b"x"[..]));
+        let pair = Numbers::new(NumberType::U8, [2], vec![0; 2]).unwrap();
+        for field in [bytes, Field::new("p").default_value(FieldValue::from(pair))] {
+            let error = serde_json::to_string(&FieldChoice::from([("x", field)])).unwrap_err().to_string();
+            assert!(error.contains("has no written form"), "{error}");
         }
         // TOML sorts the keys of a table.
         let toml: FieldChoice =

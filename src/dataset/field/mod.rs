@@ -57,11 +57,11 @@ pub struct Field {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FieldKind {
-    /// An image beside the sample's own.
+    /// An image beside the sample's own. No batch has it yet: the loader says so, once.
     Image,
     /// Text in UTF-8, as it is: nothing is stripped.
     Text,
-    /// A JSON document, as it is; only that it parses is checked.
+    /// A JSON document, as it is.
     Json,
     /// Bytes, as they are.
     Bytes,
@@ -69,7 +69,7 @@ pub enum FieldKind {
     Numbers,
 }
 
-/// What a batch has for a sample without a value.
+/// What a batch has where a sample lacks a value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Absent {
     /// The sample fails, and another one replaces it.

@@ -63,7 +63,7 @@ impl<'a> FieldValue<'a> {
         bytes as u64
     }
 
-    /// The same value in memory of its own; `None` for an image, which stays in the buffer that it was read into.
+    /// Copies the value out of the buffer that it was read into; `None` for an image, which is not copied.
     pub(crate) fn into_owned(self) -> Option<FieldValue<'static>> {
         Some(match self {
             FieldValue::Absent => FieldValue::Absent,
@@ -76,7 +76,7 @@ impl<'a> FieldValue<'a> {
     }
 }
 
-/// Images are never equal: comparing pixels is no question that a field asks.
+/// Two images are never equal, as their pixels are not compared.
 impl PartialEq for FieldValue<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

@@ -89,7 +89,7 @@ pub(super) fn has_library(name: &str, cache: &[u8]) -> bool {
     let multiarch = ["/lib", "/usr/lib"].map(|folder| Path::new(folder).join(&machine));
     let variable = of_variable.split(':').filter(|folder| !folder.is_empty()).map(PathBuf::from);
     folders.into_iter().chain(multiarch).chain(variable).any(|folder| folder.join(name).exists())
-        // The cache has the names with a zero byte behind each.
+        // In the cache a zero byte ends each name.
         || cache.windows(name.len() + 1).any(|bytes| bytes.strip_prefix(name.as_bytes()) == Some(&[0]))
 }
 

@@ -1,5 +1,5 @@
-//! What the system says of its GPUs without asking a driver: PCI devices, files in `/dev`, the container, variables, and the
-//! files of `drivers.rs`. Empty except on Linux.
+//! Facts about the GPUs of the system that no driver is asked for: PCI devices, files in `/dev`, the container,
+//! variables, and the files of `drivers.rs`. Empty except on Linux.
 
 use super::drivers::{self, VulkanDriver, files};
 use crate::gpu::adapters::variable;

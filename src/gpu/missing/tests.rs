@@ -155,7 +155,7 @@ fn what_a_driver_lacks_is_named_with_its_package() {
     expect(&without_driver(intel, "intel"), &["for Intel's GPUs: `apt-get install mesa-vulkan-drivers`"]);
     let mali = Facts { nodes: vec![node("/dev/dri/renderD128", None)], ..Facts::default() };
     expect(&mali, &["libvulkan.so.1", "there is no Vulkan driver: `apt-get install mesa-vulkan-drivers`"]);
-    // lavapipe is no card's driver.
+    // lavapipe drives no card.
     let software = Facts { nodes: mali.nodes, drivers: complete().drivers[3..].to_vec(), ..complete() };
     expect(&software, &["there is no Vulkan driver: `apt-get install mesa-vulkan-drivers`"]);
     // nouveau is Mesa's, and loads none of what NVIDIA's driver does.

@@ -4,7 +4,7 @@ use super::DataLoaderBuilder;
 use super::groups::Compiled;
 use crate::advice::{self, Reason};
 use crate::backend::Backend;
-use crate::dataset::{Dataset, Field, SampleData, log_notices};
+use crate::dataset::{Dataset, Field, FieldKind, SampleData, log_notices};
 use crate::decode::Decoder;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
@@ -88,6 +88,9 @@ impl DataLoaderBuilder {
         }
         let fields = self.dataset.fields().to_vec();
         Field::check(&fields)?;
+        for field in fields.iter().filter(|field| field.values() == Some(FieldKind::Image)) {
+            tracing::warn!(field = field.name(), "a field of images is read, but no batch has it");
+        }
         let compiled = self.compile(backend)?;
         let most_intermediate = self.settings.memory_budget.max(BESIDES);
         // Batches that do not fit are refused below, by the sizes that are theirs.

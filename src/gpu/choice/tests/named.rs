@@ -34,7 +34,7 @@ fn a_name_chooses_by_number_uuid_address_or_part_of_a_name() {
     assert_eq!(names_it(Want::Auto, &[("GPUFEED_ADAPTER", "iris")]), "GPUFEED_ADAPTER=iris names it");
     // One card by two drivers has one UUID.
     assert_eq!(pick(&[h100(1, 0), h100(1, 0)], Want::Named(&uuid(1)), &[]).unwrap().adapter, Some(0));
-    // A file's line end is no part of the name; with it "cpu" would be a part of a software adapter's description.
+    // The line end of a file does not belong to the name: "cpu" with it would match a software adapter's description.
     for cpu in ["cpu", "CPU", " cpu\n"] {
         assert_eq!(auto(&rows, &[("GPUFEED_ADAPTER", cpu)]), (None, "GPUFEED_ADAPTER=cpu asks for the CPU".to_owned()));
         assert_eq!(pick(&rows, Want::Any, &[("GPUFEED_ADAPTER", cpu)]).unwrap().adapter, Some(0));
@@ -105,7 +105,7 @@ fn the_cards_of_a_name_that_are_visible_come_first() {
     assert!(sentence.contains(left) && sentence.ends_with("; \"H100\" leaves 2 of 3"), "{sentence}");
     // Another vendor's variable says nothing of them.
     assert_eq!(names_it(&[("HIP_VISIBLE_DEVICES", "7")]), (Some(1), "\"H100\" names it".to_owned()));
-    // What hides NVIDIA's cards says nothing of Intel's.
+    // A variable that hides NVIDIA's cards does not hide Intel's.
     assert_eq!(pick(&rows, Want::Named("iris"), &[job]).unwrap().choice.to_string(), "\"iris\" names it");
     // Where all of them are hidden, the name counts, and no doubt about the variable is left.
     for value in ["", "0", "MIG-41b36014"] {
