@@ -3,6 +3,7 @@
 
 use super::ALIGNMENT;
 use super::staging_memory::StagingMemory;
+use super::vulkan::DeviceMemory;
 use crate::advice::{self, Reason, Setting};
 use crate::error::{Error, Result};
 use crate::plan::device::DeviceTraits;
@@ -13,8 +14,10 @@ use crate::plan::wgsl::{GROUP, MOST_ROWS, PARTIALS};
 pub(crate) struct Caps {
     /// Shaders run on the CPU.
     pub(crate) software: bool,
-    /// The memory of staging slots.
-    pub(crate) staging: StagingMemory,
+    /// The memory of staging slots, unless these are too large for the window.
+    pub(super) staging: StagingMemory,
+    /// Bytes of the window through which the host writes the device's memory, where slots may be too large for it.
+    pub(super) window: Option<u64>,
     /// The most full slots of one submission.
     pub(crate) merged_slots: usize,
     /// The thread that submits work also computes it: OpenGL on a software adapter.
@@ -38,11 +41,17 @@ pub(crate) struct Caps {
 type Lacking = (&'static str, u64, u64);
 
 impl Caps {
-    pub(super) fn new(info: &wgpu::AdapterInfo, features: wgpu::Features, limits: &wgpu::Limits) -> Caps {
+    pub(super) fn new(
+        info: &wgpu::AdapterInfo,
+        features: wgpu::Features,
+        limits: &wgpu::Limits,
+        memory: Option<&DeviceMemory>,
+    ) -> Caps {
         let software = info.device_type == wgpu::DeviceType::Cpu;
         Caps {
             software,
             staging: StagingMemory::rule(info.device_type, features),
+            window: memory.and_then(DeviceMemory::window),
             merged_slots: 1,
             computes_in_submit: software && info.backend == wgpu::Backend::Gl,
             timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
@@ -53,6 +62,11 @@ impl Caps {
             max_workgroups: limits.max_compute_workgroups_per_dimension,
             lacking: lacking(limits),
         }
+    }
+
+    /// The memory of staging slots that have so many bytes together.
+    pub(crate) fn staging(&self, bytes: u64) -> StagingMemory {
+        self.staging.of_slots(bytes, self.window)
     }
 
     /// An error if no shader of gpufeed can run on the device. Every adapter that computes has enough, but an
@@ -128,7 +142,7 @@ mod tests {
 
     fn caps(device_type: DeviceType, backend: Backend, features: Features) -> Caps {
         let info = wgpu::AdapterInfo::new(device_type, backend);
-        Caps::new(&info, features, &wgpu::Limits { max_buffer_size: 3, ..wgpu::Limits::default() })
+        Caps::new(&info, features, &wgpu::Limits { max_buffer_size: 3, ..wgpu::Limits::default() }, None)
     }
 
     #[test]
@@ -163,7 +177,7 @@ mod tests {
     fn a_limit_below_the_shaders_needs_is_named() {
         let caps = |limits: &wgpu::Limits| {
             let info = wgpu::AdapterInfo::new(DeviceType::DiscreteGpu, Backend::Vulkan);
-            Caps::new(&info, Features::empty(), limits)
+            Caps::new(&info, Features::empty(), limits, None)
         };
         let default = wgpu::Limits::default();
         for limits in [&default, &wgpu::Limits::downlevel_defaults()] {
@@ -192,7 +206,7 @@ mod tests {
         for max in [16, 256, 40_000, 65_535] {
             let limits = wgpu::Limits { max_compute_workgroups_per_dimension: max, ..wgpu::Limits::default() };
             let info = wgpu::AdapterInfo::new(DeviceType::DiscreteGpu, Backend::Vulkan);
-            let caps = Caps::new(&info, Features::empty(), &limits);
+            let caps = Caps::new(&info, Features::empty(), &limits, None);
             for workgroups in [1, 15, u64::from(max), u64::from(max) + 1, caps.max_counted() - 1, caps.max_counted()] {
                 let [x, y, z] = caps.counted(workgroups);
                 assert!(

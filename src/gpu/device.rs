@@ -168,7 +168,8 @@ impl Gpu {
         if let Some(change) = mock.as_ref().and_then(|mock| mock.info) {
             change(&mut info);
         }
-        let caps = Caps::new(&info, device.features(), &device.limits());
+        let memory = vulkan::device_memory(adapter);
+        let caps = Caps::new(&info, device.features(), &device.limits(), memory.as_ref());
         let pipelines = Pipelines::new(&device, &info, &caps);
         let shared = Shared {
             device,
@@ -182,7 +183,7 @@ impl Gpu {
             buffers_made: AtomicU64::new(0),
             attached: OnceLock::new(),
             mock,
-            memory: vulkan::device_memory(adapter),
+            memory,
         };
         Gpu { shared: Arc::new(shared) }
     }

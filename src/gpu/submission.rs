@@ -90,7 +90,7 @@ impl Resources {
     /// Makes `slots` staging buffers of `slot_bytes` bytes, and for each group, which has kernels, a workspace for so many
     /// images.
     pub(crate) fn new(gpu: &Gpu, slots: usize, slot_bytes: u64, groups: &[(&Kernels, usize)]) -> Result<Resources> {
-        let memory = gpu.caps().staging;
+        let memory = gpu.caps().staging(slots as u64 * slot_bytes);
         let in_place = memory == StagingMemory::InPlace;
         let workspace = |&(kernels, images): &(&Kernels, usize)| Workspace::new(gpu, kernels.plan(), images);
         Ok(Resources {

@@ -26,7 +26,7 @@ pub struct Switches {
     rows: Option<u32>,
     /// The most slots of a submission (`loader/assemble/gpu/slots.rs`).
     slots: Option<usize>,
-    /// The memory of slots (`StagingMemory::rule`).
+    /// The memory of slots (`StagingMemory::rule`, `StagingMemory::of_slots`).
     staging: Option<StagingMemory>,
 }
 
@@ -79,7 +79,7 @@ pub fn switched(mut gpu: Gpu, switches: &Switches) -> Result<Gpu> {
             StagingMemory::Host if !is_vulkan => {
                 return Err(cannot("staging=host", "only with Vulkan gpufeed chooses the memory of a buffer"));
             }
-            staging => caps.staging = staging,
+            staging => (caps.staging, caps.window) = (staging, None),
         }
     }
     Ok(gpu)

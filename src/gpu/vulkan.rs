@@ -15,6 +15,11 @@ impl DeviceMemory {
     pub(super) fn is_mapped_whole(&self) -> bool {
         self.mapped >= self.bytes / 10 * 9
     }
+
+    /// Bytes of the part that the host can map, where that is not all.
+    pub(super) fn window(&self) -> Option<u64> {
+        (self.mapped > 0 && !self.is_mapped_whole()).then_some(self.mapped)
+    }
 }
 
 impl std::fmt::Display for DeviceMemory {
@@ -111,6 +116,7 @@ mod tests {
             (memory(8 << 30, 0), false, "8.0 GiB of device memory, none of it mapped by the host"),
         ] {
             assert_eq!((memory.is_mapped_whole(), memory.to_string().as_str()), (whole, text));
+            assert_eq!(memory.window(), (memory.mapped == 256 << 20).then_some(256 << 20));
         }
     }
 

@@ -64,7 +64,8 @@ impl ExecutorBuffers for GpuBuffers {
             most => format!("up to {most} full ones are one submission, where the device waits"),
         };
         let memory = gpu.memory().map_or_else(String::new, |memory| format!("; {memory}"));
-        format!("{gpu}, {slots} slots of {} MiB, {}\nslots: {merged}{memory}", self.slot_bytes >> 20, caps.staging)
+        let staging = caps.staging(slots as u64 * self.slot_bytes);
+        format!("{gpu}, {slots} slots of {} MiB, {staging}\nslots: {merged}{memory}", self.slot_bytes >> 20)
     }
 }
 

@@ -79,7 +79,10 @@ impl Plan {
     /// Reads the plan in a folder to pack into; `None` if there is none.
     pub(super) fn read(out: &Folder) -> Result<Option<Plan>> {
         let records = records_in(out);
-        let Some(plan) = read_json::<Plan>(&records, PLAN)? else { return Ok(None) };
+        // A listing names a bucket that is not there without the plan's address, and says what to do.
+        let read = read_json::<Plan>(&records, PLAN);
+        let read = read.or_else(|error| out.contents().map_err(permitted).and(Err(error)));
+        let Some(plan) = read? else { return Ok(None) };
         match plan.hash()? == plan.planned.plan && plan.listings.len() == plan.planned.parts {
             true => Ok(Some(plan)),
             false => {
