@@ -58,7 +58,7 @@ HOSTILE: dict[str, Suites] = {
     "inline,flush": ARITHMETIC,
 }
 HOSTILE_QUICK: dict[str, Suites] = {
-    "discrete,inline,fma": {"pixels": ["golden::"]},
+    "discrete,inline,fma": {"pixels": ["golden::"], "pipeline": ["fields::", "groups::"]},
     "inline,fma": {"pixels": ["sequences::"]},
 }
 # What the layer has to count where a mode is on.

@@ -60,13 +60,20 @@ if [ "$build" != check ]; then
     export MATURIN_NO_MISSING_BUILD_BACKEND_WARNING=1
     maturin=(maturin build --quiet --locked --out "$folder")
     if [ "$build" = dev ]; then maturin+=(--profile dev); else maturin+=(--release); fi
+    linked=()
     case $build-$(uname -s) in
-        release-Linux | stable-Linux) maturin+=(--zig --compatibility manylinux2014) ;;
+        release-Linux | stable-Linux)
+            maturin+=(--zig --compatibility manylinux2014)
+            # zig would link an unwinder of its own. But glibc unwinds a thread that pthread_exit ends by libgcc_s, and hands
+            # its state to Rust's frames, so those have to read it by libgcc_s, too; else the process crashes where the
+            # interpreter ends before a worker (python/src/interpreter_end.rs).
+            linked=(-- -C "link-arg=$(cc -print-file-name=libgcc_s.so.1)")
+            ;;
         dev-Linux) maturin+=(--compatibility linux) ;;
     esac
-    (cd python && "${maturin[@]}")
+    (cd python && "${maturin[@]}" ${linked[@]+"${linked[@]}"})
     # maturin knows the ABI of Python 3.14t, so this interpreter need not be installed here.
-    if [ "$build" = release ]; then (cd python && "${maturin[@]}" --interpreter python3.14t); fi
+    if [ "$build" = release ]; then (cd python && "${maturin[@]}" --interpreter python3.14t ${linked[@]+"${linked[@]}"}); fi
     printf 'built in %s.%s minutes\n' "$((SECONDS / 60))" "$((SECONDS % 60 / 6))"
 fi
 if ! ls "$folder"/gpufeed-*-abi3-*.whl >/dev/null 2>&1; then

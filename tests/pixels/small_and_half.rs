@@ -2,13 +2,25 @@
 
 use gpufeed::transforms::{CenterCrop, Interpolation, Key, Op, RandomOrder, RandomPerspective, Resize, Transform};
 use gpufeed::{Backend, DType, Output, PixelFormat, Pixels, Plan, Processor, Semantics};
+use gpufeed_testing::adapters::places;
 
-fn run(semantics: Semantics, dtype: DType, ops: &[Op], (width, height): (u32, u32), bytes: &[u8]) -> Vec<u8> {
+fn run(semantics: Semantics, dtype: DType, ops: &[Op], size: (u32, u32), bytes: &[u8]) -> Vec<u8> {
+    run_on(&Backend::Cpu, semantics, dtype, ops, size, bytes)
+}
+
+fn run_on(
+    backend: &Backend,
+    semantics: Semantics,
+    dtype: DType,
+    ops: &[Op],
+    (width, height): (u32, u32),
+    bytes: &[u8],
+) -> Vec<u8> {
     let output = Output { dtype, ..Output::default() };
     let plan = Plan::fixed_as(semantics, 1, ops, &output).unwrap();
     let params = plan.make_params(width, height, &Key::default()).unwrap();
     let pixels = Pixels::new(width, height, PixelFormat::R8, bytes).unwrap();
-    Processor::new(&plan, &Backend::Cpu).unwrap().run(&[(pixels, &params)]).unwrap()
+    Processor::new(&plan, backend).unwrap().run(&[(pixels, &params)]).unwrap()
 }
 
 /// torch rounds the fill of 8-bit numbers with the image: half to even.
@@ -32,10 +44,13 @@ fn sharpness_clamps_no_image_that_it_leaves_alone() {
     for (size, clamped) in [((2, 9), false), ((9, 2), false), ((9, 9), true)] {
         let resize = Op::Resize { height: size.0, width: size.1, interpolation, antialias };
         let ops = [resize, Op::Sharpness { factor: 1.0 }];
-        let values = run(Semantics::Float, DType::F32, &ops, (4, 4), &[0, 0, 255, 255].repeat(4));
-        let values: Vec<f32> = values.as_chunks::<4>().0.iter().map(|&bytes| f32::from_ne_bytes(bytes)).collect();
-        let is_inside = values.iter().all(|value| (0.0..=1.0).contains(value));
-        assert_eq!(is_inside, clamped, "{size:?}: {values:?}");
+        for place in places() {
+            let bytes = [0, 0, 255, 255].repeat(4);
+            let values = run_on(&place.backend, Semantics::Float, DType::F32, &ops, (4, 4), &bytes);
+            let values: Vec<f32> = values.as_chunks::<4>().0.iter().map(|&bytes| f32::from_ne_bytes(bytes)).collect();
+            let is_inside = values.iter().all(|value| (0.0..=1.0).contains(value));
+            assert_eq!(is_inside, clamped, "{}, {size:?}: {values:?}", place.name);
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Samples in GPU memory.
+//! Samples in GPU memory. The values of their fields stay in the host's memory, which has the same budget.
 
 use super::CachedSample;
 use super::table::CacheTable;
@@ -6,12 +6,15 @@ use crate::gpu::Gpu;
 use crate::gpu::cache_pages::{Page, PageRange, Pages};
 use crate::plan::route::CachedPixels;
 use crate::plan::shader_layout::PixelsAt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug)]
 pub(in crate::loader) struct DeviceCache {
     table: CacheTable<DeviceEntry>,
     pages: Mutex<Pages>,
+    /// Bytes of the values of fields.
+    field_bytes: AtomicU64,
 }
 
 /// A cached sample, and the range of a page with its pixels.
@@ -44,7 +47,8 @@ impl DeviceEntry {
 impl DeviceCache {
     /// A cache for `len` samples.
     pub(in crate::loader) fn new(gpu: &Gpu, len: usize, budget: u64) -> Arc<Self> {
-        Arc::new(DeviceCache { table: CacheTable::new(len), pages: Mutex::new(Pages::new(gpu, len, budget)) })
+        let pages = Mutex::new(Pages::new(gpu, len, budget));
+        Arc::new(DeviceCache { table: CacheTable::new(len), pages, field_bytes: AtomicU64::new(0) })
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages> {
@@ -64,7 +68,14 @@ impl DeviceCache {
         if !self.table.reserve(index) {
             return None;
         }
-        let Some(range) = self.pages().take(sample.bytes(4)) else {
+        let (fields, budget) = (sample.field_bytes(), self.budget());
+        let room = |used: u64| used.checked_add(fields).filter(|used| *used <= budget);
+        if self.field_bytes.fetch_update(Relaxed, Relaxed, room).is_err() {
+            self.table.release(index);
+            return None;
+        }
+        let Some(range) = self.pages().take(sample.pixel_bytes(4)) else {
+            self.field_bytes.fetch_sub(fields, Relaxed);
             self.table.release(index);
             return None;
         };
@@ -102,6 +113,7 @@ impl Drop for DeviceReservation {
     fn drop(&mut self) {
         if !self.inserted {
             self.cache.pages().give_back(self.range.clone());
+            self.cache.field_bytes.fetch_sub(self.sample.field_bytes(), Relaxed);
             self.cache.table.release(self.index);
         }
     }

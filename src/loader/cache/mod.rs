@@ -114,8 +114,17 @@ impl CacheStore {
 impl CachedSample {
     /// Bytes of the sample's pixels, 16 a pixel for floats, else `byte_pixel`, and of the values of its fields.
     fn bytes(&self, byte_pixel: u64) -> u64 {
+        self.pixel_bytes(byte_pixel) + self.field_bytes()
+    }
+
+    /// Bytes of the sample's pixels, 16 a pixel for floats, else `byte_pixel`.
+    fn pixel_bytes(&self, byte_pixel: u64) -> u64 {
         let CachedPixels { region, float, .. } = self.pixels;
-        let pixels = u64::from(region.width) * u64::from(region.height) * if float { 16 } else { byte_pixel };
-        pixels + self.fields.iter().map(FieldValue::bytes).sum::<u64>()
+        u64::from(region.width) * u64::from(region.height) * if float { 16 } else { byte_pixel }
+    }
+
+    /// Bytes of the values of the sample's fields.
+    fn field_bytes(&self) -> u64 {
+        self.fields.iter().map(FieldValue::bytes).sum()
     }
 }
