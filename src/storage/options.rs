@@ -124,7 +124,7 @@ impl RemoteOptions {
     }
 
     /// Sets the time over which the rate of an answer is averaged, instead of 30 seconds.
-    #[cfg(all(test, feature = "remote"))]
+    #[cfg(test)]
     pub(super) fn rate_window(mut self, window: Duration) -> Self {
         self.rate_window = window;
         self
