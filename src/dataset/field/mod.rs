@@ -69,7 +69,7 @@ pub enum FieldKind {
     Numbers,
 }
 
-/// What a batch has where a sample lacks a value.
+/// The setting for samples without a value: what a batch then has in its place.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Absent {
     /// The sample fails, and another one replaces it.

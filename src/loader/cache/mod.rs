@@ -36,7 +36,8 @@ pub enum Cache {
     /// In host memory, up to this number of bytes.
     Host(u64),
     /// In GPU memory, up to this number of bytes, in buffers of up to a binding's size: cached samples are dispatched
-    /// without workers. In host memory if the CPU executor augments.
+    /// without workers. In host memory if the CPU executor augments. The values of fields are in host memory, up to this
+    /// number of bytes.
     Device(u64),
 }
 
