@@ -3,8 +3,9 @@
 use super::bytes;
 use crate::color::{Step, opcode};
 use crate::plan::{DType, Layout, Output};
-use half::f16;
+use bytemuck::Pod;
 use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
 
 /// Writes one image, a few rows at a time.
 pub(super) struct Writer<'a> {
@@ -94,17 +95,24 @@ impl<'a> Writer<'a> {
         let out = &mut self.out[first * size..][..values.len() * size];
         match self.output.dtype {
             DType::F32 => out.copy_from_slice(bytemuck::cast_slice(values)),
-            DType::F16 => {
-                let mut block = [f16::ZERO; 64];
-                for (out, values) in out.chunks_mut(128).zip(values.chunks(64)) {
-                    block[..values.len()].convert_from_f32_slice(values);
-                    out.copy_from_slice(bytemuck::cast_slice(&block[..values.len()]));
-                }
-            }
+            DType::F16 => halves::<f16>(values, out),
+            DType::BF16 => halves::<bf16>(values, out),
             DType::U8 => {
                 out.iter_mut().zip(values).for_each(|(out, value)| *out = byte(*value));
             }
         }
+    }
+}
+
+/// Writes `values` in a type of 16 bits, rounded to nearest, ties to even. `out` may begin at any byte.
+fn halves<H: Pod>(values: &[f32], out: &mut [u8])
+where
+    [H]: HalfFloatSliceExt,
+{
+    let mut block = [H::zeroed(); 64];
+    for (out, values) in out.chunks_mut(128).zip(values.chunks(64)) {
+        block[..values.len()].convert_from_f32_slice(values);
+        out.copy_from_slice(bytemuck::cast_slice(&block[..values.len()]));
     }
 }
 
