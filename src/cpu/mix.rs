@@ -165,6 +165,17 @@ mod tests {
     }
 
     #[test]
+    fn bfloats_are_rounded_once_after_the_blend() {
+        let blend = Blend::Shares { own: 0.3, partner: 0.7 };
+        let mixing = Mixing { blend, partner: Partner::Reversed, samples: 3, views: 1, image: 130, region: whole(130) };
+        let mut mixed: Vec<bf16> = (0..390).map(|i| bf16::from_f32((i * 37 % 101) as f32 / 101.0)).collect();
+        let floats: Vec<f32> = mixed.iter().map(|value| value.to_f32()).collect();
+        let expected: Vec<bf16> = naive(&mixing, &floats).into_iter().map(bf16::from_f32).collect();
+        mix(&mixing, DType::BF16, bytemuck::cast_slice_mut(&mut mixed));
+        assert!(mixed == expected);
+    }
+
+    #[test]
     fn halves_are_rounded_once_after_the_blend_and_bytes_are_copied() {
         let blend = Blend::Shares { own: 0.3, partner: 0.7 };
         let mixing = Mixing { blend, partner: Partner::Previous, samples: 3, views: 1, image: 130, region: whole(130) };

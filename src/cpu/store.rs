@@ -130,3 +130,29 @@ pub(super) fn interleave(planes: &[f32], out: &mut [f32]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The integers of `shaders/store/bfloat_bits.wgsl`.
+    fn formula(bits: u32) -> u16 {
+        let is_nan = bits & 0x7fff_ffff > 0x7f80_0000;
+        let rounded = bits.wrapping_add(0x7fff).wrapping_add(bits >> 16 & 1) >> 16;
+        if is_nan { (bits >> 16 | 0x40) as u16 } else { rounded as u16 }
+    }
+
+    /// Every upper half, with the lower halves that decide about it.
+    #[test]
+    fn bfloats_have_the_bits_of_the_shaders() {
+        let lower = [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
+        let all: Vec<u32> = (0..=0xffffu32).flat_map(|upper| lower.map(|lower| upper << 16 | lower)).collect();
+        let values: Vec<f32> = all.iter().copied().map(f32::from_bits).collect();
+        // At an odd address, as the bytes of an image may begin at any.
+        let mut out = vec![0; 1 + 2 * values.len()];
+        halves::<bf16>(&values, &mut out[1..]);
+        let seen = out[1..].as_chunks().0.iter().map(|bytes| u16::from_ne_bytes(*bytes));
+        let wrong = seen.zip(all).find(|(seen, bits)| *seen != formula(*bits));
+        assert_eq!(wrong, None);
+    }
+}

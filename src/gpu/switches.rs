@@ -7,7 +7,11 @@ use crate::error::{Error, Result};
 
 /// The choices: name, values, and what each decides. [`Switches`] says where each one's rule is.
 pub const SWITCHES: [(&str, &str, &str); 4] = [
-    ("f16", "stored|packed", "f16 and bf16 batches: stored by the last stage, or packed from f32 by a pass of their own"),
+    (
+        "f16",
+        "stored|packed",
+        "f16 and bf16 batches: stored by the last stage, or packed from f32 by a pass of their own",
+    ),
     ("rows", "4|8|16", "rows of outputs of a thread, whatever the height of an image"),
     ("slots", "1|2", "full staging slots of one submission, where the device waits for the next one"),
     (
