@@ -20,7 +20,7 @@ use gpufeed_testing::lists::{Dice, list};
 use gpufeed_testing::one_channel::for_channels;
 use gpufeed_testing::pipeline::is_full;
 use gpufeed_testing::{procedural, reference};
-use half::f16;
+use half::{bf16, f16};
 
 const LISTS: u64 = 300;
 /// Number of images on which each list is tried.
@@ -234,7 +234,7 @@ fn bfloat_units(values: &[f32], bytes: &[u8]) -> i32 {
     let seen = bytes.as_chunks::<2>().0.iter().map(|&bytes| i32::from(u16::from_ne_bytes(bytes)));
     assert_eq!(values.len(), seen.len());
     let signed = |bits: i32| if bits & 0x8000 == 0 { bits } else { -(bits & 0x7fff) };
-    let expected = values.iter().map(|&value| i32::from(half::bf16::from_f32(value).to_bits()));
+    let expected = values.iter().map(|&value| i32::from(bf16::from_f32(value).to_bits()));
     expected.zip(seen).map(|(expected, seen)| (signed(expected) - signed(seen)).abs()).max().unwrap_or(0)
 }
 
@@ -268,7 +268,6 @@ fn layouts_and_types_hold_the_same_values() {
                 let units = half_units(&values, &half.bytes(source, params));
                 assert!(units <= i32::from(!matches!(place.backend, Backend::Cpu)), "f16, {units} ulp: {name}");
                 worst_units = worst_units.max(units);
-                // A last bit of f32 is hardly ever one of bf16: neighbours of a rounded value are rare.
                 let units = bfloat_units(&values, &bfloat.bytes(source, params));
                 assert!(units <= i32::from(!matches!(place.backend, Backend::Cpu)), "bf16, {units} ulp: {name}");
                 let bytes = byte.bytes(source, params);
