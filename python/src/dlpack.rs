@@ -241,8 +241,8 @@ impl Array {
     ) -> PyResult<Bound<'py, PyAny>> {
         if slf.get().element == Element::BF16 {
             return Err(PyTypeError::new_err(
-                "NumPy has no bfloat16; torch.from_dlpack(array) takes the array, and numpy.from_dlpack(array.as_uint16()) \
-                 its bits; dtype=\"float16\" has the same size",
+                "NumPy has no bfloat16; torch.from_dlpack(array) takes the array, and numpy.asarray(array.as_uint16()) its \
+                 bits; dtype=\"float16\" has the same size",
             ));
         }
         let numpy = slf.py().import("numpy")?;
@@ -254,7 +254,7 @@ impl Array {
         }
     }
 
-    /// Returns the same memory as an array of uint16: the bits of float16 or bfloat16, for libraries that lack the type.
+    /// Returns the same memory as an array of uint16: the bits of float16 or bfloat16, for libraries without the type.
     ///
     /// # Errors
     /// `TypeError` if the elements have another size.

@@ -1,5 +1,5 @@
-//! f16, bf16 and u8 output equals the f32 output of the same plan, converted on the host, bit for bit: on every backend, at
-//! sizes where rows and images begin anywhere in a 32-bit word, and in each of 100 runs. If two invocations wrote one
+//! f16, bf16 and u8 output equals the f32 output of the same plan, converted on the host, bit for bit: on every backend,
+//! at sizes where rows and images begin anywhere in a 32-bit word, and in each of 100 runs. If two invocations wrote one
 //! word, some runs would lose an element.
 //!
 //! The conversions that `DType` documents are tested by value, not by the crate with which the CPU executor converts.
@@ -22,8 +22,8 @@ const SIZES: [(u32, u32); 4] = [(3, 299), (3, 331), (5, 1), (3, 3)];
 const SLOT: u64 = 16 << 20;
 const PACKED: [DType; 3] = [DType::F16, DType::BF16, DType::U8];
 
-/// Returns how often a type is tested where others are `usual` times. A bf16 is written as an f16 is, so that fewer runs
-/// show what is its own.
+/// Returns how often a type is tested where others are `usual` times. A bf16 is written as an f16 is, so that fewer
+/// runs show what is its own.
 fn runs(dtype: DType, usual: usize) -> usize {
     if dtype == DType::BF16 { usual.div_ceil(8) } else { usual }
 }

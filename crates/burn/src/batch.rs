@@ -38,12 +38,13 @@ pub trait BatchExt {
     /// On a GPU the images are copied within its memory; the batch may be dropped at once. A batch on the CPU can go to
     /// any of Burn's devices. Call this method on the thread that computes with the tensor, because Burn has a memory
     /// pool for each thread. Burn can compute with [`DType::F16`] on a GPU whose adapter has the feature `shader-f16`;
-    /// `Device::supports_dtype` reports it. [`DType::BF16`] works where Burn computes with it: on the CPU, with `flex`, and
-    /// on few GPUs.
+    /// `Device::supports_dtype` reports it. [`DType::BF16`] works where Burn computes with it: on the CPU, with `flex`,
+    /// and on few GPUs.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`] if the batch is on a GPU and `device` is not that very device, or if its type is
-    /// [`DType::U8`], or [`DType::BF16`] where `Device::supports_dtype` lacks it; [`ErrorKind::Device`] if the GPU is lost.
+    /// [`DType::U8`], or [`DType::BF16`] where `Device::supports_dtype` lacks it; [`ErrorKind::Device`] if the GPU is
+    /// lost.
     fn to_tensor(&self, device: &Device) -> Result<Tensor<4>>;
 
     /// Returns the class numbers as a tensor on `device`, with the integer type that Burn uses there.
