@@ -110,10 +110,9 @@ def dtype(name: str, value: Any) -> str:
     """Takes the type of the images: torch's, NumPy's, or its name."""
     written = (getattr(value, "__name__", None) or str(value)).rpartition(".")[2]
     written = {"half": "float16", "float": "float32"}.get(written, written)
-    if written in ("float32", "float16", "uint8"):
+    if written in ("float32", "float16", "bfloat16", "uint8"):
         return written
-    hint = "; float16 has the same size: convert in the loop with images.bfloat16()" if written == "bfloat16" else ""
-    raise ArgumentError(f"{name}: {written}; float32, float16 and uint8 work{hint}")
+    raise ArgumentError(f"{name}: {written}; float32, float16, bfloat16 and uint8 work")
 
 
 def cache(name: str, value: Any) -> str:

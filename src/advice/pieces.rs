@@ -41,7 +41,11 @@ pieces! {
     EXECUTE_CPU = "use {}" [Execute = word!("Execute::Cpu", "cpu")];
 
     // The type of numbers, and the arithmetic.
-    FLOAT_OUTPUT = "{} and {} work" [DType = word!("DType::F32", "float32"), DType = word!("DType::F16", "float16")];
+    FLOAT_OUTPUT = "{}, {} and {} work" [
+        DType = word!("DType::F32", "float32"),
+        DType = word!("DType::F16", "float16"),
+        DType = word!("DType::BF16", "bfloat16")
+    ];
     UINT8 = "use {}" [Semantics = word!("Semantics::Uint8", "uint8")];
     UINT8_LEVELS = "0 to 255 work with {}" [Semantics = word!("Semantics::Uint8", "uint8")];
     WITHOUT_SCALED_DECODE = "leave {} out" [ScaledDecode = Some(Value::Flag(true))];

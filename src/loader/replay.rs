@@ -156,7 +156,7 @@ fn run(
 }
 
 /// The kernels of a loader that mixes no batches, for one mixing. The device has compiled the others before, but where the
-/// loader's last stage stores f16: mixing needs f32.
+/// loader's last stage stores 16 bits: mixing needs f32.
 fn mixing_kernels(kernels: &Kernels, mixing: &Mixing) -> Result<Kernels> {
     let sizes = MixSizes::new(kernels.gpu(), mixing.samples, mixing.views, mixing.image)?;
     let plan = kernels.plan().clone().on_device(kernels.gpu().caps().traits, true);

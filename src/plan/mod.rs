@@ -324,7 +324,8 @@ impl Plan {
 
     /// The most dispatches of a chunk of a batch: stages, statistics, and one more if f32 is packed into another type. A
     /// stage that begins with a warp, a blur, sharpness or a policy has several kernels, and those that no image of the
-    /// chunk takes are left out. The plan of a loader whose GPU stores numbers of 16 bits packs no f16.
+    /// chunk takes are left out. The plan of a loader whose GPU stores numbers of 16 bits packs no f16 or
+    /// bf16.
     pub fn passes(&self) -> usize {
         self.pass_list().len()
     }
@@ -408,7 +409,8 @@ impl std::fmt::Display for Plan {
         if self.packs() {
             writeln!(f, "  pack: f32 -> {:?}", self.output.dtype)?;
         } else if self.stores_halves {
-            writeln!(f, "  no packing: the last stage stores F16, as shaders store numbers of 16 bits here")?;
+            let dtype = self.output.dtype;
+            writeln!(f, "  no packing: the last stage stores {dtype:?}, as shaders store numbers of 16 bits here")?;
         }
         Ok(())
     }
