@@ -79,7 +79,6 @@ pub use arrays::{ArrayValues, Arrays};
 pub use cifar::Cifar;
 pub(crate) use field::Absent;
 pub use field::{Field, FieldKind, FieldValue, NumberType, Numbers};
-#[doc(hidden)] // settings of readers of files, of which none takes them yet
 pub use field::{FieldChoice, MAX_FIELD_BYTES};
 pub use folder::{ImageFolder, ImageFolderBuilder};
 pub use format::{Format, Opened, open, open_with};
@@ -102,6 +101,7 @@ pub use shards::addresses_of;
 pub use stored::{ObjectStamp, Stored};
 #[doc(hidden)]
 pub use tar::UNFINISHED;
+pub(crate) use tar::label_of_json;
 pub use tar::{TarShards, TarShardsBuilder};
 
 /// Default limit of the bytes of one encoded image: 1 GiB, the size of an uncompressed bitmap of the default

@@ -24,6 +24,7 @@ use scan::TarFormat;
 pub use builder::TarShardsBuilder;
 #[doc(hidden)] // `gpufeed pack` writes it
 pub use builder::UNFINISHED;
+pub(crate) use label::label_of_json;
 
 /// Samples in tar files, packed as in WebDataset: the members of a sample follow each other and share their name up to
 /// the first dot.
