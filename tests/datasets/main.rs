@@ -7,6 +7,7 @@ mod class_names;
 mod counts;
 mod lmdb_mutants;
 mod notices;
+mod packed_fields;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(feature = "parquet")]
