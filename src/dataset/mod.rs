@@ -199,6 +199,25 @@ pub trait Dataset: Send + Sync {
     /// file or archive, so it may hold control characters for a terminal; errors that name a sample escape these.
     fn name(&self, index: usize) -> String;
 
+    /// Returns the label of sample `index`, if it is known without reading the sample; `None` by default, also for a
+    /// wrapper, which may give samples other labels, and for an `index` out of range.
+    ///
+    /// Folders, lists, arrays, data sets in memory, tar shards, Parquet files and LMDBs with labels of their own know it, and
+    /// so do sets made of these.
+    ///
+    /// ```
+    /// use gpufeed::{Dataset, InMemory, Label};
+    ///
+    /// let files: InMemory = (0..10).map(|i| (vec![i], Label::Class(u32::from(i) % 3))).collect();
+    /// let some = files.subset([7, 2])?;
+    /// assert_eq!((some.label(0), some.label(2)), (Some(Label::Class(1)), None));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    fn label(&self, index: usize) -> Option<Label> {
+        let _ = index;
+        None
+    }
+
     /// Returns the data set that this one wraps, if it has the same samples by the same indices; else `None`, as for a
     /// data set that reads its samples itself.
     ///
