@@ -35,8 +35,7 @@ pub(super) struct Job {
     pub(super) shuffle: Option<u64>,
     #[serde(flatten)]
     pub(super) recoding: Recoding,
-    /// The fields, by the endings of their members: what a reader of the pack has to know about them. An image's ending
-    /// lacks that of its format.
+    /// The fields, by the endings of their members: what a reader of the pack has to know about them.
     #[serde(default, skip_serializing_if = "has_none")]
     pub(super) fields: FieldChoice,
 }

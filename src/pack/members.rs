@@ -43,6 +43,9 @@ const FILES: [&str; 26] = [
     "xml",
 ];
 
+/// The endings of images that are packed in the ending of their format.
+const FORMATS: [&str; 7] = ["jpg", "png", "webp", "gif", "bmp", "tif", "pnm"];
+
 /// The fields that are packed of a data set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MemberFields(Vec<MemberField>);
@@ -102,7 +105,7 @@ impl MemberFields {
 
     /// Returns the fields in the form of the manifest: the endings of members, each with its field.
     pub(super) fn listed(&self) -> FieldChoice {
-        let listed = |member: &MemberField| (member.ending.clone(), member.field.clone());
+        let listed = |member: &MemberField| (member.source(), member.field.clone());
         match self.is_empty() {
             true => FieldChoice::None,
             false => FieldChoice::Named(self.0.iter().map(listed).collect()),
@@ -207,6 +210,13 @@ impl MemberField {
             absent => (with_absent(plain, absent), None),
         };
         MemberField { place, field, filled, ending, by_format }
+    }
+
+    /// Returns the endings of its members as the setting of fields names them: those of several formats between
+    /// semicolons.
+    fn source(&self) -> String {
+        let formats = || FORMATS.map(|format| format!("{}.{format}", self.ending)).join(";");
+        if self.by_format { formats() } else { self.ending.clone() }
     }
 
     /// Returns true if a member of this field may have the same ending as one of `other`.

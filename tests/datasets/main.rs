@@ -5,6 +5,7 @@ mod arrays;
 mod class_names;
 #[cfg(all(feature = "parquet", feature = "remote"))]
 mod counts;
+mod known_labels;
 mod lmdb_mutants;
 mod notices;
 mod packed_fields;

@@ -171,14 +171,17 @@ fn the_manifest_lists_the_fields() {
     let out = tempfile::tempdir().unwrap();
     let out = out.path().join("pack");
     pack(Rich::new(), &out, |_| {}).unwrap();
+    // An image has the ending of its format.
+    let images =
+        |name: &str| ["jpg", "png", "webp", "gif", "bmp", "tif", "pnm"].map(|end| format!("{name}.{end}")).join(";");
     let expected = serde_json::json!({
         "caption.txt": {"name": "caption", "kind": "text"},
         "meta.json": {"name": "meta", "kind": "json", "optional": true},
         "features.bin": {"name": "features", "kind": "bytes"},
         "pair.npy": {"name": "pair", "kind": "numbers"},
         "score.npy": {"name": "score", "kind": "numbers", "default": -1.0},
-        "depth": {"name": "depth", "kind": "image"},
-        "mask": {"name": "mask", "kind": "image", "optional": true},
+        (images("depth")): {"name": "depth", "kind": "image"},
+        (images("mask")): {"name": "mask", "kind": "image", "optional": true},
     });
     let listed = &manifest(&out)["job"]["fields"];
     assert_eq!(*listed, expected);
