@@ -50,6 +50,13 @@ pub(in crate::dataset) struct Ending {
     pub(super) unread: (String, u64),
 }
 
+#[cfg(test)]
+impl Ending {
+    pub(in crate::dataset) fn of(name: &str, samples: u64, labels: u64) -> Ending {
+        Ending { name: name.to_owned(), samples, labels, unread: (String::new(), 0) }
+    }
+}
+
 /// The endings of a file, in the order in which they come.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::dataset) struct MemberTable {

@@ -43,8 +43,6 @@ mod stored_at;
 #[cfg(test)]
 mod tests;
 
-pub(super) use asked_members::SeenEndings;
-
 use super::ObjectStamp;
 use crate::advice::Advice;
 
@@ -58,6 +56,7 @@ use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::storage::file::DataFile;
+pub(super) use asked_members::SeenEndings;
 pub(super) use checks::{Checks, Fault, Faulty};
 use counts::SampleCounts;
 use entry::SEGMENT;
