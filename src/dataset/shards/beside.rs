@@ -29,11 +29,7 @@ impl<'a> Beside<'a> {
 
     /// Fetches the index. `None` if there is none, or if it is damaged, larger than [`most`], belongs to another content
     /// of the object, or is refused by `can_use`.
-    pub(super) fn get(
-        &self,
-        binding: &Binding,
-        can_use: impl FnOnce(&Index) -> bool,
-    ) -> Result<Option<IndexBytes>> {
+    pub(super) fn get(&self, binding: &Binding, can_use: impl FnOnce(&Index) -> bool) -> Result<Option<IndexBytes>> {
         let Some(address) = &self.address else { return Ok(None) };
         let found = self.object.remote().get_small(address, most(binding.length));
         let found = match found {

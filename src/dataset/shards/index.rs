@@ -143,7 +143,8 @@ impl IndexBytes {
         let ours = header.is_known() && header.binding == *binding;
         let data = bytes.split_off(usize::try_from(length).ok()?);
         let parsed = IndexBytes { head: bytes, data };
-        let whole = Index::of(&header, &parsed.head, Segments::Memory(Box::default())).is_some_and(|index| can_use(&index));
+        let whole =
+            Index::of(&header, &parsed.head, Segments::Memory(Box::default())).is_some_and(|index| can_use(&index));
         (ours && whole).then_some(parsed)
     }
 

@@ -43,7 +43,8 @@ impl MemberChoice {
             };
             if twice {
                 let name = field.name();
-                let reason = format!("two sources are the sample's own {name}; write both as one: \"{}\"", ALTERNATIVES);
+                let reason =
+                    format!("two sources are the sample's own {name}; write both as one: \"{}\"", ALTERNATIVES);
                 return Err(Error::argument("fields", reason));
             }
         }

@@ -262,7 +262,10 @@ mod tests {
         };
         let caption = || Field::new("caption").optional();
         let error = MemberFields::decide(&choice(caption()), &seen(), true, (1, 1)).unwrap_err().to_string();
-        assert!(error.contains("no sample has a member .text for \"caption\"") && error.contains(".cls .txt"), "{error}");
+        assert!(
+            error.contains("no sample has a member .text for \"caption\"") && error.contains(".cls .txt"),
+            "{error}"
+        );
         let late = SeenEndings { whole: false, ..seen() };
         assert!(MemberFields::decide(&choice(caption()), &late, true, (1, 1)).is_ok());
         let error = MemberFields::decide(&choice("caption".into()), &late, true, (1, 1)).unwrap_err().to_string();

@@ -77,7 +77,11 @@ impl TarShards {
                 if read.contains(&begin) {
                     let bytes = &buffer[(before + begin - read.start) as usize..][..(BLOCK + length) as usize];
                     let (header, content) = bytes.split_at(BLOCK as usize);
-                    return if header_hash(header) == check { Ok(content) } else { Err(self.gone(index, found, begin)) };
+                    return if header_hash(header) == check {
+                        Ok(content)
+                    } else {
+                        Err(self.gone(index, found, begin))
+                    };
                 }
                 before += read.end - read.start;
             }

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::header::{BLOCK, header_hash, refused};
-use super::label;
 use super::first_failure::FirstFailure;
 use super::group::{self, Further, Group, Member, Part};
+use super::header::{BLOCK, header_hash, refused};
+use super::label;
 use super::names::{self, Kind};
 use super::rules::{LabelRule, ScanRules};
 use crate::dataset::Label;

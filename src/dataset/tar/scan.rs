@@ -8,9 +8,9 @@ use std::ops::Range;
 use tar::{Archive, Entry};
 
 use super::fields::{self, MemberFields};
-use super::header::{BLOCK, header_hash, refused};
 use super::first_failure::FirstFailure;
 use super::group::{Group, Member};
+use super::header::{BLOCK, header_hash, refused};
 use super::names::{self, Kind, Role};
 use super::rules::ScanRules;
 use super::samples::Samples;
