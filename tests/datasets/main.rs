@@ -23,4 +23,5 @@ mod store_faults;
 mod store_order;
 #[cfg(all(feature = "parquet", feature = "remote"))]
 mod stores;
+mod tar_fields;
 mod tar_members;

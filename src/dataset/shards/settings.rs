@@ -67,8 +67,8 @@ macro_rules! setters {
             self
         }
 
-        /// Sets the most bytes of memory for the parts of indexes that are in use. A sample takes 32 bytes, and 4 for
-        /// each number of a label that is a list. Parts are read again when they are needed, in a few microseconds.
+        /// Sets the most bytes of memory for the parts of indexes that are in use. A sample takes 32 bytes, 4 for each
+        /// number of a label that is a list, and 28 for a member of a tar shard that is a field. Parts are read again when they are needed, in a few microseconds.
         /// Default: 32 MiB, a million samples.
         #[must_use]
         pub fn index_memory(mut self, bytes: usize) -> Self {
