@@ -100,7 +100,7 @@ pub use shards::addresses_of;
 pub use stored::{ObjectStamp, Stored};
 #[doc(hidden)]
 pub use tar::UNFINISHED;
-pub(crate) use tar::label_of_json;
+pub(crate) use tar::{PACK_MANIFEST, label_of_json};
 pub use tar::{TarShards, TarShardsBuilder};
 
 /// Default limit of the bytes of one encoded image: 1 GiB, the size of an uncompressed bitmap of the default

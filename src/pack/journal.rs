@@ -2,7 +2,7 @@
 //! is complete.
 
 use crate::advice::{PACK_BY_PARTS, PACK_VERIFY, PACK_WITHOUT_PLAN, Reason};
-use crate::dataset::UNFINISHED;
+use crate::dataset::{PACK_MANIFEST, UNFINISHED};
 use crate::error::{Error, Result};
 use crate::storage::{Contents, Folder};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use super::planned::Planned;
 use super::settings::PackFormat;
 
 /// The name of the file in a finished pack's folder that holds its manifest.
-pub(super) const MANIFEST: &str = "gpufeed-pack.json";
+pub(super) const MANIFEST: &str = PACK_MANIFEST;
 
 /// A sample that could not be read, and was left out of the pack.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

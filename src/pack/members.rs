@@ -5,46 +5,12 @@
 //! the form of a [`FieldChoice`], so that a reader knows the names and kinds of all of them.
 
 use crate::advice::Reason;
-use crate::dataset::{Absent, Field, FieldChoice, FieldKind, FieldValue, Label, SampleData, TarShards, label_of_json};
+use crate::dataset::{Absent, Field, FieldChoice, FieldKind, FieldValue, SampleData, TarShards};
 use crate::error::{Error, Result};
 use crate::quote::Shown;
 
+use super::endings::{FORMATS, ending};
 use super::npy;
-
-/// The ending of a member with JSON that has no other name. A reader takes the label from it if there is no other.
-const JSON: &str = "json";
-/// The endings of files that are no text, image, JSON or array: a name of bytes with one of them stays as it is.
-const FILES: [&str; 26] = [
-    "bin",
-    "mp4",
-    "avi",
-    "mov",
-    "mkv",
-    "webm",
-    "wav",
-    "mp3",
-    "flac",
-    "ogg",
-    "opus",
-    "m4a",
-    "npz",
-    "pth",
-    "pt",
-    "ten",
-    "pkl",
-    "pickle",
-    "pyd",
-    "mp",
-    "msgpack",
-    "cbor",
-    "safetensors",
-    "gz",
-    "pdf",
-    "xml",
-];
-
-/// The endings of images that are packed in the ending of their format.
-const FORMATS: [&str; 7] = ["jpg", "png", "webp", "gif", "bmp", "tif", "pnm"];
 
 /// The fields that are packed of a data set.
 #[derive(Clone, Debug, Default)]
@@ -110,6 +76,25 @@ impl MemberFields {
             true => FieldChoice::None,
             false => FieldChoice::Named(self.0.iter().map(listed).collect()),
         }
+    }
+
+    /// Compares the values that a reader has found, which are bytes, with the members that a sample should have. Returns
+    /// the names of the fields that differ.
+    pub(super) fn differing(&self, expected: &[Member], found: &[FieldValue<'_>]) -> Vec<&str> {
+        let mut expected = expected.iter().peekable();
+        let mut differing = Vec::new();
+        for (number, member) in self.0.iter().enumerate() {
+            let content = expected.next_if(|(ending, _)| member.has(ending)).map(|(_, content)| &**content);
+            let same = match (found.get(number), content) {
+                (Some(FieldValue::Bytes(bytes)), Some(content)) => **bytes == *content,
+                (Some(FieldValue::Absent), None) => true,
+                _ => false,
+            };
+            if !same {
+                differing.push(member.field.name());
+            }
+        }
+        differing
     }
 
     /// Fails if two fields would have members with the same ending.
@@ -212,6 +197,15 @@ impl MemberField {
         MemberField { place, field, filled, ending, by_format }
     }
 
+    /// Returns true if a member with this ending is one of the field.
+    fn has(&self, ending: &str) -> bool {
+        match ending.strip_prefix(&self.ending) {
+            Some("") => !self.by_format,
+            Some(format) => self.by_format && format.strip_prefix('.').is_some_and(|format| FORMATS.contains(&format)),
+            None => false,
+        }
+    }
+
     /// Returns the endings of its members as the setting of fields names them: those of several formats between
     /// semicolons.
     fn source(&self) -> String {
@@ -233,80 +227,10 @@ fn is_written(field: &Field) -> bool {
     text.is_ok_and(|text| serde_json::from_str::<FieldChoice>(&text).is_ok_and(|read| read == choice))
 }
 
-/// Returns how the members of a field end, and whether the ending of an image's format follows.
-fn ending(name: &str, kind: FieldKind) -> (String, bool) {
-    // A reader compares endings in small letters; a slash would begin another key.
-    let odd =
-        |c: char| c.is_control() || c.is_whitespace() || c == char::REPLACEMENT_CHARACTER || "/\\<>:\"|?*".contains(c);
-    let mut name: String = name.chars().map(|c| if odd(c) { '_' } else { c.to_ascii_lowercase() }).collect();
-    if name.starts_with('.') {
-        name.insert(0, '_');
-    }
-    if name.ends_with('.') {
-        name.push('_');
-    }
-    let (stem, last) = name.rsplit_once('.').map_or(("", &*name), |(stem, last)| (stem, last));
-    let image = TarShards::EXTENSIONS.iter().any(|known| known[1..] == *last);
-    let (told, ending) = match kind {
-        FieldKind::Text => (last == "txt", "txt"),
-        FieldKind::Json => (last == JSON, JSON),
-        FieldKind::Numbers => (last == "npy", "npy"),
-        // Only a member with a further dot is an image beside the sample's own.
-        FieldKind::Image => (image && !stem.is_empty(), ""),
-        FieldKind::Bytes => (FILES.contains(&last), "bin"),
-    };
-    match (told, kind) {
-        (true, _) => (name, false),
-        (false, FieldKind::Image) => (name, true),
-        (false, _) => (format!("{name}.{ending}"), false),
-    }
-}
-
-/// Returns true if a reader finds the label in the member `.json` of a field, so that it needs no member of its own.
-///
-/// # Errors
-/// The reason, if a reader would find another label there.
-pub(super) fn label_is_in(members: &[Member], label: &Label) -> Result<bool, String> {
-    let Some((_, text)) = members.iter().find(|(ending, _)| ending == JSON) else { return Ok(false) };
-    if matches!(label, Label::Class(_)) {
-        // A reader prefers the member `.cls`.
-        return Ok(false);
-    }
-    match label_of_json(text) {
-        Ok(found) if found.as_ref().unwrap_or(&Label::None) == label => Ok(true),
-        Ok(found) => Err(format!("its field \"json\" has the label {found:?}, and it has {label:?}; rename the field")),
-        Err(reason) => Err(format!("its field \"json\" would be read as a label: {reason}; rename the field")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::dataset::{NumberType, Numbers};
-
-    #[test]
-    fn an_ending_is_the_name_and_tells_the_kind() {
-        use FieldKind::{Bytes, Image, Json, Numbers, Text};
-        for (name, kind, expected) in [
-            ("caption", Text, ("caption.txt", false)),
-            ("txt", Text, ("txt", false)),
-            ("sci.txt", Text, ("sci.txt", false)),
-            ("note.json", Text, ("note.json.txt", false)),
-            ("meta", Json, ("meta.json", false)),
-            ("json", Json, ("json", false)),
-            ("score", Numbers, ("score.npy", false)),
-            ("cls", Numbers, ("cls.npy", false)),
-            ("depth", Image, ("depth", true)),
-            ("depth.png", Image, ("depth.png", false)),
-            ("png", Image, ("png", true)),
-            ("features", Bytes, ("features.bin", false)),
-            ("mp4", Bytes, ("mp4", false)),
-            ("Left Eye/a", Text, ("left_eye_a.txt", false)),
-            (".x.", Bytes, ("_.x._.bin", false)),
-        ] {
-            assert_eq!(ending(name, kind), (expected.0.to_owned(), expected.1), "{name:?}");
-        }
-    }
 
     fn refused(fields: &[Field], choice: &FieldChoice) -> String {
         MemberFields::of(fields, choice).unwrap_err().to_string()
@@ -363,17 +287,5 @@ mod tests {
         let reason = |values: &[FieldValue<'_>]| members.members(values, |_| panic!("no image")).unwrap_err();
         assert_eq!(reason(&[FieldValue::from(1.0)]), "\"caption\" is numbers, but of the data set text");
         assert_eq!(reason(&[]), "it has 0 values of fields, and none of \"caption\"");
-    }
-
-    #[test]
-    fn a_label_stands_in_json_once() {
-        let members = |text: &str| vec![("json".to_owned(), text.as_bytes().to_vec())];
-        let multi = Label::from(vec![0.5, 1.0]);
-        assert_eq!(label_is_in(&[], &multi), Ok(false));
-        assert_eq!(label_is_in(&members("{\"label\": 7}"), &Label::Class(3)), Ok(false));
-        assert_eq!(label_is_in(&members("{\"caption\": \"a\"}"), &Label::None), Ok(true));
-        assert_eq!(label_is_in(&members("{\"label\": [0.5, 1]}"), &multi), Ok(true));
-        assert!(label_is_in(&members("{\"label\": 7}"), &Label::None).unwrap_err().contains("rename the field"));
-        assert!(label_is_in(&members("{\"label\": \"cat\"}"), &Label::None).unwrap_err().contains("rename the field"));
     }
 }

@@ -46,7 +46,8 @@
 // source.rs              opens the source, and fingerprints its files
 // run.rs                 goes through the samples: workers.rs prepares them on all threads, recode.rs encodes a sample
 // write.rs               writes the samples into a folder: shards.rs writes tar files, hashed.rs hashes them
-// names.rs               names the members of shards; members.rs makes those of fields, npy.rs those of numbers
+// names.rs               names the members of shards; members.rs makes those of fields
+// endings.rs             how members of fields end; npy.rs writes numbers
 // journal.rs             records the progress, from which a stopped pack goes on; job.rs tells packs apart
 // lock.rs                keeps other processes out of a folder or a part
 // verify.rs              compares a pack with its source
@@ -54,6 +55,7 @@
 // errors.rs              errors that say what packing needs
 // src/dataset/ reads a pack, as it reads any other data set.
 
+mod endings;
 mod errors;
 mod events;
 mod hashed;

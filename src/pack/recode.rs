@@ -264,7 +264,7 @@ fn reduced(picture: &Picture, width: u32, height: u32) -> Result<Picture> {
     Ok(Picture { width, height, rgb })
 }
 
-/// Returns the file name extension for a file's content, one of those in `members.rs`. Unknown content gets `jpg`, the
+/// Returns the file name extension for a file's content, one of those in `endings.rs`. Unknown content gets `jpg`, the
 /// most common one.
 fn extension(bytes: &[u8]) -> &'static str {
     match ImageFormat::recognise(bytes) {

@@ -1,7 +1,8 @@
 //! Writes samples into tar shards, which are tar files of a limited size.
 
+use super::endings::JSON;
 use super::errors::{failed_to_write, permitted};
-use crate::dataset::Label;
+use crate::dataset::{Label, label_of_json};
 use crate::error::{Error, Result};
 use crate::storage::Folder;
 use std::fs;
@@ -11,7 +12,7 @@ use tar::{Builder, Header};
 
 use super::hashed::Hashed;
 use super::journal::{Record, Shard, Skipped};
-use super::members::{self, Member};
+use super::members::Member;
 
 /// The size in bytes of a block of a tar archive.
 const BLOCK: u64 = 512;
@@ -157,11 +158,28 @@ impl Open {
 /// # Errors
 /// If JSON cannot hold the label, or if the member of a field would be read as another label.
 pub(super) fn label_of(sample: &str, label: &Label, fields: &[Member]) -> Result<Option<(&'static str, String)>> {
-    if members::label_is_in(fields, label).map_err(|reason| Error::pack(sample, reason))? {
+    if label_is_in(fields, label).map_err(|reason| Error::pack(sample, reason))? {
         return Ok(None);
     }
     let lacks = || Error::pack(sample, "it has a label with numbers that JSON lacks (NaN, infinity)");
     label_member(label).ok_or_else(lacks)
+}
+
+/// Returns true if a reader finds the label in the member `.json` of a field, so that it needs no member of its own.
+///
+/// # Errors
+/// The reason, if a reader would find another label there.
+fn label_is_in(members: &[Member], label: &Label) -> Result<bool, String> {
+    let Some((_, text)) = members.iter().find(|(ending, _)| ending == JSON) else { return Ok(false) };
+    if matches!(label, Label::Class(_)) {
+        // A reader prefers the member `.cls`.
+        return Ok(false);
+    }
+    match label_of_json(text) {
+        Ok(found) if found.as_ref().unwrap_or(&Label::None) == label => Ok(true),
+        Ok(found) => Err(format!("its field \"json\" has the label {found:?}, and it has {label:?}; rename the field")),
+        Err(reason) => Err(format!("its field \"json\" would be read as a label: {reason}; rename the field")),
+    }
 }
 
 fn label_member(label: &Label) -> Option<Option<(&'static str, String)>> {
@@ -249,5 +267,17 @@ mod tests {
                 .to_string_lossy()
                 .ends_with(".part"))
         );
+    }
+
+    #[test]
+    fn a_label_stands_in_json_once() {
+        let members = |text: &str| vec![("json".to_owned(), text.as_bytes().to_vec())];
+        let multi = Label::from(vec![0.5, 1.0]);
+        assert_eq!(label_is_in(&[], &multi), Ok(false));
+        assert_eq!(label_is_in(&members("{\"label\": 7}"), &Label::Class(3)), Ok(false));
+        assert_eq!(label_is_in(&members("{\"caption\": \"a\"}"), &Label::None), Ok(true));
+        assert_eq!(label_is_in(&members("{\"label\": [0.5, 1]}"), &multi), Ok(true));
+        assert!(label_is_in(&members("{\"label\": 7}"), &Label::None).unwrap_err().contains("rename the field"));
+        assert!(label_is_in(&members("{\"label\": \"cat\"}"), &Label::None).unwrap_err().contains("rename the field"));
     }
 }

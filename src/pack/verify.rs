@@ -64,6 +64,9 @@ pub(super) fn verify(
         compared.differs(out.display(), reason);
     }
     compared.check_skipped(data, manifest);
+    if source.fields.listed() != manifest.job.fields {
+        compared.differs(out.display(), format!("other fields than those of the source: {}", source.fields.names()));
+    }
     if packed.classes() != data.classes() {
         compared.differs(out.display(), "the classes have other names".to_owned());
     }
@@ -157,12 +160,15 @@ fn compare(
     let mut differs = |reason: String| found.reasons.push(reason);
     let mut buffer = Vec::new();
     let bytes = match packed.read(index, &mut buffer) {
-        Ok(Sample { data: SampleData::Encoded(bytes), label, .. }) => {
+        Ok(Sample { data: SampleData::Encoded(bytes), label, fields }) => {
             if bytes != expected.file {
                 differs("another file".into());
             }
             if !same(&label, &expected.label) {
                 differs(format!("the label {label:?} instead of {:?}", expected.label));
+            }
+            for field in source.fields.differing(&expected.members, &fields) {
+                differs(format!("another {field:?}"));
             }
             Some(bytes)
         }

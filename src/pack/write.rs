@@ -1,6 +1,6 @@
 //! Writes a data set as tar shards or as an LMDB, and resumes work that earlier runs have left unfinished.
 
-use crate::dataset::{Dataset as _, FieldChoice, TarShards, TarShardsBuilder};
+use crate::dataset::{Dataset as _, Field, FieldChoice, FieldKind, TarShards, TarShardsBuilder};
 use crate::error::Result;
 use crate::storage::Folder;
 
@@ -89,12 +89,14 @@ pub(super) fn write_shards<J: Record>(
     Ok((journal, shards))
 }
 
-/// Returns the settings with which shards that have these fields are read.
+/// Returns the settings with which shards that have these fields are read. The values of fields are the bytes of their
+/// members.
 pub(super) fn reader(fields: &FieldChoice) -> TarShardsBuilder {
     let builder = TarShards::builder().allow_unlabelled(true);
-    // Numbers in the texts of a field are no labels.
-    let has_texts = matches!(fields, FieldChoice::Named(named) if named.iter().any(|(ending, _)| ending == "txt"));
-    if has_texts { builder.text_labels(false) } else { builder }
+    let FieldChoice::Named(named) = fields else { return builder };
+    let as_bytes = |field: &Field| Field::new(field.name()).kind(FieldKind::Bytes).optional();
+    let named = named.iter().map(|(ending, field)| (ending.clone(), as_bytes(field)));
+    builder.fields_of_pack(FieldChoice::Named(named.collect())).max_field_bytes(u64::MAX)
 }
 
 /// Opens the shards, which writes missing indexes, and checks the number of samples. A shard in a store has to be read

@@ -194,6 +194,80 @@ fn the_manifest_lists_the_fields() {
     assert!(manifest(&plain)["job"].get("fields").is_none());
 }
 
+/// Returns the values of a sample's fields: bytes of images, and others as they are.
+fn values(data: &dyn Dataset, index: usize) -> Vec<FieldValue<'static>> {
+    let mut buffer = Vec::new();
+    let value = |value: FieldValue<'_>| match value {
+        FieldValue::Absent => FieldValue::Absent,
+        FieldValue::Image(SampleData::Encoded(bytes)) => FieldValue::Bytes(bytes.to_vec().into()),
+        FieldValue::Image(_) => panic!("pixels"),
+        FieldValue::Text(text) => FieldValue::Text(text.into_owned().into()),
+        FieldValue::Json(text) => FieldValue::Json(text.into_owned().into()),
+        FieldValue::Bytes(bytes) => FieldValue::Bytes(bytes.into_owned().into()),
+        FieldValue::Numbers(numbers) => {
+            let (kind, shape) = (numbers.number_type(), numbers.shape().to_vec());
+            FieldValue::Numbers(Numbers::new(kind, shape, numbers.bytes().to_vec()).unwrap())
+        }
+        other => panic!("{other:?}"),
+    };
+    data.read(index, &mut buffer).unwrap().fields.into_iter().map(value).collect()
+}
+
+#[test]
+fn a_pack_is_read_and_packed_again_with_all_its_fields() {
+    let root = tempfile::tempdir().unwrap();
+    let [out, again, chosen] = ["pack", "again", "chosen"].map(|name| root.path().join(name));
+    let rich = Rich::new();
+    let packed = pack(rich.clone(), &out, |settings| settings.verify = true).unwrap();
+    assert_eq!(packed.verified.unwrap().different, []);
+    // The manifest has names, kinds and defaults; without it members are known by their endings alone.
+    let read = TarShards::builder().fields(FieldChoice::All).open(&out).unwrap();
+    assert_eq!(read.fields(), rich.fields());
+    for index in 0..SAMPLES {
+        let (found, mut expected) = (values(&read, index), Vec::new());
+        let mut buffer = Vec::new();
+        for value in rich.read(index, &mut buffer).unwrap().fields {
+            expected.push(match value {
+                FieldValue::Image(SampleData::Encoded(bytes)) => FieldValue::Bytes(bytes.to_vec().into()),
+                FieldValue::Image(_) => {
+                    FieldValue::Bytes(members(&out)[&format!("{index:09}")]["mask.png"].clone().into())
+                }
+                value => value,
+            });
+        }
+        assert_eq!(found, expected, "{index}");
+    }
+    let all = settings(|settings| (settings.fields, settings.verify) = (Some(FieldChoice::All), true));
+    let packed = Packer::new(&out, &again).settings(all).pack().unwrap();
+    assert_eq!((packed.fields.len(), packed.verified.unwrap().different), (7, vec![]));
+    assert!(members(&again) == members(&out), "other members");
+    let named = FieldChoice::from([("caption.txt", "text"), ("meta.json", "json")]);
+    let named = FieldChoice::Named(match named {
+        FieldChoice::Named(named) => named.into_iter().map(|(source, field)| (source, field.optional())).collect(),
+        _ => unreachable!(),
+    });
+    let packed = Packer::new(&out, &chosen).settings(settings(|settings| settings.fields = Some(named))).pack();
+    assert_eq!(packed.unwrap().fields, ["text", "json"]);
+    assert!(members(&chosen)["000000000"].keys().eq(["cls", "jpg", "json", "text.txt"]));
+}
+
+#[test]
+fn another_value_is_a_difference() {
+    let root = tempfile::tempdir().unwrap();
+    let out = root.path().join("pack");
+    pack(Rich::new(), &out, |_| {}).unwrap();
+    let shard = out.join("shard-000000.tar");
+    let mut bytes = fs::read(&shard).unwrap();
+    let at = bytes.windows(9).position(|window| window == b"caption 1").unwrap();
+    bytes[at + 8] = b'7';
+    fs::write(&shard, bytes).unwrap();
+    let different = pack(Rich::new(), &out, |settings| settings.verify = true).unwrap().verified.unwrap().different;
+    let [of_shard, of_sample] = &*different else { panic!("{different:?}") };
+    assert!(of_shard.reason.starts_with("its content has changed"), "{of_shard:?}");
+    assert_eq!(of_sample.reason, "another \"caption\"");
+    assert!(of_sample.sample.ends_with("000000001"), "{of_sample:?}");
+}
+
 #[test]
 fn parts_and_packs_that_go_on_have_the_same_members() {
     let root = tempfile::tempdir().unwrap();

@@ -65,7 +65,7 @@ impl MemberFields {
         for (endings, field) in named {
             let there = endings.iter().any(|ending| seen.endings.iter().any(|known| known.name == *ending));
             // Files that are opened late may have what the first one lacks.
-            if !there && (seen.whole || *field.absent() == Absent::Fail) {
+            if !there && !choice.of_pack && (seen.whole || *field.absent() == Absent::Fail) {
                 return Err(no_sample_has(&endings, &field, seen));
             }
             let kind = field.values().unwrap_or_else(|| encoded::kind_of_ending(&endings[0]));
