@@ -26,7 +26,7 @@
 // stored.rs              where samples are stored, and under which names
 // forward.rs             forwards the methods of a set, for pointers, adaptors, folders and lists
 // image_files.rs         files by their paths: folders and lists
-// format.rs              opens any set by its path
+// format.rs              opens any set by its path; opening.rs: settings of that, and how each format takes them
 // unpacked.rs            a data file read once: raw, gzip, or an archive's member
 // class_names.rs         names of classes in a file beside the samples
 // seek_indexes.rs        builds the seek indexes of all files of a set
@@ -56,6 +56,7 @@ mod lmdb;
 mod memory;
 mod notice;
 mod numpy;
+mod opening;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod sample;
@@ -80,7 +81,7 @@ pub use cifar::Cifar;
 pub(crate) use field::Absent;
 pub use field::{Field, FieldChoice, FieldKind, FieldValue, MAX_FIELD_BYTES, NumberType, Numbers};
 pub use folder::{ImageFolder, ImageFolderBuilder};
-pub use format::{Format, Opened, open, open_with};
+pub use format::{Format, open, open_with};
 pub use idx::{Emnist, Idx};
 pub use list::{ImageList, ImageListBuilder};
 #[cfg(feature = "lmdb")]
@@ -90,6 +91,7 @@ pub use memory::InMemory;
 pub use notice::Notice;
 pub(crate) use notice::log as log_notices;
 pub use numpy::Numpy;
+pub use opening::{OpenOptions, Opened};
 #[cfg(feature = "parquet")]
 pub use parquet::{Parquet, ParquetBuilder};
 pub use sample::{Label, Sample};
