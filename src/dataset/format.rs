@@ -235,7 +235,8 @@ impl Format {
         self.open_by(path.as_ref(), &OpenOptions::new().as_is(true))
     }
 
-    fn open_by(self, path: &Path, options: &OpenOptions) -> Result<Opened> {
+    /// Opens the path in this format, with settings.
+    pub(crate) fn open_by(self, path: &Path, options: &OpenOptions) -> Result<Opened> {
         if let Location::Address(address) = Location::from(path) {
             check(&address)?;
             self.check_remote(&address)?;

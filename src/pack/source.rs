@@ -1,7 +1,7 @@
 //! Opens the data set that is packed, and makes a fingerprint of its files, by which a later run notices a change.
 
 use crate::advice::PACK_FIELDS;
-use crate::dataset::{Dataset, FieldChoice, Format, Label, ObjectStamp, Opened, Split, TarShards, log_notices};
+use crate::dataset::{Dataset, FieldChoice, Format, Label, ObjectStamp, OpenOptions, Opened, Split, log_notices};
 use crate::decode::seek;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sampler::Sampler;
@@ -72,7 +72,9 @@ impl fmt::Debug for PackSource {
 /// Opens one split of the data set at a path. If there is another split, tells the caller its number of samples.
 fn open_path(path: &Path, settings: &PackSettings, watch: &Watch) -> Result<OpenedSource> {
     let (format, split) = (Format::detect(path), settings.split);
-    let Opened { train, test } = opened_with_fields(format, path, settings)?;
+    let fields = settings.fields.clone().unwrap_or_default();
+    let options = OpenOptions::new().as_is(true).fields(fields).max_field_bytes(settings.max_field_bytes);
+    let Opened { train, test } = format.open_by(path, &options)?;
     let other_split = |data: &dyn Dataset, split| watch.say(Event::OtherSplit { samples: data.len(), split });
     let data = match (split, test) {
         (Split::Train, test) => {
@@ -93,29 +95,6 @@ fn open_path(path: &Path, settings: &PackSettings, watch: &Watch) -> Result<Open
     // The reader has read the fields that the settings choose, and no others.
     let fields = MemberFields::of(data.fields(), &FieldChoice::All)?;
     Ok(OpenedSource { data: Arc::from(data), format: Some(format), path: path.to_owned(), fields })
-}
-
-/// Opens the data set at a path with the fields that the settings choose.
-///
-/// # Errors
-/// Those of the format; fields that are named, in a format that has none.
-fn opened_with_fields(format: Format, path: &Path, settings: &PackSettings) -> Result<Opened> {
-    let choice = match &settings.fields {
-        None | Some(FieldChoice::None) => return format.open_as_is(path),
-        Some(choice) => choice.clone(),
-    };
-    let most = settings.max_field_bytes;
-    let train: Box<dyn Dataset> = match (format, choice) {
-        (Format::Tar, choice) => {
-            Box::new(TarShards::builder().allow_unlabelled(true).fields(choice).max_field_bytes(most).open(path)?)
-        }
-        (_, FieldChoice::Named(_)) => {
-            let reason = format!("{} has no fields; leave the setting out", Location::from(path));
-            return Err(Error::argument("fields", reason));
-        }
-        _ => return format.open_as_is(path),
-    };
-    Ok(Opened { train, test: None })
 }
 
 /// An open data set that is to be packed.
