@@ -65,7 +65,8 @@ impl Adaptor {
             Adaptor::Subset(indices) => Ok((method("subset")?, (of, indices).into_pyobject(py)?)),
             Adaptor::Weights(weights) => Ok((method("with_weights")?, (of, weights).into_pyobject(py)?)),
             Adaptor::Concat(others) => {
-                Ok((method("concat")?, PyTuple::new(py, std::iter::once(of).chain(others))?))
+                let all: Vec<_> = std::iter::once(of).chain(others).collect();
+                Ok((method("concat")?, PyTuple::new(py, all)?))
             }
         }
     }
