@@ -7,7 +7,7 @@ use super::choice::MemberChoice;
 use super::header::BLOCK;
 use super::label;
 use crate::advice::Setting;
-use crate::dataset::field::encoded;
+use crate::dataset::encoded_field as encoded;
 use crate::dataset::shards::{Ending, Member, SampleEntry, SeenEndings};
 use crate::dataset::{Absent, Field, FieldKind, FieldValue};
 use crate::error::{Error, Result};
