@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::binding::Binding;
 use super::entry::{Page, SEGMENT, SampleEntry};
-use super::index::{FOREIGN, Index, LabelFacts};
+use super::index::{FOREIGN, Index};
 use super::index_builder::{IndexBuilder, StoredImage};
+use super::label_facts::LabelFacts;
 use super::spool::Spool;
 use crate::dataset::Label;
 use xxhash_rust::xxh3::xxh3_64;
