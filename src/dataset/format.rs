@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use super::Lmdb;
-use super::{Cifar, Dataset, Idx, ImageFolder, ImageList, Numpy, TarShards, UNFINISHED};
-use crate::error::Result;
+use super::{Cifar, Dataset, FieldChoice, Idx, ImageFolder, ImageList, Numpy, TarShards, UNFINISHED};
+use crate::error::{Error, Result};
 use crate::storage::{Address, Location, Remote, RemoteOptions, check};
 
 /// Format of a data set, detected by its path's name and the names of its files.
@@ -288,6 +288,31 @@ impl Format {
         Ok(Opened { train, test: None })
     }
 
+    /// As [`open_as_is`](Self::open_as_is), with these fields of the samples. Tar shards have fields here; the builders of
+    /// other formats have what they read.
+    ///
+    /// ```no_run
+    /// use gpufeed::dataset::{FieldChoice, Format};
+    ///
+    /// let opened = Format::Tar.open_fields("laion/{00000..00127}.tar", &FieldChoice::from([("txt", "caption")]))?;
+    /// assert_eq!(opened.train.fields()[0].name(), "caption");
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open_as_is`](Self::open_as_is); fields of another format.
+    pub fn open_fields(self, path: impl AsRef<Path>, fields: &FieldChoice) -> Result<Opened> {
+        match (self, fields) {
+            (_, FieldChoice::None) => self.open_as_is(path),
+            (Format::Tar, fields) => {
+                let shards = TarShards::builder().allow_unlabelled(true).fields(fields.clone()).open(path)?;
+                Ok(Opened { train: Box::new(shards), test: None })
+            }
+            _ => Err(Error::argument("fields", "they are chosen of tar shards here, and this data set is none")),
+        }
+    }
+
     /// Refuses formats that are read from this machine alone.
     fn check_remote(self, address: &Address) -> Result<()> {
         if matches!(self, Format::Tar | Format::Parquet) {
@@ -307,7 +332,7 @@ fn open_parquet(path: &Path) -> Result<Opened> {
 #[cfg(not(feature = "parquet"))]
 fn open_parquet(path: &Path) -> Result<Opened> {
     let reason = "this program was built without gpufeed's feature `parquet`; build it with that feature";
-    Err(crate::error::Error::data_file(path, "Parquet files", reason))
+    Err(Error::data_file(path, "Parquet files", reason))
 }
 
 #[cfg(feature = "parquet")]
