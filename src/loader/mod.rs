@@ -243,7 +243,8 @@ impl DataLoader {
         &self.recipes[0]
     }
 
-    /// The name of each group with its list, output and views as a recipe; `image` is that of a loader without groups.
+    /// The name of each group with its list, output and views as a recipe; `image` is that of a loader without groups. Of a
+    /// group that follows another one it is its own list alone; no recipe says whom it follows, or of what its images are.
     pub fn recipes(&self) -> impl Iterator<Item = (&str, &Recipe)> {
         self.pipeline.groups.iter().zip(&self.recipes).map(|(group, recipe)| (group.name.as_str(), recipe))
     }

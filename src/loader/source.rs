@@ -95,10 +95,16 @@ impl Source {
                 let named = Error::argument(setting, with_name(reason));
                 return advice.into_iter().fold(named, Error::advise);
             }
-            other => {
-                let named = Error::argument("fields", with_name(&other.to_string()));
+            ErrorKind::TooManyPixels { .. }
+            | ErrorKind::TooMuchMemory { .. }
+            | ErrorKind::NoMemory { .. }
+            | ErrorKind::NoHostMemory { .. }
+            | ErrorKind::IntermediateTooLarge { .. } => {
+                let named = Error::argument("fields", with_name(&error.kind().to_string()));
                 return advice.into_iter().fold(named, Error::advise);
             }
+            // Those of a user's function, which may end the run.
+            _ => return error,
         };
         kind.into()
     }
