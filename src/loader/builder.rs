@@ -7,6 +7,7 @@ mod groups;
 mod mixing;
 mod on_gpu;
 mod order;
+mod sources;
 
 use super::buffers::{HostBufferHook, HostMemory};
 use super::settings::LoaderSettings;
