@@ -214,7 +214,8 @@ fn pictures(lacking: usize) -> TempDir {
 fn captions(folder: &Path, field: Field, on_error: OnError) -> Result<(ColumnValues, Vec<String>)> {
     let data = in_memory([("txt", field)]).open(folder)?;
     let loader = DataLoader::builder(data).transform(CenterCrop::new(8)).batch_size(4).on_error(on_error);
-    let batch = loader.build(&Backend::Cpu)?.epoch(0)?.next().unwrap()?;
+    let loader = loader.build(&Backend::Cpu)?;
+    let batch = loader.epoch(0)?.next().unwrap()?;
     let failures = batch.failures().iter().map(|failure| failure.error.to_string()).collect();
     Ok((batch.column("caption").unwrap().values().clone(), failures))
 }
