@@ -208,7 +208,8 @@ mod tests {
 
     #[test]
     fn what_lies_side_by_side_is_one_read() {
-        let entry = SampleEntry { offset: 10_240, length: 100, ..SampleEntry::zeroed() };
+        let mut entry = SampleEntry::zeroed();
+        (entry.offset, entry.length) = (10_240, 100);
         let at = |members: &[Member]| reads(&entry, members.iter());
         assert_eq!(at(&[]), [9728..10_340]);
         assert_eq!(at(&[member(0, 11_264, 7), member(1, 9216, 5)]), [8704..11_271]);
