@@ -4,7 +4,7 @@
 use crate::notices::{refused, said, shards};
 use crate::tar_fields::{LAION, in_memory, names, read, values};
 use gpufeed::dataset::{FieldChoice, TarShards};
-use gpufeed::{Dataset as _, Field, FieldKind, Label};
+use gpufeed::{Field, FieldKind, Label};
 use std::fs;
 use std::path::Path;
 
