@@ -39,6 +39,8 @@ struct Open {
     bytes: u64,
 }
 
+/// The most bytes of a member that a reader takes for a label.
+const LARGEST_LABEL: usize = 1 << 20;
 /// The longest name in bytes that a member's own header has room for.
 const LONGEST_NAME: usize = 100;
 
@@ -175,6 +177,12 @@ fn label_is_in(members: &[Member], label: &Label) -> Result<bool, String> {
         // A reader prefers the member `.cls`.
         return Ok(false);
     }
+    if text.len() > LARGEST_LABEL {
+        return Err(format!(
+            "its field \"json\" has {} bytes, and a reader looks there for a label of at most 1 MiB; rename the field",
+            text.len()
+        ));
+    }
     match label_of_json(text) {
         Ok(found) if found.as_ref().unwrap_or(&Label::None) == label => Ok(true),
         Ok(found) => Err(format!("its field \"json\" has the label {found:?}, and it has {label:?}; rename the field")),
@@ -279,5 +287,8 @@ mod tests {
         assert_eq!(label_is_in(&members("{\"label\": [0.5, 1]}"), &multi), Ok(true));
         assert!(label_is_in(&members("{\"label\": 7}"), &Label::None).unwrap_err().contains("rename the field"));
         assert!(label_is_in(&members("{\"label\": \"cat\"}"), &Label::None).unwrap_err().contains("rename the field"));
+        let large = members(&format!("[\"{}\"]", "x".repeat(1 << 20)));
+        assert!(label_is_in(&large, &Label::None).unwrap_err().contains("at most 1 MiB"));
+        assert_eq!(label_is_in(&large, &Label::Class(3)), Ok(false));
     }
 }
