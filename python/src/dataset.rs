@@ -1,15 +1,16 @@
 //! Data sets: those in gpufeed's formats, and objects in Python.
 
 mod made_from;
+pub(crate) mod rest;
 
 use crate::dlpack::{Array, Element};
 use crate::errors;
 use crate::opening::Opening;
 use crate::process::guard;
-use crate::python_dataset::{PythonDataset, Reads};
+use crate::python_dataset::{PythonDataset, REST, Reads};
 use crate::turns::Turns;
 use crate::warnings::warn_of_library;
-use gpufeed::dataset::Opened;
+use gpufeed::dataset::{Field, FieldKind, FieldValue, Opened};
 use gpufeed::storage::Location;
 use gpufeed::{Label, PixelFormat, Pixels, SampleData};
 use made_from::{Adaptor, MadeFrom};
@@ -112,7 +113,8 @@ impl Dataset {
     }
 
     /// Wraps an object that has `__len__`, and `__getitem__` or `__getitems__`. `item` converts what the object returns
-    /// to `(bytes, form, label)`. `form` is `None` for an encoded image, else `(width, height, format)`. `parts` are
+    /// to `(bytes, form, label, rest)`. `form` is `None` for an encoded image, else `(width, height, format)`; `rest` is
+    /// `None`, or the pickle of what `gpufeed/collate.py` collates. An `item` with the attribute `chosen` chooses fields. `parts` are
     /// all objects that a read may call, this one included. True means that one thread at a time may call it.
     /// `thread_safe` is what the user said about this, or `None`.
     #[staticmethod]
@@ -135,6 +137,7 @@ impl Dataset {
         let turns = Arc::new(Turns::new(&parts));
         let of_data = Arc::clone(&turns);
         let (warned, usable) = (AtomicBool::new(false), AtomicBool::new(false));
+        let plain = !item.bind(py).hasattr("chosen")?;
         let data = PythonDataset {
             object,
             item,
@@ -148,6 +151,8 @@ impl Dataset {
             warned,
             usable,
             raised: Mutex::default(),
+            plain,
+            fields: vec![Field::new(REST).kind(FieldKind::Bytes).optional()],
         };
         let data = Mutex::new(Some(Data::Python(Arc::new(data))));
         Ok(Dataset { data, test: None, made_from: MadeFrom::Wrapped, turns: Some(turns), description })
@@ -191,7 +196,15 @@ impl Dataset {
                 SampleData::Encoded(bytes) => PyBytes::new(py, bytes).into_any(),
                 SampleData::Pixels(pixels) => Py::new(py, array(&pixels)?)?.into_bound(py).into_any(),
             };
-            Ok((image, label(py, &sample.label)?))
+            // A label of an object in Python that is neither a class nor a vector.
+            let rest = sample.fields.first().filter(|_| rest::has(&*data));
+            let label = match rest {
+                Some(FieldValue::Bytes(rest)) => {
+                    py.import("gpufeed.collate")?.call_method1("label_of", (PyBytes::new(py, rest),))?
+                }
+                _ => label(py, &sample.label)?,
+            };
+            Ok((image, label))
         })
     }
 
@@ -209,6 +222,13 @@ impl Dataset {
     #[getter]
     fn classes(&self) -> PyResult<Vec<String>> {
         Ok(self.dataset()?.classes().to_vec())
+    }
+
+    /// The names of the fields that samples have beside image and label.
+    #[getter]
+    fn fields(&self) -> PyResult<Vec<String>> {
+        let names = |field: &Field| (field.name() != REST).then(|| field.name().to_owned());
+        Ok(self.dataset()?.fields().iter().filter_map(names).collect())
     }
 
     /// The channels of the images, 1 or 3. With 1 all images are gray, and stay in one channel. An object in Python says it
@@ -280,7 +300,7 @@ fn array(pixels: &Pixels<'_>) -> PyResult<Array> {
 }
 
 /// Converts a label to Python's int, list of floats, or None.
-fn label<'py>(py: Python<'py>, label: &Label) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn label<'py>(py: Python<'py>, label: &Label) -> PyResult<Bound<'py, PyAny>> {
     match label {
         Label::None => Ok(py.None().into_bound(py)),
         Label::Class(class) => Ok(class.into_pyobject(py)?.into_any()),
