@@ -209,6 +209,21 @@ def texts_by_name(name: str, value: Any) -> dict[str, str]:
     return dict(value)
 
 
+def fields(name: str, value: Any) -> Any:
+    """Takes ``"all"``, ``"none"``, the names of fields, or what is read of each, such as a column, with its name or its
+    settings."""
+    if isinstance(value, str) and value in ("all", "none"):
+        return value
+    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
+        return {each: each for each in value}
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        for key, each in value.items():
+            if not isinstance(each, (str, Mapping)):
+                raise ArgumentError(f'{name}: {key!r} has a {type(each).__name__}; the name of its field works, and its settings')
+        return {key: each if isinstance(each, str) else dict(each) for key, each in value.items()}
+    raise ArgumentError(f'{name}: {given(value)}; "all", "none", and names work, such as {{"txt": "caption"}}')
+
+
 def given(value: Any) -> str:
     """Describes a value of a wrong type for an error. A value with a length is not shown: it may hold addresses with
     credentials."""

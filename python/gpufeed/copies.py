@@ -59,10 +59,11 @@ class Device(Protocol[Tensor]):
 
 
 class HostArray(Protocol):
-    """The part of ``gpufeed.Array`` that this module uses."""
+    """The part of ``gpufeed.Array`` that this module uses. A tensor on the CPU may stand in its place: its ``data_ptr`` is a
+    method, and its memory is none of the loader's."""
 
     @property
-    def data_ptr(self) -> int:
+    def data_ptr(self) -> Any:
         """The address of the first element."""
 
     def __dlpack__(self, *, max_version: tuple[int, int] | None = None) -> Any:
@@ -73,16 +74,15 @@ class HostArray(Protocol):
 
 
 class HostBatch(Protocol):
-    """The part of ``gpufeed.Batch`` that this module uses. The buffer returns to the loader once the batch, its arrays and
-    their tensors are gone."""
+    """A batch in host memory. The buffer returns to the loader once the batch, its arrays and their tensors are gone."""
 
     @property
-    def images(self) -> HostArray:
-        """The images."""
+    def arrays(self) -> Sequence[HostArray]:
+        """What is copied. Arrays that stand later are copied earlier."""
 
     @property
-    def labels(self) -> HostArray | None:
-        """The labels."""
+    def assemble(self) -> Callable[[Sequence[Any]], Any]:
+        """Makes what the consumer gets of the tensors of the arrays, in their order. Does not hold the batch."""
 
     @property
     def state(self) -> str:
@@ -134,21 +134,22 @@ class HostBuffers(Generic[Tensor]):
             self.device.lock(address, self._existing[address])
             self._locked.add(address)
 
-    def copy(self, batch: HostBatch) -> tuple[Tensor, Tensor | None, Event]:
-        """Begins to copy a batch, and holds the batch until the copy is done. Returns images, labels, and the event
-        that ends the copy."""
-        self.lock(batch.images.data_ptr)
+    def copy(self, batch: HostBatch) -> tuple[list[Tensor], Event]:
+        """Begins to copy a batch, and holds the batch until the copy is done. Returns the tensors of its arrays, and the
+        event that ends the copy."""
+        for array in batch.arrays:
+            if isinstance(array.data_ptr, int):
+                self.lock(array.data_ptr)
         running = _Running(batch)
         # The batch is held before the copy begins. Whatever is raised after this, the buffer does not return early.
         self._running.append(running)
         try:
-            # Copies the labels first. A device may copy them synchronously, and would otherwise wait for the images,
-            # too.
-            labels = None if batch.labels is None else self.device.copy(batch.labels)
-            images = self.device.copy(batch.images)
+            # Copies the labels before the images. A device may copy them synchronously, and would otherwise wait for the
+            # images, too.
+            tensors = [self.device.copy(array) for array in reversed(batch.arrays)]
         finally:
             running.event = self.device.record()
-        return images, labels, running.event
+        return tensors[::-1], running.event
 
     def release_done(self) -> None:
         """Releases the batches whose copies are done, in whatever order these end."""
@@ -226,14 +227,15 @@ class HostBuffers(Generic[Tensor]):
 class _Ahead(Generic[Tensor]):
     """A batch that is on its way to the device."""
 
-    images: Tensor
-    labels: Tensor | None
+    tensors: list[Tensor]
     event: Event
+    assemble: Callable[[Sequence[Tensor]], Any]
     state: str
 
 
-class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
-    """Hands out the batches of ``source`` on a device: images, labels and the state after them.
+class CopyAhead(Generic[Tensor], Iterator[tuple[Any, str]]):
+    """Hands out the batches of ``source`` on a device: what :attr:`HostBatch.assemble` makes of the tensors, and the state
+    after them.
 
     ``source`` returns the next batch, or None after the last one. While the consumer has a batch, up to ``depth`` more
     are copied. ``ready``, if given, returns True if ``source`` would not wait: then a batch that is on the device never
@@ -263,7 +265,7 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
         self.last_state: str | None = None
         """The state after the last batch that was handed out, even if later batches are copied already."""
 
-    def __next__(self) -> tuple[Tensor, Tensor | None, str]:
+    def __next__(self) -> tuple[Any, str]:
         if self._closed:
             raise RunError("this run has ended: the loader was closed, or another iteration began")
         self._buffers.check()
@@ -275,11 +277,10 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
             raise StopIteration
         # Removes the batch from the queue last, so that an interrupt loses none.
         first = self._ahead[0]
-        tensors = [first.images] if first.labels is None else [first.images, first.labels]
-        self._buffers.device.wait(first.event, tensors)
+        self._buffers.device.wait(first.event, first.tensors)
         self._ahead.popleft()
         self.last_state = first.state
-        return first.images, first.labels, first.state
+        return first.assemble(first.tensors), first.state
 
     def close(self) -> None:
         """Waits for the copies, and drops the batches that were not handed out. Call it before the run is ended and
@@ -330,8 +331,8 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
 
     def _copy(self) -> None:
         assert self._taken is not None
-        state = self._taken.state
-        self._ahead.append(_Ahead(*self._buffers.copy(self._taken), state))
+        state, assemble = self._taken.state, self._taken.assemble
+        self._ahead.append(_Ahead(*self._buffers.copy(self._taken), assemble, state))
         self._taken = None
 
     def _raise_failed(self) -> None:

@@ -49,6 +49,8 @@ PATHS: dict[str, arguments.Check] = {
     "allow_empty": arguments.optional(arguments.flag),
     "unlabelled": arguments.optional(arguments.flag),
     "max_file_bytes": arguments.optional(arguments.size),
+    "fields": arguments.optional(arguments.fields),
+    "max_field_bytes": arguments.optional(arguments.size),
     "image_column": arguments.optional(arguments.text),
     "label_column": arguments.optional(arguments.columns),
     "class_names": arguments.optional(arguments.class_names),

@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(own, FieldChoice::from([("txt", "caption")]));
         let mut data = InMemory::new().with_fields([Field::new("caption").kind(FieldKind::Text)]);
         for text in ["a", "b"] {
-            data.push(vec![1, 2], Label::Class(3));
+            data.push_encoded(vec![1, 2], Label::Class(3)).unwrap();
             data.push_fields([FieldValue::from(text)]).unwrap();
         }
         let data = add(Box::new(data), &positions);
