@@ -10,9 +10,10 @@ from os import PathLike
 from typing import Any, Literal
 
 from gpufeed import _gpufeed, adapter, arguments, keywords, opening
+from gpufeed.collate import IMAGE
 from gpufeed.errors import ArgumentError
 from gpufeed.failures import on_error_of
-from gpufeed.handover import IMAGE, Finish, HandOver
+from gpufeed.handover import Finish, HandOver
 from gpufeed.position import Positioned
 from gpufeed.recipe import cut_normalize, num_classes_of, recipe_of
 from gpufeed.shard import resolve
@@ -261,7 +262,9 @@ class DataLoader(Positioned):
         on_device = arguments.flag("normalize_on_device", normalize_on_device)
         if groups is not None:
             self._groups = self._groups_of(groups, given, settings)
-            content, self.notes, classes = {}, self._groups.notes, None
+            content: dict[str, Any] = {}
+            classes: int | None = None
+            self.notes = self._groups.notes
         else:
             content, self.notes, classes = recipe_of(transforms, recipe, batch_transforms)
         if transforms is not None and "semantics" in settings:

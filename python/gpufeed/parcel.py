@@ -215,9 +215,9 @@ def unpack(parcel: Parcel, epoch: int, index: int, state: str) -> Batch:
     """Makes a batch of this process's epoch from a parcel."""
     labels = parcel.labels if isinstance(parcel.labels, list) else _stored(parcel.labels)
     images = StoredArray(parcel.images)
-    facts = [parcel.ids, parcel.params, parcel.valid, parcel.views, parcel.crops]
-    groups = {"image": Group("image", images, *facts)} if not parcel.groups else {}
-    for each in parcel.groups:
+    one = GroupParcel("image", None, parcel.ids, parcel.params, parcel.valid, parcel.views, parcel.crops)
+    groups = {}
+    for each in parcel.groups or [one]:
         of_group = images if each.images is None else StoredArray(each.images)
         groups[each.name] = Group(each.name, of_group, each.ids, each.params, each.valid, each.views, each.crops)
     columns = {name: each if isinstance(each, list) else _stored(each) for name, each in parcel.columns.items()}

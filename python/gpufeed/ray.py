@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpufeed import _gpufeed, arguments
+from gpufeed.collate import IMAGE
 from gpufeed.crew import RayCrew
 from gpufeed.errors import ArgumentError, RunError
 from gpufeed.fleet import Fleet
-from gpufeed.handover import IMAGE, Finish, HandOver
+from gpufeed.handover import Finish, HandOver
 from gpufeed.loader import check_device
 from gpufeed.parcel import Batch, Failure, StoredArray
 from gpufeed.position import Positioned
@@ -127,7 +128,7 @@ class DataLoader(Positioned):
         data = self._config["data"]
         chosen = self._config.get("fields") not in (None, "none")
         of_data = isinstance(data, _gpufeed.Dataset) and bool(data.fields)
-        self._hand = HandOver(finishes, chosen or of_data or list(finishes) != [IMAGE])
+        self._hand = HandOver(finishes, chosen or of_data or "groups" in self._config)
         self._finished = any(finish.normalize is not None for finish in finishes.values())
 
     def _begin(self) -> None:

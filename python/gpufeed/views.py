@@ -76,8 +76,10 @@ class Groups:
 
     def of_recipes(self) -> dict[str, Views]:
         """Returns the groups without torchvision's objects, for a process without torch. Their images are not finished."""
-        none = {"normalize_on_device": False, "channels_last": False}
-        return {name: Views(recipe=content, views=views, **none) for name, views, content in self.lists}
+        made = {}
+        for name, views, content in self.lists:
+            made[name] = Views(recipe=content, views=views, normalize_on_device=False, channels_last=False)
+        return made
 
 
 def groups_of(groups: Any, defaults: Mapping[str, Any]) -> Groups:
