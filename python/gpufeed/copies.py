@@ -74,19 +74,32 @@ class HostArray(Protocol):
 
 
 class HostBatch(Protocol):
-    """A batch in host memory. The buffer returns to the loader once the batch, its arrays and their tensors are gone."""
+    """The part of ``gpufeed.Batch`` that this module uses. The buffer returns to the loader once the batch, its arrays and
+    their tensors are gone."""
 
     @property
-    def arrays(self) -> Sequence[HostArray]:
-        """What is copied. Arrays that stand later are copied earlier."""
+    def images(self) -> HostArray:
+        """The images; of several groups, those of the first."""
 
     @property
-    def assemble(self) -> Callable[[Sequence[Any]], Any]:
-        """Makes what the consumer gets of the tensors of the arrays, in their order. Does not hold the batch."""
+    def labels(self) -> Any:
+        """The labels."""
 
     @property
     def state(self) -> str:
         """The state of the run after this batch, as JSON."""
+
+
+Parts = Callable[[Any], tuple[Sequence[HostArray], Callable[[Sequence[Any]], Any]]]
+"""Divides a batch into the arrays that are copied, and a function that makes what the consumer gets of their tensors, in
+their order. The function does not hold the batch. Arrays that stand later are copied earlier."""
+
+
+def images_and_labels(batch: HostBatch) -> tuple[Sequence[HostArray], Callable[[Sequence[Any]], Any]]:
+    """Divides a batch into images and labels."""
+    if batch.labels is None:
+        return [batch.images], lambda tensors: (tensors[0], None)
+    return [batch.images, batch.labels], tuple
 
 
 @dataclass
@@ -134,10 +147,10 @@ class HostBuffers(Generic[Tensor]):
             self.device.lock(address, self._existing[address])
             self._locked.add(address)
 
-    def copy(self, batch: HostBatch) -> tuple[list[Tensor], Event]:
-        """Begins to copy a batch, and holds the batch until the copy is done. Returns the tensors of its arrays, and the
-        event that ends the copy."""
-        for array in batch.arrays:
+    def copy(self, batch: HostBatch, arrays: Sequence[HostArray]) -> tuple[list[Tensor], Event]:
+        """Begins to copy a batch's arrays, and holds the batch until the copy is done. Returns the tensors, and the event that
+        ends the copy."""
+        for array in arrays:
             if isinstance(array.data_ptr, int):
                 self.lock(array.data_ptr)
         running = _Running(batch)
@@ -146,7 +159,7 @@ class HostBuffers(Generic[Tensor]):
         try:
             # Copies the labels before the images. A device may copy them synchronously, and would otherwise wait for the
             # images, too.
-            tensors = [self.device.copy(array) for array in reversed(batch.arrays)]
+            tensors = [self.device.copy(array) for array in reversed(arrays)]
         finally:
             running.event = self.device.record()
         return tensors[::-1], running.event
@@ -233,11 +246,20 @@ class _Ahead(Generic[Tensor]):
     state: str
 
 
-class CopyAhead(Generic[Tensor], Iterator[tuple[Any, str]]):
-    """Hands out the batches of ``source`` on a device: what :attr:`HostBatch.assemble` makes of the tensors, and the state
-    after them.
+@dataclass
+class _Taken:
+    """A batch of the source, and its parts."""
 
-    ``source`` returns the next batch, or None after the last one. While the consumer has a batch, up to ``depth`` more
+    batch: HostBatch
+    arrays: Sequence[HostArray]
+    assemble: Callable[[Sequence[Any]], Any]
+
+
+class CopyAhead(Generic[Tensor], Iterator[tuple[Any, str]]):
+    """Hands out the batches of ``source`` on a device, each with the state after it.
+
+    ``source`` returns the next batch, or None after the last one. ``parts`` divides it into arrays; without it, a batch is
+    ``(images, labels)``. While the consumer has a batch, up to ``depth`` more
     are copied. ``ready``, if given, returns True if ``source`` would not wait: then a batch that is on the device never
     waits for the batches after it. An exception of the source is raised where its batch would have been.
     """
@@ -248,14 +270,15 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Any, str]]):
         buffers: HostBuffers[Tensor],
         depth: int = 2,
         ready: Callable[[], bool] | None = None,
+        parts: Parts = images_and_labels,
     ) -> None:
-        self._source = source
+        self._source, self._parts = source, parts
         self._buffers = buffers
         self._depth = depth
         self._ready = ready
         self._ahead: deque[_Ahead[Tensor]] = deque()
-        # The batch that was taken from the source, but whose copy has not begun.
-        self._taken: HostBatch | None = None
+        # The batch that was taken from the source, but whose copy has not begun, and its parts.
+        self._taken: _Taken | None = None
         # The error of the source. It is raised once the batches before it are handed out.
         self._failed: Exception | None = None
         self._ended = False
@@ -325,14 +348,18 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Any, str]]):
             self._buffers.wait(MOST_RUNNING - 1)
             if self._ahead and self._ready is not None and not self._ready():
                 return False
-            self._taken = self._source()
-            self._ended = self._taken is None
+            batch = self._source()
+            self._ended = batch is None
+            if batch is not None:
+                # Labels that cannot be collated are an error here, and their batch is dropped.
+                self._taken = _Taken(batch, *self._parts(batch))
         return not self._ended
 
     def _copy(self) -> None:
         assert self._taken is not None
-        state, assemble = self._taken.state, self._taken.assemble
-        self._ahead.append(_Ahead(*self._buffers.copy(self._taken), assemble, state))
+        taken = self._taken
+        tensors, event = self._buffers.copy(taken.batch, taken.arrays)
+        self._ahead.append(_Ahead(tensors, event, taken.assemble, taken.batch.state))
         self._taken = None
 
     def _raise_failed(self) -> None:

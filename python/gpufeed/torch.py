@@ -10,9 +10,9 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from gpufeed.adapter import CudaDevice as Card
-from gpufeed.copies import CopyAhead, Device, Event, HostArray, HostBuffers
+from gpufeed.copies import CopyAhead, Device, Event, HostArray, HostBatch, HostBuffers
 from gpufeed.errors import ArgumentError
-from gpufeed.handover import HandOver, Parts
+from gpufeed.handover import HandOver
 
 # torch's streams, events and runtime have no types.
 _cuda: Any = torch.cuda
@@ -234,7 +234,7 @@ class DeviceNormalize:
 class Run(Protocol):
     """The part of a native run that this module uses."""
 
-    def next(self) -> Any:
+    def next(self) -> HostBatch | None:
         """Returns the next batch, or None after the last one."""
 
 
@@ -255,16 +255,6 @@ def host_buffers(device: str | torch.device, loader: Loader) -> HostBuffers[torc
     return HostBuffers(made, loader.buffer_events)
 
 
-class Handed:
-    """A batch on its way to a device: its arrays, and what makes a batch of their tensors."""
-
-    def __init__(self, batch: Any, parts: Parts) -> None:
-        # Held for the buffer: its copies are over before this object goes.
-        self._batch = batch
-        self.arrays, self.assemble = parts(batch)
-        self.state: str = batch.state
-
-
 class OnDevice:
     """The source of an iteration on a device. A call returns what the loop gets of a batch and the state after it, and raises
     ``StopIteration`` after the last batch."""
@@ -278,12 +268,7 @@ class OnDevice:
     ) -> None:
         # For a device whose copies are synchronous, no batch is copied ahead of the consumer.
         depth = 2 if isinstance(buffers.device, CudaDevice) else 0
-        self._run, self._parts = run, hand.begin()
-        self._copies = CopyAhead(self._take, buffers, depth, ready)
-
-    def _take(self) -> Handed | None:
-        batch = self._run.next()
-        return None if batch is None else Handed(batch, self._parts)
+        self._copies = CopyAhead(run.next, buffers, depth, ready, hand.begin())
 
     def __call__(self) -> tuple[Any, str]:
         return next(self._copies)
