@@ -21,7 +21,7 @@ class Views:
 
     Args:
         transforms: torchvision's transforms.
-        views: Images of each sample: 1 to 64.
+        views: Images of each sample: 1 to 64. Default: the recipe's, else 1.
         recipe: The name of a built-in recipe, a TOML file, or a dictionary of its content, in the place of ``transforms``.
         layout: The order of the elements: ``"nchw"`` or ``"nhwc"``. Default: the loader's, else the recipe's, else NCHW.
         dtype: The type of the elements. Default: the loader's, else that of the list or the recipe.
@@ -33,7 +33,7 @@ class Views:
     def __init__(
         self,
         transforms: Any = None,
-        views: int = 1,
+        views: int | None = None,
         *,
         recipe: Any = None,
         layout: str | None = None,
@@ -43,7 +43,7 @@ class Views:
         channels_last: bool | None = None,
     ) -> None:
         self.transforms = transforms
-        self.views = arguments.whole("views", views, 1, 64)
+        self.views = None if views is None else arguments.whole("views", views, 1, 64)
         self.recipe = recipe
         self.layout = None if layout is None else arguments.word("layout", layout, ("nchw", "nhwc"))
         self.dtype = None if dtype is None else arguments.dtype("dtype", dtype)
@@ -56,7 +56,7 @@ class Views:
 
     def __repr__(self) -> str:
         given = "recipe" if self.transforms is None else "transforms"
-        return f"gpufeed.Views({given}, views={self.views})"
+        return f"gpufeed.Views({given}, views={self.views})" if self.views is not None else f"gpufeed.Views({given})"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Groups:
 
     def of_recipes(self) -> dict[str, Views]:
         """Returns the groups without torchvision's objects, for a process without torch. Their images are not finished."""
-        made = {}
+        made: dict[str, Views] = {}
         for name, views, content in self.lists:
             made[name] = Views(recipe=content, views=views, normalize_on_device=False, channels_last=False)
         return made
@@ -90,17 +90,22 @@ def groups_of(groups: Any, defaults: Mapping[str, Any]) -> Groups:
             f'groups: {arguments.given(groups)}; names with transforms and a number of views work: {{"global": (transforms, 2), '
             '"local": (more_transforms, 8)}'
         )
-    made, finishes, notes, whole = [], {}, [], []
+    made: list[tuple[str, int, dict[str, Any]]] = []
+    finishes: dict[str, Finish] = {}
+    notes: list[str] = []
+    whole: list[tuple[str, str]] = []
     for name, value in groups.items():
         if not isinstance(name, str):
             raise ArgumentError(f"groups: the name {name!r} is a {type(name).__name__}; a text works")
         views = _views(name, value)
         try:
             content, finish, of_list, recipe = _content(views, defaults)
+            number = arguments.whole("views", content.pop("views", 1) if views.views is None else views.views, 1, 64)
         except ArgumentError as error:
             # The error is that of the group's own list; the place says which.
             raise _of_group(name, error) from error
-        made.append((name, views.views, content))
+        content.pop("views", None)
+        made.append((name, number, content))
         finishes[name] = finish
         notes += [f"group {name}: {note}" for note in of_list]
         if recipe is not None:
@@ -123,7 +128,7 @@ def _views(name: str, value: Any) -> Views:
         if not 1 <= views <= 64:
             raise ArgumentError(f"groups: {name!r} has {views} views; 1 to 64 work")
     else:
-        given, views = value, 1
+        given, views = value, None
     if given is None or isinstance(given, (bool, int, float)):
         raise ArgumentError(f"groups: {name!r} is {value!r}; (transforms, 2), a list with its number of views, works")
     return Views(recipe=given, views=views) if isinstance(given, (str, dict)) else Views(given, views)
@@ -134,8 +139,6 @@ def _content(views: Views, defaults: Mapping[str, Any]) -> tuple[dict[str, Any],
     content, notes, _ = recipe_of(views.transforms, views.recipe, None)
     if content.pop("batch_transform", None):
         raise ArgumentError("the recipe has a batch_transform, which mixes images of a loader without groups")
-    # The number of views is that of the group.
-    content.pop("views", None)
     semantics = views.semantics or defaults["semantics"]
     if views.transforms is not None and semantics is not None:
         raise ArgumentError(
@@ -152,7 +155,7 @@ def _content(views: Views, defaults: Mapping[str, Any]) -> tuple[dict[str, Any],
     if _either(views.normalize_on_device, defaults["normalize_on_device"]):
         normalize = cut_normalize(content, dtype, "normalize_on_device")
         dtype = "uint8"
-    output = dict(content.get("output", {"layout": "Nchw", "dtype": "F32"}))
+    output = {"layout": "Nchw", "dtype": "F32"} | content.get("output", {})
     if nhwc or layout is not None:
         output["layout"] = "Nhwc" if nhwc else str(layout).capitalize()
     if dtype is not None:
