@@ -87,9 +87,9 @@ class Chosen:
             return field["default"]
         if field.get("optional"):
             return None
+        there = ", ".join(repr(name) for name, value in found.items() if value is not None)
         raise ValueError(
-            f"sample {index} has no {source!r}; it has {', '.join(map(repr, found)) or 'an image alone'}; a field with "
-            "optional=True is None there"
+            f"sample {index} has no {source!r}; it has {there or 'an image alone'}; a field with \"optional\": True is None there"
         )
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import pickle
+import tarfile
 from collections import OrderedDict, UserDict, UserList, namedtuple
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -291,7 +293,9 @@ def test_explain_does_not_show_what_objects_hand_over() -> None:
     assert "_rest" not in loader([(pixels(), 1)]).explain()
 
 
-def test_a_pack_of_an_object_has_classes_and_vectors_alone(tmp_path: Any) -> None:
-    assert gpufeed.pack(Samples([(pixels(), 1), (pixels(), numpy.array([0.5, 1.0]))][:1]), tmp_path / "good").samples == 1
-    names = [name.name for name in (tmp_path / "good").iterdir()]
-    assert names and not any("_rest" in name for name in names)
+def test_a_pack_of_an_object_has_classes_and_vectors_alone(tmp_path: Path) -> None:
+    assert gpufeed.pack(Samples([(pixels(), True), (pixels(), 1)]), tmp_path).samples == 2
+    (shard,) = tmp_path.glob("*.tar")
+    with tarfile.open(shard) as tar:
+        endings = {name.partition(".")[2] for name in tar.getnames()}
+    assert "cls" in endings and not any("rest" in ending or ending == "bin" for ending in endings)
