@@ -79,7 +79,8 @@ class DataLoader(Positioned):
         views: Images that a batch has of each sample, each with random numbers of its own: 1 to 64. Default: the recipe's, else
             1.
         layout: The order of a batch's elements: ``"nchw"`` or ``"nhwc"``. Default: the recipe's, else NCHW.
-        dtype: The type of a batch's elements: ``"float32"``, ``"float16"`` or ``"uint8"``. Default: the recipe's, else float32.
+        dtype: The type of a batch's elements: ``"float32"``, ``"float16"``, ``"bfloat16"`` or ``"uint8"``. Default: the
+            recipe's, else float32.
         semantics: The arithmetic of the operators: ``"float"``, or ``"uint8"`` for torchvision's on 8-bit images. Default: the
             recipe's, else floats.
         on_error: The treatment of samples that cannot be used: ``"fail"`` ends the run with the first one; ``"skip"`` replaces
@@ -118,8 +119,9 @@ class DataLoader(Positioned):
             folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1G"``.
         fields: The fields beside image and label: ``"all"``, or what is read (the ending of a member or of a file beside the
             image, a column), with its name in batches, ``{"txt": "caption"}``, or with its ``name``, ``kind``, ``optional`` and
-            ``default``. ``["index", "path"]`` are the number and the name of each sample, of any format. For a folder of class
-            folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: none.
+            ``default``. The names ``"image"`` and ``"label"`` choose the sample's own. ``["index", "path"]`` are the number and
+            the name of each sample, of any format. For a folder of class folders, a folder of images, a list of files, tar
+            shards, an LMDB, Parquet files. Default: none.
         max_field_bytes: Bytes of the largest value of a field that is read; the sample of a larger one fails. For a folder of
             class folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1M"``.
         image_column: The column of the images: of a list or Parquet files, or an array of an ``.npz``. For a list of files, a

@@ -31,9 +31,11 @@ class Failure:
 
 @dataclass
 class Parcel:
-    """A batch as an actor sends it. ``state`` is the state of the actor's own shard after the batch, as JSON."""
+    """A batch as an actor sends it. ``state`` is the state of the actor's own shard after the batch, as JSON. Images of
+    bfloat16, which NumPy lacks, are their bits as uint16; ``dtype`` says which type they are of."""
 
     images: AnyArray
+    dtype: str
     labels: AnyArray | list[Any] | None
     ids: list[int]
     failures: list[Failure]
@@ -57,6 +59,7 @@ class GroupParcel:
     name: str
     # None for the first group: its images are the parcel's.
     images: AnyArray | None
+    dtype: str
     ids: list[int]
     params: list[str]
     valid: int
@@ -68,9 +71,10 @@ def pack(batch: _gpufeed.Batch) -> Parcel:
     """Makes a parcel of a batch of the native module. The parcel's arrays share the batch's buffer."""
     failures = [Failure(each.batch_index, each.id, each.name, each.error) for each in batch.failures]
     labels = batch.labels if isinstance(batch.labels, list) else _array(batch.labels)
-    images = numpy.from_dlpack(batch.images)
+    images, dtype = _images(batch.images)
     parcel = Parcel(
-        images, labels, batch.ids, failures, batch.params, batch.mixed, batch.valid, batch.views, batch.crops, batch.state
+        images, dtype, labels, batch.ids, failures, batch.params, batch.mixed, batch.valid, batch.views, batch.crops,
+        batch.state,
     )
     groups = batch.groups
     if len(groups) > 1 or "image" not in groups:
@@ -92,16 +96,25 @@ def _array(array: Any) -> AnyArray | None:
 
 
 def _group(group: _gpufeed.Group, with_images: bool) -> GroupParcel:
-    images = numpy.from_dlpack(group.images) if with_images else None
-    return GroupParcel(group.name, images, group.ids, group.params, group.valid, group.views, group.crops)
+    images, dtype = _images(group.images)
+    sent = images if with_images else None
+    return GroupParcel(group.name, sent, dtype, group.ids, group.params, group.valid, group.views, group.crops)
+
+
+def _images(images: _gpufeed.Array) -> tuple[AnyArray, str]:
+    """Returns images as an array of NumPy, which has no bfloat16, and the name of their type."""
+    dtype = images.dtype
+    return numpy.from_dlpack(images.as_uint16() if dtype == "bfloat16" else images), dtype
 
 
 class StoredArray:
     """An array in memory that is shared with other processes. ``numpy.from_dlpack``, ``numpy.asarray`` and
-    ``torch.from_dlpack`` take it without a copy; the memory is freed with the last of them."""
+    ``torch.from_dlpack`` take it without a copy; the memory is freed with the last of them. Bits of bfloat16, which NumPy
+    lacks, are in an array of uint16: only ``torch.from_dlpack`` and its like take those."""
 
-    def __init__(self, array: AnyArray) -> None:
+    def __init__(self, array: AnyArray, dtype: str | None = None) -> None:
         self._array = array
+        self._dtype: str = dtype or array.dtype.name
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -112,8 +125,7 @@ class StoredArray:
     @property
     def dtype(self) -> str:
         """The name of the elements' type."""
-        name: str = self._array.dtype.name
-        return name
+        return self._dtype
 
     @property
     def nbytes(self) -> int:
@@ -125,13 +137,34 @@ class StoredArray:
         """The address of the first element."""
         return self._array.ctypes.data
 
+    def as_uint16(self) -> StoredArray:
+        """The same memory as uint16: the bits of float16 or bfloat16, for libraries that lack the type."""
+        if self._array.itemsize != 2:
+            raise TypeError(f"elements of {self._dtype}; float16 and bfloat16 have 16 bits each")
+        return StoredArray(self._array.view(numpy.uint16))
+
     def __dlpack__(self, **asked: Any) -> Any:
-        return self._array.__dlpack__(**asked)
+        if self._dtype != "bfloat16":
+            return self._array.__dlpack__(**asked)
+        # NumPy cannot export the type. Not every version of torch takes uint16; all take int16.
+        try:
+            import torch
+        except ImportError as error:
+            raise BufferError(
+                "bfloat16 of another process is handed over by torch, which is not installed; as_uint16() gives its bits, "
+                'and dtype="float16" has the same size'
+            ) from error
+        return torch.from_dlpack(self._array.view(numpy.int16)).view(torch.bfloat16).__dlpack__(**asked)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        if self._dtype == "bfloat16":
+            raise TypeError(
+                "NumPy has no bfloat16; torch.from_dlpack(array) takes the array, and numpy.asarray(array.as_uint16()) its "
+                'bits; dtype="float16" has the same size'
+            )
         if copy:
             return numpy.array(self._array, dtype)
         return self._array if dtype is None else self._array.astype(dtype, copy=False)
@@ -214,11 +247,11 @@ class Batch:
 def unpack(parcel: Parcel, epoch: int, index: int, state: str) -> Batch:
     """Makes a batch of this process's epoch from a parcel."""
     labels = parcel.labels if isinstance(parcel.labels, list) else _stored(parcel.labels)
-    images = StoredArray(parcel.images)
-    one = GroupParcel("image", None, parcel.ids, parcel.params, parcel.valid, parcel.views, parcel.crops)
+    images = StoredArray(parcel.images, parcel.dtype)
+    one = GroupParcel("image", None, parcel.dtype, parcel.ids, parcel.params, parcel.valid, parcel.views, parcel.crops)
     groups = {}
     for each in parcel.groups or [one]:
-        of_group = images if each.images is None else StoredArray(each.images)
+        of_group = images if each.images is None else StoredArray(each.images, each.dtype)
         groups[each.name] = Group(each.name, of_group, each.ids, each.params, each.valid, each.views, each.crops)
     columns = {name: each if isinstance(each, list) else _stored(each) for name, each in parcel.columns.items()}
     made = Batch(

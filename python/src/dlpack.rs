@@ -12,7 +12,7 @@ use dlpark::python::{DlpackExporter, ExportRequest, export_dlpack};
 use dlpark::{DlpackFlags, Managed, ManagedTensorBase};
 use gpufeed::DType;
 use gpufeed::dataset::NumberType;
-use pyo3::exceptions::{PyBufferError, PyMemoryError, PyRuntimeError};
+use pyo3::exceptions::{PyBufferError, PyMemoryError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -32,6 +32,7 @@ pub(crate) enum Element {
     U64,
     I64,
     F16,
+    BF16,
     F32,
     F64,
 }
@@ -61,6 +62,7 @@ impl From<DType> for Element {
         match dtype {
             DType::F32 => Element::F32,
             DType::F16 => Element::F16,
+            DType::BF16 => Element::BF16,
             DType::U8 => Element::U8,
         }
     }
@@ -81,6 +83,7 @@ impl Element {
             Element::F32 => (2, 32),
             Element::F64 => (2, 64),
             Element::Bool => (6, 8),
+            Element::BF16 => (4, 16),
         };
         DLDataType { code: DLDataTypeCode(code), bits, lanes: 1 }
     }
@@ -101,6 +104,7 @@ impl Element {
             Element::U64 => "uint64",
             Element::I64 => "int64",
             Element::F16 => "float16",
+            Element::BF16 => "bfloat16",
             Element::F32 => "float32",
             Element::F64 => "float64",
         }
@@ -122,8 +126,8 @@ struct Elements {
     _owner: Arc<dyn Memory>,
 }
 
-/// An array in host memory: what `batch.images`, `batch.labels` and the numbers of `batch.columns` are. `torch.from_dlpack`, `numpy.from_dlpack` and
-/// their like take it without a copy.
+/// An array in host memory: what `batch.images`, `batch.labels` and the numbers of `batch.columns` are. `torch.from_dlpack`,
+/// `numpy.from_dlpack` and their like take it without a copy; NumPy has no bfloat16, and says "unsupported dtype".
 #[pyclass(frozen, module = "gpufeed")]
 pub(crate) struct Array {
     elements: Elements,
@@ -289,6 +293,43 @@ impl Array {
     /// The device of the memory: the CPU.
     fn __dlpack_device__(&self) -> (u32, i32) {
         (CPU, 0)
+    }
+
+    /// Makes a NumPy array for `numpy.asarray`, which shares the memory unless a copy is asked for.
+    ///
+    /// # Errors
+    /// `TypeError` for bfloat16, which NumPy lacks.
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if slf.get().element == Element::BF16 {
+            return Err(PyTypeError::new_err(
+                "NumPy has no bfloat16; torch.from_dlpack(array) takes the array, and numpy.asarray(array.as_uint16()) its \
+                 bits; dtype=\"float16\" has the same size",
+            ));
+        }
+        let numpy = slf.py().import("numpy")?;
+        let array = numpy.call_method1("from_dlpack", (slf,))?;
+        match (dtype, copy) {
+            (dtype, Some(true)) => numpy.call_method1("array", (array, dtype)),
+            (Some(dtype), _) => numpy.call_method1("asarray", (array, dtype)),
+            (None, _) => Ok(array),
+        }
+    }
+
+    /// Returns the same memory as an array of uint16: the bits of float16 or bfloat16, for libraries without the type.
+    ///
+    /// # Errors
+    /// `TypeError` if the elements have another size.
+    fn as_uint16(&self) -> PyResult<Array> {
+        if self.element.bytes() != 2 {
+            let name = self.element.name();
+            return Err(PyTypeError::new_err(format!("elements of {name}; float16 and bfloat16 have 16 bits each")));
+        }
+        Ok(Array { elements: self.elements.clone(), shape: self.shape.clone(), element: Element::U16 })
     }
 
     /// The lengths of the axes.

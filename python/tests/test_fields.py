@@ -104,10 +104,11 @@ def test_a_field_that_a_sample_lacks_is_its_failure() -> None:
 def test_fields_that_cannot_be_are_refused() -> None:
     for given, words in [
         ({"a": "x", "b": "x"}, "^fields: two fields have the name 'x'"),
+        ({"a": {"name": "a", "optional": 1}}, "^fields: 'a' is .*; optional is not 1"),
         ({"a": {"kind": "text", "name": "a"}}, "^fields: 'a' has 'kind'; of an object in Python name, optional and default"),
-        ({"a": {"optional": True}}, "^fields: 'a' has no name"),
-        ({"a": 3}, "^fields: 'a' has a int"),
-        ("some", "^fields: .*; \"all\", \"none\", and names work"),
+        ({"a": {"optional": True}}, "^fields: 'a' is .*; it has no name"),
+        ({"a": 3}, "^fields: 'a' is 3; the name of a field works"),
+        ("some", '^fields: a str; "all" and "none" work, names, and a dictionary'),
         (3, "^fields: 3 is a int"),
     ]:
         with pytest.raises(gpufeed.ArgumentError, match=words):

@@ -62,7 +62,8 @@ formats! {
         max_file_bytes: Size,
         /// The fields beside image and label: `"all"`, or what is read (the ending of a member or of a file beside the
         /// image, a column), with its name in batches, `{"txt": "caption"}`, or with its `name`, `kind`, `optional` and
-        /// `default`. `["index", "path"]` are the number and the name of each sample, of any format. Default: none.
+        /// `default`. The names `"image"` and `"label"` choose the sample's own. `["index", "path"]` are the number and the
+        /// name of each sample, of any format. Default: none.
         fields: FieldChoice,
         /// Bytes of the largest value of a field that is read; the sample of a larger one fails. Default: `"1M"`.
         max_field_bytes: Size,
