@@ -25,10 +25,10 @@ _TYPES = ("bool", *(f"{kind}{bits}" for kind in ("uint", "int") for bits in (8, 
 Part = tuple[str, Any, "tuple[str, list[int]] | None"]
 
 
-def kinds(rest: bytes | None) -> list[tuple[str, str]]:
-    """Returns the names beside the image of a sample, and the kinds of their values. None says nothing of its kind."""
+def kinds(rest: bytes | None) -> list[tuple[str, str | None]]:
+    """Returns the names beside the image of a sample, and the kinds of their values; None for the kind of None."""
     found = ((name, part(name, value)) for name, value in _beside(rest).items() if name != "label")
-    return [(str(name), made[0]) for name, made in found if made is not None]
+    return [(str(name), None if made is None else made[0]) for name, made in found]
 
 
 def parts(rest: bytes | None, labelled: bool, names: list[str]) -> list[Part | None]:

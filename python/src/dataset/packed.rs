@@ -13,13 +13,13 @@ use std::sync::Arc;
 /// The module that knows what is in the pickle of a sample.
 const MODULE: &str = "gpufeed.packed_parts";
 
-/// The samples that say which fields there are, because a value may be None in the first one.
+/// The most samples that are asked which fields there are, because a value may be None in the first ones.
 const LOOKED_AT: usize = 16;
 
 /// Returns the data set as it is packed: the pickles of an object in Python become fields. The first samples say which.
 ///
 /// # Errors
-/// Those of reading these samples.
+/// What ends a run while these samples are read, and values that no field holds.
 pub(crate) fn as_packed(py: Python<'_>, data: Arc<dyn Dataset>) -> PyResult<Arc<dyn Dataset>> {
     if !rest::has(&*data) || data.is_empty() {
         return Ok(data);
@@ -29,14 +29,27 @@ pub(crate) fn as_packed(py: Python<'_>, data: Arc<dyn Dataset>) -> PyResult<Arc<
     let mut fields: Vec<Field> = Vec::new();
     for index in 0..data.len().min(LOOKED_AT) {
         let mut buffer = Vec::new();
-        let sample = py.detach(|| data.read(index, &mut buffer)).map_err(|error| errors::to_python(py, &error))?;
-        for (name, kind) in kinds.call1((pickle(py, &sample),))?.extract::<Vec<(String, String)>>()? {
+        let sample = match py.detach(|| data.read(index, &mut buffer)) {
+            Ok(sample) => sample,
+            Err(error) if matches!(error.kind(), ErrorKind::Fatal { .. }) => return Err(errors::to_python(py, &error)),
+            // The pack leaves the sample out, and names it.
+            Err(_) => continue,
+        };
+        let mut is_known = true;
+        for (name, kind) in kinds.call1((pickle(py, &sample),))?.extract::<Vec<(String, Option<String>)>>()? {
             if fields.iter().any(|field| field.name() == name) {
                 continue;
             }
+            let Some(kind) = kind else {
+                is_known = false;
+                continue;
+            };
             let field = Field::new(name).kind(kind_of(&kind));
             // A batch has numbers in one array, so every sample has to have them.
             fields.push(if kind == "numbers" { field } else { field.optional() });
+        }
+        if is_known {
+            break;
         }
     }
     let parts = module.getattr("parts")?.unbind();
