@@ -46,12 +46,12 @@ pub(crate) fn parse_fields(text: &str) -> Result<FieldChoice, String> {
     if text == "all" {
         return Ok(FieldChoice::All);
     }
-    let pair = |pair: &str| {
+    let pair = |pair: &str| -> Result<(String, Field), String> {
         let named = pair.split_once('=').filter(|(source, name)| !source.is_empty() && !name.is_empty());
         let (source, name) = named.ok_or("write all, or pairs such as txt=caption,json=meta")?;
         Ok((source.to_owned(), Field::new(name)))
     };
-    text.split(',').map(pair).collect::<Result<Vec<_>, String>>().map(FieldChoice::Named)
+    text.split(',').map(pair).collect::<Result<Vec<_>, _>>().map(FieldChoice::Named)
 }
 
 /// Returns true if a data set is read from a store or a web server.
