@@ -154,6 +154,8 @@ pub enum Execute {
 #[derive(Debug)]
 pub struct DataLoader {
     pipeline: Arc<Pipeline>,
+    /// The recipe of all groups.
+    recipe: Recipe,
     /// The recipe of each group.
     recipes: Vec<Recipe>,
     backend: Backend,
@@ -224,8 +226,8 @@ impl DataLoader {
         &*self.pipeline.dataset
     }
 
-    /// The loader's transforms, output and views as a recipe; those of the first group where there are several. [`Recipe::to_toml`] writes it; a loader of the recipe
-    /// that [`recipe::from_toml`](crate::recipe::from_toml) reads from that text has the same plan.
+    /// The loader's transforms, output and views, or its groups, as a recipe. [`Recipe::to_toml`] writes it; a loader of the
+    /// recipe that [`recipe::from_toml`](crate::recipe::from_toml) reads from that text has the same plan.
     ///
     /// ```
     /// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat, recipe};
@@ -238,7 +240,7 @@ impl DataLoader {
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
     pub fn recipe(&self) -> &Recipe {
-        &self.recipes[0]
+        &self.recipe
     }
 
     /// The name of each group with its list, output and views as a recipe; `image` is that of a loader without groups.

@@ -1,7 +1,7 @@
 //! A group of views as a user asks for it.
 
 use crate::plan::{DType, Layout, Output, Semantics};
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, ViewGroup};
 use crate::transforms::Transform;
 
 /// Views of each sample with a list of operators of their own: a group of a loader
@@ -43,9 +43,10 @@ impl Views {
     }
 
     /// Adds a recipe's operators, and takes over its output and semantics if it names them. Its number of views does not
-    /// count.
+    /// count. A recipe with groups is no list: building the loader is an error then.
     pub fn recipe(mut self, recipe: impl Into<Recipe>) -> Self {
-        let Recipe { transforms, output, semantics, .. } = recipe.into();
+        let Recipe { transforms, output, semantics, groups, .. } = recipe.into();
+        self.recipe.groups.extend(groups);
         self.recipe.output = output.or(self.recipe.output);
         self.recipe.semantics = semantics.or(self.recipe.semantics);
         self.transforms(transforms)
@@ -63,5 +64,25 @@ impl Views {
     pub fn semantics(mut self, semantics: Semantics) -> Self {
         self.recipe.semantics = Some(semantics);
         self
+    }
+}
+
+/// The views of a group of a recipe.
+impl From<ViewGroup> for Views {
+    fn from(group: ViewGroup) -> Self {
+        let ViewGroup { views, semantics, output, transforms, .. } = group;
+        let mut of_group = Views::new(views);
+        (of_group.recipe.semantics, of_group.recipe.output) = (semantics, output);
+        of_group.transforms(transforms)
+    }
+}
+
+impl Views {
+    /// These views as the group of a recipe.
+    pub(super) fn to_group(&self, name: &str) -> ViewGroup {
+        let Recipe { views, semantics, output, transforms, .. } = &self.recipe;
+        let mut group = ViewGroup::new(name, *views, transforms.clone());
+        (group.semantics, group.output) = (*semantics, *output);
+        group
     }
 }

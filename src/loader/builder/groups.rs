@@ -89,6 +89,9 @@ impl DataLoaderBuilder {
             if self.groups[..number].iter().any(|(other, _)| other == name) {
                 return refuse(format!("two groups have the name {name:?}"));
             }
+            if !self.groups[number].1.recipe.groups.is_empty() {
+                return refuse(format!("{name:?} is given a recipe with groups; give that to the loader itself"));
+            }
             if self.dataset.fields().iter().any(|field| field.name() == name) {
                 return refuse(format!("{name:?} is the name of a field of the data set"));
             }
@@ -161,6 +164,26 @@ impl DataLoaderBuilder {
             self.settings.execute = Execute::Cpu;
         }
         Ok(plan)
+    }
+
+    /// The recipe of the loader, whose groups have these recipes: with a list, or with groups.
+    pub(super) fn whole_recipe(&self, recipes: &[Recipe]) -> Recipe {
+        let [first, ..] = recipes else { return self.recipe.clone() };
+        if self.groups.is_empty() {
+            return first.clone();
+        }
+        let not_float = |semantics: &Semantics| *semantics != Semantics::Float;
+        let (output, semantics) = (Some(self.form()), Some(self.arithmetic()));
+        // What all groups have is said once.
+        let group = |((name, views), recipe): (&(String, Views), &Recipe)| {
+            let mut group = views.to_group(name);
+            group.output = recipe.output.filter(|own| Some(*own) != output);
+            let own = Some(recipe.semantics.unwrap_or_default());
+            group.semantics = own.filter(|_| own != semantics);
+            group
+        };
+        let groups = self.groups.iter().zip(recipes).map(group).collect();
+        Recipe { groups, output, semantics: semantics.filter(not_float), views: 1, ..self.recipe.clone() }
     }
 
     fn check_mixing(&self, lists: &[(String, Recipe)]) -> Result<()> {
