@@ -101,6 +101,7 @@ TYPES = {
     "Vec<String>": (COLUMN, "arguments.texts"),
     "ColumnNames": (COLUMN, "arguments.columns"),
     "ClassNames": ("bool | Sequence[str]", "arguments.class_names"),
+    "FieldChoice": ('Literal["all"] | Mapping[str, Any]', "arguments.fields"),
     "BTreeMap<String, String>": ("Mapping[str, str]", "arguments.texts_by_name"),
     "DType": ("Any", "arguments.dtype"),
     "Order": ('Literal["full"] | tuple[Literal["blocks"], int, int]', "arguments.order"),

@@ -199,6 +199,28 @@ def class_names(name: str, value: Any) -> bool | list[str]:
     raise ArgumentError(f"{name}: {value!r}; the names of the classes work, and True and False for a list of files")
 
 
+def fields(name: str, value: Any) -> str | dict[str, Any]:
+    """Takes "all", or the name of a field for each thing that is read. A field may be a dictionary with its settings."""
+    if value == "all":
+        return "all"
+    if not isinstance(value, Mapping):
+        raise ArgumentError(f'{name}: {given(value)}; "all" works, and a dictionary such as {{"txt": "caption"}}')
+    settings = {"name": str, "kind": str, "optional": bool, "default": (bool, int, float, str)}
+    for source, field in value.items():
+        what = f"{name}: {source!r} is {field!r}"
+        if not isinstance(source, str) or not isinstance(field, (str, Mapping)):
+            raise ArgumentError(f'{what}; the name of a field works, and a dictionary such as {{"name": "meta", "optional": True}}')
+        if isinstance(field, Mapping):
+            for key, each in field.items():
+                if key not in settings:
+                    raise ArgumentError(f"{what}; the settings of a field are name, kind, optional and default, not {key!r}")
+                if not isinstance(each, settings[key]):
+                    raise ArgumentError(f"{what}; {key} is not {each!r}")
+            if "name" not in field:
+                raise ArgumentError(f"{what}; it has no name")
+    return {source: field if isinstance(field, str) else dict(field) for source, field in value.items()}
+
+
 def texts_by_name(name: str, value: Any) -> dict[str, str]:
     """Takes a text for each name. Errors do not show the texts, because they may be credentials."""
     if not isinstance(value, Mapping):

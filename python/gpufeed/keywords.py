@@ -58,6 +58,8 @@ PATHS: dict[str, arguments.Check] = {
     "split": arguments.optional(arguments.text),
     "data_layout": arguments.optional(partial(arguments.word, words=("nhwc", "nchw", "numbered", "class_and_image", "image"))),
     "allow_unlabelled": arguments.optional(arguments.flag),
+    "fields": arguments.optional(arguments.fields),
+    "max_field_bytes": arguments.optional(arguments.size),
     "text_labels": arguments.optional(arguments.flag),
     "indexes": arguments.optional(arguments.path),
     "index_memory": arguments.optional(arguments.size),

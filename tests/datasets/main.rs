@@ -22,4 +22,6 @@ mod store_order;
 #[cfg(all(feature = "parquet", feature = "remote"))]
 mod stores;
 mod tar_fields;
+#[cfg(all(feature = "parquet", feature = "remote"))]
+mod tar_fields_stores;
 mod tar_members;

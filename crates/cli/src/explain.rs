@@ -2,6 +2,7 @@
 
 use crate::backend::{BackendChoice, Opened};
 use crate::bench::procedural;
+use crate::dataset::FieldArguments;
 use crate::{DONE, Outcome, dataset, to_stdout};
 use clap::builder::RangedU64ValueParser;
 use gpufeed::internals::{Shown, shaders};
@@ -22,6 +23,8 @@ pub(crate) struct ExplainArguments {
     /// A data set in any format, or the address of one in a store or on a web server
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
+    #[command(flatten)]
+    fields: FieldArguments,
     /// Where batches go
     #[arg(long, value_enum, default_value = "auto")]
     backend: BackendChoice,
@@ -51,7 +54,8 @@ pub(crate) struct ExplainArguments {
 pub(crate) fn run(arguments: &ExplainArguments) -> Outcome {
     let recipe = crate::recipe(&arguments.recipe)?;
     let data: Arc<dyn Dataset> = match &arguments.data {
-        Some(path) => dataset::open(path)?.data,
+        Some(path) => dataset::open_with(path, &arguments.fields)?.data,
+        None if arguments.fields.are_given() => return Err(crate::conflict("--fields needs --data").into()),
         None => procedural::one(&arguments.recipe)?,
     };
     let Opened { backend, chosen } = arguments.backend.open(arguments.adapter.as_deref(), arguments.shaders)?;

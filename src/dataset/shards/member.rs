@@ -80,7 +80,8 @@ pub(super) struct MemberLists {
 }
 
 impl MemberLists {
-    pub(super) fn add(&mut self, found: Vec<FoundMember>) {
+    pub(super) fn add(&mut self, mut found: Vec<FoundMember>) {
+        found.sort_by_key(|member| member.offset);
         for FoundMember { ending, offset, length, check, unread, label } in found {
             let number = match self.numbers.get(&ending) {
                 Some(number) => *number,

@@ -43,8 +43,7 @@ impl MemberChoice {
             };
             if twice {
                 let name = field.name();
-                let reason =
-                    format!("two sources are the sample's own {name}; write both as one: \"{}\"", ALTERNATIVES);
+                let reason = format!("two sources are the sample's own {name}; write them as one, with a semicolon");
                 return Err(Error::argument("fields", reason));
             }
         }
@@ -191,6 +190,6 @@ mod tests {
         let fallback = Field::new("label").default_value(crate::dataset::FieldValue::from(0_i64));
         assert!(refused("cls", fallback).contains("no default value"));
         let twice = chosen([("jpg", "image".into()), ("png", "image".into())]).unwrap_err().to_string();
-        assert!(twice.contains("\"jpg;png\""), "{twice}");
+        assert!(twice.contains("own image; write them as one"), "{twice}");
     }
 }

@@ -246,10 +246,13 @@ mod tests {
         let choice = MemberChoice { fields: Some(named), ..MemberChoice::default() };
         let fields = MemberFields::decide(&choice, &seen(), true, (8, 100)).unwrap();
         let (text, special) = (member(1, 1024, 7), member(0, 2048, 8));
-        let of = |members: &[Member]| fields.of_sample(members).map(|found| found[0].copied());
+        let of = |members: &[Member]| {
+            let found = fields.of_sample(members).map_err(|unusable| unusable.reason)?;
+            Ok::<_, String>(found[0].copied())
+        };
         assert_eq!(of(&[text, special]).unwrap(), Some(special));
         assert_eq!((of(&[text]).unwrap(), of(&[]).unwrap()), (Some(text), None));
-        let reason = |members: &[Member]| fields.of_sample(members).unwrap_err().reason;
+        let reason = |members: &[Member]| of(members).unwrap_err();
         assert_eq!(reason(&[text, text]), "\"caption\" (.txt) is there twice");
         assert_eq!(reason(&[member(1, 1024, 9)]), "\"caption\" (.txt) has 9 bytes, but at most 8 are read");
     }

@@ -2,7 +2,6 @@
 
 use crate::advice;
 use std::collections::HashSet;
-use std::io;
 use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_128;
