@@ -13,7 +13,7 @@ pub(crate) struct NamedDataset {
     format: Format,
 }
 
-/// What is read of each sample beside image and label.
+// What is read of each sample beside image and label. A doc comment would become the help of the subcommand.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct FieldArguments {
     /// What is read of each sample beside image and label: `all`, or endings of members and columns with the names of
