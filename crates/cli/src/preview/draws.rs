@@ -149,7 +149,7 @@ impl Rows {
         for batch in shown.epoch(0)? {
             let batch = batch?;
             row.fields = fields::of_sample(&batch);
-            for group in batch.groups() {
+            if let Some(group) = batch.groups().next() {
                 row.original = picture::pictures(group)?.next();
             }
         }
