@@ -109,6 +109,7 @@ TYPES = {
     "OnError": ('Literal["fail", "skip"] | float', "arguments.on_error"),
     "Cache": ("str", "arguments.cache"),
     "SeekIndexes": (PATH, "arguments.path"),
+    "FieldChoice": ('Literal["all", "none"] | Sequence[str] | Mapping[str, Any]', "arguments.fields"),
     "(PathBuf, u64)": (f"tuple[{PATH}, int | str]", "arguments.remote_cache"),
     "(PathBuf, Size)": (f"tuple[{PATH}, int | str]", "arguments.remote_cache"),
 }

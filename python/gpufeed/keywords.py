@@ -83,6 +83,8 @@ PACK: dict[str, arguments.Check] = {
     "split": partial(arguments.word, words=("train", "test")),
     "prefix": arguments.text,
     "shuffle": arguments.optional(arguments.whole),
+    "fields": arguments.optional(arguments.fields),
+    "max_field_bytes": arguments.size,
     "max_side": arguments.optional(partial(arguments.whole, least=1, most=65535)),
     "quality": arguments.optional(partial(arguments.whole, least=1, most=100)),
     "workers": arguments.optional(partial(arguments.whole, least=1)),

@@ -65,7 +65,8 @@ class DataLoader(Positioned):
         views: Images that a batch has of each sample, each with random numbers of its own: 1 to 64. Default: the recipe's, else
             1.
         layout: The order of a batch's elements: ``"nchw"`` or ``"nhwc"``. Default: the recipe's, else NCHW.
-        dtype: The type of a batch's elements: ``"float32"``, ``"float16"`` or ``"uint8"``. Default: the recipe's, else float32.
+        dtype: The type of a batch's elements: ``"float32"``, ``"float16"``, ``"bfloat16"`` or ``"uint8"``. Default: the
+            recipe's, else float32.
         semantics: The arithmetic of the operators: ``"float"``, or ``"uint8"`` for torchvision's on 8-bit images. Default: the
             recipe's, else floats.
         on_error: The treatment of samples that cannot be used: ``"fail"`` ends the run with the first one; ``"skip"`` replaces

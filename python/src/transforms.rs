@@ -28,7 +28,7 @@ pub(crate) fn recipe_toml(py: Python<'_>, text: &str) -> PyResult<String> {
 pub(crate) fn recipe_check(py: Python<'_>, text: &str, channels: u32) -> PyResult<()> {
     let compiles = |group: &ViewGroup| {
         let (semantics, output) = (group.semantics.unwrap_or_default(), group.output.unwrap_or_default());
-        Plan::compile_as(semantics, channels, &group.transforms, &output).map(drop)
+        Plan::compile_as(semantics, group.channels(channels), &group.transforms, &output).map(drop)
     };
     let compiled = read(text).and_then(|recipe| recipe.lists().iter().try_for_each(compiles));
     compiled.map_err(|error| errors::to_python(py, &error))

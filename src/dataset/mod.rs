@@ -20,6 +20,7 @@
 
 // sample.rs, labels.rs   a sample; the labels of a whole set; label_numbers.rs: labels that are vectors, as f32
 // sample_data.rs         an image, as a file or as pixels
+// encoded_field.rs       the value of a field from the bytes of a file
 // field/                 named fields beside image and label, and their values
 // notice.rs              what a set says of itself: its labels, what it does not read
 // access.rs              samples that are announced before they are read; in_order.rs: by a command, in the set's order
@@ -42,6 +43,7 @@ mod adaptors;
 mod arrays;
 mod cifar;
 mod class_names;
+mod encoded_field;
 mod field;
 pub(crate) mod folder;
 mod format;
@@ -102,6 +104,7 @@ pub use shards::addresses_of;
 pub use stored::{ObjectStamp, Stored};
 #[doc(hidden)]
 pub use tar::UNFINISHED;
+pub(crate) use tar::{PACK_MANIFEST, label_of_json};
 pub use tar::{TarShards, TarShardsBuilder};
 
 /// Default limit of the bytes of one encoded image: 1 GiB, the size of an uncompressed bitmap of the default
@@ -198,6 +201,25 @@ pub trait Dataset: Send + Sync {
     /// Returns the name of sample `index` in a report: its path, or "sample 7". Never panics. The name is as in the
     /// file or archive, so it may hold control characters for a terminal; errors that name a sample escape these.
     fn name(&self, index: usize) -> String;
+
+    /// Returns the label of sample `index`, if it is known without reading the sample; `None` by default, also for a
+    /// wrapper, which may give samples other labels, and for an `index` out of range.
+    ///
+    /// Folders, lists, arrays, data sets in memory, tar shards, Parquet files and LMDBs with labels of their own know it, and
+    /// so do sets made of these.
+    ///
+    /// ```
+    /// use gpufeed::{Dataset, InMemory, Label};
+    ///
+    /// let files: InMemory = (0..10).map(|i| (vec![i], Label::Class(u32::from(i) % 3))).collect();
+    /// let some = files.subset([7, 2])?;
+    /// assert_eq!((some.label(0), some.label(2)), (Some(Label::Class(1)), None));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    fn label(&self, index: usize) -> Option<Label> {
+        let _ = index;
+        None
+    }
 
     /// Returns the data set that this one wraps, if it has the same samples by the same indices; else `None`, as for a
     /// data set that reads its samples itself.

@@ -1,9 +1,10 @@
 //! A group of views in a recipe.
 
 use super::check_views;
+use crate::decode::ReadMode;
 use crate::error::{Error, Result};
 use crate::plan::{Output, Semantics};
-use crate::transforms::Transform;
+use crate::transforms::{Interpolation, Transform};
 use serde::Serialize;
 
 /// The name of the only group of a recipe with one list, and of a loader of it.
@@ -30,6 +31,20 @@ pub struct ViewGroup {
     pub name: String,
     /// Views of each sample: 1 to 64.
     pub views: usize,
+    /// The field of the images, of the kind [`FieldKind::Image`](crate::FieldKind::Image); `None` is the sample's own image
+    /// ([`Views::source`](crate::Views::source)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The numbers that are read from the images of a source; colour by default
+    /// ([`Views::read_mode`](crate::Views::read_mode)).
+    #[serde(skip_serializing_if = "is_color")]
+    pub read_mode: ReadMode,
+    /// The group whose geometry these views have ([`Views::follows`](crate::Views::follows)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follows: Option<String>,
+    /// How views that follow others compute pixels ([`Views::interpolation`](crate::Views::interpolation)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interpolation: Option<Interpolation>,
     /// The arithmetic of the operators; `None` leaves the recipe's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub semantics: Option<Semantics>,
@@ -37,15 +52,38 @@ pub struct ViewGroup {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
     /// The operators, in the order in which they apply.
-    #[serde(rename = "transform")]
+    #[serde(rename = "transform", skip_serializing_if = "Vec::is_empty")]
     pub transforms: Vec<Transform>,
 }
 
 impl ViewGroup {
-    /// Makes a group with the recipe's output and semantics.
+    /// Makes a group of views of the sample's own image, with the recipe's output and semantics.
     pub fn new(name: impl Into<String>, views: usize, transforms: impl IntoIterator<Item = Transform>) -> Self {
-        let (name, transforms) = (name.into(), transforms.into_iter().collect());
-        ViewGroup { name, views, semantics: None, output: None, transforms }
+        ViewGroup {
+            name: name.into(),
+            views,
+            source: None,
+            read_mode: ReadMode::Color,
+            follows: None,
+            interpolation: None,
+            semantics: None,
+            output: None,
+            transforms: transforms.into_iter().collect(),
+        }
+    }
+
+    /// Channels of the images that the operators get, where the sample's own image has `of_image`.
+    ///
+    /// ```
+    /// use gpufeed::decode::ReadMode;
+    /// use gpufeed::recipe::ViewGroup;
+    ///
+    /// let mut depth = ViewGroup::new("depth", 1, []);
+    /// (depth.source, depth.read_mode) = (Some("depth.png".into()), ReadMode::Gray16);
+    /// assert_eq!(depth.channels(3), 1);
+    /// ```
+    pub fn channels(&self, of_image: u32) -> u32 {
+        if self.source.is_some() { self.read_mode.channels() } else { of_image }
     }
 
     /// Checks everything but the arguments of the operators and the names of the other groups.
@@ -56,6 +94,11 @@ impl ViewGroup {
             _ => check_views(self.views),
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
+fn is_color(mode: &ReadMode) -> bool {
+    *mode == ReadMode::Color
 }
 
 /// Checks the groups of a recipe, without the arguments of their operators.

@@ -205,7 +205,7 @@ pub(crate) fn check_views(views: usize) -> Result<()> {
 ///
 ///     [output]
 ///     layout = "Nhwc"              # or Nchw, the default
-///     dtype = "F16"                # or U8, or F32, the default
+///     dtype = "F16"                # or BF16, U8, or F32, the default
 ///
 ///     [[transform]]
 ///     type = "RandomResizedCrop"
@@ -252,6 +252,7 @@ pub(crate) fn check_views(views: usize) -> Result<()> {
 ///     name = "local"
 ///     views = 8
 ///     output = { layout = "Nchw", dtype = "F16" }
+///     # source, read_mode, follows and interpolation are those of Views, for other images of a sample.
 ///
 ///     [[group.transform]]
 ///     type = "RandomResizedCrop"

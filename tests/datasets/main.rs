@@ -5,8 +5,10 @@ mod arrays;
 mod class_names;
 #[cfg(all(feature = "parquet", feature = "remote"))]
 mod counts;
+mod known_labels;
 mod lmdb_mutants;
 mod notices;
+mod packed_fields;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(feature = "parquet")]

@@ -2,7 +2,7 @@
 
 use crate::shard::archive;
 use gpufeed::dataset::{Notice, ShardIndexes, TarShards, TarShardsBuilder};
-use gpufeed::pack::Packer;
+use gpufeed::pack::{PackSettings, Packer};
 use gpufeed::transforms::CenterCrop;
 use gpufeed::{Backend, DataLoader, Dataset, Field, FieldKind, ImageList, InMemory, Label};
 use gpufeed_testing::encoded::{encode, picture};
@@ -234,9 +234,17 @@ fn fields_that_nobody_gets_are_named() {
         drop(DataLoader::builder(data).transform(CenterCrop::new(8)).build(&Backend::Cpu).unwrap());
     });
     assert_eq!(built, ["a field of images is read, but no batch has it"]);
+    // A pack has them, but its settings for images are for the samples' own.
     let folder = tempfile::tempdir().unwrap();
-    let packed = warnings(&|data| drop(Packer::of(data, folder.path().join("pack")).pack().unwrap()));
-    assert_eq!(packed, ["fields are not packed: a pack has images and labels"]);
+    let pack = |name: &str, quality| {
+        let mut settings = PackSettings::default();
+        settings.quality = quality;
+        let packer = |data| Packer::of(data, folder.path().join(name)).settings(settings.clone());
+        warnings(&|data| drop(packer(data).pack().unwrap()))
+    };
+    assert!(pack("as it is", None).is_empty());
+    let encoded = pack("encoded", Some(90));
+    assert_eq!(encoded, ["images of fields are packed as they are: only the samples' own are encoded anew"]);
 }
 
 fn list(name: &str, text: &str) -> (TempDir, PathBuf) {

@@ -135,6 +135,10 @@ macro_rules! of_files {
             self.folder.as_deref()
         }
 
+        fn label(&self, index: usize) -> Option<crate::dataset::Label> {
+            self.shards.find(index).ok().map(|found| found.label())
+        }
+
         fn inner(&self) -> Option<&dyn Dataset> {
             None
         }

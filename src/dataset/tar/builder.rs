@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::choice::MemberChoice;
 use super::fields::MemberFields;
+use super::of_pack;
 use super::rules::ScanRules;
 use super::scan::TarFormat;
 use super::{TarShards, label};
@@ -33,6 +34,7 @@ pub const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 pub struct TarShardsBuilder {
     extensions: Vec<String>,
     fields: FieldChoice,
+    of_pack: bool,
     max_field_bytes: u64,
     settings: Settings,
 }
@@ -42,6 +44,7 @@ impl TarShardsBuilder {
         let builder = TarShardsBuilder {
             extensions: Vec::new(),
             fields: FieldChoice::None,
+            of_pack: false,
             max_field_bytes: MAX_FIELD_BYTES,
             settings: Settings::default(),
         };
@@ -64,7 +67,8 @@ impl TarShardsBuilder {
     /// The name `image` chooses the sample's own image: `("jpg;png", "image")`. The name `label` chooses the member of its
     /// label, of `cls`, `json` and `txt`. Without it a label is read where one is, except from a `.txt` that is a field,
     /// and samples may have none. [`FieldChoice::All`] reads all members but the image and the label, each by its ending;
-    /// those that some samples lack are [optional](Field::optional).
+    /// those that some samples lack are [optional](Field::optional). All fields of a [pack](crate::pack) are those that its
+    /// manifest `gpufeed-pack.json`, beside the shards, lists with names, kinds and defaults.
     ///
     /// What a field is follows from its ending, unless its [`kind`](Field::kind) is set: text (`txt`), JSON (`json`),
     /// numbers (`npy`, `cls`), images, or else bytes. A field that no sample has is an error of [`open`](Self::open); a
@@ -84,6 +88,11 @@ impl TarShardsBuilder {
     pub fn fields(mut self, fields: impl Into<FieldChoice>) -> Self {
         self.fields = fields.into();
         self
+    }
+
+    /// Sets the fields that the manifest of a pack lists. Unlike other fields, one that no sample has is no error.
+    pub(crate) fn fields_of_pack(self, fields: FieldChoice) -> Self {
+        TarShardsBuilder { of_pack: true, ..self.fields(fields) }
     }
 
     /// Sets the most bytes that the value of a field may have; of a field of images
@@ -147,8 +156,19 @@ impl TarShardsBuilder {
         self.open_files(files)
     }
 
+    /// Returns the members that are asked for. All those of a pack are those that its manifest lists.
+    fn choice(&self, files: &FileList) -> Result<Option<MemberChoice>> {
+        let listed = match self.fields {
+            FieldChoice::All => of_pack::listed_fields(files)?,
+            _ => None,
+        };
+        let of_pack = self.of_pack || listed.is_some();
+        let choice = MemberChoice::of(listed.as_ref().unwrap_or(&self.fields))?;
+        Ok(choice.map(|choice| MemberChoice { of_pack, ..choice }))
+    }
+
     fn open_files(self, files: FileList) -> Result<TarShards> {
-        let choice = MemberChoice::of(&self.fields)?;
+        let choice = self.choice(&files)?;
         let usual = self.extensions.clone();
         let mut rules = ScanRules { extensions: usual, ..ScanRules::default() };
         let (mut settings, mut fields) = (self.settings.clone(), MemberFields::default());

@@ -15,6 +15,8 @@ pub(super) struct MemberChoice {
     pub(super) label: Option<(Vec<usize>, bool)>,
     /// The endings of each field, of which the first that a sample has counts; `None` for all members.
     pub(super) fields: Option<Vec<(Vec<String>, Field)>>,
+    /// True if no sample needs to have a field: the manifest of a pack lists it.
+    pub(super) of_pack: bool,
 }
 
 impl MemberChoice {

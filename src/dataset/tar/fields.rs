@@ -7,7 +7,7 @@ use super::choice::MemberChoice;
 use super::header::BLOCK;
 use super::label;
 use crate::advice::Setting;
-use crate::dataset::field::encoded;
+use crate::dataset::encoded_field as encoded;
 use crate::dataset::shards::{Ending, Member, SampleEntry, SeenEndings};
 use crate::dataset::{Absent, Field, FieldKind, FieldValue};
 use crate::error::{Error, Result};
@@ -65,7 +65,7 @@ impl MemberFields {
         for (endings, field) in named {
             let there = endings.iter().any(|ending| seen.endings.iter().any(|known| known.name == *ending));
             // Files that are opened late may have what the first one lacks.
-            if !there && (seen.whole || *field.absent() == Absent::Fail) {
+            if !there && !choice.of_pack && (seen.whole || *field.absent() == Absent::Fail) {
                 return Err(no_sample_has(&endings, &field, seen));
             }
             let kind = field.values().unwrap_or_else(|| encoded::kind_of_ending(&endings[0]));

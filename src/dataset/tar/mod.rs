@@ -3,7 +3,8 @@
 //! `builder.rs` opens shards, and `choice.rs` reads the setting of their fields. `scan.rs` reads headers (`header.rs`) by
 //! the rules in `rules.rs`, and remembers the first read that failed (`first_failure.rs`). `names.rs` says which sample a
 //! member belongs to, `group.rs` divides members by that, `samples.rs` makes samples of them, and `label.rs` reads their
-//! labels. `fields.rs` finds the members of fields, and `read.rs` reads them with the image.
+//! labels. `fields.rs` finds the members of fields, and `read.rs` reads them with the image; `of_pack.rs` reads which a pack
+//! has.
 
 mod builder;
 mod choice;
@@ -13,6 +14,7 @@ mod group;
 mod header;
 mod label;
 mod names;
+mod of_pack;
 mod read;
 mod rules;
 mod samples;
@@ -31,6 +33,8 @@ use scan::TarFormat;
 pub use builder::TarShardsBuilder;
 #[doc(hidden)] // `gpufeed pack` writes it
 pub use builder::UNFINISHED;
+pub(crate) use label::label_of_json;
+pub(crate) use of_pack::PACK_MANIFEST;
 
 /// Samples in tar files, packed as in WebDataset: the members of a sample follow each other and share their name up to
 /// the first dot.

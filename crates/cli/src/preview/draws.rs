@@ -185,7 +185,7 @@ pub(super) fn outputs(source: &NamedDataset, recipe: &Recipe) -> u64 {
 
 fn plan(source: &NamedDataset, group: &ViewGroup) -> Result<Plan> {
     let (semantics, output) = (group.semantics.unwrap_or_default(), group.output.unwrap_or_default());
-    Plan::compile_as(semantics, source.data.channels(), &group.transforms, &output)
+    Plan::compile_as(semantics, group.channels(source.data.channels()), &group.transforms, &output)
 }
 
 /// Refuses pictures that do not fit into memory, before anything is allocated. `draws` is their number, divided by the
