@@ -8,7 +8,7 @@ use crate::transforms::{Interpolation, Transform};
 use serde::Serialize;
 
 /// The name of the only group of a recipe with one list, and of a loader of it.
-pub(super) const IMAGE: &str = "image";
+pub(crate) const IMAGE: &str = "image";
 
 /// Views of each sample with a list of their own, as a [`Recipe`](super::Recipe) has them in its
 /// [`groups`](super::Recipe::groups).
@@ -48,12 +48,12 @@ pub struct ViewGroup {
     /// The arithmetic of the operators; `None` leaves the recipe's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub semantics: Option<Semantics>,
+    /// The operators, in the order in which they apply; a group that follows another one may have none.
+    #[serde(rename = "transform")]
+    pub transforms: Vec<Transform>,
     /// Layout and type of the group's images; `None` leaves the recipe's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
-    /// The operators, in the order in which they apply.
-    #[serde(rename = "transform", skip_serializing_if = "Vec::is_empty")]
-    pub transforms: Vec<Transform>,
 }
 
 impl ViewGroup {
@@ -85,14 +85,18 @@ impl ViewGroup {
     pub fn channels(&self, of_image: u32) -> u32 {
         if self.source.is_some() { self.read_mode.channels() } else { of_image }
     }
+}
 
-    /// Checks everything but the arguments of the operators and the names of the other groups.
-    pub(super) fn check(&self) -> Result<()> {
-        match &*self.name {
-            "" => Err(Error::argument("group", "a group has no name")),
-            "label" => Err(Error::argument("group", "\"label\" is no name for a group: batches have labels under it")),
-            _ => check_views(self.views),
-        }
+/// Checks the name of a group that stands after those that are called `others`.
+///
+/// # Errors
+/// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an empty name, `label`, and that of another one.
+pub(crate) fn check_name<'a>(name: &str, mut others: impl Iterator<Item = &'a str>) -> Result<()> {
+    let refuse = |reason: String| Err(Error::argument("group", reason));
+    match name {
+        "" | "label" => refuse(format!("{name:?} is no name for a group")),
+        _ if others.any(|other| other == name) => refuse(format!("two groups have the name {name:?}")),
+        _ => Ok(()),
     }
 }
 
@@ -107,11 +111,9 @@ fn is_color(mode: &ReadMode) -> bool {
 /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the group's number, from 0.
 pub(super) fn check(groups: &[ViewGroup]) -> Result<(), (usize, Error)> {
     for (number, group) in groups.iter().enumerate() {
-        group.check().map_err(|error| (number, error))?;
-        if groups[..number].iter().any(|other| other.name == group.name) {
-            let reason = format!("two groups have the name {:?}", group.name);
-            return Err((number, Error::argument("group", reason)));
-        }
+        let others = groups[..number].iter().map(|other| other.name.as_str());
+        let checked = check_name(&group.name, others).and_then(|()| check_views(group.views));
+        checked.map_err(|error| (number, error))?;
     }
     Ok(())
 }

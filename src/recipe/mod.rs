@@ -22,6 +22,7 @@ pub use built_in::{
     named, resize_crop, resize_crop_256, resize_jitter_gray, simclr, two_views,
 };
 pub use group::ViewGroup;
+pub(crate) use group::{IMAGE, check_name};
 
 use crate::error::{Error, Result};
 use crate::plan::{Output, Semantics};
@@ -161,7 +162,7 @@ impl Recipe {
     /// ```
     pub fn lists(&self) -> Vec<ViewGroup> {
         if self.groups.is_empty() {
-            let mut group = ViewGroup::new(group::IMAGE, self.views, self.transforms.clone());
+            let mut group = ViewGroup::new(IMAGE, self.views, self.transforms.clone());
             (group.output, group.semantics) = (self.output, self.semantics);
             return vec![group];
         }

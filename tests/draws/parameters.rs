@@ -8,7 +8,7 @@ use gpufeed::transforms::{
     RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResizedCrop,
     RandomSolarize, RandomVerticalFlip, RandomZoomOut, Transform,
 };
-use gpufeed::{Output, Plan, Semantics, recipe};
+use gpufeed::{Output, Plan, Semantics};
 use gpufeed_testing::operators::OPERATORS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

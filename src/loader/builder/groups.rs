@@ -10,10 +10,7 @@ use crate::loader::group::{ALIGNMENT, Group, of_source};
 use crate::loader::source::Source;
 use crate::plan::split::{CacheSplit, Executor};
 use crate::plan::{Plan, normalized_twice};
-use crate::recipe::{Recipe, check_views};
-
-/// The name of the only group of a loader without groups.
-const IMAGE: &str = "image";
+use crate::recipe::{IMAGE, Recipe, check_name, check_views};
 
 /// The most groups: their numbers stand beside those of views in the keys of random numbers.
 const MOST_GROUPS: usize = 64;
@@ -87,12 +84,7 @@ impl DataLoaderBuilder {
             return refuse(format!("{}; at most {MOST_GROUPS} work", self.groups.len()));
         }
         for (number, (name, _)) in self.groups.iter().enumerate() {
-            if name.is_empty() || name == "label" {
-                return refuse(format!("{name:?} is no name for a group"));
-            }
-            if self.groups[..number].iter().any(|(other, _)| other == name) {
-                return refuse(format!("two groups have the name {name:?}"));
-            }
+            check_name(name, self.groups[..number].iter().map(|(other, _)| other.as_str()))?;
             if !self.groups[number].1.recipe.groups.is_empty() {
                 return refuse(format!("{name:?} is given a recipe with groups; give that to the loader itself"));
             }
