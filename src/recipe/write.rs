@@ -43,7 +43,7 @@ pub(super) fn toml(recipe: &Recipe) -> Result<String> {
         views: *views,
         semantics: *semantics,
         output: *output,
-        transform: groups.is_empty().then_some(transforms),
+        transform: groups.is_empty().then_some(&transforms[..]),
         batch_transform: batch_transform.as_slice(),
         group: groups,
     };

@@ -71,11 +71,11 @@ impl std::fmt::Display for Case {
 
 /// Returns the lists of all built-in recipes with their names: a recipe's, or a recipe's and a group's.
 pub fn named_lists() -> impl Iterator<Item = (String, ViewGroup)> {
-    recipe::NAMES.iter().flat_map(|name| {
+    recipe::NAMES.into_iter().flat_map(|name| {
         let recipe = recipe::named(name).expect("its name is in the list");
         let grouped = !recipe.groups.is_empty();
         let named =
-            move |list: ViewGroup| (if grouped { format!("{name}, {}", list.name) } else { (*name).to_owned() }, list);
+            move |list: ViewGroup| (if grouped { format!("{name}, {}", list.name) } else { name.to_owned() }, list);
         recipe.lists().into_iter().map(named)
     })
 }

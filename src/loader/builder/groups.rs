@@ -66,6 +66,9 @@ impl DataLoaderBuilder {
     /// ```
     pub fn group(mut self, name: impl Into<String>, views: Views) -> Self {
         self.groups.push((name.into(), views));
+        // The added group makes the groups differ from those of the named recipe, so the name is removed.
+        self.recipe.name.clear();
+        self.recipe.description.clear();
         self
     }
 
