@@ -15,7 +15,8 @@ pub(crate) struct DeviceTraits {
 impl Plan {
     /// This plan as a device runs it. Where its shaders store numbers of 16 bits, the last stage writes an f16 or bf16
     /// batch itself, without the f32 batch and its packing: 2 bytes an element of traffic instead of 10. Batches that
-    /// are mixed are mixed in f32, so they are packed after it. Both ways round in the same integers: the bits are equal.
+    /// are mixed are mixed in f32, so they are packed after it. Both ways round in the same integers: the bits are
+    /// equal.
     ///
     /// Not u8: a word holds four of them, and no device of wgpu stores a byte.
     pub(crate) fn on_device(mut self, traits: DeviceTraits, mixes: bool) -> Plan {

@@ -31,7 +31,8 @@ pub enum DType {
     F16,
     /// 16-bit brain floats: the upper half of an f32, rounded to nearest, ties to even, as torch's `.bfloat16()`:
     /// f32's range with 8 bits of precision, so steps of 2^-8 from 0.5 to 1. The same bits as the f32 output converted
-    /// on the host. A NaN stays one, with its sign; torch's have bits that depend on the device and the tensor's length.
+    /// on the host. A NaN stays one, with its sign; torch's have bits that depend on the device and the tensor's
+    /// length.
     BF16,
     /// `trunc(clamp(x, 0, 1) · (256 - 0.001))` in f32, torchvision's conversion: 0/255, 1/255, …, 255/255 become 0 to
     /// 255. Cannot follow `Normalize`; the value of a NaN is unspecified. The levels of

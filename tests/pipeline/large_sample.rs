@@ -47,7 +47,7 @@ fn a_huge_jpeg_in_mid_batch_passes() {
                 let builder = DataLoader::builder(data.clone()).recipe(list.clone()).batch_size(4).workers(workers);
                 // The budget has room for 3 staging slots and what they are copied to on the GPU, for the workspace (with
                 // stages of their own for 8-bit numbers) and for small batches.
-                let budget = if semantics == Semantics::Uint8 { 116 } else { 66 };
+                let budget = if semantics == Semantics::Uint8 { 136 } else { 66 };
                 let builder = builder.semantics(semantics).slot_bytes(16 << 20).memory_budget(budget << 20);
                 let loader = place.build(builder);
                 let what = format!("{}, {workers} workers", place.name);

@@ -1,6 +1,6 @@
-//! f16, bf16 and u8 output equals the f32 output of the same plan, converted on the host, bit for bit: on every backend,
-//! at sizes where rows and images begin anywhere in a 32-bit word, and in each of 100 runs. If two invocations wrote one
-//! word, some runs would lose an element.
+//! f16, bf16 and u8 output equals the f32 output of the same plan, converted on the host, bit for bit: on every
+//! backend, at sizes where rows and images begin anywhere in a 32-bit word, and in each of 100 runs. If two invocations
+//! wrote one word, some runs would lose an element.
 //!
 //! The conversions that `DType` documents are tested by value, not by the crate with which the CPU executor converts.
 

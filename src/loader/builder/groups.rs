@@ -9,7 +9,7 @@ use crate::loader::Execute;
 use crate::loader::group::{ALIGNMENT, Group, of_source};
 use crate::loader::source::Source;
 use crate::plan::split::{CacheSplit, Executor};
-use crate::plan::{Plan, normalized_twice};
+use crate::plan::{Plan, Semantics, normalized_twice};
 use crate::recipe::{IMAGE, Recipe, check_name, check_views};
 
 /// The most groups: their numbers stand beside those of views in the keys of random numbers.
