@@ -2,7 +2,7 @@
 
 use super::translate;
 use gpufeed::internals::shaders::{Kernel, PassTarget, Variant, cached, passes, validate};
-use gpufeed::{DType, Plan};
+use gpufeed::{DType, Plan, recipe};
 use gpufeed_testing::bits::named_lists;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
