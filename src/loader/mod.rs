@@ -252,17 +252,6 @@ impl DataLoader {
     }
 
     /// The name of each group with the plan of its transforms, as [`recipes`](Self::recipes) has their recipes.
-    ///
-    /// ```
-    /// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat, recipe};
-    ///
-    /// let mut data = InMemory::new();
-    /// data.push_pixels(40, 40, PixelFormat::Rgb8, vec![0; 4800], Label::None)?;
-    /// let loader = DataLoader::builder(data).recipe(recipe::dino()).build(&Backend::Cpu)?;
-    /// let sizes: Vec<_> = loader.plans().map(|(name, plan)| (name, plan.output_size().unwrap())).collect();
-    /// assert_eq!(sizes, [("first", (224, 224)), ("second", (224, 224)), ("local", (96, 96))]);
-    /// # Ok::<(), gpufeed::Error>(())
-    /// ```
     pub fn plans(&self) -> impl Iterator<Item = (&str, &Plan)> {
         self.pipeline.groups.iter().map(|group| (group.name.as_str(), group.plan()))
     }
