@@ -110,6 +110,8 @@ settings! {
     MaxDecodeBytes = "max_decode_bytes" ["max_decode_bytes"],
     /// The most bytes that an image's file may have.
     MaxFileBytes = "max_file_bytes" ["max_file_bytes"],
+    /// The most bytes that the value of a sample's field may have.
+    MaxFieldBytes = "max_field_bytes" ["max_field_bytes"],
     /// Where the seek indexes of JPEGs are stored.
     SeekIndexes = "SeekIndexes" ["seek_indexes"],
     /// The number of classes of soft labels.

@@ -143,6 +143,36 @@ impl Footer {
         pairs.iter().find(|pair| pair.key == "huggingface")?.value.as_deref()
     }
 
+    /// Returns the columns as a tree.
+    pub(super) fn schema(&self) -> &parquet::schema::types::Type {
+        self.metadata.file_metadata().schema_descr().root_schema()
+    }
+
+    /// Checks the encodings that the footer names for a column in a row group.
+    ///
+    /// # Errors
+    /// One that is not read.
+    pub(super) fn check_encodings(&self, file: &DataFile, group: usize, leaf: usize) -> Result<()> {
+        use parquet::basic::Encoding;
+        let mut encodings = self.metadata.row_group(group).column(leaf).encodings();
+        let unread = encodings.find(|encoding| {
+            matches!(
+                encoding,
+                Encoding::DELTA_BINARY_PACKED
+                    | Encoding::DELTA_LENGTH_BYTE_ARRAY
+                    | Encoding::DELTA_BYTE_ARRAY
+                    | Encoding::BYTE_STREAM_SPLIT
+            )
+        });
+        match unread {
+            None => Ok(()),
+            Some(encoding) => {
+                let place = super::column::place(group, &self.name(leaf));
+                Err(Error::data_file(file.name(), place, super::page_header::unread_encoding(&encoding.to_string())))
+            }
+        }
+    }
+
     /// Returns the name of a column at the top.
     pub(super) fn top_name(&self, top: usize) -> &str {
         let schema = self.metadata.file_metadata().schema_descr().root_schema();
