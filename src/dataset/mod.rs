@@ -78,9 +78,7 @@ pub use adaptors::{Concat, Repeat, SplitPart, Subset, Weighted};
 pub use arrays::{ArrayValues, Arrays};
 pub use cifar::Cifar;
 pub(crate) use field::Absent;
-pub use field::{Field, FieldKind, FieldValue, NumberType, Numbers};
-#[doc(hidden)] // settings of readers of files, of which none takes them yet
-pub use field::{FieldChoice, MAX_FIELD_BYTES};
+pub use field::{Field, FieldChoice, FieldKind, FieldValue, MAX_FIELD_BYTES, NumberType, Numbers};
 pub use folder::{ImageFolder, ImageFolderBuilder};
 pub use format::{Format, Opened, open, open_with};
 pub use idx::{Emnist, Idx};

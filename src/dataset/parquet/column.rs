@@ -317,15 +317,14 @@ impl<'a> ColumnReader<'a> {
 
     /// Returns the repetition level and the definition level of each value. The iterator ends early if the levels do.
     pub(super) fn each_level<'b>(&self, content: &'b Content) -> impl Iterator<Item = (u32, u32)> + use<'b> {
-        let of = |most: u32, range: &Range<usize>| {
-            let levels = Hybrid::new(&content.bytes[range.clone()], u32::BITS - most.leading_zeros());
-            (most, levels)
-        };
-        let (mut repeats, mut levels) = (of(self.repetition, &content.repeats), of(self.definition, &content.levels));
-        let next = |of: &mut (u32, Option<Hybrid<'b>>)| match of.0 {
-            0 => Some(0),
-            _ => of.1.as_mut()?.next(),
-        };
+        fn runs(bytes: &[u8], most: u32) -> (u32, Option<Hybrid<'_>>) {
+            (most, Hybrid::new(bytes, u32::BITS - most.leading_zeros()))
+        }
+        fn next((most, runs): &mut (u32, Option<Hybrid<'_>>)) -> Option<u32> {
+            if *most == 0 { Some(0) } else { runs.as_mut()?.next() }
+        }
+        let mut repeats = runs(&content.bytes[content.repeats.clone()], self.repetition);
+        let mut levels = runs(&content.bytes[content.levels.clone()], self.definition);
         std::iter::from_fn(move || Some((next(&mut repeats)?, next(&mut levels)?)))
     }
 

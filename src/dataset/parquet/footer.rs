@@ -148,14 +148,10 @@ impl Footer {
         self.metadata.file_metadata().schema_descr().root_schema()
     }
 
-    /// Checks the encodings that the footer names for a column in a row group.
-    ///
-    /// # Errors
-    /// One that is not read.
-    pub(super) fn check_encodings(&self, file: &DataFile, group: usize, leaf: usize) -> Result<()> {
+    /// Returns the name of an encoding that a column has in a row group and that is not read; `None` if there is none.
+    pub(super) fn unread_encoding(&self, group: usize, leaf: usize) -> Option<String> {
         use parquet::basic::Encoding;
-        let mut encodings = self.metadata.row_group(group).column(leaf).encodings();
-        let unread = encodings.find(|encoding| {
+        let is_unread = |encoding: &Encoding| {
             matches!(
                 encoding,
                 Encoding::DELTA_BINARY_PACKED
@@ -163,14 +159,9 @@ impl Footer {
                     | Encoding::DELTA_BYTE_ARRAY
                     | Encoding::BYTE_STREAM_SPLIT
             )
-        });
-        match unread {
-            None => Ok(()),
-            Some(encoding) => {
-                let place = super::column::place(group, &self.name(leaf));
-                Err(Error::data_file(file.name(), place, super::page_header::unread_encoding(&encoding.to_string())))
-            }
-        }
+        };
+        let mut encodings = self.metadata.row_group(group).column(leaf).encodings();
+        encodings.find(is_unread).map(|encoding| encoding.to_string())
     }
 
     /// Returns the name of a column at the top.

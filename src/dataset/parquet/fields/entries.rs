@@ -66,7 +66,8 @@ pub(super) fn each(
         let content = column.content(&header)?;
         let mut levels = column.each_level(&content);
         let mut values = PageValues::new(column, &header, &content.bytes[content.values.clone()], leaf.value)?;
-        let (bytes, ranges) = dictionary.as_ref().map_or((&[][..], &[][..]), |(bytes, ranges)| (bytes, ranges));
+        let (bytes, ranges) =
+            dictionary.as_ref().map_or((&[][..], &[][..]), |(bytes, ranges)| (&bytes[..], &ranges[..]));
         for _ in 0..header.values {
             let short = || column.refused("a page ends before its last value: the file is damaged");
             let (repetition, definition) = levels.next().ok_or_else(short)?;

@@ -9,7 +9,6 @@ use crate::error::Result;
 
 /// The values of a column in a row group.
 pub(super) struct LeafValues {
-    pub(super) leaf: Leaf,
     entries: Vec<LeafEntry>,
     /// The first entry of each row, and at the end the number of entries.
     starts: Vec<usize>,
@@ -69,7 +68,7 @@ impl LeafValues {
             Ok(())
         })?;
         starts.push(found.len());
-        Ok(LeafValues { leaf, entries: found, starts, bytes: bytes.bytes })
+        Ok(LeafValues { entries: found, starts, bytes: bytes.bytes })
     }
 
     /// Returns the entries of a row.

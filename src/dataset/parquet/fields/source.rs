@@ -12,8 +12,6 @@ const NAMED: usize = 20;
 pub(super) struct Source {
     /// The path as it was given.
     pub(super) path: String,
-    /// The number of the column at the top.
-    pub(super) top: usize,
     pub(super) form: Form,
     pub(super) node: Node,
     /// The elements that are picked out of lists on the way, from the outermost list.
@@ -102,7 +100,7 @@ impl Source {
             (Form::Image, Some(bytes)) => vec![bytes],
             _ => node.leaves(),
         };
-        Ok(Source { path: path.to_owned(), top, form, node: node.clone(), picks, leaves })
+        Ok(Source { path: path.to_owned(), form, node: node.clone(), picks, leaves })
     }
 }
 

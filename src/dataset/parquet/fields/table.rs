@@ -3,6 +3,7 @@
 use super::super::column::{Chunk, ColumnReader, place};
 use super::super::columns::Features;
 use super::super::footer::Footer;
+use super::super::page_header::unread_encoding;
 use super::images;
 use super::kept::KeptColumn;
 use super::schema::{self, Node, Shape};
@@ -111,7 +112,10 @@ impl FieldTable {
             rows += of.footer.rows(group);
             for leaf in sources.iter().flat_map(|source| &source.leaves) {
                 if of.footer.rows(group) > 0 {
-                    of.footer.check_encodings(file, group, leaf.number)?;
+                    if let Some(name) = of.footer.unread_encoding(group, leaf.number) {
+                        let place = place(group, &of.footer.name(leaf.number));
+                        return Err(Error::data_file(file.name(), place, unread_encoding(&name)));
+                    }
                     chunks.push(Chunk::of(file, &of.footer, (group, leaf.number))?);
                 } else {
                     chunks.push(Chunk::EMPTY);
