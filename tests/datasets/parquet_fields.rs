@@ -117,9 +117,9 @@ fn expected() -> Vec<(&'static str, [FieldValue<'static>; 3])> {
     ]
 }
 
-/// Opens a file with fields of these sources, which have their sources' names.
+/// Opens a file with fields of these sources.
 fn open(path: &Path, builder: ParquetBuilder, sources: &[&str]) -> Parquet {
-    let fields: Vec<_> = sources.iter().map(|source| (*source, Field::new(*source))).collect();
+    let fields: Vec<_> = sources.iter().map(|source| (*source, Field::new(format!("field {source}")))).collect();
     builder.fields(fields).allow_unlabelled(true).open(path).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -73,7 +73,7 @@ impl Source {
             format!("there is no column {}; there are {}", shortened(path), names(columns.iter().map(|(name, _)| name)))
         })?;
         let (name, mut node) = (&columns[top].0, &columns[top].1);
-        let (mut rest, mut picks) = (rest, Vec::new());
+        let (mut rest, mut picks, mut featured) = (rest, Vec::new(), featured(name));
         while !rest.is_empty() {
             let so_far = shortened(&path[..path.len() - rest.len()]);
             if let Some((at, after)) = picked(rest) {
@@ -93,9 +93,10 @@ impl Source {
                 let all = names(parts.iter().map(|(name, _)| name));
                 return Err(format!("{so_far} has no part {}; it has {all}", shortened(rest.trim_start_matches('.'))));
             };
-            (node, rest) = (&parts[number].1, after);
+            // The features of a column do not say what its parts are.
+            (node, rest, featured) = (&parts[number].1, after, Featured::Nothing);
         }
-        let form = form(node, kind, &shortened(path), featured(name))?;
+        let form = form(node, kind, &shortened(path), featured)?;
         let leaves = match (form, node.image()) {
             (Form::Image, Some(bytes)) => vec![bytes],
             _ => node.leaves(),
