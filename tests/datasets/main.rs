@@ -16,6 +16,8 @@ mod parquet_damage;
 #[cfg(feature = "parquet")]
 mod parquet_fields;
 #[cfg(feature = "parquet")]
+mod parquet_fields_datasets;
+#[cfg(feature = "parquet")]
 mod parquet_fields_refused;
 mod shard;
 mod special_files;
