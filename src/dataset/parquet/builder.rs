@@ -103,7 +103,8 @@ impl ParquetBuilder {
     ///
     /// Fields are read a row group at a time, and stay in memory up to 128 MiB; a larger row group is held alone. Rows in
     /// random order of a set with large row groups read a row group for many samples: an
-    /// [order of blocks](crate::Order::Blocks) or smaller row groups help.
+    /// [order of blocks](crate::Order::Blocks) or smaller row groups help. In a store, the images of fields are not announced
+    /// before they are read; all other fields are.
     ///
     /// ```no_run
     /// use gpufeed::dataset::{Field, Parquet};

@@ -52,6 +52,8 @@ use scan::ParquetFormat;
 /// [`image_column`](ParquetBuilder::image_column) and [`label_column`](ParquetBuilder::label_column) choose other columns.
 /// The `path` is the sample's name where it has one.
 ///
+/// [`fields`](ParquetBuilder::fields) reads other columns, such as captions, as named fields of the samples.
+///
 /// Files are scanned once, in one pass over their pages. The places of all images are stored in an index next to each
 /// file ([`ShardIndexes`](super::ShardIndexes)). If the images are stored uncompressed, as Hugging Face's `datasets`
 /// writes them since version 4, reading a sample is one positioned read, as in a tar shard. If they are in compressed

@@ -1,6 +1,6 @@
 //! Holds the fields of the row groups that were read last, up to a number of bytes.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
@@ -25,6 +25,8 @@ pub(super) struct GroupsInUse {
 struct State {
     cells: HashMap<GroupKey, Arc<GroupCell>>,
     round: VecDeque<GroupKey>,
+    /// The row groups whose reads were announced and not made.
+    announced: HashSet<GroupKey>,
     bytes: usize,
 }
 
@@ -42,9 +44,10 @@ impl GroupsInUse {
         GroupsInUse { most, state: Mutex::default() }
     }
 
-    /// Returns true if a row group is in memory, or is being read.
-    pub(super) fn holds(&self, key: GroupKey) -> bool {
-        self.state.lock().cells.contains_key(&key)
+    /// Returns true if a row group has to be read, and its read was not announced before.
+    pub(super) fn announces(&self, key: GroupKey) -> bool {
+        let State { cells, announced, .. } = &mut *self.state.lock();
+        !cells.contains_key(&key) && announced.insert(key)
     }
 
     /// Returns the columns of a row group, which `read` reads if they are not in memory.
@@ -57,7 +60,8 @@ impl GroupsInUse {
         read: impl FnOnce() -> Result<Vec<KeptColumn>>,
     ) -> Result<Arc<Vec<KeptColumn>>> {
         let cell = {
-            let State { cells, round, .. } = &mut *self.state.lock();
+            let State { cells, round, announced, .. } = &mut *self.state.lock();
+            announced.remove(&key);
             Arc::clone(cells.entry(key).or_insert_with(|| {
                 round.push_back(key);
                 Arc::default()
@@ -81,6 +85,7 @@ impl GroupsInUse {
             }
             Err(_) if is_own => {
                 state.cells.remove(&key);
+                state.round.retain(|other| *other != key);
             }
             _ => {}
         }
@@ -138,10 +143,20 @@ mod tests {
     fn a_row_group_that_cannot_be_read_is_asked_for_again_and_one_above_the_bound_is_held() {
         let groups = GroupsInUse::new(10);
         assert!(groups.get((1, 2), || Err(Error::argument("fields", "damaged"))).is_err());
-        assert!(!groups.holds((1, 2)));
-        assert!(groups.get((1, 2), || Ok(columns(100))).is_ok() && groups.holds((1, 2)));
+        assert!(groups.state.lock().round.is_empty());
+        assert!(groups.get((1, 2), || Ok(columns(100))).is_ok());
         assert!(groups.get((1, 2), || panic!("it is in memory")).is_ok());
         assert!(groups.get((1, 3), || Ok(columns(100))).is_ok());
         assert_eq!(groups.state.lock().bytes, 100);
+    }
+
+    #[test]
+    fn a_read_is_announced_once_and_not_for_what_is_in_memory() {
+        let groups = GroupsInUse::new(10);
+        assert_eq!([groups.announces((0, 1)), groups.announces((0, 1))], [true, false]);
+        assert!(groups.get((0, 1), || Ok(columns(5))).is_ok() && !groups.announces((0, 1)));
+        // Another one takes its place, so that it has to be read again.
+        assert!(groups.get((0, 2), || Ok(columns(10))).is_ok() && groups.get((0, 3), || Ok(columns(10))).is_ok());
+        assert!(groups.announces((0, 1)));
     }
 }

@@ -144,7 +144,7 @@ impl Fields {
         let Ok(table) = self.table(row) else { return };
         let Some((group, _)) = table.group(row.row as u64) else { return };
         let key = (row.number, group);
-        if last.replace(key) == Some(key) || self.groups.holds(key) {
+        if last.replace(key) == Some(key) || !self.groups.announces(key) {
             return;
         }
         table.pages(group).for_each(|range| row.file.expect(range));
