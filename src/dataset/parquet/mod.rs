@@ -207,10 +207,17 @@ impl Dataset for Parquet {
     fn notices(&self) -> Vec<Notice> {
         let mut notices = self.shards.notices(self.classes.len());
         if let Some(fields) = &self.fields {
-            // The scan knows image and label alone.
-            notices.retain(|notice| !matches!(notice, Notice::ColumnsNotRead { .. }));
-            if !fields.unread().is_empty() {
-                notices.push(Notice::ColumnsNotRead { columns: fields.unread().to_vec() });
+            let mut noticed = Vec::new();
+            notices.retain(|notice| match notice {
+                Notice::ColumnsNotRead { columns } => {
+                    noticed.clone_from(columns);
+                    false
+                }
+                _ => true,
+            });
+            let columns = fields.unread(&noticed);
+            if !columns.is_empty() {
+                notices.push(Notice::ColumnsNotRead { columns });
             }
         }
         notices.extend(self.split_not_read.clone());

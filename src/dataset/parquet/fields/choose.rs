@@ -101,6 +101,6 @@ impl Fields {
             let _ = cell.set(table);
         }
         let groups = GroupsInUse::new(super::IN_USE);
-        Ok(Fields { fields, forms, unread, tables, groups, limits })
+        Ok(Fields { fields, forms, others: own.unread, unread, tables, groups, limits })
     }
 }

@@ -54,7 +54,8 @@ pub(super) struct Fields {
     fields: Vec<Field>,
     /// The path and the form of each field.
     forms: Vec<(String, Form)>,
-    /// Columns that are not read, in the place of those that a scan noticed.
+    /// The columns of the first file beside image and label, and what is not read of them.
+    others: Vec<String>,
     unread: Vec<String>,
     /// The fields of each file, once a sample of it was read.
     tables: Box<[OnceLock<FieldTable>]>,
@@ -92,9 +93,11 @@ impl Fields {
         &self.fields
     }
 
-    /// Returns the names of columns that are not read, for a set whose scan noticed `columns` beside image and label.
-    pub(super) fn unread(&self) -> &[String] {
-        &self.unread
+    /// Returns the names of columns that are not read. Scans have noticed all columns but those of image and label:
+    /// `noticed` has also those of later files.
+    pub(super) fn unread(&self, noticed: &[String]) -> Vec<String> {
+        let later = noticed.iter().filter(|column| !self.others.contains(column));
+        self.unread.iter().chain(later).cloned().collect()
     }
 
     /// Reads the values of a sample. Those that are images go into `buffer`, from `at` on.

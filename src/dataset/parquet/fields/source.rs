@@ -215,3 +215,51 @@ pub(super) fn names<'a>(all: impl Iterator<Item = &'a String>) -> String {
     }
     names.join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::schema;
+    use super::*;
+    use parquet::schema::parser::parse_message_type;
+
+    fn found(schema: &str, path: &str) -> Result<(Form, Vec<usize>, Vec<usize>), String> {
+        let columns = schema::columns(&parse_message_type(&format!("message m {{ {schema} }}")).unwrap());
+        let source = Source::find(&columns, path, None, |_| Featured::Nothing)?;
+        let leaves = source.leaves.iter().map(|leaf| leaf.number).collect();
+        Ok((source.form, leaves, source.picks.iter().map(|(_, number)| *number).collect()))
+    }
+
+    #[test]
+    fn paths_lead_through_structs_and_lists() {
+        let schema = "
+            required int32 a; optional group b { required int64 c; optional binary d.e (UTF8); optional binary d; }
+            repeated float f;
+            optional group g (LIST) { repeated group array { required int32 h; required boolean i; } }
+            optional group j (LIST) { repeated int32 array; }
+            optional group k (MAP) { repeated group key_value { required binary key; optional int32 value; } }
+            required group l { required binary bytes; required binary more; }
+            required double b.c;";
+        let numbers = |number_type, depth| Form::Numbers(number_type, depth);
+        for (path, form, leaves, picks) in [
+            ("a", numbers(NumberType::I32, 0), vec![0], vec![]),
+            // A column with a dot in its name is taken before a part of a struct.
+            ("b.c", numbers(NumberType::F64, 0), vec![12], vec![]),
+            ("b.d.e", Form::Text, vec![2], vec![]),
+            ("b.d", Form::Bytes, vec![3], vec![]),
+            ("f", numbers(NumberType::F32, 1), vec![4], vec![]),
+            ("f[7]", numbers(NumberType::F32, 0), vec![4], vec![7]),
+            ("g", Form::Tree, vec![5, 6], vec![]),
+            ("g[1].i", numbers(NumberType::Bool, 0), vec![6], vec![1]),
+            ("j", numbers(NumberType::I32, 1), vec![7], vec![]),
+            ("l.bytes", Form::Bytes, vec![10], vec![]),
+        ] {
+            assert_eq!(found(schema, path), Ok((form, leaves, picks)), "{path}");
+        }
+        for (path, says) in
+            [("k", "a map"), ("l", "has bytes, which JSON"), ("b.x", "no part x; it has c, d.e, d"), ("", "no column")]
+        {
+            let error = found(schema, path).unwrap_err();
+            assert!(error.contains(says), "{path}: {error}");
+        }
+    }
+}
