@@ -8,9 +8,10 @@ use super::schema::{Leaf, Value};
 use crate::advice::Reason;
 use crate::error::Result;
 
-/// The entries that a column of lists may have in a row group, beside one for each row and sixteen for each byte: run
-/// lengths can claim any number of them in a few bytes.
-const ENTRIES: u64 = 1 << 24;
+/// The entries that a column of lists may have in a row group, beside sixteen for each byte of its pages: so many for each
+/// row, and so many in all. Run lengths can claim any number of them in a few bytes.
+const OF_A_ROW: u64 = 1 << 16;
+const OF_A_GROUP: u64 = 1 << 24;
 /// The encoding of truth values as run lengths.
 const RUNS: i64 = 3;
 
@@ -97,7 +98,7 @@ pub(super) fn each(
 
 /// Returns the most entries that a column of lists may have in a row group, whose pages have so many bytes.
 pub(super) fn most_entries(rows: u64, bytes: u64) -> u64 {
-    rows.saturating_add(ENTRIES).saturating_add(bytes.saturating_mul(16))
+    rows.saturating_mul(OF_A_ROW).min(OF_A_GROUP).saturating_add(rows).saturating_add(bytes.saturating_mul(16))
 }
 
 enum ValueAt<'a> {
