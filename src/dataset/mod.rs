@@ -20,6 +20,7 @@
 
 // sample.rs, labels.rs   a sample; the labels of a whole set; label_numbers.rs: labels that are vectors, as f32
 // sample_data.rs         an image, as a file or as pixels
+// encoded_field.rs       the value of a field from the bytes of a file
 // field/                 named fields beside image and label, and their values
 // notice.rs              what a set says of itself: its labels, what it does not read
 // access.rs              samples that are announced before they are read; in_order.rs: by a command, in the set's order
@@ -42,6 +43,7 @@ mod adaptors;
 mod arrays;
 mod cifar;
 mod class_names;
+mod encoded_field;
 mod field;
 pub(crate) mod folder;
 mod format;
