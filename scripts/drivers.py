@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Runs the tests of the GPU path on every driver that needs no GPU. `scripts/test-drivers.sh` calls it.
 
-    scripts/drivers.py [--quick | --hostile-quick | --plain | --hostile [MODES]] [--table]
+    scripts/drivers.py [--quick | --hostile-quick | --plain | --hostile [MODES] | --only DRIVER] [--table]
                                                --quick: SwiftShader, and a part of the tests;
                                                --hostile-quick: a part of the tests on lavapipe that contracts;
                                                --plain: no driver under the layer; --hostile: only those, or only the one
                                                with these modes;
-                                               --table: writes docs/guide/platforms.md's table of drivers and suites
+                                               --only: one driver: lavapipe, newer-mesa, swiftshader, llvmpipe, or the modes
+                                               of the layer, such as discrete or inline,fma;
+                                               --table: writes docs/guide/platforms.md's table of drivers and suites; with
+                                               --only the driver's row alone
 
 The drivers are the system's lavapipe (Vulkan) and llvmpipe (OpenGL), a newer Mesa from Debian's backports, SwiftShader,
 which comes with Chromium, and lavapipe again under the layer of `scripts/hostile/`, by which it behaves as cards may.
@@ -116,6 +119,9 @@ def swiftshader() -> Driver:
     return Driver("SwiftShader of Chromium (Vulkan)", vulkan(manifest("swiftshader", library)))
 
 
+PLAIN: dict[str, Callable[[], Driver]] = {"lavapipe": lavapipe, "newer-mesa": newer_mesa, "swiftshader": swiftshader, "llvmpipe": llvmpipe}
+
+
 def under_layer(modes: str, suites: Suites, words: str = "") -> Driver:
     return Driver(f"lavapipe under `{modes}`{words}", lavapipe().environment, suites, modes)
 
@@ -216,6 +222,19 @@ def check(driver: Driver) -> tuple[list[str], list[str]]:
     return row, wrong + unchanged
 
 
+def write_table(rows: list[list[str]], others_stay: bool) -> None:
+    """Writes rows, of which the first is the head, to the page; with the rows of other drivers that are there, or alone."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    table, after = rest.split(END)
+    lines = {row[0]: "| " + " | ".join(row) + " |" for row in rows}
+    if others_stay:
+        there = [line for line in table.splitlines() if line.startswith("| ")]
+        lines = {line.split(" | ")[0].removeprefix("| "): line for line in there} | lines
+    head, *others = lines.values()
+    text = "\n".join([head, "|---" * len(rows[0]) + "|", *others])
+    PAGE.write_text(f"{before}{BEGIN}\n{text}\n\n{END}{after}", encoding="utf-8")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     part = parser.add_mutually_exclusive_group()
@@ -223,20 +242,23 @@ def main() -> int:
     part.add_argument("--hostile-quick", action="store_true")
     part.add_argument("--plain", action="store_true")
     part.add_argument("--hostile", nargs="?", const="", metavar="MODES")
+    part.add_argument("--only", choices=[*PLAIN, *HOSTILE], metavar="DRIVER")
     parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
-    plain: list[Callable[[], Driver | list[Driver]]] = [lavapipe, newer_mesa, swiftshader, llvmpipe]
-    only_hostile = arguments.hostile_quick or arguments.hostile is not None
-    if arguments.table and (arguments.quick or arguments.plain or only_hostile):
-        parser.error("--table needs all drivers and suites")
+    only_hostile = arguments.hostile_quick or arguments.hostile is not None or arguments.only in HOSTILE
+    if arguments.table and (arguments.quick or arguments.plain or (only_hostile and not arguments.only)):
+        parser.error("--table needs all drivers and suites, or --only")
 
-    finders = [*plain, hostile]
+    finders: list[Callable[[], Driver | list[Driver]]] = [*PLAIN.values(), hostile]
     if arguments.quick:
         finders = [swiftshader]
     elif arguments.plain:
-        finders = plain
+        finders = [*PLAIN.values()]
     elif only_hostile:
-        finders = [hostile_quick if arguments.hostile_quick else functools.partial(hostile, arguments.hostile)]
+        modes = arguments.hostile or arguments.only
+        finders = [hostile_quick if arguments.hostile_quick else functools.partial(hostile, modes)]
+    elif arguments.only:
+        finders = [PLAIN[arguments.only]]
     rows = [["driver", "adapter", *ALL]]
     wrong = []
     for find in finders:
@@ -253,10 +275,7 @@ def main() -> int:
             if only_hostile:
                 wrong.append("nothing was run under the layer")
     if arguments.table:
-        lines = ["| " + " | ".join(row) + " |" for row in rows]
-        lines.insert(1, "|---" * len(rows[0]) + "|")
-        before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-        PAGE.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n\n" + END + rest.split(END)[1], encoding="utf-8")
+        write_table(rows, others_stay=arguments.only is not None)
     for each in wrong:
         print(each, file=sys.stderr)
     return 1 if wrong else 0

@@ -63,7 +63,10 @@ timed env -u GPUFEED_FULL scripts/test-widths.sh all || failed=1
 timed scripts/shader-stats.sh || failed=1
 timed scripts/test-web.sh || failed=1
 timed scripts/test-translations.sh --every=16 --table || failed=1
-timed env -u GPUFEED_FULL scripts/test-drivers.sh --table || failed=1
+# Each takes 5 to 20 minutes: a step of its own, so that a run that is stopped goes on with the next one.
+for driver in lavapipe newer-mesa swiftshader llvmpipe discrete integrated inline,fma inline,fma2,div inline,fma,div,assoc inline,flush; do
+    timed env -u GPUFEED_FULL scripts/test-drivers.sh --only "$driver" --table || failed=1
+done
 timed scripts/test-validation.sh || failed=1
 timed python3 scripts/hardware/external_memory/check.py || failed=1
 timed scripts/test-burn.sh --without-fusion || failed=1

@@ -101,6 +101,7 @@ TYPES = {
     "Vec<String>": (COLUMN, "arguments.texts"),
     "ColumnNames": (COLUMN, "arguments.columns"),
     "ClassNames": ("bool | Sequence[str]", "arguments.class_names"),
+    "FieldChoice": ('Literal["all"] | Mapping[str, Any]', "arguments.fields"),
     "BTreeMap<String, String>": ("Mapping[str, str]", "arguments.texts_by_name"),
     "DType": ("Any", "arguments.dtype"),
     "Order": ('Literal["full"] | tuple[Literal["blocks"], int, int]', "arguments.order"),
@@ -108,6 +109,7 @@ TYPES = {
     "OnError": ('Literal["fail", "skip"] | float', "arguments.on_error"),
     "Cache": ("str", "arguments.cache"),
     "SeekIndexes": (PATH, "arguments.path"),
+    "FieldChoice": ('Literal["all", "none"] | Sequence[str] | Mapping[str, Any]', "arguments.fields"),
     "(PathBuf, u64)": (f"tuple[{PATH}, int | str]", "arguments.remote_cache"),
     "(PathBuf, Size)": (f"tuple[{PATH}, int | str]", "arguments.remote_cache"),
 }

@@ -14,6 +14,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import drivers
+
 ROOT = Path(__file__).resolve().parents[1]
 STUB = """#!/bin/sh
 echo "$(basename "$0") $*" >>"$STUB_LOG"
@@ -126,6 +128,11 @@ class Nightly(unittest.TestCase):
                 # .ci/run ends with its first failure, and the others of nightly.sh go on.
                 self.assertEqual(len(ran) > 1, in_ci)
                 self.assertEqual({result for _, result in self.rows().values()}, {"passed"})
+
+    def test_each_driver_has_a_step(self) -> None:
+        _, ran = self.run_nightly()
+        found = [command.split()[2] for command in ran if command.startswith("test-drivers.sh --only ")]
+        self.assertEqual(found, [*drivers.PLAIN, *drivers.HOSTILE])
 
 
 if __name__ == "__main__":

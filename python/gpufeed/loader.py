@@ -65,7 +65,8 @@ class DataLoader(Positioned):
         views: Images that a batch has of each sample, each with random numbers of its own: 1 to 64. Default: the recipe's, else
             1.
         layout: The order of a batch's elements: ``"nchw"`` or ``"nhwc"``. Default: the recipe's, else NCHW.
-        dtype: The type of a batch's elements: ``"float32"``, ``"float16"`` or ``"uint8"``. Default: the recipe's, else float32.
+        dtype: The type of a batch's elements: ``"float32"``, ``"float16"``, ``"bfloat16"`` or ``"uint8"``. Default: the
+            recipe's, else float32.
         semantics: The arithmetic of the operators: ``"float"``, or ``"uint8"`` for torchvision's on 8-bit images. Default: the
             recipe's, else floats.
         on_error: The treatment of samples that cannot be used: ``"fail"`` ends the run with the first one; ``"skip"`` replaces
@@ -120,6 +121,12 @@ class DataLoader(Positioned):
         data_layout: The layout of arrays or keys: ``"nhwc"`` or ``"nchw"`` for NumPy's arrays, ``"numbered"``,
             ``"class_and_image"`` or ``"image"`` for an LMDB. For a NumPy file, an LMDB. Default: as the shapes or the keys say.
         allow_unlabelled: Samples may have no label. For tar shards, an LMDB, Parquet files. Default: ``False``.
+        fields: What is read beside image and label, each with the name of its field: ``{"txt": "caption", "json": "meta"}``; of
+            tar shards by the endings of members, where ``"image"`` names the sample's own image and ``"label"`` its label.
+            ``"all"`` reads everything. A field may be ``{"name": "meta", "optional": True}``, or have a ``"kind"`` or a
+            ``"default"``. For tar shards. Default: none.
+        max_field_bytes: Bytes of the largest value of a field; the sample of a larger one fails. For tar shards. Default:
+            ``"1M"``.
         text_labels: Numbers in the ``.txt`` of tar shards are labels. For tar shards. Default: if all of a set's texts are
             numbers.
         indexes: The place of the indexes of shards: ``"beside"`` the shards, in ``"memory"``, or a folder. For tar shards,
@@ -210,6 +217,8 @@ class DataLoader(Positioned):
         split: str | None = None,
         data_layout: Literal["nhwc", "nchw", "numbered", "class_and_image", "image"] | None = None,
         allow_unlabelled: bool | None = None,
+        fields: Literal["all"] | Mapping[str, Any] | None = None,
+        max_field_bytes: int | str | None = None,
         text_labels: bool | None = None,
         indexes: str | PathLike[str] | None = None,
         index_memory: int | str | None = None,

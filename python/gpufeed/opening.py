@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import numbers
+import operator
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,8 +48,9 @@ def open_data(data: Any, given: dict[str, Any], thread_safe: bool | None = None)
         # The settings of the loader have this keyword, too.
         if name not in keywords.LOADER:
             raise ArgumentError(f"{name}: it belongs to a path, and data is {arguments.given(data)}; gpufeed.open takes it, too")
-    if isinstance(data, _gpufeed.Dataset):
-        return data
+    native = _native(data) if thread_safe is None else None
+    if native is not None:
+        return native
     if isinstance(data, (bytearray, memoryview)):
         raise ArgumentError(f"data: {arguments.given(data)}; a path as text, as bytes and as a Path works")
     if not hasattr(data, "__len__") or not (hasattr(data, "__getitem__") or hasattr(data, "__getitems__")):
@@ -56,6 +59,28 @@ def open_data(data: Any, given: dict[str, Any], thread_safe: bool | None = None)
             "__getitem__ work"
         )
     return wrap(data, samples.item, _channels(data), _classes(data), thread_safe)
+
+
+def _native(data: Any) -> _gpufeed.Dataset | None:
+    """Returns a data set of ``gpufeed.open``, and torch's ``Subset`` and ``ConcatDataset`` of such, as a data set that the
+    workers read without Python; None for other objects. ``random_split`` makes subsets."""
+    if isinstance(data, _gpufeed.Dataset):
+        return data
+    of_torch = sys.modules.get("torch.utils.data")
+    if of_torch is None:
+        return None
+    # A class that is derived from one of these may have a __getitem__ of its own.
+    if type(data) is of_torch.Subset:
+        of = _native(data.dataset)
+        if of is None:
+            return None
+        indices = [operator.index(index) for index in data.indices]
+        return of.subset([index + len(of) if index < 0 else index for index in indices])
+    if type(data) is of_torch.ConcatDataset:
+        parts = [_native(part) for part in data.datasets]
+        known = [part for part in parts if part is not None]
+        return known[0].concat(*known[1:]) if known and len(known) == len(parts) else None
+    return None
 
 
 def _channels(data: Any) -> int:

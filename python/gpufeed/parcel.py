@@ -29,9 +29,11 @@ class Failure:
 
 @dataclass
 class Parcel:
-    """A batch as an actor sends it. ``state`` is the state of the actor's own shard after the batch, as JSON."""
+    """A batch as an actor sends it. ``state`` is the state of the actor's own shard after the batch, as JSON. Images of
+    bfloat16, which NumPy lacks, are their bits as uint16; ``dtype`` says which type they are of."""
 
     images: AnyArray
+    dtype: str
     labels: AnyArray | None
     ids: list[int]
     failures: list[Failure]
@@ -47,18 +49,22 @@ def pack(batch: _gpufeed.Batch) -> Parcel:
     """Makes a parcel of a batch of the native module. The parcel's arrays share the batch's buffer."""
     failures = [Failure(each.batch_index, each.id, each.name, each.error) for each in batch.failures]
     labels = None if batch.labels is None else numpy.from_dlpack(batch.labels)
-    images = numpy.from_dlpack(batch.images)
+    dtype = batch.images.dtype
+    images = numpy.from_dlpack(batch.images.as_uint16() if dtype == "bfloat16" else batch.images)
     return Parcel(
-        images, labels, batch.ids, failures, batch.params, batch.mixed, batch.valid, batch.views, batch.crops, batch.state
+        images, dtype, labels, batch.ids, failures, batch.params, batch.mixed, batch.valid, batch.views, batch.crops,
+        batch.state,
     )
 
 
 class StoredArray:
     """An array in memory that is shared with other processes. ``numpy.from_dlpack``, ``numpy.asarray`` and
-    ``torch.from_dlpack`` take it without a copy; the memory is freed with the last of them."""
+    ``torch.from_dlpack`` take it without a copy; the memory is freed with the last of them. Bits of bfloat16, which NumPy
+    lacks, are in an array of uint16: only ``torch.from_dlpack`` and its like take those."""
 
-    def __init__(self, array: AnyArray) -> None:
+    def __init__(self, array: AnyArray, dtype: str | None = None) -> None:
         self._array = array
+        self._dtype: str = dtype or array.dtype.name
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -69,8 +75,7 @@ class StoredArray:
     @property
     def dtype(self) -> str:
         """The name of the elements' type."""
-        name: str = self._array.dtype.name
-        return name
+        return self._dtype
 
     @property
     def nbytes(self) -> int:
@@ -82,13 +87,34 @@ class StoredArray:
         """The address of the first element."""
         return self._array.ctypes.data
 
+    def as_uint16(self) -> StoredArray:
+        """The same memory as uint16: the bits of float16 or bfloat16, for libraries that lack the type."""
+        if self._array.itemsize != 2:
+            raise TypeError(f"elements of {self._dtype}; float16 and bfloat16 have 16 bits each")
+        return StoredArray(self._array.view(numpy.uint16))
+
     def __dlpack__(self, **asked: Any) -> Any:
-        return self._array.__dlpack__(**asked)
+        if self._dtype != "bfloat16":
+            return self._array.__dlpack__(**asked)
+        # NumPy cannot export the type. Not every version of torch takes uint16; all take int16.
+        try:
+            import torch
+        except ImportError as error:
+            raise BufferError(
+                "bfloat16 of another process is handed over by torch, which is not installed; as_uint16() gives its bits, "
+                'and dtype="float16" has the same size'
+            ) from error
+        return torch.from_dlpack(self._array.view(numpy.int16)).view(torch.bfloat16).__dlpack__(**asked)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        if self._dtype == "bfloat16":
+            raise TypeError(
+                "NumPy has no bfloat16; torch.from_dlpack(array) takes the array, and numpy.asarray(array.as_uint16()) its "
+                'bits; dtype="float16" has the same size'
+            )
         if copy:
             return numpy.array(self._array, dtype)
         return self._array if dtype is None else self._array.astype(dtype, copy=False)
@@ -142,6 +168,6 @@ def unpack(parcel: Parcel, epoch: int, index: int, state: str) -> Batch:
     """Makes a batch of this process's epoch from a parcel."""
     labels = None if parcel.labels is None else StoredArray(parcel.labels)
     return Batch(
-        StoredArray(parcel.images), labels, parcel.ids, parcel.failures, parcel.params, parcel.mixed, parcel.valid,
-        parcel.views, parcel.crops, epoch, index, state,
+        StoredArray(parcel.images, parcel.dtype), labels, parcel.ids, parcel.failures, parcel.params, parcel.mixed,
+        parcel.valid, parcel.views, parcel.crops, epoch, index, state,
     )

@@ -92,4 +92,4 @@ def cut_normalize(content: dict[str, Any], dtype: Any, keyword: str) -> tuple[li
     return mean, std, found
 
 
-_DTYPES = {"F32": "float32", "F16": "float16", "U8": "uint8"}
+_DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "U8": "uint8"}

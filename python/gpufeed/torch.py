@@ -201,7 +201,8 @@ class DeviceNormalize:
     def __init__(self, mean: Sequence[float], std: Sequence[float], dtype: torch.dtype = torch.float32) -> None:
         if not dtype.is_floating_point:
             raise ArgumentError(
-                f"dtype: {dtype}; normalize_on_device=True gives floats: torch.float32 and torch.float16 work"
+                f"dtype: {dtype}; normalize_on_device=True gives floats: torch.float32, torch.float16 and "
+                "torch.bfloat16 work"
             )
         if len(mean) != len(std):
             raise ArgumentError(

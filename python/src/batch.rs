@@ -66,6 +66,7 @@ impl Batch {
         let element = match batch.dtype() {
             DType::F32 => Element::F32,
             DType::F16 => Element::F16,
+            DType::BF16 => Element::BF16,
             DType::U8 => Element::U8,
         };
         let on_host = batch.host_mut().is_some();

@@ -1,5 +1,6 @@
 //! Data sets: those in gpufeed's formats, and objects in Python.
 
+mod known;
 mod made_from;
 
 use crate::dlpack::{Array, Element};
@@ -9,13 +10,13 @@ use crate::process::guard;
 use crate::python_dataset::{PythonDataset, Reads};
 use crate::turns::Turns;
 use crate::warnings::warn_of_library;
-use gpufeed::dataset::Opened;
+use gpufeed::dataset::{Concat, Opened, SplitPart};
 use gpufeed::storage::Location;
 use gpufeed::{Label, PixelFormat, Pixels, SampleData};
 use made_from::{Adaptor, MadeFrom};
-use pyo3::exceptions::PyIndexError;
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -171,6 +172,39 @@ impl Dataset {
         Dataset::adapted(&slf, "by weight".to_owned(), by, |data| gpufeed::Dataset::with_weights(data, weights))
     }
 
+    /// Returns a data set of the samples of this one, and then those of the others.
+    #[pyo3(signature = (*others))]
+    fn concat(slf: Bound<'_, Self>, others: Vec<Py<Dataset>>) -> PyResult<Dataset> {
+        let py = slf.py();
+        let all = || std::iter::once(slf.get()).chain(others.iter().map(Py::get));
+        let mut turns = all().filter_map(|data| data.turns.clone());
+        let (own, further) = (turns.next(), turns.next());
+        if further.is_some() {
+            let reason = "concat: two objects of Python; torch's ConcatDataset joins them, and is an object that a loader takes";
+            return Err(PyValueError::new_err(reason));
+        }
+        let parts: Vec<_> = all().map(|data| data.dataset().map(|data| Box::new(data) as _)).collect::<PyResult<_>>()?;
+        let made = Concat::new(parts).map_err(|error| errors::to_python(py, &error))?;
+        let description = all().map(|data| &*data.description).collect::<Vec<_>>().join(" and ");
+        let data = Mutex::new(Some(Data::Native(Arc::new(made))));
+        let made_from = MadeFrom::Adapted { of: slf.clone().unbind(), by: Adaptor::Concat(others) };
+        Ok(Dataset { data, test: None, made_from, turns: own, description })
+    }
+
+    fn __add__(slf: Bound<'_, Self>, other: Py<Dataset>) -> PyResult<Dataset> {
+        Dataset::concat(slf, vec![other])
+    }
+
+    /// Returns two data sets, in this one's order: a random `fraction` of the samples, and the others. They depend on
+    /// `seed`, `fraction` and the number of samples alone.
+    #[pyo3(signature = (fraction, seed=0))]
+    fn split(slf: Bound<'_, Self>, fraction: f64, seed: u64) -> PyResult<(Dataset, Dataset)> {
+        let parts = gpufeed::Dataset::split(slf.get().dataset()?, fraction, seed);
+        let (first, second) = parts.map_err(|error| errors::to_python(slf.py(), &error))?;
+        let of = |part: &SplitPart<_>| Dataset::subset(slf.clone(), part.indices().to_vec());
+        Ok((of(&first)?, of(&second)?))
+    }
+
     fn __len__(&self) -> PyResult<usize> {
         Ok(self.dataset()?.len())
     }
@@ -209,6 +243,30 @@ impl Dataset {
     #[getter]
     fn classes(&self) -> PyResult<Vec<String>> {
         Ok(self.dataset()?.classes().to_vec())
+    }
+
+    /// The number of each class by its name; empty where the data set has no names.
+    #[getter]
+    fn class_to_idx<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        known::class_to_idx(py, &self.dataset()?)
+    }
+
+    /// The label of each sample. An AttributeError where it is known only by reading the sample.
+    #[getter]
+    fn targets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        known::targets(py, &self.dataset()?)
+    }
+
+    /// The path and the label of each sample. An AttributeError where samples are not files of their own.
+    #[getter]
+    fn samples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        known::samples(py, &self.dataset()?)
+    }
+
+    /// The same as ``samples``, as torchvision's ``ImageFolder`` calls it, too.
+    #[getter]
+    fn imgs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        known::samples(py, &self.dataset()?)
     }
 
     /// The channels of the images, 1 or 3. With 1 all images are gray, and stay in one channel. An object in Python says it

@@ -10,7 +10,7 @@ use dlpark::ffi::{DLDataType, DLDataTypeCode, DLDevice, DLManagedTensor, DLManag
 use dlpark::metadata::Fixed;
 use dlpark::python::{DlpackExporter, ExportRequest, export_dlpack};
 use dlpark::{DlpackFlags, Managed, ManagedTensorBase};
-use pyo3::exceptions::{PyBufferError, PyMemoryError, PyRuntimeError};
+use pyo3::exceptions::{PyBufferError, PyMemoryError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -21,8 +21,10 @@ const CPU: u32 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
     U8,
+    U16,
     I64,
     F16,
+    BF16,
     F32,
 }
 
@@ -31,8 +33,10 @@ impl Element {
         let (code, bits) = match self {
             Element::I64 => (0, 64),
             Element::U8 => (1, 8),
+            Element::U16 => (1, 16),
             Element::F16 => (2, 16),
             Element::F32 => (2, 32),
+            Element::BF16 => (4, 16),
         };
         DLDataType { code: DLDataTypeCode(code), bits, lanes: 1 }
     }
@@ -44,8 +48,10 @@ impl Element {
     fn name(self) -> &'static str {
         match self {
             Element::U8 => "uint8",
+            Element::U16 => "uint16",
             Element::I64 => "int64",
             Element::F16 => "float16",
+            Element::BF16 => "bfloat16",
             Element::F32 => "float32",
         }
     }
@@ -67,7 +73,7 @@ struct Elements {
 }
 
 /// An array in host memory: what `batch.images` and `batch.labels` are. `torch.from_dlpack`, `numpy.from_dlpack` and
-/// their like take it without a copy.
+/// their like take it without a copy; NumPy has no bfloat16, and says "unsupported dtype".
 #[pyclass(frozen, module = "gpufeed")]
 pub(crate) struct Array {
     elements: Elements,
@@ -221,6 +227,43 @@ impl Array {
     /// The device of the memory: the CPU.
     fn __dlpack_device__(&self) -> (u32, i32) {
         (CPU, 0)
+    }
+
+    /// Makes a NumPy array for `numpy.asarray`, which shares the memory unless a copy is asked for.
+    ///
+    /// # Errors
+    /// `TypeError` for bfloat16, which NumPy lacks.
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if slf.get().element == Element::BF16 {
+            return Err(PyTypeError::new_err(
+                "NumPy has no bfloat16; torch.from_dlpack(array) takes the array, and numpy.asarray(array.as_uint16()) its \
+                 bits; dtype=\"float16\" has the same size",
+            ));
+        }
+        let numpy = slf.py().import("numpy")?;
+        let array = numpy.call_method1("from_dlpack", (slf,))?;
+        match (dtype, copy) {
+            (dtype, Some(true)) => numpy.call_method1("array", (array, dtype)),
+            (Some(dtype), _) => numpy.call_method1("asarray", (array, dtype)),
+            (None, _) => Ok(array),
+        }
+    }
+
+    /// Returns the same memory as an array of uint16: the bits of float16 or bfloat16, for libraries without the type.
+    ///
+    /// # Errors
+    /// `TypeError` if the elements have another size.
+    fn as_uint16(&self) -> PyResult<Array> {
+        if self.element.bytes() != 2 {
+            let name = self.element.name();
+            return Err(PyTypeError::new_err(format!("elements of {name}; float16 and bfloat16 have 16 bits each")));
+        }
+        Ok(Array { elements: self.elements.clone(), shape: self.shape.clone(), element: Element::U16 })
     }
 
     /// The lengths of the axes.

@@ -6,7 +6,7 @@
 //! | `adapters.rs` | the machine's GPU adapters |
 //! | `run.rs`, `open_run.rs` | runs it; runs with threads, and their ends |
 //! | `batch.rs`, `dlpack.rs` | hands a batch over; shares its memory |
-//! | `dataset.rs`, `dataset/made_from.rs` | data sets; how one was made, for pickles |
+//! | `dataset.rs`, `dataset/` | data sets; what they know of their samples; how one was made, for pickles |
 //! | `opening/` | opens a path: the keywords of each format, and what opens it |
 //! | `python_dataset.rs`, `turns.rs` | reads objects of Python; one call at a time into each |
 //! | `interpreter_end.rs` | calls that the interpreter's end may cut off |

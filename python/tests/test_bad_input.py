@@ -58,9 +58,8 @@ def test_paths(tmp_path: Path) -> None:
         ({"on_error": 1.5}, '^on_error: 1.5; "skip", "fail" and the share'),
         ({"last_batch": "wrap"}, '^last_batch: \'wrap\'; "partial", "drop" and "pad" work'),
         ({"truncated": "gray"}, '^truncated: \'gray\'; "error" and "fill" work'),
-        ({"dtype": "int8"}, "^dtype: int8; float32, float16 and uint8 work$"),
-        ({"dtype": "torch.bfloat16"}, "^dtype: bfloat16; .*; float16 has the same size"),
-        ({"dtype": numpy.float64}, "^dtype: float64; float32, float16 and uint8 work"),
+        ({"dtype": "int8"}, "^dtype: int8; float32, float16, bfloat16 and uint8 work$"),
+        ({"dtype": numpy.float64}, "^dtype: float64; float32, float16, bfloat16 and uint8 work"),
         ({"shard": (2, 2)}, "^shard: rank 2 of 2 by shard=; ranks run from 0 to 1"),
         ({"shard": "all"}, '^shard: \'all\'; "auto", None and'),
         ({"seek_indexes": 3}, "^seek_indexes: 3 is a int; a path works"),
@@ -275,7 +274,7 @@ def test_advice_is_pythons() -> None:
         ({"execute": "gpu"}, '^execute: shaders need a GPU, but the backend is the CPU; execute="auto" works on both'),
         ({"cache": "host:1G", "scaled_decode": True}, "^cache: cached pixels serve .*; leave scaled_decode=True out"),
         ({"recipe": CROP | {"semantics": "Float", "transform": [{"type": "JPEG", "quality": 9}]}}, 'use semantics="uint8" with a recipe, or a later ToDtype'),
-        ({"recipe": "imagenet-train", "dtype": "uint8"}, '^dtype: 8-bit numbers cannot hold .*; dtype="float32" and dtype="float16" work'),
+        ({"recipe": "imagenet-train", "dtype": "uint8"}, '^dtype: 8-bit numbers cannot hold .*; dtype="float32", dtype="float16" and dtype="bfloat16" work'),
     ]:
         assert "::" not in str(refused(words, gpufeed.Error, **given))
     data = Jpegs(8)

@@ -52,7 +52,7 @@ class NoBuffers:
 
 
 @pytest.mark.parametrize(("mean", "std"), [IMAGENET, ([0.5] * 3, [0.5] * 3), ([0.1307], [0.3081])])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("nhwc", [False, True])
 def test_normalize_has_the_bits_of_torchvision(mean: list[float], std: list[float], dtype: Any, nhwc: bool) -> None:
     v2 = pytest.importorskip("torchvision.transforms.v2", reason="torchvision is not installed")

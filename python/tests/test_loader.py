@@ -45,7 +45,7 @@ def test_batches_do_not_depend_on_workers() -> None:
 
 
 def test_every_type_and_layout_is_what_replay_makes() -> None:
-    for dtype, size in (("float32", 4), ("float16", 2), ("uint8", 1)):
+    for dtype, size in (("float32", 4), ("float16", 2), ("bfloat16", 2), ("uint8", 1)):
         for channels_last in (False, True):
             for views in (1, 2):
                 for gray in (False, True):
@@ -55,9 +55,27 @@ def test_every_type_and_layout_is_what_replay_makes() -> None:
                     shape = (1 if gray else 3, 16, 16)
                     assert batch.images.shape[1:] == ((16, 16, shape[0]) if channels_last else shape)
                     assert batch.images.dtype == dtype and batch.images.nbytes == 8 * views * 256 * shape[0] * size
-                    pixels = numpy.from_dlpack(batch.images)
+                    pixels = numpy.from_dlpack(batch.images.as_uint16() if size == 2 else batch.images)
                     for image, (sample, params) in enumerate(zip(batch.ids, batch.params)):
                         assert pixels[image].tobytes() == made.replay(sample, params)
+
+
+def test_numpy_has_no_bfloat16_and_the_error_says_so() -> None:
+    batch = next(loader(dtype="bfloat16").batches())
+    with pytest.raises(TypeError, match=r"^NumPy has no bfloat16; torch.from_dlpack\(array\) takes the array"):
+        numpy.asarray(batch.images)
+    with pytest.raises((BufferError, RuntimeError, TypeError)):
+        numpy.from_dlpack(batch.images)
+    bits = numpy.asarray(batch.images.as_uint16())
+    assert bits.dtype == numpy.uint16 and bits.shape == batch.images.shape and bits.ctypes.data == batch.images.data_ptr
+    floats = next(loader(dtype="float32").batches()).images
+    shared, copied = numpy.asarray(floats), numpy.array(floats, numpy.float64)
+    assert shared.ctypes.data == floats.data_ptr and copied.ctypes.data != floats.data_ptr and (shared == copied).all()
+    # Each number is the nearest one: the upper half of a float that is rounded, ties to even.
+    whole = shared.view(numpy.uint32).astype(numpy.uint64)
+    assert (((whole + 0x7FFF + ((whole >> numpy.uint64(16)) & numpy.uint64(1))) >> numpy.uint64(16)) == bits).all()
+    with pytest.raises(TypeError, match="^elements of float32; float16 and bfloat16 have 16 bits each"):
+        floats.as_uint16()
 
 
 @pytest.mark.parametrize("after", range(0, 6))

@@ -43,6 +43,10 @@ impl Dataset for ImageFiles {
         Ok(Sample::new(SampleData::Encoded(bytes), self.labels.get(index)))
     }
 
+    fn label(&self, index: usize) -> Option<Label> {
+        (index < self.len()).then(|| self.labels.get(index))
+    }
+
     fn name(&self, index: usize) -> String {
         self.path(index).map_or_else(|| format!("sample {index}"), |path| path.display().to_string())
     }

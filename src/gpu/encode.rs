@@ -84,10 +84,22 @@ fn stored_bytes(kernels: &Kernels, program: &Program) -> u64 {
 }
 
 impl Encoder<'_> {
-    /// Records the stages of `items`, in as many chunks as the bindings need.
+    /// Records the stages of `items`. Images that the CPU has finished leave out the stages before an intermediate in bytes.
     pub(super) fn stages(&mut self, commands: &mut wgpu::CommandEncoder, items: &mut [Item<'_>]) -> Result<()> {
-        items.sort_by_key(|item| item.index);
-        let mut rest = &*items;
+        let enters = self.kernels.plan().stage_for_finished();
+        let is_late = |item: &Item<'_>| self.first_stage < enters && item.pixels.float;
+        items.sort_by_key(|item| (is_late(item), item.index));
+        let (items, late) = items.split_at(items.partition_point(|item| !is_late(item)));
+        self.chunks(commands, items)?;
+        let first_stage = std::mem::replace(&mut self.first_stage, enters);
+        self.chunks(commands, late)?;
+        self.first_stage = first_stage;
+        Ok(())
+    }
+
+    /// Records the stages of images from the first stage on, in as many chunks as the bindings need.
+    fn chunks(&mut self, commands: &mut wgpu::CommandEncoder, items: &[Item<'_>]) -> Result<()> {
+        let mut rest = items;
         while let Some(first) = rest.first() {
             let image = stored_bytes(self.kernels, first.program);
             let begin = first.index as u64 * image / ALIGNMENT * ALIGNMENT;
@@ -277,8 +289,8 @@ impl StageImages<'_> {
                 continue;
             }
             let mut image = Image::new(program, &facts.positions, pixels, target, number);
-            if stage == 0 && pixels.float {
-                // In the first stage the strip kernel reads only bytes.
+            if pixels.float && kernels.plan().reads_bytes(stage) {
+                // There the strip kernel reads only bytes.
                 image.strip = 0;
             }
             if facts.gathers {

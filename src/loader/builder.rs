@@ -7,6 +7,7 @@ mod groups;
 mod mixing;
 mod on_gpu;
 mod order;
+mod sources;
 
 use super::buffers::{HostBufferHook, HostMemory};
 use super::settings::LoaderSettings;
@@ -133,8 +134,8 @@ impl DataLoaderBuilder {
     /// [`Batch::mixed`](crate::Batch::mixed) and [`Batch::soft_labels`](crate::Batch::soft_labels) have the labels of a
     /// batch, [`Params::mixed`](crate::transforms::Params::mixed) the partner of an image.
     ///
-    /// With [`DType::F16`](crate::DType::F16) the CPU executor blends values that are rounded to f16 already, and rounds
-    /// the result again; the GPU rounds once.
+    /// With [`DType::F16`](crate::DType::F16) and [`DType::BF16`](crate::DType::BF16) the CPU executor blends values
+    /// that are rounded to 16 bits already, and rounds the result again; the GPU rounds once.
     ///
     /// ```
     /// use gpufeed::transforms::{BatchTransform, CenterCrop, CutMix, MixUp};

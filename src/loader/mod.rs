@@ -14,6 +14,7 @@
 //! | `settings.rs`, `settings/` | the settings as data, their written forms, files of them |
 //! | `builder.rs`, `builder/` | the setters; `builder/build.rs` makes the loader |
 //! | `views.rs`, `group.rs`, `batch_group.rs` | a group of views as it is asked for, in the pipeline, in a batch |
+//! | `source.rs` | the image of a sample that a group reads |
 //! | `batch_store.rs` | where the images of a batch are |
 //! | `batch.rs`, `columns.rs`, `mixed.rs` | what the caller gets; its fields; the labels of a mixed batch |
 //! | `buffers/`, `executor_buffers/`, `scratch.rs` | memory of batches, of executors, of a worker: it outlives a run |
@@ -46,6 +47,7 @@ mod replay;
 pub(crate) mod run;
 mod scratch;
 pub(crate) mod settings;
+mod source;
 pub(crate) mod stats;
 mod views;
 mod worker;
@@ -241,7 +243,8 @@ impl DataLoader {
         &self.recipes[0]
     }
 
-    /// The name of each group with its list, output and views as a recipe; `image` is that of a loader without groups.
+    /// The name of each group with its list, output and views as a recipe; `image` is that of a loader without groups. Of a
+    /// group that follows another one it is its own list alone; no recipe says whom it follows, or of what its images are.
     pub fn recipes(&self) -> impl Iterator<Item = (&str, &Recipe)> {
         self.pipeline.groups.iter().zip(&self.recipes).map(|(group, recipe)| (group.name.as_str(), recipe))
     }

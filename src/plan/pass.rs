@@ -165,6 +165,18 @@ impl Plan {
         self.places.iter().enumerate().filter(later).any(|(number, _)| self.is_uint8(number))
     }
 
+    /// True if the shaders of `stage` read RGBA8, as those of the first stage do; they also read images of four floats a
+    /// pixel.
+    pub(crate) fn reads_bytes(&self, stage: usize) -> bool {
+        stage == 0 || self.stores_bytes(stage - 1)
+    }
+
+    /// The stage at which an image enters that the CPU has finished: intermediates in bytes would clamp and round its
+    /// floats.
+    pub(crate) fn stage_for_finished(&self) -> usize {
+        (0..self.stages().len()).rev().find(|&stage| self.reads_bytes(stage)).unwrap_or(0)
+    }
+
     /// True if an image may begin `stage` with autocontrast or equalize.
     pub(crate) fn has_tables(&self, stage: usize) -> bool {
         self.effects(stage).any(|effect| matches!(effect, Effect::Policy | Effect::Gather(GatherClass::Tables)))
@@ -238,10 +250,7 @@ impl Plan {
 
     /// The facts that determine the text of a pass.
     pub(crate) fn variant(&self, pass: Pass) -> Variant {
-        let source = |stage| {
-            let is_bytes = stage == 0 || self.stores_bytes(stage - 1);
-            if is_bytes { PassSource::Bytes } else { PassSource::Floats }
-        };
+        let source = |stage| if self.reads_bytes(stage) { PassSource::Bytes } else { PassSource::Floats };
         let (stage, known, kernel, statistic) = match pass {
             Pass::Pack => return Variant::Pack(self.output.dtype),
             Pass::Tables { stage } => {
@@ -259,8 +268,7 @@ impl Plan {
                 (true, ..) => PassTarget::Statistic,
                 (false, false, _) if self.stores_bytes(stage) => PassTarget::IntermediateBytes,
                 (false, false, _) => PassTarget::Intermediate,
-                (false, true, Layout::Nchw) if self.stores_halves() => PassTarget::NchwF16,
-                (false, true, Layout::Nhwc) if self.stores_halves() => PassTarget::NhwcF16,
+                (false, true, layout) if self.stores_halves() => PassTarget::of_16_bits(layout, self.output.dtype),
                 (false, true, Layout::Nchw) => PassTarget::Nchw,
                 (false, true, Layout::Nhwc) => PassTarget::Nhwc,
             },

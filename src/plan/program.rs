@@ -223,7 +223,8 @@ impl Program {
         self
     }
 
-    /// The program for an image of `size` that the CPU has finished: each of `stages` stages passes it on unchanged.
+    /// The program for an image of `size` that the CPU has finished: each of `stages` stages that it
+    /// goes through passes it on unchanged.
     pub(crate) fn finished(size: (u32, u32), stages: usize) -> Program {
         Program { stages: vec![StageProgram::unchanged(size); stages] }
     }

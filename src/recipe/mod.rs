@@ -174,7 +174,7 @@ pub(crate) fn check_views(views: usize) -> Result<()> {
 ///
 ///     [output]
 ///     layout = "Nhwc"              # or Nchw, the default
-///     dtype = "F16"                # or U8, or F32, the default
+///     dtype = "F16"                # or BF16, U8, or F32, the default
 ///
 ///     [[transform]]
 ///     type = "RandomResizedCrop"

@@ -5,8 +5,10 @@ mod arrays;
 mod class_names;
 #[cfg(all(feature = "parquet", feature = "remote"))]
 mod counts;
+mod known_labels;
 mod lmdb_mutants;
 mod notices;
+mod packed_fields;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(feature = "parquet")]
@@ -21,4 +23,7 @@ mod store_faults;
 mod store_order;
 #[cfg(all(feature = "parquet", feature = "remote"))]
 mod stores;
+mod tar_fields;
+#[cfg(all(feature = "parquet", feature = "remote"))]
+mod tar_fields_stores;
 mod tar_members;

@@ -1,7 +1,9 @@
 //! Tests that a sample larger than a staging slot neither stalls the ring nor gives wrong pixels on a GPU.
 
-use gpufeed::transforms::{ColorJitter, Pad, RandomCrop, RandomHorizontalFlip, RandomResizedCrop, Resize, Transform};
-use gpufeed::{DataLoader, ErrorKind, InMemory, Label, PixelFormat};
+use gpufeed::transforms::{
+    ColorJitter, Normalize, Pad, RandomCrop, RandomHorizontalFlip, RandomResizedCrop, RandomRotation, Resize, Transform,
+};
+use gpufeed::{DataLoader, ErrorKind, InMemory, Label, PixelFormat, Semantics};
 use gpufeed_testing::pipeline::{encoded, farthest, file, places, seen, within};
 use image::{GrayImage, ImageFormat, Luma};
 
@@ -22,22 +24,31 @@ fn files() -> InMemory {
 #[test]
 fn a_huge_jpeg_in_mid_batch_passes() {
     let data = files();
-    let lists: [Vec<Transform>; 2] = [
-        vec![Resize::new((32, 32)).into()],
-        vec![
-            RandomResizedCrop::new(32).scale(0.5, 1.0).into(),
-            RandomHorizontalFlip::new(0.5).into(),
-            ColorJitter::new(0.4, 0.4, 0.4, 0.1).into(),
-        ],
+    let lists: [(Semantics, Vec<Transform>); 3] = [
+        (Semantics::Float, vec![Resize::new((32, 32)).into()]),
+        (
+            Semantics::Float,
+            vec![
+                RandomResizedCrop::new(32).scale(0.5, 1.0).into(),
+                RandomHorizontalFlip::new(0.5).into(),
+                ColorJitter::new(0.4, 0.4, 0.4, 0.1).into(),
+            ],
+        ),
+        // The shaders hand bytes from stage to stage, and the result is beyond these.
+        (
+            Semantics::Uint8,
+            vec![Resize::new((32, 32)).into(), RandomRotation::new(20.0).into(), Normalize::IMAGENET.into()],
+        ),
     ];
-    for list in lists {
+    for (semantics, list) in lists {
         let mut expected = Vec::new();
         for place in places() {
             for workers in [1, 2] {
                 let builder = DataLoader::builder(data.clone()).recipe(list.clone()).batch_size(4).workers(workers);
-                // The budget has room for 3 staging slots and what they are copied to on the GPU, for the workspace and
-                // for small batches.
-                let builder = builder.slot_bytes(16 << 20).memory_budget(66 << 20);
+                // The budget has room for 3 staging slots and what they are copied to on the GPU, for the workspace (with
+                // stages of their own for 8-bit numbers) and for small batches.
+                let budget = if semantics == Semantics::Uint8 { 116 } else { 66 };
+                let builder = builder.semantics(semantics).slot_bytes(16 << 20).memory_budget(budget << 20);
                 let loader = place.build(builder);
                 let what = format!("{}, {workers} workers", place.name);
                 let (found, stats) = within(60, &what, move || (seen(loader.epoch(0).unwrap()), loader.stats()));

@@ -24,5 +24,7 @@ mod recipes;
 mod replay;
 mod scaled_decode;
 mod settings;
+mod sources;
+mod sources_refused;
 mod views;
 mod waiting;

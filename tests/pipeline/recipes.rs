@@ -190,7 +190,7 @@ fn unknown_keys_and_operators_are_named_with_what_there_is() {
         (
             "transform = []\n[output]\nlayout = \"Nchw\"\ndtype = \"F64\"\n",
             "line 4",
-            "expected one of `F32`, `F16`, `U8`",
+            "expected one of `F32`, `F16`, `BF16`, `U8`",
         ),
         ("views = 0\ntransform = []\n", "line 1", "views: 0; 1 to 64 work"),
         ("\nviews = 65\ntransform = []\n", "line 2", "views: 65; 1 to 64 work"),

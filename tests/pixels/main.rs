@@ -4,6 +4,7 @@
 mod composition;
 mod custom;
 mod elastic;
+mod finished;
 mod functional;
 mod fusion;
 mod gather_regions;

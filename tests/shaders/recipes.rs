@@ -77,7 +77,10 @@ fn every_recipe_has_spirv() {
     let own = tempfile::tempdir().unwrap();
     let folder = std::env::var_os("GPUFEED_RECIPES").map_or(own.path().to_owned(), std::path::PathBuf::from);
     let mut all = recipe_passes();
-    all.extend([DType::F16, DType::U8].map(|dtype| (format!("any recipe with {dtype:?}, pack"), Variant::Pack(dtype))));
+    all.extend(
+        [DType::F16, DType::BF16, DType::U8]
+            .map(|dtype| (format!("any recipe with {dtype:?}, pack"), Variant::Pack(dtype))),
+    );
     all.push(("any recipe with MixUp or CutMix, mix".to_owned(), Variant::Mix));
     let (mut files, mut lines) = (HashMap::new(), String::new());
     for (name, variant) in &all {

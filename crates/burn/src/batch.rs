@@ -38,11 +38,13 @@ pub trait BatchExt {
     /// On a GPU the images are copied within its memory; the batch may be dropped at once. A batch on the CPU can go to
     /// any of Burn's devices. Call this method on the thread that computes with the tensor, because Burn has a memory
     /// pool for each thread. Burn can compute with [`DType::F16`] on a GPU whose adapter has the feature `shader-f16`;
-    /// `Device::supports_dtype` reports it.
+    /// `Device::supports_dtype` reports it. [`DType::BF16`] works where Burn computes with it: on the CPU, with `flex`,
+    /// and on few GPUs.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`] if the batch is on a GPU and `device` is not that very device, or if its type is
-    /// [`DType::U8`]; [`ErrorKind::Device`] if the GPU is lost.
+    /// [`DType::U8`], or [`DType::BF16`] where `Device::supports_dtype` lacks it; [`ErrorKind::Device`] if the GPU is
+    /// lost.
     fn to_tensor(&self, device: &Device) -> Result<Tensor<4>>;
 
     /// Returns the class numbers as a tensor on `device`, with the integer type that Burn uses there.
@@ -64,6 +66,14 @@ impl BatchExt for Batch {
         let dtype = match self.dtype() {
             DType::F32 => backend::DType::F32,
             DType::F16 => backend::DType::F16,
+            DType::BF16 if device.supports_dtype(backend::DType::BF16) => backend::DType::BF16,
+            DType::BF16 => {
+                let reason = format!(
+                    "Burn computes with no DType::BF16 on {device:?}: .output(layout, DType::F32), or F16 where \
+                     Device::supports_dtype has it"
+                );
+                return Err(argument("output", reason));
+            }
             DType::U8 => {
                 let reason = "DType::U8 is no type of Burn's float tensors: .output(layout, DType::F32), or F16";
                 return Err(argument("output", reason));

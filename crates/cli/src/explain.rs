@@ -4,6 +4,7 @@ use crate::backend::{BackendChoice, Opened};
 use crate::bench::procedural;
 use crate::{DONE, Outcome, dataset, to_stdout};
 use clap::builder::RangedU64ValueParser;
+use gpufeed::dataset::FieldChoice;
 use gpufeed::internals::{Shown, shaders};
 use gpufeed::{Backend, DataLoader, Dataset, Execute, LoaderSettings};
 use serde_json::json;
@@ -22,6 +23,10 @@ pub(crate) struct ExplainArguments {
     /// A data set in any format, or the address of one in a store or on a web server
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
+    /// What is read of tar shards beside image and label: all, or members by their endings with the names of their fields,
+    /// txt=caption,json=meta
+    #[arg(long, value_name = "MAP", requires = "data", value_parser = dataset::parse_fields)]
+    fields: Option<FieldChoice>,
     /// Where batches go
     #[arg(long, value_enum, default_value = "auto")]
     backend: BackendChoice,
@@ -51,7 +56,7 @@ pub(crate) struct ExplainArguments {
 pub(crate) fn run(arguments: &ExplainArguments) -> Outcome {
     let recipe = crate::recipe(&arguments.recipe)?;
     let data: Arc<dyn Dataset> = match &arguments.data {
-        Some(path) => dataset::open(path)?.data,
+        Some(path) => dataset::open_fields(path, arguments.fields.as_ref().unwrap_or(&FieldChoice::None))?.data,
         None => procedural::one(&arguments.recipe)?,
     };
     let Opened { backend, chosen } = arguments.backend.open(arguments.adapter.as_deref(), arguments.shaders)?;

@@ -51,6 +51,7 @@ impl Tar {
         let mut builder = TarShards::builder().remote(remote);
         set!(builder, extensions = self.extensions, allow_unlabelled = self.allow_unlabelled);
         set!(builder, text_labels = self.text_labels, classes = names(self.class_names)?);
+        set!(builder, fields = self.fields, max_field_bytes = self.max_field_bytes);
         set!(builder, indexes = self.indexes.map(indexes), index_memory = self.index_memory.map(memory));
         set!(builder, put_indexes = self.put_indexes, max_file_bytes = self.max_file_bytes, counts = self.counts);
         builder.open(path).map(whole)

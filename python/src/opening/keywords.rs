@@ -5,7 +5,7 @@
 //! several formats have the same keyword, only the first one documents the keyword. A field of the type `Word` takes
 //! one of the words that the field's documentation has in quotes.
 
-use gpufeed::dataset::Format;
+use gpufeed::dataset::{FieldChoice, Format};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -98,6 +98,13 @@ formats! {
         extensions: Vec<String>,
         /// Samples may have no label. Default: `false`.
         allow_unlabelled: bool,
+        /// What is read beside image and label, each with the name of its field: `{"txt": "caption", "json": "meta"}`; of
+        /// tar shards by the endings of members, where `"image"` names the sample's own image and `"label"` its label.
+        /// `"all"` reads everything. A field may be `{"name": "meta", "optional": True}`, or have a `"kind"` or a
+        /// `"default"`. Default: none.
+        fields: FieldChoice,
+        /// Bytes of the largest value of a field; the sample of a larger one fails. Default: `"1M"`.
+        max_field_bytes: Size,
         /// Numbers in the `.txt` of tar shards are labels. Default: if all of a set's texts are numbers.
         text_labels: bool,
         class_names: ClassNames,

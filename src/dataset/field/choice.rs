@@ -174,6 +174,7 @@ impl<'de> Deserialize<'de> for FieldChoice {
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<FieldChoice, E> {
                 match text {
                     "all" => Ok(FieldChoice::All),
+                    "none" => Ok(FieldChoice::None),
                     _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
                 }
             }

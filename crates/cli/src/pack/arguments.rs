@@ -4,6 +4,7 @@ use crate::part::{AskedPart, MOST_PARTS};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use gpufeed::Split;
+use gpufeed::dataset::{Field, FieldChoice, MAX_FIELD_BYTES};
 use gpufeed::pack::{PackFormat, PackSettings};
 use std::path::PathBuf;
 
@@ -42,6 +43,13 @@ pub(crate) struct PackArguments {
     /// that read neighbours together. Not for a source in a store [default: the source's order]
     #[arg(long, value_name = "SEED")]
     pub(super) shuffle: Option<u64>,
+    /// The fields that are packed beside images and labels, as members of the shards: all, none, or what is read with
+    /// the name that it gets, such as txt=caption,json=meta (endings of members, columns) [default: none]
+    #[arg(long, value_name = "FIELDS", value_parser = fields)]
+    pub(super) fields: Option<FieldChoice>,
+    /// Bytes of a field's value at the most; samples with larger ones are left out [default: 1M]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(super) max_field_bytes: Option<u64>,
     /// Images with a longer side are reduced to it, bilinear and antialiased, and become JPEGs
     #[arg(long, value_name = "PIXELS", value_parser = RangedU64ValueParser::<u32>::new().range(1..=65535))]
     pub(super) max_side: Option<u32>,
@@ -77,7 +85,8 @@ pub(crate) struct PackArguments {
 }
 
 /// The options that a plan has settled.
-const SETTINGS: [&str; 7] = ["to", "shard_bytes", "split", "prefix", "shuffle", "max_side", "quality"];
+const SETTINGS: [&str; 9] =
+    ["to", "shard_bytes", "split", "prefix", "shuffle", "fields", "max_field_bytes", "max_side", "quality"];
 
 /// The format to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -113,6 +122,8 @@ impl PackArguments {
         settings.shard_bytes = self.shard_bytes;
         settings.prefix.clone_from(&self.prefix);
         (settings.shuffle, settings.max_side, settings.quality) = (self.shuffle, self.max_side, self.quality);
+        settings.fields.clone_from(&self.fields);
+        settings.max_field_bytes = self.max_field_bytes.unwrap_or(MAX_FIELD_BYTES);
         (settings.workers, settings.verify) = (self.workers, self.verify);
         settings.scratch.clone_from(&self.scratch);
         settings
@@ -133,4 +144,42 @@ fn bytes(text: &str) -> Result<u64, String> {
 fn prefix(text: &str) -> Result<String, String> {
     let plain = !text.is_empty() && !text.starts_with('.') && !text.contains(['/', '\\', '{', '}', ':', '?', '#']);
     plain.then(|| text.to_owned()).ok_or_else(|| "a file name's beginning, like train".to_owned())
+}
+
+/// Parses `all`, `none`, or names with commas between them: `txt=caption,json=meta`, `caption`.
+fn fields(text: &str) -> Result<FieldChoice, String> {
+    match text {
+        "all" => return Ok(FieldChoice::All),
+        "none" => return Ok(FieldChoice::None),
+        _ => {}
+    }
+    let mut named: Vec<(String, Field)> = Vec::new();
+    for each in text.split(',') {
+        let (source, name) = each.split_once('=').unwrap_or((each, each));
+        if source.is_empty() || name.is_empty() {
+            return Err("all, none, and names work, like txt=caption,json=meta".to_owned());
+        }
+        if named.iter().any(|(other, _)| other == source) {
+            return Err(format!("{source} is named twice"));
+        }
+        named.push((source.to_owned(), Field::new(name)));
+    }
+    Ok(FieldChoice::Named(named))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_all_none_or_names() {
+        assert_eq!(fields("all"), Ok(FieldChoice::All));
+        assert_eq!(fields("none"), Ok(FieldChoice::None));
+        let named = FieldChoice::from(vec![("txt", "caption"), ("score", "score")]);
+        assert_eq!(fields("txt=caption,score"), Ok(named));
+        for text in ["", "txt=", "=a", "a,,b"] {
+            assert!(fields(text).unwrap_err().contains("txt=caption,json=meta"), "{text}");
+        }
+        assert_eq!(fields("a,a=b"), Err("a is named twice".to_owned()));
+    }
 }

@@ -16,6 +16,7 @@ mod names;
 mod outputs;
 mod pack;
 mod pack_again;
+mod pack_fields;
 mod pack_order;
 mod pack_parts;
 mod pack_plans;
