@@ -4,15 +4,17 @@ use crate::advice;
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 
-use super::super::MAX_FILE_BYTES;
+use super::super::file_fields::{FieldLimits, FileFields};
 use super::super::image_files::ImageFiles;
 use super::super::labels::Labels;
+use super::super::{FieldChoice, ImageList, MAX_FIELD_BYTES, MAX_FILE_BYTES, Notice};
 use super::ImageFolder;
+use super::beside::BesideSearch;
+use super::choice::BesideChoice;
 use super::endings::has_extension;
 use super::noticed::{Noticed, below, count, note_hidden};
-use super::walk::{files_below, is_folder, is_hidden, python_order};
-#[cfg(test)]
-use crate::dataset::Notice;
+use super::order::python_order;
+use super::walk::{files_below, is_folder, is_hidden};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Class names that an error lists; it counts the rest.
@@ -38,13 +40,22 @@ pub struct ImageFolderBuilder {
     extensions: Vec<String>,
     allow_empty: bool,
     unlabelled: bool,
+    fields: FieldChoice,
+    max_field_bytes: u64,
     max_file_bytes: u64,
 }
 
 impl ImageFolderBuilder {
     pub(super) fn new() -> Self {
         let extensions = ImageFolder::EXTENSIONS.map(String::from).to_vec();
-        ImageFolderBuilder { extensions, allow_empty: false, unlabelled: false, max_file_bytes: MAX_FILE_BYTES }
+        ImageFolderBuilder {
+            extensions,
+            allow_empty: false,
+            unlabelled: false,
+            fields: FieldChoice::None,
+            max_field_bytes: MAX_FIELD_BYTES,
+            max_file_bytes: MAX_FILE_BYTES,
+        }
     }
 
     /// Sets the endings of image names, in upper or lower case (ASCII), with or without the leading dot. Default:
@@ -71,6 +82,50 @@ impl ImageFolderBuilder {
         self
     }
 
+    /// Sets which files beside the images are [fields](crate::Dataset::fields) of the samples, by their endings: `txt` is
+    /// `cat.txt` beside `cat.jpg`, `depth.png` is `cat.depth.png`, in upper or lower case. `caption;txt` takes the first
+    /// that an image has. Default: none.
+    ///
+    /// A file in such an ending is no sample of its own, also if it is an image: with `("png", "mask")` the images are
+    /// those of the other [`extensions`](Self::extensions). The name `image` sets the endings of the images themselves:
+    /// `("left.jpg", "image")`. [`FieldChoice::All`] takes all files that have the stem of an image, each by its ending, and
+    /// images whose stem goes on behind a dot with letters (`cat.depth.png`, but not `cat.1.jpg`); what some images lack is
+    /// [optional](crate::Field::optional).
+    ///
+    /// What a field is follows from its ending, unless its [`kind`](crate::Field::kind) is set: text (`txt`), JSON
+    /// (`json`), numbers (`npy`, `cls`), images, or else bytes. A field that no image has is an error of
+    /// [`open`](Self::open); a value that is no text or no JSON is an error of its sample.
+    ///
+    /// If the root has a file `metadata.csv` or `metadata.jsonl`, Hugging Face's list of images, the samples and their
+    /// fields are those of this list, as [`ImageListBuilder::fields`](crate::dataset::ImageListBuilder::fields) has them.
+    ///
+    /// ```
+    /// use gpufeed::dataset::FieldValue;
+    /// use gpufeed::{Dataset, ImageFolder};
+    ///
+    /// let root = tempfile::tempdir()?;
+    /// std::fs::write(root.path().join("cat.jpg"), "the image")?;
+    /// std::fs::write(root.path().join("cat.txt"), "a cat on a mat")?;
+    /// let captioned = ImageFolder::builder().unlabelled(true).fields([("txt", "caption")]).open(root.path())?;
+    /// let mut buffer = Vec::new();
+    /// assert_eq!(captioned.read(0, &mut buffer)?.fields, [FieldValue::from("a cat on a mat")]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn fields(mut self, fields: impl Into<FieldChoice>) -> Self {
+        self.fields = fields.into();
+        self
+    }
+
+    /// Sets the most bytes that the value of a field may have; of a field of images
+    /// [`max_file_bytes`](Self::max_file_bytes) does. A larger one is not read, and its sample is an error. Default:
+    /// [`MAX_FIELD_BYTES`], 1 MiB.
+    #[must_use]
+    pub fn max_field_bytes(mut self, bytes: u64) -> Self {
+        self.max_field_bytes = bytes;
+        self
+    }
+
     /// Sets the most bytes that an image file may have. A larger file is not read, and its sample is an error
     /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)). Default:
     /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
@@ -86,8 +141,17 @@ impl ImageFolderBuilder {
     ///
     /// The errors of [`ImageFolder::open`], and [`ErrorKind::Argument`] if there is no extension or an empty one. With
     /// [`allow_empty`](Self::allow_empty), there must still be at least one image in total.
-    pub fn open(self, root: impl Into<PathBuf>) -> Result<ImageFolder> {
+    pub fn open(mut self, root: impl Into<PathBuf>) -> Result<ImageFolder> {
         let root = root.into();
+        let (choice, images) = BesideChoice::of(&self.fields)?;
+        if !matches!(self.fields, FieldChoice::None)
+            && let Some(list) = listed_in(&root)
+        {
+            return self.by_list(&list);
+        }
+        if let Some(images) = images {
+            self = self.extensions(images);
+        }
         if self.extensions.is_empty() || self.extensions.iter().any(|extension| extension == ".") {
             let reason = format!("{:?}, but each must name a format, like .jpg", self.extensions);
             return Err(Error::argument("extensions", reason));
@@ -100,18 +164,18 @@ impl ImageFolderBuilder {
             labels: Labels::None,
             notices: Vec::new(),
             max_file_bytes: self.max_file_bytes,
+            fields: None,
             whole_folder: true,
         };
         let (root, mut noticed) = (found.root.clone(), Noticed::default());
+        let mut beside = BesideSearch { choice, ..BesideSearch::default() };
         if self.unlabelled {
-            files_below(&root, &root, &self.extensions, false, &mut found.paths, &mut noticed)?;
+            files_below(&root, &root, &self.extensions, false, &mut found.paths, &mut beside, &mut noticed)?;
             if found.paths.is_empty() {
                 let hint = format!("looked for {} at any depth{}", self.extensions.join(" "), noticed.unread_too());
                 return Err(ErrorKind::EmptyDataset { what: root.display().to_string(), hint }.into());
             }
-            found.paths.shrink_to_fit();
-            found.notices = noticed.notices();
-            return Ok(ImageFolder(found));
+            return self.finish(found, beside, &noticed);
         }
 
         let entries = fs::read_dir(&root)
@@ -135,7 +199,7 @@ impl ImageFolderBuilder {
         for (folder, class) in folders.iter().zip(0u32..) {
             let name = folder.file_name().to_string_lossy().into_owned();
             let before = found.paths.len();
-            files_below(&root, &folder.path(), &self.extensions, true, &mut found.paths, &mut noticed)?;
+            files_below(&root, &folder.path(), &self.extensions, true, &mut found.paths, &mut beside, &mut noticed)?;
             if is_hidden(&folder.path()) {
                 note_hidden(&mut noticed, || below(&root, &folder.path()), found.paths.len() - before);
             }
@@ -148,11 +212,27 @@ impl ImageFolderBuilder {
         if found.paths.is_empty() || !(empty.is_empty() || self.allow_empty) {
             return Err(self.no_images(&found, &empty, &noticed));
         }
-        found.paths.shrink_to_fit();
         targets.shrink_to_fit();
         found.labels = Labels::Classes(targets);
+        self.finish(found, beside, &noticed)
+    }
+
+    /// Adds the fields and the notices to the images that were found.
+    fn finish(&self, mut found: ImageFiles, mut beside: BesideSearch, noticed: &Noticed) -> Result<ImageFolder> {
+        found.paths.shrink_to_fit();
+        let limits = FieldLimits { max_field_bytes: self.max_field_bytes, max_file_bytes: self.max_file_bytes };
+        found.fields = FileFields::of(beside.fields(found.paths.len())?, &found.root, None, limits)?;
         found.notices = noticed.notices();
+        found.notices.extend(beside.notices());
+        let list = listed_in(&found.root).and_then(|list| list.file_name()?.to_str().map(str::to_owned));
+        found.notices.extend(list.and_then(|list| Notice::not_read("lists of the images", 1, list)));
         Ok(ImageFolder(found))
+    }
+
+    /// Opens the images that a list in the folder has.
+    fn by_list(self, list: &Path) -> Result<ImageFolder> {
+        let builder = ImageList::builder().fields(self.fields).max_field_bytes(self.max_field_bytes);
+        builder.max_file_bytes(self.max_file_bytes).open(list).map(|list| ImageFolder(list.into()))
     }
 
     fn no_class_folder(&self, root: &Path, files: usize) -> Error {
@@ -183,6 +263,11 @@ impl ImageFolderBuilder {
         hint += &format!("; the other classes have {}", found.paths.len());
         Error::from(ErrorKind::EmptyDataset { what, hint }).advise(advice::FOLDER_ALLOW_EMPTY)
     }
+}
+
+/// Returns Hugging Face's list of the images in a folder, if it has one.
+fn listed_in(root: &Path) -> Option<PathBuf> {
+    ["metadata.csv", "metadata.jsonl"].map(|name| root.join(name)).into_iter().find(|list| list.is_file())
 }
 
 #[cfg(test)]
