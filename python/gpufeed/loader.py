@@ -101,6 +101,13 @@ class DataLoader(Positioned):
         allow_empty: A class folder may be empty. For a folder of class folders. Default: ``False``.
         unlabelled: All images below the folder are samples, without labels. For a folder of class folders, a folder of images.
             Default: ``False`` where there are class folders.
+        fields: What is read beside image and label, each with the name of its field: ``{"txt": "caption", "json": "meta"}``; of
+            tar shards and folders by the endings of members, or of files beside the images, of a list by its columns.
+            ``"image"`` names the sample's own image and ``"label"`` its label. ``"all"`` reads everything. A field may be
+            ``{"name": "meta", "optional": True}``, or have a ``"kind"`` or a ``"default"``. For a folder of class folders, a
+            folder of images, a list of files, tar shards. Default: none.
+        max_field_bytes: Bytes of the largest value of a field; the sample of a larger one fails. For a folder of class folders,
+            a folder of images, a list of files, tar shards. Default: ``"1M"``.
         max_file_bytes: Bytes of the largest image that is read; the sample of a larger one fails. For a folder of class
             folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1G"``.
         image_column: The column of the images: of a list or Parquet files, or an array of an ``.npz``. For a list of files, a
@@ -121,12 +128,6 @@ class DataLoader(Positioned):
         data_layout: The layout of arrays or keys: ``"nhwc"`` or ``"nchw"`` for NumPy's arrays, ``"numbered"``,
             ``"class_and_image"`` or ``"image"`` for an LMDB. For a NumPy file, an LMDB. Default: as the shapes or the keys say.
         allow_unlabelled: Samples may have no label. For tar shards, an LMDB, Parquet files. Default: ``False``.
-        fields: What is read beside image and label, each with the name of its field: ``{"txt": "caption", "json": "meta"}``; of
-            tar shards by the endings of members, where ``"image"`` names the sample's own image and ``"label"`` its label.
-            ``"all"`` reads everything. A field may be ``{"name": "meta", "optional": True}``, or have a ``"kind"`` or a
-            ``"default"``. For tar shards. Default: none.
-        max_field_bytes: Bytes of the largest value of a field; the sample of a larger one fails. For tar shards. Default:
-            ``"1M"``.
         text_labels: Numbers in the ``.txt`` of tar shards are labels. For tar shards. Default: if all of a set's texts are
             numbers.
         indexes: The place of the indexes of shards: ``"beside"`` the shards, in ``"memory"``, or a folder. For tar shards,
@@ -207,6 +208,8 @@ class DataLoader(Positioned):
         extensions: str | Sequence[str] | None = None,
         allow_empty: bool | None = None,
         unlabelled: bool | None = None,
+        fields: Literal["all", "none"] | Sequence[str] | Mapping[str, Any] | None = None,
+        max_field_bytes: int | str | None = None,
         max_file_bytes: int | str | None = None,
         image_column: str | None = None,
         label_column: str | Sequence[str] | None = None,
@@ -217,8 +220,6 @@ class DataLoader(Positioned):
         split: str | None = None,
         data_layout: Literal["nhwc", "nchw", "numbered", "class_and_image", "image"] | None = None,
         allow_unlabelled: bool | None = None,
-        fields: Literal["all"] | Mapping[str, Any] | None = None,
-        max_field_bytes: int | str | None = None,
         text_labels: bool | None = None,
         indexes: str | PathLike[str] | None = None,
         index_memory: int | str | None = None,

@@ -10,6 +10,7 @@ impl Folder {
     pub(super) fn open(self, path: &Path) -> Result<Opened> {
         let mut builder = ImageFolder::builder();
         set!(builder, extensions = self.extensions, allow_empty = self.allow_empty, unlabelled = self.unlabelled);
+        set!(builder, fields = self.fields, max_field_bytes = self.max_field_bytes);
         set!(builder, max_file_bytes = self.max_file_bytes);
         builder.open(path).map(whole)
     }
@@ -17,9 +18,9 @@ impl Folder {
 
 impl Images {
     pub(super) fn open(self, path: &Path) -> Result<Opened> {
-        let Images { extensions, unlabelled, max_file_bytes } = self;
+        let Images { extensions, unlabelled, fields, max_field_bytes, max_file_bytes } = self;
         let unlabelled = unlabelled.or(Some(true));
-        Folder { extensions, unlabelled, max_file_bytes, allow_empty: None }.open(path)
+        Folder { extensions, unlabelled, fields, max_field_bytes, max_file_bytes, allow_empty: None }.open(path)
     }
 }
 
@@ -42,6 +43,7 @@ impl List {
         let delimiter = self.delimiter.and_then(|delimiter| u8::try_from(delimiter).ok());
         set!(builder, class_names = names, root = self.root, header = self.header, delimiter = delimiter);
         set!(builder, path_column = self.image_column, label_columns = columns, max_file_bytes = self.max_file_bytes);
+        set!(builder, fields = self.fields, max_field_bytes = self.max_field_bytes);
         builder.open(path).map(whole)
     }
 }

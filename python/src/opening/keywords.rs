@@ -58,12 +58,21 @@ formats! {
         allow_empty: bool,
         /// All images below the folder are samples, without labels. Default: `false` where there are class folders.
         unlabelled: bool,
+        /// What is read beside image and label, each with the name of its field: `{"txt": "caption", "json": "meta"}`; of
+        /// tar shards and folders by the endings of members, or of files beside the images, of a list by its columns.
+        /// `"image"` names the sample's own image and `"label"` its label. `"all"` reads everything. A field may be
+        /// `{"name": "meta", "optional": True}`, or have a `"kind"` or a `"default"`. Default: none.
+        fields: FieldChoice,
+        /// Bytes of the largest value of a field; the sample of a larger one fails. Default: `"1M"`.
+        max_field_bytes: Size,
         /// Bytes of the largest image that is read; the sample of a larger one fails. Default: `"1G"`.
         max_file_bytes: Size,
     }
     Images "a folder of images" {
         extensions: Vec<String>,
         unlabelled: bool,
+        fields: FieldChoice,
+        max_field_bytes: Size,
         max_file_bytes: Size,
     }
     List "a list of files" {
@@ -82,6 +91,8 @@ formats! {
         header: bool,
         /// The character between the columns of a CSV file, such as `";"`. Default: a comma, or a tab in `.tsv`.
         delimiter: char,
+        fields: FieldChoice,
+        max_field_bytes: Size,
         max_file_bytes: Size,
     }
     Numpy "a NumPy file" {
@@ -98,12 +109,7 @@ formats! {
         extensions: Vec<String>,
         /// Samples may have no label. Default: `false`.
         allow_unlabelled: bool,
-        /// What is read beside image and label, each with the name of its field: `{"txt": "caption", "json": "meta"}`; of
-        /// tar shards by the endings of members, where `"image"` names the sample's own image and `"label"` its label.
-        /// `"all"` reads everything. A field may be `{"name": "meta", "optional": True}`, or have a `"kind"` or a
-        /// `"default"`. Default: none.
         fields: FieldChoice,
-        /// Bytes of the largest value of a field; the sample of a larger one fails. Default: `"1M"`.
         max_field_bytes: Size,
         /// Numbers in the `.txt` of tar shards are labels. Default: if all of a set's texts are numbers.
         text_labels: bool,

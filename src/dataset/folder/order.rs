@@ -20,3 +20,21 @@ fn code_points(name: &OsStr) -> impl Iterator<Item = u32> {
         chunk.valid().chars().map(u32::from).chain(escaped)
     })
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStrExt;
+
+    #[test]
+    fn bytes_that_are_no_utf8_sort_as_in_python() {
+        // Python 3.11's order: sorted() after os.fsdecode().
+        let sorted: [&[u8]; 6] = [b"a", "é".as_bytes(), "퟿".as_bytes(), b"\x80", b"\xffa", "😀".as_bytes()];
+        for (i, a) in sorted.iter().enumerate() {
+            for (j, b) in sorted.iter().enumerate() {
+                let order = python_order(OsStr::from_bytes(a), OsStr::from_bytes(b));
+                assert_eq!(order, i.cmp(&j), "{a:?} {b:?}");
+            }
+        }
+    }
+}

@@ -200,6 +200,10 @@ impl Walk<'_> {
         }
         if !files.is_empty() {
             self.found.push(WalkedFolder { path, key, files, others });
+        } else {
+            // They lie beside no image.
+            let kept = others.iter().filter(|name| self.beside.choice.may_take(name));
+            kept.for_each(|name| self.noticed.other(name));
         }
         Ok(())
     }
@@ -227,20 +231,7 @@ mod tests {
         use super::*;
         use crate::dataset::Notice;
         use crate::{Dataset, ImageFolder};
-        use std::os::unix::ffi::OsStrExt;
         use std::os::unix::fs::symlink;
-
-        #[test]
-        fn bytes_that_are_no_utf8_sort_as_in_python() {
-            // Python 3.11's order: sorted() after os.fsdecode().
-            let sorted: [&[u8]; 6] = [b"a", "é".as_bytes(), "퟿".as_bytes(), b"\x80", b"\xffa", "😀".as_bytes()];
-            for (i, a) in sorted.iter().enumerate() {
-                for (j, b) in sorted.iter().enumerate() {
-                    let order = python_order(OsStr::from_bytes(a), OsStr::from_bytes(b));
-                    assert_eq!(order, i.cmp(&j), "{a:?} {b:?}");
-                }
-            }
-        }
 
         #[test]
         fn links_are_followed_but_not_in_circles() {
@@ -261,7 +252,16 @@ mod tests {
             let mut paths = Vec::new();
             let mut noticed = Noticed::default();
             let start = at("cat");
-            files_below(root.path(), &start, &[".jpg".to_owned()], true, &mut paths, &mut noticed).unwrap();
+            files_below(
+                root.path(),
+                &start,
+                &[".jpg".to_owned()],
+                true,
+                &mut paths,
+                &mut BesideSearch::default(),
+                &mut noticed,
+            )
+            .unwrap();
             let below: Vec<_> = paths.iter().map(|p| p.strip_prefix(at("cat")).unwrap()).collect();
             let expected = ["1.jpg", "dangling.jpg", "same.jpg", "deep/2.jpg", "link/sub/3.jpg"];
             assert_eq!(below, expected.map(Path::new));
@@ -323,7 +323,8 @@ mod tests {
             }
             // These 7 folders have 13,700 paths, 1,957 to each folder; 20 folders would have 3 · 10¹⁷.
             let (start, mut noticed) = (folder(0), Noticed::default());
-            let found = files_below(root.path(), &start, &[".jpg".to_owned()], true, &mut Vec::new(), &mut noticed);
+            let (jpg, mut beside) = ([".jpg".to_owned()], BesideSearch::default());
+            let found = files_below(root.path(), &start, &jpg, true, &mut Vec::new(), &mut beside, &mut noticed);
             let error = found.unwrap_err().to_string();
             assert!(error.contains("link") && error.contains("Remove such links"), "{error}");
         }
