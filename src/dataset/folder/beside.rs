@@ -87,7 +87,9 @@ impl BesideSearch {
             }
             match std::str::from_utf8(behind) {
                 Ok(ending) if !own.is_empty() && !ending.is_empty() => {
-                    taken.extend(own.iter().map(|(_, sample, parts)| (*sample, *parts, other, ending)));
+                    if self.counts(other, ending) {
+                        taken.extend(own.iter().map(|(_, sample, parts)| (*sample, *parts, other, ending)));
+                    }
                 }
                 _ => self.alone(other, noticed),
             }
@@ -111,29 +113,36 @@ impl BesideSearch {
         }
     }
 
-    /// Takes a file beside the image of a sample.
-    fn take(&mut self, folder: &Path, sample: usize, parts: u16, name: &OsString, spelling: &str) -> Result<()> {
+    /// Counts a file beside an image. Returns true if it is a value of a field.
+    fn counts(&mut self, name: &OsString, spelling: &str) -> bool {
         let ending = spelling.to_ascii_lowercase();
         let is_field = self.choice.takes(&ending);
         if !is_field && of_other_image(name).is_some() {
             // It is counted among the images that are not taken.
-            return Ok(());
+            return false;
         }
         let first = || name.to_string_lossy().into_owned();
-        if !self.found.contains_key(&ending) && self.found.len() >= MOST && !is_field {
+        let is_named = is_field && matches!(self.choice, BesideChoice::Named(_));
+        if !is_named && self.found.len() >= MOST && !self.found.contains_key(&ending) {
             count(&mut self.further, first);
-            return Ok(());
+            return false;
         }
         let found = self.found.entry(ending).or_insert_with_key(|ending| FoundEnding {
             files: SideCars::new(ending.clone()),
             counted: (0, String::new()),
         });
         count(&mut found.counted, first);
-        if is_field && !found.files.push(sample, spelling, parts) {
-            let reason = "its image has another file of this ending, in other letters; remove one of them";
-            return Err(Error::data_file(folder.join(name), "beside its image", reason));
+        is_field
+    }
+
+    /// Takes a file beside the image of a sample as a value.
+    fn take(&mut self, folder: &Path, sample: usize, parts: u16, name: &OsString, spelling: &str) -> Result<()> {
+        let found = self.found.get_mut(&spelling.to_ascii_lowercase());
+        if found.is_none_or(|found| found.files.push(sample, spelling, parts)) {
+            return Ok(());
         }
-        Ok(())
+        let reason = "its image has another file of this ending, in other letters; remove one of them";
+        Err(Error::data_file(folder.join(name), "beside its image", reason))
     }
 
     /// Returns the fields of a set of this many samples.
