@@ -188,19 +188,22 @@ fn what_cannot_be_a_field_is_refused_with_its_line() {
 
 #[test]
 fn a_caption_of_many_bytes_is_refused() {
-    let text = format!("path,caption\na.jpg,short\nb.jpg,{}\n", "x".repeat(100 << 20));
-    let folder = folder("list.csv", &text);
-    let open = |builder: gpufeed::dataset::ImageListBuilder| {
-        builder.fields([("caption", "caption")]).open(folder.path().join("list.csv"))
+    let open = |bytes: usize, builder: gpufeed::dataset::ImageListBuilder| {
+        let text = format!("path,caption\na.jpg,short\nb.jpg,{}\n", "x".repeat(bytes));
+        let folder = folder("list.csv", &text);
+        let data = builder.open(folder.path().join("list.csv"))?;
+        Result::Ok((data, folder))
     };
-    let error = refused(open(ImageList::builder()));
+    let captions = || ImageList::builder().fields([("caption", "caption")]);
+    let error = refused(open(100 << 20, captions()));
     let says = "line 3: the column caption has 104857600 bytes, but at most 1048576 are read; raise max_field_bytes";
     assert!(error.contains(says), "{error}");
-    let data = open(ImageList::builder().max_field_bytes(100 << 20)).unwrap();
+    assert!(open(1 << 20, captions()).is_ok());
+    let (data, _folder) = open(2 << 20, captions().max_field_bytes(2 << 20)).unwrap();
     let mut buffer = Vec::new();
-    assert!(matches!(&data.read(1, &mut buffer).unwrap().fields[0], FieldValue::Text(text) if text.len() == 100 << 20));
+    assert!(matches!(&data.read(1, &mut buffer).unwrap().fields[0], FieldValue::Text(text) if text.len() == 2 << 20));
     // A list without fields reads no caption.
-    assert_eq!(ImageList::open(folder.path().join("list.csv")).unwrap().fields().len(), 0);
+    assert_eq!(open(2 << 20, ImageList::builder()).unwrap().0.fields().len(), 0);
 }
 
 #[test]
