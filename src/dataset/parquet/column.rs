@@ -238,6 +238,10 @@ impl<'a> ColumnReader<'a> {
     pub(super) fn unpack(&self, header: &PageHeader, bytes: Vec<u8>) -> Result<Vec<u8>> {
         let codec = if header.packed { self.codec } else { Codec::None };
         let length = self.unpacked_length(header)?;
+        if bytes.is_empty() && length == 0 {
+            // A page of which all values are missing. Snappy refuses no bytes.
+            return Ok(bytes);
+        }
         codec.unpack(bytes, length, self.max_page_bytes).map_err(|reason| self.refused(reason))
     }
 
@@ -333,7 +337,7 @@ impl<'a> ColumnReader<'a> {
         self.definition
     }
 
-    /// Returns the bytes of the column's pages in the file.
+    /// Returns the bytes of the column's pages in the file, of those that are still to be read.
     pub(super) fn bytes(&self) -> u64 {
         self.end - self.at
     }
