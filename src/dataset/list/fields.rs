@@ -76,11 +76,11 @@ impl FieldColumns {
         self.columns.push(FieldColumn { source: source.to_owned(), field, texts: TextColumn::default() });
     }
 
-    /// Adds the text that a sample has in a column, unless no field takes the column.
+    /// Adds what a sample has in a column, a text or nothing, unless no field takes the column.
     ///
     /// # Errors
     /// The reason if the sample has one there already, or if there are too many columns.
-    pub(super) fn push(&mut self, sample: usize, column: &str, text: &str) -> Result<(), String> {
+    pub(super) fn push(&mut self, sample: usize, column: &str, text: Option<&str>) -> Result<(), String> {
         if self.are_all && !self.numbers.contains_key(column) {
             if self.columns.len() == MOST {
                 return Err(format!("more than {MOST} names of columns; name those that are fields"));
@@ -92,16 +92,12 @@ impl FieldColumns {
             if texts.samples() > sample {
                 return Err(format!("two columns are called {}; which is meant is not known", shortened(column)));
             }
-            texts.push(sample, text);
+            match text {
+                Some(text) => texts.push(sample, text),
+                None => texts.pad(sample + 1),
+            }
         }
         Ok(())
-    }
-
-    /// Adds a column that no line has to have.
-    pub(super) fn expect(&mut self, column: &str) {
-        if self.are_all && !self.numbers.contains_key(column) {
-            self.add(column, Field::new(column));
-        }
     }
 
     /// Returns the fields, with the kinds that their columns have.
@@ -168,8 +164,7 @@ impl FieldColumn {
 }
 
 /// Returns the kind of a column of JSON: text if all of its values are, numbers if they are of one type and shape, or else
-/// JSON. A column that is
-/// named has texts beside other values only if its field says what it is.
+/// JSON. A column that is named has texts beside other values only if its field says what it is.
 fn kind_of_json(texts: &TextColumn, is_any: bool) -> Result<FieldKind, (usize, String)> {
     let is_text = |text: &str| text.starts_with('"');
     let first = texts.texts().next().is_some_and(|(_, text)| is_text(text));
@@ -220,7 +215,7 @@ mod tests {
         };
         let mut columns = FieldColumns::of(&asked);
         for (sample, text) in texts.iter().enumerate().filter_map(|(sample, text)| Some((sample, (*text)?))) {
-            columns.push(sample, "x", text).unwrap();
+            columns.push(sample, "x", Some(text)).unwrap();
         }
         Ok(columns.finish(listed)?.remove(0))
     }
@@ -273,7 +268,7 @@ mod tests {
     #[test]
     fn further_images_of_metadata_have_their_own_ending() {
         let mut columns = FieldColumns::of(&AskedColumns::All);
-        columns.push(0, "depth_file_name", "\"a.png\"").unwrap();
+        columns.push(0, "depth_file_name", Some("\"a.png\"")).unwrap();
         let listed = Listed { is_metadata: true, samples: 1, ..LISTED };
         let (field, source) = columns.finish(listed).unwrap().remove(0);
         assert_eq!(field.to_string(), "depth (images)");
@@ -283,11 +278,11 @@ mod tests {
     #[test]
     fn a_line_has_a_column_once() {
         let mut columns = FieldColumns::of(&AskedColumns::All);
-        columns.push(0, "x", "1").unwrap();
-        assert!(columns.push(0, "x", "1").unwrap_err().contains("two columns are called x"));
+        columns.push(0, "x", None).unwrap();
+        assert!(columns.push(0, "x", Some("1")).unwrap_err().contains("two columns are called x"));
         for number in 1..MOST {
-            columns.push(1, &number.to_string(), "1").unwrap();
+            columns.push(1, &number.to_string(), Some("1")).unwrap();
         }
-        assert!(columns.push(1, "more", "1").unwrap_err().contains("more than 256 names"));
+        assert!(columns.push(1, "more", Some("1")).unwrap_err().contains("more than 256 names"));
     }
 }
