@@ -45,6 +45,7 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
                 let name = |at: &usize| if named { fields[*at].to_owned() } else { at.to_string() };
                 found.labels = columns.labels.iter().map(name).collect();
                 field_names = columns.fields.iter().map(name).collect();
+                field_names.iter().for_each(|name| found.fields.expect(name));
                 found.unread.clone_from(&columns.unread);
                 found.only_one = columns.only_one;
                 may_be_names &= !named;
@@ -84,8 +85,11 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
         };
         for (name, at) in field_names.iter().zip(&columns.fields) {
             // A field without a text is none, as in pandas and in `datasets`.
-            let text = record.get(*at).filter(|text| !text.is_empty());
-            found.fields.push(found.rows.len(), name, text).map_err(Reason::from).map_err(fail)?;
+            let pushed = match record.get(*at).unwrap_or_default() {
+                "" => found.fields.push_null(found.rows.len(), name),
+                text => found.fields.push(found.rows.len(), name, text),
+            };
+            pushed.map_err(Reason::from).map_err(fail)?;
         }
         found.rows.push(ListedSample { line, path: path.to_owned(), label });
     }

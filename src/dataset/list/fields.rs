@@ -76,11 +76,11 @@ impl FieldColumns {
         self.columns.push(FieldColumn { source: source.to_owned(), field, texts: TextColumn::default() });
     }
 
-    /// Adds what a sample has in a column, a text or nothing, unless no field takes the column.
+    /// Adds the text that a sample has in a column, unless no field takes the column.
     ///
     /// # Errors
     /// The reason if the sample has one there already, or if there are too many columns.
-    pub(super) fn push(&mut self, sample: usize, column: &str, text: Option<&str>) -> Result<(), String> {
+    pub(super) fn push(&mut self, sample: usize, column: &str, text: &str) -> Result<(), String> {
         if self.are_all && !self.numbers.contains_key(column) {
             if self.columns.len() == MOST {
                 return Err(format!("more than {MOST} names of columns; name those that are fields"));
@@ -90,14 +90,33 @@ impl FieldColumns {
         for number in self.numbers.get(column).into_iter().flatten() {
             let texts = &mut self.columns[*number].texts;
             if texts.samples() > sample {
-                return Err(format!("two columns are called {}; which is meant is not known", shortened(column)));
+                return Err(twice(column));
             }
-            match text {
-                Some(text) => texts.push(sample, text),
-                None => texts.pad(sample + 1),
-            }
+            texts.push(sample, text);
         }
         Ok(())
+    }
+
+    /// Notes that a sample has the column, but no value there.
+    ///
+    /// # Errors
+    /// The reason if the sample has the column already.
+    pub(super) fn push_null(&mut self, sample: usize, column: &str) -> Result<(), String> {
+        for number in self.numbers.get(column).into_iter().flatten() {
+            let texts = &mut self.columns[*number].texts;
+            if texts.samples() > sample {
+                return Err(twice(column));
+            }
+            texts.pad(sample + 1);
+        }
+        Ok(())
+    }
+
+    /// Adds a column that no line has to have.
+    pub(super) fn expect(&mut self, column: &str) {
+        if self.are_all && !self.numbers.contains_key(column) {
+            self.add(column, Field::new(column));
+        }
     }
 
     /// Returns the fields, with the kinds that their columns have.
@@ -118,7 +137,7 @@ impl FieldColumns {
 
 impl FieldColumn {
     fn finish(self, is_any: bool, listed: Listed) -> Result<(Field, FieldSource), ColumnFailure> {
-        let FieldColumn { source, mut field, texts } = self;
+        let FieldColumn { source, mut field, mut texts } = self;
         if texts.present() == 0 && !is_any && *field.absent() == Absent::Fail {
             let reason = format!("no line has a value in the column {}, which is a field", shortened(&source));
             return Err((None, reason.into()));
@@ -134,6 +153,9 @@ impl FieldColumn {
             (None, false) => (FieldKind::Text, Form::Cell),
             (None, true) => (kind_of_json(&texts, is_any).map_err(failed)?, Form::Json),
         };
+        if kind == FieldKind::Image && !listed.is_json {
+            texts = trimmed(&texts);
+        }
         if is_any {
             field = Field::new(further.unwrap_or(&source));
             // The numbers of a batch are one array, so that a sample without any has to fail.
@@ -163,6 +185,10 @@ impl FieldColumn {
     }
 }
 
+fn twice(column: &str) -> String {
+    format!("two columns are called {}; which is meant is not known", shortened(column))
+}
+
 /// Returns the kind of a column of JSON: text if all of its values are, numbers if they are of one type and shape, or else
 /// JSON. A column that is named has texts beside other values only if its field says what it is.
 fn kind_of_json(texts: &TextColumn, is_any: bool) -> Result<FieldKind, (usize, String)> {
@@ -182,6 +208,15 @@ fn kind_of_json(texts: &TextColumn, is_any: bool) -> Result<FieldKind, (usize, S
             Err((sample, reason))
         }
     }
+}
+
+/// Returns paths as a CSV file has them without the blanks around them, which are no part of the sample's own path either.
+fn trimmed(texts: &TextColumn) -> TextColumn {
+    let mut plain = TextColumn::default();
+    let paths = texts.texts().map(|(sample, text)| (sample, text.trim()));
+    paths.filter(|(_, path)| !path.is_empty()).for_each(|(sample, path)| plain.push(sample, path));
+    plain.pad(texts.samples());
+    plain
 }
 
 /// Returns the texts that JSON texts are, without quotation marks and escapes.
@@ -215,7 +250,7 @@ mod tests {
         };
         let mut columns = FieldColumns::of(&asked);
         for (sample, text) in texts.iter().enumerate().filter_map(|(sample, text)| Some((sample, (*text)?))) {
-            columns.push(sample, "x", Some(text)).unwrap();
+            columns.push(sample, "x", text).unwrap();
         }
         Ok(columns.finish(listed)?.remove(0))
     }
@@ -268,7 +303,7 @@ mod tests {
     #[test]
     fn further_images_of_metadata_have_their_own_ending() {
         let mut columns = FieldColumns::of(&AskedColumns::All);
-        columns.push(0, "depth_file_name", Some("\"a.png\"")).unwrap();
+        columns.push(0, "depth_file_name", "\"a.png\"").unwrap();
         let listed = Listed { is_metadata: true, samples: 1, ..LISTED };
         let (field, source) = columns.finish(listed).unwrap().remove(0);
         assert_eq!(field.to_string(), "depth (images)");
@@ -278,11 +313,14 @@ mod tests {
     #[test]
     fn a_line_has_a_column_once() {
         let mut columns = FieldColumns::of(&AskedColumns::All);
-        columns.push(0, "x", None).unwrap();
-        assert!(columns.push(0, "x", Some("1")).unwrap_err().contains("two columns are called x"));
+        columns.push(0, "x", "1").unwrap();
+        assert!(columns.push(0, "x", "1").unwrap_err().contains("two columns are called x"));
+        assert!(columns.push_null(0, "x").unwrap_err().contains("two columns are called x"));
+        columns.push_null(1, "x").unwrap();
+        assert!(columns.push(1, "x", "1").is_err());
         for number in 1..MOST {
-            columns.push(1, &number.to_string(), Some("1")).unwrap();
+            columns.push(1, &number.to_string(), "1").unwrap();
         }
-        assert!(columns.push(1, "more", Some("1")).unwrap_err().contains("more than 256 names"));
+        assert!(columns.push(1, "more", "1").unwrap_err().contains("more than 256 names"));
     }
 }

@@ -69,8 +69,11 @@ pub(super) fn rows(text: &str, settings: &Settings) -> Result<Rows, Failure> {
         if !found.fields.is_empty() {
             for (key, value) in members(text).unwrap_or_default() {
                 if settings.asked.name(&key) || is_other(&key) {
-                    let value = Some(value).filter(|value| *value != "null");
-                    found.fields.push(found.rows.len(), &key, value).map_err(fail)?;
+                    let pushed = match value {
+                        "null" => found.fields.push_null(found.rows.len(), &key),
+                        value => found.fields.push(found.rows.len(), &key, value),
+                    };
+                    pushed.map_err(fail)?;
                 }
             }
         }
