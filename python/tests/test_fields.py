@@ -188,6 +188,30 @@ def test_captions_of_shards_are_lists_of_texts(tmp_path: Path) -> None:
         next(loader(gpufeed.open(path, allow_unlabelled=True, fields=["webp"]), recipe=CROP).batches())
 
 
+def test_captions_beside_images_and_in_lists(tmp_path: Path) -> None:
+    images = tmp_path / "images"
+    images.mkdir()
+    for number in range(3):
+        (images / f"{number}.jpg").write_bytes(jpeg(number))
+        (images / f"{number}.txt").write_text(f"photograph {number}")
+    data = gpufeed.open(images, fields={"txt": "caption"})
+    assert data.fields == ["caption"]
+    assert next(loader(data, recipe=CROP).batches()).columns["caption"] == ["photograph 0", "photograph 1"]
+    with pytest.raises(gpufeed.Error, match="raise max_field_bytes"):
+        gpufeed.open(images, fields={"txt": "caption"}, max_field_bytes=4)[0]
+    listed = images / "list.csv"
+    listed.write_text("file,text,score\n0.jpg,a,0.5\n1.jpg,,1\n2.jpg,c,2\n")
+    given = {"text": {"name": "caption", "default": ""}, "score": {"name": "score", "kind": "numbers"}}
+    batch = next(loader(gpufeed.open(listed, fields=given), recipe=CROP, batch_size=3).batches())
+    assert batch.columns["caption"] == ["a", "", "c"]
+    assert numpy.from_dlpack(batch.columns["score"]).tolist() == [0.5, 1.0, 2.0]
+    with pytest.raises(gpufeed.Error, match="there is no column title; there are file, text, score"):
+        gpufeed.open(listed, fields=["title"])
+    (images / "metadata.csv").write_text("file_name,text\n2.jpg,c\n")
+    data = gpufeed.open(images, fields="all")
+    assert (len(data), data.fields) == (1, ["text"])
+
+
 def test_fields_of_data_that_have_none_are_refused(tmp_path: Path) -> None:
     numpy.save(tmp_path / "a.npy", numpy.zeros((2, 6, 6), numpy.uint8))
     with pytest.raises(gpufeed.ArgumentError, match="^fields: "):

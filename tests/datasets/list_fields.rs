@@ -4,7 +4,8 @@ use crate::notices::{refused, said};
 use gpufeed::dataset::{FieldChoice, Numbers, OpenOptions, open_with};
 use gpufeed::transforms::CenterCrop;
 use gpufeed::{
-    Backend, ColumnValues, DataLoader, Dataset, Field, FieldKind, FieldValue, ImageList, Label, Result, SampleData,
+    Backend, ColumnValues, DataLoader, Dataset, Field, FieldKind, FieldValue, ImageList, Label, OnError, Result,
+    SampleData,
 };
 use gpufeed_testing::encoded::{encode, picture};
 use image::ImageFormat as Codec;
@@ -120,7 +121,8 @@ fn json_keys_are_of_the_kind_of_their_values() {
 
 #[test]
 fn several_columns_are_images() {
-    let text = "left,right,depth,target\na.jpg,b.jpg,c.png,b.jpg\nb.jpg,a.jpg,,b.jpg\n";
+    // Blanks around a path are no part of it.
+    let text = "left, right,depth,target\na.jpg, b.jpg,c.png ,b.jpg\nb.jpg,a.jpg, ,b.jpg\n";
     let images = |name: &str| Field::new(name).kind(FieldKind::Image);
     let choice = || vec![("left", "image".into()), ("right", images("right")), ("depth", images("depth").optional())];
     let (data, _folder) = open("list.csv", text, choice()).unwrap();
@@ -222,6 +224,15 @@ fn the_metadata_of_hugging_face_are_the_fields_of_a_folder() {
         let expected = ["text a dog", "image c.png"].map(str::to_owned);
         assert_eq!(read(&data, 1).unwrap(), ("b.jpg".to_owned(), Label::None, expected.into()));
         assert_eq!(data.len(), 2);
+        assert_eq!(said(&data).len(), 1);
+        // Images that the list lacks are named, but not those that are values of fields.
+        fs::write(folder.path().join("d.jpg"), "d").unwrap();
+        let data = open_with(folder.path(), OpenOptions::new().fields(FieldChoice::All)).unwrap().train;
+        assert_eq!(said(&data)[1..], [format!("1 image that {list} does not list is not read: d.jpg")]);
+        let data = open_with(folder.path(), OpenOptions::new().fields([("text", "text")])).unwrap().train;
+        let says = format!("2 images that {list} does not list are not read; the first is c.png");
+        assert!(said(&data).contains(&says), "{:?}", said(&data));
+        fs::remove_file(folder.path().join("d.jpg")).unwrap();
         let plain = gpufeed::dataset::open(folder.path()).unwrap().train;
         assert_eq!((plain.len(), plain.fields().len()), (3, 0));
         assert_eq!(said(&plain), [format!("1 list of the images is not read: {list}")]);
@@ -248,4 +259,47 @@ fn batches_have_the_columns_of_a_list() {
     assert_eq!(*batch.column("caption").unwrap().values(), ColumnValues::Text(captions.into()));
     let ColumnValues::Numbers { bytes, .. } = batch.column("score").unwrap().values() else { panic!("no numbers") };
     assert_eq!(*bytes, [0.0_f64, 0.5, -1.0, 1.0].map(f64::to_ne_bytes).concat());
+}
+
+#[test]
+fn a_line_without_a_value_fails_or_has_none() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.png"), encode(picture(8, 8), Codec::Png)).unwrap();
+    let list = folder.path().join("list.jsonl");
+    let with = |rest: &str| format!("{{\"path\": \"a.png\"{rest}}}");
+    let mut lines = vec![with(", \"text\": \"x\""); 8];
+    (lines[2], lines[5]) = (with(""), with(", \"text\": null"));
+    fs::write(&list, lines.join("\n")).unwrap();
+    let column = |field: Field, on_error: OnError| -> Result<(ColumnValues, usize)> {
+        let data = ImageList::builder().fields([("text", field)]).open(&list)?;
+        let loader = DataLoader::builder(data).transform(CenterCrop::new(4)).batch_size(8).on_error(on_error);
+        let batch = loader.build(&Backend::Cpu)?.epoch(0)?.next().unwrap()?;
+        Ok((batch.column("text").unwrap().values().clone(), batch.failures().len()))
+    };
+    let text = || Field::new("text");
+    let mut expected = vec![Some("x".to_owned()); 8];
+    let (found, failures) = column(text(), OnError::Skip { max_share: 1.0 }).unwrap();
+    assert_eq!(found, ColumnValues::Text(expected.clone()));
+    assert!(failures >= 2, "{failures}");
+    (expected[2], expected[5]) = (None, None);
+    assert_eq!(column(text().optional(), OnError::Fail).unwrap(), (ColumnValues::Text(expected), 0));
+    assert!(refused(column(text(), OnError::Fail)).contains("the sample has no \"text\""));
+}
+
+#[test]
+fn a_column_without_any_value_may_be_absent() {
+    let lines = "{\"path\": \"a.jpg\", \"caption\": null}\n{\"path\": \"b.jpg\", \"caption\": null}\n";
+    let (data, _folder) = open("list.jsonl", lines, [("caption", Field::new("caption").optional())]).unwrap();
+    assert_eq!(
+        (names(&data), values(&data, 1)),
+        (vec!["caption (text, may be absent)".to_owned()], vec!["absent".to_owned()])
+    );
+    let error = refused(open("list.jsonl", lines, [("caption", "caption")]));
+    assert!(error.contains("no line has a value in the column caption"), "{error}");
+    let cells = "path,label,caption\na.jpg,1,\nb.jpg,2,\n";
+    let (data, _folder) = open("list.csv", cells, [("caption", Field::new("caption").optional())]).unwrap();
+    assert_eq!(values(&data, 0), ["absent"]);
+    // With all keys as fields, one that never has a value is none.
+    let (data, _folder) = open("list.jsonl", lines, FieldChoice::All).unwrap();
+    assert!(names(&data).is_empty());
 }

@@ -233,8 +233,8 @@ fn images_beside(images: &[OsString], extensions: &[String]) -> Vec<usize> {
     let all = stems(images, 0, extensions);
     let has_stem = |stem: &[u8]| all.binary_search_by(|(own, ..)| (*own).cmp(stem)).is_ok();
     let is_beside = |stem: &[u8]| {
-        let dots = (1..stem.len()).rev().filter(|at| stem[*at] == b'.');
-        dots.into_iter().any(|dot| has_stem(&stem[..dot]) && stem[dot + 1..].iter().any(|byte| !byte.is_ascii_digit()))
+        let mut dots = (1..stem.len()).rev().filter(|at| stem[*at] == b'.');
+        dots.any(|dot| has_stem(&stem[..dot]) && stem[dot + 1..].iter().any(|byte| !byte.is_ascii_digit()))
     };
     let mut beside: Vec<_> = all.iter().filter(|(stem, ..)| is_beside(stem)).map(|(_, sample, _)| *sample).collect();
     beside.sort_unstable();

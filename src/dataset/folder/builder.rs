@@ -83,7 +83,8 @@ impl ImageFolderBuilder {
     /// [`open`](Self::open); a value that is no text or no JSON is an error of its sample.
     ///
     /// If the root has a file `metadata.csv` or `metadata.jsonl`, Hugging Face's list of images, the samples and their
-    /// fields are those of this list, as [`ImageListBuilder::fields`](crate::dataset::ImageListBuilder::fields) has them.
+    /// fields are those of this list, as [`ImageListBuilder::fields`](crate::dataset::ImageListBuilder::fields) has them;
+    /// a [notice](crate::Dataset::notices) names images that it lacks.
     ///
     /// ```
     /// use gpufeed::dataset::FieldValue;
@@ -125,8 +126,8 @@ impl ImageFolderBuilder {
     ///
     /// # Errors
     ///
-    /// The errors of [`ImageFolder::open`], and [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there is no extension or an empty one. With
-    /// [`allow_empty`](Self::allow_empty), there must still be at least one image in total.
+    /// The errors of [`ImageFolder::open`], and [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there is no extension
+    /// or an empty one. With [`allow_empty`](Self::allow_empty), there must still be at least one image in total.
     pub fn open(self, root: impl Into<PathBuf>) -> Result<ImageFolder> {
         self.listed(root.into()).map(ImageFolder)
     }

@@ -1,5 +1,6 @@
 //! Lists the images of a folder, and refuses folders without any.
 
+use std::collections::HashSet;
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ impl ImageFolderBuilder {
         if !matches!(self.fields, FieldChoice::None)
             && let Some(list) = listed_in(&root)
         {
-            return self.by_list(&list);
+            return self.by_list(&root, &list);
         }
         let (choice, images) = BesideChoice::of(&self.fields)?;
         if let Some(images) = images {
@@ -109,10 +110,27 @@ impl ImageFolderBuilder {
         Ok(found)
     }
 
-    /// Opens the images that a list in the folder has.
-    fn by_list(self, list: &Path) -> Result<ImageFiles> {
+    /// Opens the images that a list in the folder has, and notes those that it lacks.
+    fn by_list(self, root: &Path, list: &Path) -> Result<ImageFiles> {
         let builder = ImageList::builder().fields(self.fields).max_field_bytes(self.max_field_bytes);
-        builder.max_file_bytes(self.max_file_bytes).open(list).map(ImageFiles::from)
+        let mut found = builder.max_file_bytes(self.max_file_bytes).open(list).map(ImageFiles::from)?;
+        let (mut images, mut noticed) = (Vec::new(), Noticed::default());
+        files_below(root, root, &self.extensions, false, &mut images, &mut BesideSearch::default(), &mut noticed)?;
+        let mut unlisted: HashSet<&Path> = images.iter().map(|image| &**image).collect();
+        for image in &found.paths {
+            unlisted.remove(&**image);
+        }
+        if let Some(fields) = &found.fields {
+            fields.each_file(found.paths.len(), |sample| &found.paths[sample], &mut |file| {
+                unlisted.remove(file);
+            });
+        }
+        if let Some(first) = images.iter().find(|image| unlisted.contains(&***image)) {
+            let list = list.file_name().unwrap_or_default().to_string_lossy();
+            let (what, count) = (format!("images that {list} does not list"), unlisted.len() as u64);
+            found.notices.extend(Notice::not_read(what, count, below(root, first)));
+        }
+        Ok(found)
     }
 
     fn no_class_folder(&self, root: &Path, files: usize) -> Error {

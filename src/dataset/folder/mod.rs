@@ -1,7 +1,8 @@
 //! A folder of class folders, listed as torchvision's `ImageFolder` lists it.
 //!
-//! `builder.rs` has the settings, `listing.rs` lists the images, `walk.rs` finds the files by their `endings.rs`, in an `order.rs`, and `noticed.rs` has
-//! what is not taken. `choice.rs` reads the setting of fields, and `beside.rs` finds the files beside images.
+//! `builder.rs` has the settings, `listing.rs` lists the images, `walk.rs` finds the files by their `endings.rs`, in an
+//! `order.rs`, and `noticed.rs` has what is not taken. `choice.rs` reads the setting of fields, and `beside.rs` finds the
+//! files beside images.
 
 mod beside;
 mod builder;

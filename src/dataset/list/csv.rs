@@ -85,9 +85,11 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
         };
         for (name, at) in field_names.iter().zip(&columns.fields) {
             // A field without a text is none, as in pandas and in `datasets`.
-            if let Some(text) = record.get(*at).filter(|text| !text.is_empty()) {
-                found.fields.push(found.rows.len(), name, text).map_err(Reason::from).map_err(fail)?;
-            }
+            let pushed = match record.get(*at).unwrap_or_default() {
+                "" => found.fields.push_null(found.rows.len(), name),
+                text => found.fields.push(found.rows.len(), name, text),
+            };
+            pushed.map_err(Reason::from).map_err(fail)?;
         }
         found.rows.push(ListedSample { line, path: path.to_owned(), label });
     }

@@ -90,9 +90,24 @@ impl FieldColumns {
         for number in self.numbers.get(column).into_iter().flatten() {
             let texts = &mut self.columns[*number].texts;
             if texts.samples() > sample {
-                return Err(format!("two columns are called {}; which is meant is not known", shortened(column)));
+                return Err(twice(column));
             }
             texts.push(sample, text);
+        }
+        Ok(())
+    }
+
+    /// Notes that a sample has the column, but no value there.
+    ///
+    /// # Errors
+    /// The reason if the sample has the column already.
+    pub(super) fn push_null(&mut self, sample: usize, column: &str) -> Result<(), String> {
+        for number in self.numbers.get(column).into_iter().flatten() {
+            let texts = &mut self.columns[*number].texts;
+            if texts.samples() > sample {
+                return Err(twice(column));
+            }
+            texts.pad(sample + 1);
         }
         Ok(())
     }
@@ -122,7 +137,7 @@ impl FieldColumns {
 
 impl FieldColumn {
     fn finish(self, is_any: bool, listed: Listed) -> Result<(Field, FieldSource), ColumnFailure> {
-        let FieldColumn { source, mut field, texts } = self;
+        let FieldColumn { source, mut field, mut texts } = self;
         if texts.present() == 0 && !is_any && *field.absent() == Absent::Fail {
             let reason = format!("no line has a value in the column {}, which is a field", shortened(&source));
             return Err((None, reason.into()));
@@ -138,6 +153,9 @@ impl FieldColumn {
             (None, false) => (FieldKind::Text, Form::Cell),
             (None, true) => (kind_of_json(&texts, is_any).map_err(failed)?, Form::Json),
         };
+        if kind == FieldKind::Image && !listed.is_json {
+            texts = trimmed(&texts);
+        }
         if is_any {
             field = Field::new(further.unwrap_or(&source));
             // The numbers of a batch are one array, so that a sample without any has to fail.
@@ -167,9 +185,12 @@ impl FieldColumn {
     }
 }
 
+fn twice(column: &str) -> String {
+    format!("two columns are called {}; which is meant is not known", shortened(column))
+}
+
 /// Returns the kind of a column of JSON: text if all of its values are, numbers if they are of one type and shape, or else
-/// JSON. A column that is
-/// named has texts beside other values only if its field says what it is.
+/// JSON. A column that is named has texts beside other values only if its field says what it is.
 fn kind_of_json(texts: &TextColumn, is_any: bool) -> Result<FieldKind, (usize, String)> {
     let is_text = |text: &str| text.starts_with('"');
     let first = texts.texts().next().is_some_and(|(_, text)| is_text(text));
@@ -187,6 +208,15 @@ fn kind_of_json(texts: &TextColumn, is_any: bool) -> Result<FieldKind, (usize, S
             Err((sample, reason))
         }
     }
+}
+
+/// Returns paths as a CSV file has them without the blanks around them, which are no part of the sample's own path either.
+fn trimmed(texts: &TextColumn) -> TextColumn {
+    let mut plain = TextColumn::default();
+    let paths = texts.texts().map(|(sample, text)| (sample, text.trim()));
+    paths.filter(|(_, path)| !path.is_empty()).for_each(|(sample, path)| plain.push(sample, path));
+    plain.pad(texts.samples());
+    plain
 }
 
 /// Returns the texts that JSON texts are, without quotation marks and escapes.
@@ -285,6 +315,9 @@ mod tests {
         let mut columns = FieldColumns::of(&AskedColumns::All);
         columns.push(0, "x", "1").unwrap();
         assert!(columns.push(0, "x", "1").unwrap_err().contains("two columns are called x"));
+        assert!(columns.push_null(0, "x").unwrap_err().contains("two columns are called x"));
+        columns.push_null(1, "x").unwrap();
+        assert!(columns.push(1, "x", "1").is_err());
         for number in 1..MOST {
             columns.push(1, &number.to_string(), "1").unwrap();
         }

@@ -68,8 +68,12 @@ pub(super) fn rows(text: &str, settings: &Settings) -> Result<Rows, Failure> {
         let is_other = |key: &String| key != path_key && !labels.iter().any(|(label, _)| *label == key);
         if !found.fields.is_empty() {
             for (key, value) in members(text).unwrap_or_default() {
-                if value != "null" && (settings.asked.name(&key) || is_other(&key)) {
-                    found.fields.push(found.rows.len(), &key, value).map_err(fail)?;
+                if settings.asked.name(&key) || is_other(&key) {
+                    let pushed = match value {
+                        "null" => found.fields.push_null(found.rows.len(), &key),
+                        value => found.fields.push(found.rows.len(), &key, value),
+                    };
+                    pushed.map_err(fail)?;
                 }
             }
         }

@@ -38,9 +38,9 @@ pub use builder::ImageListBuilder;
 ///   name, as pandas writes its index, is no such column, nor is one called `index`, `idx`, `id`, `split`, `subset`,
 ///   `fold`, `text`, `caption`, `captions` or `prompt`. In JSON lines, the first line that has one of these keys
 ///   chooses the key of all lines, whatever its value in that line.
-/// - Other columns and keys are not read, unless [`fields`](ImageListBuilder::fields) asks for them. Several of them become one label only if
-///   [`label_columns`](ImageListBuilder::label_columns) names them. A CSV file in which several columns could be the
-///   label is an error.
+/// - Other columns and keys are not read, unless [`fields`](ImageListBuilder::fields) asks for them. Several of them
+///   become one label only if [`label_columns`](ImageListBuilder::label_columns) names them. A CSV file in which several
+///   columns could be the label is an error, unless fields are asked for.
 ///
 /// If a field of the first line has one of these names, and no field ends as the names of images do, that line names
 /// the columns and is not a sample. Two columns or keys whose names differ only in upper and lower case are an error.
