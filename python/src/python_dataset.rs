@@ -20,7 +20,7 @@ const JOB_SAMPLES: usize = 64;
 /// A data set in Python. A worker that reads it waits for its turn, and then for the interpreter's lock.
 pub(crate) struct PythonDataset {
     pub(crate) object: Py<PyAny>,
-    /// Makes `(bytes, form, label, rest)` of an item.
+    /// Makes `(bytes, form, label, rest, images)` of an item.
     pub(crate) item: Py<PyAny>,
     pub(crate) len: usize,
     pub(crate) has: Reads,
@@ -39,7 +39,7 @@ pub(crate) struct PythonDataset {
     pub(crate) raised: Mutex<Raised>,
     /// True if no fields are chosen, so that an image file and a class are the whole sample.
     pub(crate) plain: bool,
-    /// The only field, [`REST`].
+    /// [`REST`], and the fields of images.
     pub(crate) fields: Vec<Field>,
 }
 
@@ -83,6 +83,27 @@ struct Owned {
     form: Option<(u32, u32, PixelFormat)>,
     label: Label,
     rest: Option<Vec<u8>>,
+    /// The images of the sample's fields, in the order of the fields.
+    images: Vec<OwnedImage>,
+}
+
+/// An image in memory that it owns: a file, or for pixels the width, the height and the format.
+type OwnedImage = (Vec<u8>, Option<(u32, u32, PixelFormat)>);
+
+/// The form of an image as `gpufeed/samples.py` says it: `None` for a file.
+type Form = Option<(u32, u32, String)>;
+
+fn form(form: Form) -> Option<(u32, u32, PixelFormat)> {
+    form.map(|(width, height, format)| {
+        let format = match format.as_str() {
+            "R8" => PixelFormat::R8,
+            "Rgba8" => PixelFormat::Rgba8,
+            "F32x1" => PixelFormat::F32 { channels: 1 },
+            "F32x3" => PixelFormat::F32 { channels: 3 },
+            _ => PixelFormat::Rgb8,
+        };
+        (width, height, format)
+    })
 }
 
 /// The reason why a sample was not read.
@@ -164,28 +185,27 @@ impl PythonDataset {
             && label.is_exact_instance_of::<PyInt>()
             && let Ok(class) = label.extract()
         {
-            return Ok(Owned { bytes: bytes.as_bytes().to_vec(), form: None, label: Label::Class(class), rest: None });
+            return Ok(Owned {
+                bytes: bytes.as_bytes().to_vec(),
+                form: None,
+                label: Label::Class(class),
+                rest: None,
+                images: Vec::new(),
+            });
         }
-        type Form = Option<(u32, u32, String)>;
         type Rest<'py> = Option<Bound<'py, PyBytes>>;
+        type Images<'py> = Vec<(Bound<'py, PyBytes>, Form)>;
         let made = call(self.item.bind(py), &(item, index).into_pyobject(py)?)?;
-        let (bytes, form, label, rest): (Bound<'_, PyBytes>, Form, Bound<'_, PyAny>, Rest<'_>) = made.extract()?;
-        let form = form.map(|(width, height, format)| {
-            let format = match format.as_str() {
-                "R8" => PixelFormat::R8,
-                "Rgba8" => PixelFormat::Rgba8,
-                "F32x1" => PixelFormat::F32 { channels: 1 },
-                "F32x3" => PixelFormat::F32 { channels: 3 },
-                _ => PixelFormat::Rgb8,
-            };
-            (width, height, format)
-        });
+        let (bytes, of_bytes, label, rest, images): (Bound<'_, PyBytes>, Form, Bound<'_, PyAny>, Rest<'_>, Images<'_>) =
+            made.extract()?;
+        let images = images.into_iter().map(|(bytes, of_bytes)| (bytes.as_bytes().to_vec(), form(of_bytes))).collect();
         let label = match label {
             label if label.is_none() => Label::None,
             label if label.is_instance_of::<PyList>() => Label::from(label.extract::<Vec<f32>>()?),
             label => Label::Class(label.extract()?),
         };
-        Ok(Owned { bytes: bytes.as_bytes().to_vec(), form, label, rest: rest.map(|rest| rest.as_bytes().to_vec()) })
+        let rest = rest.map(|rest| rest.as_bytes().to_vec());
+        Ok(Owned { bytes: bytes.as_bytes().to_vec(), form: form(of_bytes), label, rest, images })
     }
 
     /// Reads a sample by `__getitem__`.
@@ -367,12 +387,31 @@ impl gpufeed::Dataset for PythonDataset {
             None => self.inside(|py| self.several(py, &[index]).swap_remove(0))??,
         };
         *buffer = owned.bytes;
-        let data = match owned.form {
-            None => SampleData::Encoded(buffer),
-            Some((width, height, format)) => SampleData::Pixels(Pixels::new(width, height, format, buffer)?),
+        // All images lie in one buffer, each at a multiple of 8 bytes.
+        let mut places = Vec::with_capacity(owned.images.len() + 1);
+        places.push((0..buffer.len(), owned.form));
+        for (bytes, of_bytes) in owned.images {
+            buffer.resize(buffer.len().next_multiple_of(8), 0);
+            let begin = buffer.len();
+            buffer.extend_from_slice(&bytes);
+            places.push((begin..buffer.len(), of_bytes));
+        }
+        let buffer: &'a [u8] = buffer;
+        let mut images = Vec::with_capacity(places.len());
+        for (place, of_bytes) in places {
+            let bytes = &buffer[place];
+            images.push(match of_bytes {
+                None => SampleData::Encoded(bytes),
+                Some((width, height, format)) => SampleData::Pixels(Pixels::new(width, height, format, bytes)?),
+            });
+        }
+        let mut images = images.into_iter();
+        let Some(data) = images.next() else {
+            return Err(ErrorKind::Argument { setting: "data", reason: "a sample without an image".to_owned() }.into());
         };
         let rest = owned.rest.map_or(FieldValue::Absent, |rest| FieldValue::Bytes(rest.into()));
-        Ok(Sample::new(data, owned.label).with_fields(vec![rest]))
+        let fields = std::iter::once(rest).chain(images.map(FieldValue::Image)).collect();
+        Ok(Sample::new(data, owned.label).with_fields(fields))
     }
 
     fn name(&self, index: usize) -> String {
