@@ -15,12 +15,12 @@ import pickle
 import struct
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from gpufeed.errors import ArgumentError
 
 
-Form = "tuple[int, int, str] | None"
+Form: TypeAlias = "tuple[int, int, str] | None"
 Item = tuple[bytes, Form, "int | list[float] | None", "bytes | None", "list[tuple[bytes, Form]]"]
 
 # What is pickled: how the sample was given, what belongs to that, and the values.

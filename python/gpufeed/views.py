@@ -176,6 +176,7 @@ def _content(views: Views, defaults: Mapping[str, Any]) -> tuple[dict[str, Any],
     layout, dtype = views.layout or defaults["layout"], views.dtype or defaults["dtype"]
     if nhwc and layout == "nchw":
         raise ArgumentError("channels_last: True, but layout says otherwise; give one of the two")
+    content.setdefault("transform", [])
     whole = json.dumps(content)
     normalize = None
     if _either(views.normalize_on_device, defaults["normalize_on_device"]):
