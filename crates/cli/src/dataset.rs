@@ -30,7 +30,7 @@ pub(crate) fn open_fields(path: impl AsRef<Path>, fields: &FieldChoice) -> Resul
     let format = Format::detect(path);
     let data: Arc<dyn Dataset> = {
         let options = OpenOptions::new().as_is(true).fields(fields.clone());
-        Arc::from(open_with(path, &options)?.train)
+        Arc::from(open_with(path, options)?.train)
     };
     match data.is_empty() {
         true => Err(format!("{}: no samples", Location::from(path)).into()),
