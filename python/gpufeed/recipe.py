@@ -25,6 +25,9 @@ def recipe_of(transforms: Any, recipe: Any, batch_transforms: Any) -> tuple[dict
         return dict(converted.recipe), converted.notes, converted.num_classes
     text = json.dumps(recipe) if isinstance(recipe, dict) else arguments.path("recipe", recipe)
     content = json.loads(_gpufeed.recipe_content(text))
+    if groups := content.get("group"):
+        names = ", ".join(group["name"] for group in groups)
+        raise ArgumentError(f"recipe: it has the groups of views {names}, but a recipe with one list works here")
     _warn_of_two(_gpufeed.normalized_twice(text) or ())
     if batch_transforms is not None:
         if content.get("batch_transform"):
@@ -35,6 +38,18 @@ def recipe_of(transforms: Any, recipe: Any, batch_transforms: Any) -> tuple[dict
         content["batch_transform"] = converted.recipe["batch_transform"]
         classes = converted.num_classes
     return content, notes, classes
+
+
+def groups_in(recipe: Any) -> dict[str, dict[str, Any]] | None:
+    """Returns the groups of views of a recipe by their names, each as the content of a recipe with one list; None for a
+    recipe without groups."""
+    if recipe is None:
+        return None
+    text = json.dumps(recipe) if isinstance(recipe, dict) else arguments.path("recipe", recipe)
+    content = json.loads(_gpufeed.recipe_content(text))
+    shared = {key: content[key] for key in ("output", "semantics") if key in content}
+    groups = {group["name"]: shared | {key: group[key] for key in group if key != "name"} for group in content.get("group", [])}
+    return groups or None
 
 
 def _warn_of_two(places: tuple[str, ...]) -> None:

@@ -99,7 +99,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
 /// format have none.
 pub fn open_with(path: impl AsRef<Path>, options: impl Into<OpenOptions>) -> Result<Opened> {
     let (path, options) = (path.as_ref(), options.into());
-    Format::detect_with(path, options.of_remote())?.open_by(path, &options)
+    Format::detect_with(path, options.of_remote())?.open_with(path, options)
 }
 
 impl Format {
@@ -209,7 +209,7 @@ impl Format {
     ///
     /// The errors of [`open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Opened> {
-        self.open_by(path.as_ref(), &OpenOptions::new())
+        self.open_with(path, OpenOptions::new())
     }
 
     /// Opens the path in this format as it is: samples may lack a label, and class folders may have no images.
@@ -232,11 +232,24 @@ impl Format {
     ///
     /// The errors of [`open`], except those two.
     pub fn open_as_is(self, path: impl AsRef<Path>) -> Result<Opened> {
-        self.open_by(path.as_ref(), &OpenOptions::new().as_is(true))
+        self.open_with(path, OpenOptions::new().as_is(true))
     }
 
-    /// Opens the path in this format, with settings.
-    pub(crate) fn open_by(self, path: &Path, options: &OpenOptions) -> Result<Opened> {
+    /// Opens the path in this format with settings.
+    ///
+    /// ```no_run
+    /// use gpufeed::dataset::{Format, OpenOptions};
+    ///
+    /// let opened = Format::Tar.open_with("laion/{00000..00127}.tar", OpenOptions::new().fields([("txt", "caption")]))?;
+    /// assert_eq!(opened.train.fields()[0].name(), "caption");
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`open_with`].
+    pub fn open_with(self, path: impl AsRef<Path>, options: impl Into<OpenOptions>) -> Result<Opened> {
+        let (path, options) = (path.as_ref(), options.into());
         if let Location::Address(address) = Location::from(path) {
             check(&address)?;
             self.check_remote(&address)?;

@@ -2,7 +2,7 @@
 
 use crate::decode::ReadMode;
 use crate::plan::{DType, Layout, Output, Semantics};
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, ViewGroup};
 use crate::transforms::{Interpolation, Transform};
 
 /// Views of each sample with a list of operators of their own: a group of a loader
@@ -120,9 +120,10 @@ impl Views {
     }
 
     /// Adds a recipe's operators, and takes over its output and semantics if it names them. Its number of views does not
-    /// count.
+    /// count. A recipe with groups is no list: building the loader is an error then.
     pub fn recipe(mut self, recipe: impl Into<Recipe>) -> Self {
-        let Recipe { transforms, output, semantics, .. } = recipe.into();
+        let Recipe { transforms, output, semantics, groups, .. } = recipe.into();
+        self.recipe.groups.extend(groups);
         self.recipe.output = output.or(self.recipe.output);
         self.recipe.semantics = semantics.or(self.recipe.semantics);
         self.transforms(transforms)
@@ -140,5 +141,28 @@ impl Views {
     pub fn semantics(mut self, semantics: Semantics) -> Self {
         self.recipe.semantics = Some(semantics);
         self
+    }
+}
+
+/// The views of a group of a recipe.
+impl From<ViewGroup> for Views {
+    fn from(group: ViewGroup) -> Self {
+        let ViewGroup { name: _, views, source, read_mode, follows, interpolation, semantics, output, transforms } =
+            group;
+        let recipe = Recipe { views, semantics, output, transforms, ..Recipe::default() };
+        Views { recipe, source, read_mode, follows, interpolation }
+    }
+}
+
+impl Views {
+    /// These views as the group of a recipe.
+    pub(super) fn to_group(&self, name: &str) -> ViewGroup {
+        let Views { recipe, source, read_mode, follows, interpolation } = self;
+        let Recipe { views, semantics, output, transforms, .. } = recipe;
+        let mut group = ViewGroup::new(name, *views, transforms.clone());
+        (group.source, group.follows) = (source.clone(), follows.clone());
+        (group.read_mode, group.interpolation) = (*read_mode, *interpolation);
+        (group.semantics, group.output) = (*semantics, *output);
+        group
     }
 }

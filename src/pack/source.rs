@@ -74,7 +74,7 @@ fn open_path(path: &Path, settings: &PackSettings, watch: &Watch) -> Result<Open
     let (format, split) = (Format::detect(path), settings.split);
     let fields = settings.fields.clone().unwrap_or_default();
     let options = OpenOptions::new().as_is(true).fields(fields).max_field_bytes(settings.max_field_bytes);
-    let Opened { train, test } = format.open_by(path, &options)?;
+    let Opened { train, test } = format.open_with(path, options)?;
     let other_split = |data: &dyn Dataset, split| watch.say(Event::OtherSplit { samples: data.len(), split });
     let data = match (split, test) {
         (Split::Train, test) => {

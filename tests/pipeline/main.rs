@@ -20,6 +20,7 @@ mod policies;
 mod policies_mixed;
 mod policies_refused;
 mod policy_shaders;
+mod recipe_groups;
 mod recipes;
 mod replay;
 mod scaled_decode;

@@ -209,12 +209,13 @@ fn loader(name: &str, backend: &Backend, execute: Execute) -> Result<DataLoader>
 fn values(loader: &DataLoader, epochs: u64) -> Result<Vec<f32>> {
     let mut values = Vec::new();
     for batch in loader.epochs(0..epochs)? {
-        let batch = batch?;
-        let host = batch.to_host()?;
-        values.extend(match batch.dtype() {
-            DType::U8 => bytes(&host).into_iter().map(|level| level / 255.0).collect(),
-            _ => floats(&host),
-        });
+        for group in batch?.groups() {
+            let host = group.to_host()?;
+            values.extend(match group.dtype() {
+                DType::U8 => bytes(&host).into_iter().map(|level| level / 255.0).collect(),
+                _ => floats(&host),
+            });
+        }
     }
     Ok(values)
 }

@@ -56,7 +56,7 @@ impl Language for Flags {
             "seek_indexes" => "seek-index".to_owned(),
             "shard" => "part".to_owned(),
             "RemoteOptions::certificates" => return "SSL_CERT_FILE".into(),
-            "transforms" | "views" | "output" | "semantics" | "batch_transform" => {
+            "transforms" | "views" | "output" | "semantics" | "batch_transform" | "group" => {
                 return format!("{name} in the recipe").into();
             }
             _ => match name.strip_prefix("RemoteOptions::") {

@@ -117,6 +117,7 @@ impl DataLoaderBuilder {
         for recipe in &mut recipes {
             recipe.semantics = recipe.semantics.filter(|semantics| *semantics != Semantics::Float);
         }
+        let recipe = self.whole_recipe(&recipes);
         let of_settings = LoaderSettings {
             shard: (shard != Shard::WHOLE).then_some(ShardChoice::ByHand { rank: shard.rank, world: shard.world }),
             workers: Some(workers),
@@ -164,6 +165,7 @@ impl DataLoaderBuilder {
         };
         Ok(DataLoader {
             pipeline: Arc::new(pipeline),
+            recipe,
             recipes,
             backend: backend.clone(),
             budget,

@@ -9,11 +9,8 @@ use crate::loader::Execute;
 use crate::loader::group::{ALIGNMENT, Group, of_source};
 use crate::loader::source::Source;
 use crate::plan::split::{CacheSplit, Executor};
-use crate::plan::{Plan, normalized_twice};
-use crate::recipe::{Recipe, check_views};
-
-/// The name of the only group of a loader without groups.
-const IMAGE: &str = "image";
+use crate::plan::{Plan, Semantics, normalized_twice};
+use crate::recipe::{IMAGE, Recipe, check_name, check_views};
 
 /// The most groups: their numbers stand beside those of views in the keys of random numbers.
 const MOST_GROUPS: usize = 64;
@@ -69,6 +66,9 @@ impl DataLoaderBuilder {
     /// ```
     pub fn group(mut self, name: impl Into<String>, views: Views) -> Self {
         self.groups.push((name.into(), views));
+        // The added group makes the groups differ from those of the named recipe, so the name is removed.
+        self.recipe.name.clear();
+        self.recipe.description.clear();
         self
     }
 
@@ -87,11 +87,9 @@ impl DataLoaderBuilder {
             return refuse(format!("{}; at most {MOST_GROUPS} work", self.groups.len()));
         }
         for (number, (name, _)) in self.groups.iter().enumerate() {
-            if name.is_empty() || name == "label" {
-                return refuse(format!("{name:?} is no name for a group"));
-            }
-            if self.groups[..number].iter().any(|(other, _)| other == name) {
-                return refuse(format!("two groups have the name {name:?}"));
+            check_name(name, self.groups[..number].iter().map(|(other, _)| other.as_str()))?;
+            if !self.groups[number].1.recipe.groups.is_empty() {
+                return refuse(format!("{name:?} is given a recipe with groups; give that to the loader itself"));
             }
             // A field of images is no column of a batch.
             let is_source = self.groups[number].1.source.as_ref() == Some(name);
@@ -212,6 +210,26 @@ impl DataLoaderBuilder {
             self.settings.execute = Execute::Cpu;
         }
         Ok(plan)
+    }
+
+    /// The recipe of the loader, whose groups have these recipes: with a list, or with groups.
+    pub(super) fn whole_recipe(&self, recipes: &[Recipe]) -> Recipe {
+        let [first, ..] = recipes else { return self.recipe.clone() };
+        if self.groups.is_empty() {
+            return first.clone();
+        }
+        let not_float = |semantics: &Semantics| *semantics != Semantics::Float;
+        let (output, semantics) = (Some(self.form()), Some(self.arithmetic()));
+        // What all groups have is said once.
+        let group = |((name, views), recipe): (&(String, Views), &Recipe)| {
+            let mut group = views.to_group(name);
+            group.output = recipe.output.filter(|own| Some(*own) != output);
+            let own = Some(recipe.semantics.unwrap_or_default());
+            group.semantics = own.filter(|_| own != semantics);
+            group
+        };
+        let groups = self.groups.iter().zip(recipes).map(group).collect();
+        Recipe { groups, output, semantics: semantics.filter(not_float), views: 1, ..self.recipe.clone() }
     }
 
     fn check_mixing(&self, lists: &[(String, Views)]) -> Result<()> {

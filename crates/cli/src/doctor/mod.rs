@@ -27,8 +27,9 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use crate::dataset::FieldArguments;
 use crate::{DONE, FAILED, FINDINGS, Outcome, dataset};
-use gpufeed::dataset::{FieldChoice, Format};
+use gpufeed::dataset::Format;
 
 /// Says which adapters there are and which one is taken; with a data set, what is wrong with its files.
 #[derive(clap::Args)]
@@ -39,10 +40,8 @@ pub(crate) struct DoctorArguments {
     /// A folder to look through, file by file, or another data set or the address of one, sample by sample (of two parts,
     /// that to train on); without one, the machine is looked at
     data: Option<PathBuf>,
-    /// What is read of tar shards beside image and label: all, or members by their endings with the names of their fields,
-    /// txt=caption,json=meta
-    #[arg(long, value_name = "MAP", requires = "data", value_parser = dataset::parse_fields)]
-    fields: Option<FieldChoice>,
+    #[command(flatten)]
+    fields: FieldArguments,
     /// Name every file that there is something to say about
     #[arg(long, requires = "data")]
     list: bool,
@@ -58,6 +57,9 @@ pub(crate) struct DoctorArguments {
 }
 
 pub(crate) fn run(arguments: &DoctorArguments) -> Outcome {
+    if arguments.data.is_none() && arguments.fields.are_given() {
+        return Err(crate::conflict("--fields needs a data set").into());
+    }
     match &arguments.data {
         Some(data) => inspect_data(data, arguments),
         None => inspect_machine(arguments),
@@ -77,12 +79,10 @@ fn inspect_data(folder: &Path, arguments: &DoctorArguments) -> Outcome {
     // For rayon, 0 means one thread per core.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(arguments.threads.unwrap_or(0).into()).build()?;
     let format = Format::detect(folder);
-    let listing = match (format, &arguments.fields) {
-        (Format::Folder | Format::Images, None) => listing::of_files(folder)?,
-        (_, fields) => {
-            let fields = fields.as_ref().unwrap_or(&FieldChoice::None);
-            listing::of_samples(&dataset::open_fields(folder, fields)?)
-        }
+    let listing = match format {
+        // A folder's fields are read with its samples.
+        Format::Folder | Format::Images if !arguments.fields.are_given() => listing::of_files(folder)?,
+        _ => listing::of_samples(&dataset::open_with(folder, &arguments.fields)?),
     };
     let (reports, duplicates) = pool.install(|| {
         let mut reports = inspect::inspect_all(&listing, arguments.max_pixels)?;

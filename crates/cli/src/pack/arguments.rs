@@ -1,6 +1,7 @@
 //! The options of `gpufeed pack`.
 
 use crate::part::{AskedPart, MOST_PARTS};
+use crate::units::parse_bytes as bytes;
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use gpufeed::Split;
@@ -128,17 +129,6 @@ impl PackArguments {
         settings.scratch.clone_from(&self.scratch);
         settings
     }
-}
-
-fn bytes(text: &str) -> Result<u64, String> {
-    let (digits, unit) = match text.char_indices().last() {
-        Some((at, 'K' | 'k')) => (&text[..at], 1 << 10),
-        Some((at, 'M' | 'm')) => (&text[..at], 1 << 20),
-        Some((at, 'G' | 'g')) => (&text[..at], 1 << 30),
-        _ => (text, 1),
-    };
-    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
-    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "a number of bytes, like 256M".to_owned())
 }
 
 fn prefix(text: &str) -> Result<String, String> {

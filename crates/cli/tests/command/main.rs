@@ -6,6 +6,7 @@ mod doctor;
 mod doctor_machine;
 mod doctor_sets;
 mod doctoring;
+mod fields;
 mod help;
 #[cfg(feature = "parquet")]
 mod hub;
