@@ -17,7 +17,7 @@ from gpufeed.handover import Finish, HandOver
 from gpufeed.position import Positioned
 from gpufeed.recipe import cut_normalize, num_classes_of, recipe_of
 from gpufeed.shard import resolve
-from gpufeed.views import Groups, check as check_groups, groups_of
+from gpufeed.views import Groups, check as check_groups, groups_of, of_recipe as groups_of_recipe
 
 # What ``explain()`` says of the field by which objects in Python hand over what they have.
 _REST = "_rest (bytes, may be absent)"
@@ -262,6 +262,8 @@ class DataLoader(Positioned):
         self.device = str(device)
         nhwc = arguments.flag("channels_last", channels_last)
         on_device = arguments.flag("normalize_on_device", normalize_on_device)
+        if groups is None and transforms is None and (of_recipe := groups_of_recipe(recipe)) is not None:
+            groups, given = of_recipe, given | {"recipe": None, "groups": of_recipe}
         if groups is not None:
             self._groups = self._groups_of(groups, given, settings)
             content: dict[str, Any] = {}

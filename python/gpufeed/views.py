@@ -10,7 +10,7 @@ from typing import Any
 from gpufeed import _gpufeed, arguments
 from gpufeed.errors import ArgumentError
 from gpufeed.handover import Finish
-from gpufeed.recipe import cut_normalize, recipe_of
+from gpufeed.recipe import cut_normalize, groups_in, recipe_of
 
 
 class Views:
@@ -135,6 +135,19 @@ def groups_of(groups: Any, defaults: Mapping[str, Any]) -> Groups:
         if recipe is not None:
             whole.append((name, recipe))
     return Groups(tuple(made), finishes, tuple(dict.fromkeys(notes)), tuple(whole))
+
+
+def of_recipe(recipe: Any) -> dict[str, Views] | None:
+    """Returns the groups of a recipe that has such; None for a recipe with one list."""
+    found = groups_in(recipe)
+    if found is None:
+        return None
+    groups: dict[str, Views] = {}
+    for name, content in found.items():
+        of_group = {key: content.pop(key, None) for key in ("source", "follows", "interpolation", "read_mode")}
+        word = next((word for word, name in _INTERPOLATIONS.items() if name == of_group["interpolation"]), None)
+        groups[name] = Views(recipe={"transform": []} | content, **(of_group | {"interpolation": word}))
+    return groups
 
 
 def _of_group(name: str, error: ArgumentError) -> ArgumentError:

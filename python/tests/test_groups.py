@@ -111,6 +111,21 @@ def test_normalize_on_device_is_each_groups_own() -> None:
     assert (batch["a"] - batch["b"]).abs().max() <= 0.51 / 255 / 0.2
 
 
+def test_a_recipe_may_have_groups() -> None:
+    toml = {
+        "group": [{"name": "a", "views": 2, **GLOBAL}, {"name": "b", "views": 1, "follows": "a", "transform": []}],
+        "output": {"layout": "Nchw", "dtype": "F16"},
+    }
+    toml["group"][1]["views"] = 2
+    made = gpufeed.DataLoader(Jpegs(4), recipe=toml, batch_size=4)
+    shapes = {name: (group.images.shape, group.images.dtype) for name, group in next(made.batches()).groups.items()}
+    assert shapes == {"a": ((8, 3, 16, 16), "float16"), "b": ((8, 3, 16, 16), "float16")}
+    dino = gpufeed.DataLoader(Jpegs(2), recipe="dino", batch_size=2)
+    assert len(dino.recipes) > 1 and [*next(dino.batches()).groups] == [*dino.recipes]
+    with pytest.raises(gpufeed.ArgumentError, match="^views: given beside groups"):
+        gpufeed.DataLoader(Jpegs(2), recipe="dino", views=2)
+
+
 def test_torchvisions_lists() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     v2 = pytest.importorskip("torchvision.transforms.v2", reason="torchvision is not installed")
