@@ -1,10 +1,13 @@
 //! Reads a data set in Python, an object with `__len__` and `__getitem__`, for the library.
 
+mod owned;
+
 use crate::errors::{inside_itself, stuck};
 use crate::interpreter_end::{attach, call, get_item};
 use crate::turns::{Inside, Refused, Turns};
-use gpufeed::dataset::{Access, Field, FieldValue};
-use gpufeed::{Error, ErrorKind, Label, PixelFormat, Pixels, Sample, SampleData};
+use gpufeed::dataset::{Access, Field};
+use gpufeed::{Error, ErrorKind, Label, Sample};
+use owned::{Form, Owned, form};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyMemoryView, PyRange, PySequence, PyString, PyTuple};
@@ -74,36 +77,6 @@ pub(crate) struct Reads {
     pub(crate) single: bool,
     /// True if the object has `__getitems__`.
     pub(crate) several: bool,
-}
-
-/// A sample that was read, in memory that it owns.
-struct Owned {
-    bytes: Vec<u8>,
-    /// For pixels: the width, the height and the format.
-    form: Option<(u32, u32, PixelFormat)>,
-    label: Label,
-    rest: Option<Vec<u8>>,
-    /// The images of the sample's fields, in the order of the fields.
-    images: Vec<OwnedImage>,
-}
-
-/// An image in memory that it owns: a file, or for pixels the width, the height and the format.
-type OwnedImage = (Vec<u8>, Option<(u32, u32, PixelFormat)>);
-
-/// The form of an image as `gpufeed/samples.py` says it: `None` for a file.
-type Form = Option<(u32, u32, String)>;
-
-fn form(form: Form) -> Option<(u32, u32, PixelFormat)> {
-    form.map(|(width, height, format)| {
-        let format = match format.as_str() {
-            "R8" => PixelFormat::R8,
-            "Rgba8" => PixelFormat::Rgba8,
-            "F32x1" => PixelFormat::F32 { channels: 1 },
-            "F32x3" => PixelFormat::F32 { channels: 3 },
-            _ => PixelFormat::Rgb8,
-        };
-        (width, height, format)
-    })
 }
 
 /// The reason why a sample was not read.
@@ -386,32 +359,7 @@ impl gpufeed::Dataset for PythonDataset {
             None if self.has.single => self.inside(|py| self.single(py, index))??,
             None => self.inside(|py| self.several(py, &[index]).swap_remove(0))??,
         };
-        *buffer = owned.bytes;
-        // All images lie in one buffer, each at a multiple of 8 bytes.
-        let mut places = Vec::with_capacity(owned.images.len() + 1);
-        places.push((0..buffer.len(), owned.form));
-        for (bytes, of_bytes) in owned.images {
-            buffer.resize(buffer.len().next_multiple_of(8), 0);
-            let begin = buffer.len();
-            buffer.extend_from_slice(&bytes);
-            places.push((begin..buffer.len(), of_bytes));
-        }
-        let buffer: &'a [u8] = buffer;
-        let mut images = Vec::with_capacity(places.len());
-        for (place, of_bytes) in places {
-            let bytes = &buffer[place];
-            images.push(match of_bytes {
-                None => SampleData::Encoded(bytes),
-                Some((width, height, format)) => SampleData::Pixels(Pixels::new(width, height, format, bytes)?),
-            });
-        }
-        let mut images = images.into_iter();
-        let Some(data) = images.next() else {
-            return Err(ErrorKind::Argument { setting: "data", reason: "a sample without an image".to_owned() }.into());
-        };
-        let rest = owned.rest.map_or(FieldValue::Absent, |rest| FieldValue::Bytes(rest.into()));
-        let fields = std::iter::once(rest).chain(images.map(FieldValue::Image)).collect();
-        Ok(Sample::new(data, owned.label).with_fields(fields))
+        owned.into_sample(buffer)
     }
 
     fn name(&self, index: usize) -> String {
