@@ -2,6 +2,7 @@
 
 mod known;
 mod made_from;
+pub(crate) mod packed;
 pub(crate) mod rest;
 
 use crate::dlpack::{Array, Element};

@@ -79,7 +79,10 @@ fn number(number_type: NumberType, bytes: &[u8]) -> Option<Value> {
             }
         };
     }
-    read!(U8 => u8, I8 => i8, U16 => u16, I16 => i16, U32 => u32, I32 => i32, U64 => u64, I64 => i64, F32 => f32, F64 => f64)
+    read!(
+        U8 => u8, I8 => i8, U16 => u16, I16 => i16, U32 => u32, I32 => i32, U64 => u64, I64 => i64,
+        F32 => f32, F64 => f64
+    )
 }
 
 /// The number that a float of 16 bits is.

@@ -153,7 +153,11 @@ fn a_measurement_counts_the_images_of_all_groups() {
     let bench = ["bench", "--quick", "--backend", "cpu", "--seconds", "0.1", "--workers", "1", "--batch-size", "4"];
     let own = ["--recipe", "own.toml", "--data", ".", "--fields", "all", "--json", "-"];
     let value = json_of(folder.path(), &[&bench[..], &own].concat());
-    let group = |name: &str, images: u32, [height, width]: [u32; 2]| json!({ "name": name, "images_per_sample": images, "height": height, "width": width });
+    let group = |name: &str, images: u32, [height, width]: [u32; 2]| {
+        let mut group = json!({ "name": name, "images_per_sample": images });
+        (group["height"], group["width"]) = (height.into(), width.into());
+        group
+    };
     assert_eq!(value["groups"], json!([group("global", 2, [180, 180]), group("local", 3, [170, 161])]));
     let [images, samples] =
         [&value["images_per_second"]["median"], &value["samples_per_second"]].map(|rate| rate.as_f64().unwrap());
