@@ -160,6 +160,7 @@ class Dataset:
         classes: list[str],
         parts: list[tuple[Any, bool]],
         thread_safe: bool | None = None,
+        images: list[str] = ...,
     ) -> Dataset: ...
     @property
     def test(self) -> Dataset | None: ...

@@ -217,7 +217,7 @@ def fields(name: str, value: Any) -> str | dict[str, Any]:
         return {each: each for each in value}
     if not isinstance(value, Mapping):
         raise ArgumentError(f'{name}: {given(value)}; "all" and "none" work, names, and a dictionary such as {{"txt": "caption"}}')
-    settings = {"name": str, "kind": str, "optional": bool, "default": (bool, int, float, str)}
+    settings: dict[str, Any] = {"name": str, "kind": str, "optional": bool, "default": (bool, int, float, str)}
     for source, field in value.items():
         what = f"{name}: {source!r} is {field!r}"
         if not isinstance(source, str) or not isinstance(field, (str, Mapping)):

@@ -69,7 +69,7 @@ def named(rests: list[Rest]) -> dict[str, Any]:
     None is a list, if the user has chosen the fields."""
     chosen = rests[0][0] == "fields"
     parts = [by_names(*rest) for rest in rests]
-    return {name: _column([each[name] for each in parts], chosen) for name in parts[0]}
+    return {name: _column([_as_vector(each[name]) for each in parts], chosen) for name in parts[0]}
 
 
 def _column(values: list[Any], may_lack: bool) -> Any:

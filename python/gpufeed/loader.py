@@ -17,10 +17,10 @@ from gpufeed.handover import Finish, HandOver
 from gpufeed.position import Positioned
 from gpufeed.recipe import cut_normalize, num_classes_of, recipe_of
 from gpufeed.shard import resolve
-from gpufeed.views import Groups, check as check_groups, groups_of
+from gpufeed.views import Groups, check as check_groups, groups_of, of_recipe as groups_of_recipe
 
-# How the line of ``explain()`` begins that is about the field by which objects in Python hand over what they have.
-_OWN_FIELD = "fields: _rest "
+# What ``explain()`` says of the field by which objects in Python hand over what they have.
+_REST = "_rest (bytes, may be absent)"
 
 
 class DataLoader(Positioned):
@@ -262,6 +262,8 @@ class DataLoader(Positioned):
         self.device = str(device)
         nhwc = arguments.flag("channels_last", channels_last)
         on_device = arguments.flag("normalize_on_device", normalize_on_device)
+        if groups is None and transforms is None and (of_recipe := groups_of_recipe(recipe)) is not None:
+            groups, given = of_recipe, given | {"recipe": None, "groups": of_recipe}
         if groups is not None:
             self._groups = self._groups_of(groups, given, settings)
             content: dict[str, Any] = {}
@@ -332,7 +334,8 @@ class DataLoader(Positioned):
 
     def _open(self) -> _gpufeed.Dataset:
         """Opens the data set of a path, or takes the data set as it is."""
-        return opening.open_data(self._data, self._keywords, self._thread_safe)
+        images = () if self._groups is None else self._groups.sources()
+        return opening.open_data(self._data, self._keywords, self._thread_safe, images)
 
     def _early_shard(self) -> tuple[tuple[int, int], str]:
         """Returns the shard that is known before the launcher's library is initialised. Its errors are raised at the
@@ -435,7 +438,8 @@ class DataLoader(Positioned):
         loader = self._loader()
         (rank, world), source = resolve(self._shard)
         # The library does not know `torch.distributed`, so its own line is replaced.
-        lines = [line for line in loader.explain().splitlines() if not line.startswith(("shard: ", _OWN_FIELD))]
+        lines = [line for line in loader.explain().splitlines() if not line.startswith("shard: ") and line != f"fields: {_REST}"]
+        lines = [line.replace(f"fields: {_REST}, ", "fields: ") for line in lines]
         lines.append(f"shard: rank {rank} of {world} by {source}")
         backend, chosen, is_gpu = loader.backend()
         # An adapter that is the device's card is chosen by its number, which says nothing.

@@ -6,7 +6,7 @@ import json
 import numbers
 import operator
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpufeed import _gpufeed, arguments, keywords, samples, turns
@@ -33,12 +33,15 @@ def reopen(path: str, keywords: str, test: bool, *older: Any) -> _gpufeed.Datase
 
 def wrap(data: Any, item: Any, channels: int, classes: list[str], thread_safe: bool | None = None) -> _gpufeed.Dataset:
     """Makes a data set of an object in Python. Pickles call this, too."""
-    return _gpufeed.Dataset.wrap(data, item, channels, classes, turns.parts(data, thread_safe), thread_safe)
+    images = [*getattr(item, "images", ())]
+    return _gpufeed.Dataset.wrap(data, item, channels, classes, turns.parts(data, thread_safe), thread_safe, images)
 
 
-def open_data(data: Any, given: dict[str, Any], thread_safe: bool | None = None) -> _gpufeed.Dataset:
-    """Makes the data set of whatever a loader takes: a path with its keywords, a data set that is open, or an
-    object."""
+def open_data(
+    data: Any, given: dict[str, Any], thread_safe: bool | None = None, images: Sequence[str] = ()
+) -> _gpufeed.Dataset:
+    """Makes the data set of whatever a loader takes: a path with its keywords, a data set that is open, or an object, of
+    which ``images`` are the fields from which groups of views are made."""
     if thread_safe is not None and (arguments.is_path(data) or isinstance(data, _gpufeed.Dataset)):
         raise ArgumentError("thread_safe: it belongs to a data set in Python; gpufeed's own are always read by all workers")
     if arguments.is_path(data):
@@ -60,7 +63,9 @@ def open_data(data: Any, given: dict[str, Any], thread_safe: bool | None = None)
             "__getitem__ work"
         )
     chosen = given.get("fields", "none")
-    item = samples.item if chosen == "none" else samples.Chosen(chosen, samples.paths_of(data))
+    if images and chosen == "none":
+        chosen = "all"
+    item = samples.item if chosen == "none" else samples.Chosen(chosen, samples.paths_of(data), images)
     return wrap(data, item, _channels(data), _classes(data), thread_safe)
 
 

@@ -17,7 +17,7 @@ from gpufeed.parcel import Batch, Failure, StoredArray
 from gpufeed.position import Positioned
 from gpufeed.recipe import cut_normalize, recipe_of
 from gpufeed.shard import Shard, resolve
-from gpufeed.views import groups_of
+from gpufeed.views import groups_of, of_recipe
 
 __all__ = ["Batch", "DataLoader", "Failure", "RemoteDataset", "StoredArray"]
 
@@ -95,6 +95,11 @@ class DataLoader(Positioned):
         """Makes a recipe of the transforms in this process, so that actors need no torch."""
         config = self._config
         nhwc = arguments.flag("channels_last", config.get("channels_last", False))
+        if config.get("groups") is None and config.get("transforms") is None:
+            found = of_recipe(config.get("recipe"))
+            if found is not None:
+                config["groups"] = found
+                del config["recipe"]
         if config.get("groups") is not None:
             self._settle_groups(finish, nhwc)
             return

@@ -14,13 +14,14 @@ import numbers
 import pickle
 import struct
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 from gpufeed.errors import ArgumentError
 
 
-Item = tuple[bytes, "tuple[int, int, str] | None", "int | list[float] | None", "bytes | None"]
+Form: TypeAlias = "tuple[int, int, str] | None"
+Item = tuple[bytes, Form, "int | list[float] | None", "bytes | None", "list[tuple[bytes, Form]]"]
 
 # What is pickled: how the sample was given, what belongs to that, and the values.
 Rest = tuple[str, Any, Any]
@@ -41,23 +42,25 @@ _FORMS = (
 
 
 def item(sample: Any, index: int) -> Item:
-    """Makes ``(bytes, form, label, rest)`` of an item of a data set; ``form`` is ``None`` for an encoded image, and ``rest``
-    where ``label`` says all that stands beside the image."""
+    """Makes ``(bytes, form, label, rest, images)`` of an item of a data set; ``form`` is ``None`` for an encoded image, and
+    ``rest`` where ``label`` says all that stands beside the image. ``images`` are those of fields, which a choice has."""
     if type(sample) in (tuple, list) and len(sample) == 2 and (_is_image(sample[0]) or not _is_image(sample[1])):
         image, given = sample
         data, form = _image(image, index)
         label, is_all = _label(given)
-        return data, form, label, None if is_all else _pickled(("label", None, given), index)
+        return data, form, label, None if is_all else _pickled(("label", None, given), index), []
     image, label, rest = _taken_apart(sample, index)
     data, form = _image(image, index)
-    return data, form, _label(label)[0], _pickled(rest, index)
+    return data, form, _label(label)[0], _pickled(rest, index), []
 
 
 class Chosen:
     """Converts the items of a data set as :func:`item` does, and chooses fields of them: all, or those that ``choice`` names by
-    their sources. ``paths`` are the paths of the samples, for the source ``"path"``."""
+    their sources. ``paths`` are the paths of the samples, for the source ``"path"``; ``images`` the fields that are images for
+    groups of views."""
 
-    def __init__(self, choice: str | Mapping[str, Any], paths: list[str] | None = None) -> None:
+    def __init__(self, choice: str | Mapping[str, Any], paths: list[str] | None = None, images: Sequence[str] = ()) -> None:
+        self.images = tuple(images)
         # The native module looks for this attribute.
         self.chosen = choice
         self._fields = {} if isinstance(choice, str) else _fields(choice)
@@ -67,14 +70,22 @@ class Chosen:
     def __call__(self, sample: Any, index: int) -> Item:
         image, found = named_parts(sample, index, self._image)
         data, form = _image(image, index)
+        images = [_image(self._field_image(found, name, index), index) for name in self.images]
         if self.chosen == "all":
-            made = dict(found)
+            made = {name: value for name, value in found.items() if name not in self.images}
         else:
             made = {"label": found["label"]} if found.get("label") is not None else {}
             for source, field in self._fields.items():
-                if source != self._image:
+                if source != self._image and field["name"] not in self.images:
                     made[field["name"]] = self._value(source, field, found, index)
-        return data, form, _label(made.get("label"))[0], _pickled(("fields", None, made), index)
+        return data, form, _label(made.get("label"))[0], _pickled(("fields", None, made), index), images
+
+    def _field_image(self, found: Mapping[str, Any], name: str, index: int) -> Any:
+        source = next((source for source, field in self._fields.items() if field["name"] == name), name)
+        if found.get(source) is None:
+            there = ", ".join(repr(name) for name, value in found.items() if value is not None)
+            raise ValueError(f"sample {index} has no image {source!r}; it has {there or 'an image alone'}")
+        return found[source]
 
     def _value(self, source: str, field: Mapping[str, Any], found: Mapping[str, Any], index: int) -> Any:
         if found.get(source) is not None:

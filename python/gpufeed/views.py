@@ -10,7 +10,7 @@ from typing import Any
 from gpufeed import _gpufeed, arguments
 from gpufeed.errors import ArgumentError
 from gpufeed.handover import Finish
-from gpufeed.recipe import cut_normalize, recipe_of
+from gpufeed.recipe import cut_normalize, groups_in, recipe_of
 
 
 class Views:
@@ -25,6 +25,13 @@ class Views:
         recipe: The name of a built-in recipe, a TOML file, or a dictionary of its content, in the place of ``transforms``.
         layout: The order of the elements: ``"nchw"`` or ``"nhwc"``. Default: the loader's, else the recipe's, else NCHW.
         dtype: The type of the elements. Default: the loader's, else that of the list or the recipe.
+        source: The field of another image of the sample, such as ``"right"`` or ``"depth"``, of which the views are made. Default:
+            the sample's own image.
+        follows: The group whose crops, borders, sizes, flips and warps these views have, say of a mask or a depth.
+        interpolation: How views that follow others compute pixels: ``"nearest"``, ``"nearest_exact"``, ``"bilinear"`` or
+            ``"bicubic"``. Default: ``"nearest"``.
+        read_mode: The numbers that are read of a source: ``"color"``, or ``"gray16"``, the 16-bit numbers of a PNG as floats.
+            Default: ``"color"``.
         semantics: The arithmetic of a recipe: ``"float"`` or ``"uint8"``. Default: the loader's, else the recipe's, else floats.
         normalize_on_device: Leaves the last ``Normalize`` to the device of the tensors. Default: as the loader does.
         channels_last: Tensors in torch's ``channels_last`` format. Default: as the loader does.
@@ -38,6 +45,10 @@ class Views:
         recipe: Any = None,
         layout: str | None = None,
         dtype: Any = None,
+        source: str | None = None,
+        follows: str | None = None,
+        interpolation: str | None = None,
+        read_mode: str | None = None,
         semantics: str | None = None,
         normalize_on_device: bool | None = None,
         channels_last: bool | None = None,
@@ -45,6 +56,10 @@ class Views:
         self.transforms = transforms
         self.views = None if views is None else arguments.whole("views", views, 1, 64)
         self.recipe = recipe
+        self.source = None if source is None else arguments.text("source", source)
+        self.follows = None if follows is None else arguments.text("follows", follows)
+        self.interpolation = None if interpolation is None else arguments.word("interpolation", interpolation, (*_INTERPOLATIONS,))
+        self.read_mode = None if read_mode is None else arguments.word("read_mode", read_mode, ("color", "gray16"))
         self.layout = None if layout is None else arguments.word("layout", layout, ("nchw", "nhwc"))
         self.dtype = None if dtype is None else arguments.dtype("dtype", dtype)
         self.semantics = None if semantics is None else arguments.word("semantics", semantics, ("float", "uint8"))
@@ -64,7 +79,7 @@ class Groups:
     """The groups of a loader: the name, the number of views and the recipe of each, how their images are finished, and
     sentences for ``explain()``."""
 
-    lists: tuple[tuple[str, int, dict[str, Any]], ...]
+    lists: tuple[dict[str, Any], ...]
     finishes: dict[str, Finish]
     notes: tuple[str, ...]
     # Whole recipes, with the Normalize that a device computes, which are checked for the data set's channels.
@@ -77,9 +92,16 @@ class Groups:
     def of_recipes(self) -> dict[str, Views]:
         """Returns the groups without torchvision's objects, for a process without torch. Their images are not finished."""
         made: dict[str, Views] = {}
-        for name, views, content in self.lists:
-            made[name] = Views(recipe=content, views=views, normalize_on_device=False, channels_last=False)
+        for group in self.lists:
+            views = Views(recipe=group["recipe"], views=group["views"], normalize_on_device=False, channels_last=False)
+            views.source, views.follows, views.read_mode = group["source"], group["follows"], group["read_mode"]
+            views.interpolation = next((word for word, name in _INTERPOLATIONS.items() if name == group["interpolation"]), None)
+            made[group["name"]] = views
         return made
+
+    def sources(self) -> list[str]:
+        """Returns the fields of images of which groups are made."""
+        return [*dict.fromkeys(group["source"] for group in self.lists if group["source"] is not None)]
 
 
 def groups_of(groups: Any, defaults: Mapping[str, Any]) -> Groups:
@@ -90,7 +112,7 @@ def groups_of(groups: Any, defaults: Mapping[str, Any]) -> Groups:
             f'groups: {arguments.given(groups)}; names with transforms and a number of views work: {{"global": (transforms, 2), '
             '"local": (more_transforms, 8)}'
         )
-    made: list[tuple[str, int, dict[str, Any]]] = []
+    made: list[dict[str, Any]] = []
     finishes: dict[str, Finish] = {}
     notes: list[str] = []
     whole: list[tuple[str, str]] = []
@@ -105,12 +127,27 @@ def groups_of(groups: Any, defaults: Mapping[str, Any]) -> Groups:
             # The error is that of the group's own list; the place says which.
             raise _of_group(name, error) from error
         content.pop("views", None)
-        made.append((name, number, content))
+        interpolation = None if views.interpolation is None else _INTERPOLATIONS[views.interpolation]
+        facts = {"source": views.source, "follows": views.follows, "read_mode": views.read_mode, "interpolation": interpolation}
+        made.append({"name": name, "views": number, "recipe": content} | facts)
         finishes[name] = finish
         notes += [f"group {name}: {note}" for note in of_list]
         if recipe is not None:
             whole.append((name, recipe))
     return Groups(tuple(made), finishes, tuple(dict.fromkeys(notes)), tuple(whole))
+
+
+def of_recipe(recipe: Any) -> dict[str, Views] | None:
+    """Returns the groups of a recipe that has such; None for a recipe with one list."""
+    found = groups_in(recipe)
+    if found is None:
+        return None
+    groups: dict[str, Views] = {}
+    for name, content in found.items():
+        of_group = {key: content.pop(key, None) for key in ("source", "follows", "interpolation", "read_mode")}
+        word = next((word for word, name in _INTERPOLATIONS.items() if name == of_group["interpolation"]), None)
+        groups[name] = Views(recipe={"transform": []} | content, **(of_group | {"interpolation": word}))
+    return groups
 
 
 def _of_group(name: str, error: ArgumentError) -> ArgumentError:
@@ -136,7 +173,9 @@ def _views(name: str, value: Any) -> Views:
 
 def _content(views: Views, defaults: Mapping[str, Any]) -> tuple[dict[str, Any], Finish, tuple[str, ...], str | None]:
     """Returns the recipe of a group, the finish of its images, sentences about it, and the whole recipe where that differs."""
-    content, notes, _ = recipe_of(views.transforms, views.recipe, None)
+    # Views that follow others may have no list of their own.
+    recipe = {"transform": []} if views.follows is not None and views.transforms is None and views.recipe is None else views.recipe
+    content, notes, _ = recipe_of(views.transforms, recipe, None)
     if content.pop("batch_transform", None):
         raise ArgumentError("the recipe has a batch_transform, which mixes images of a loader without groups")
     semantics = views.semantics or defaults["semantics"]
@@ -150,6 +189,7 @@ def _content(views: Views, defaults: Mapping[str, Any]) -> tuple[dict[str, Any],
     layout, dtype = views.layout or defaults["layout"], views.dtype or defaults["dtype"]
     if nhwc and layout == "nchw":
         raise ArgumentError("channels_last: True, but layout says otherwise; give one of the two")
+    content.setdefault("transform", [])
     whole = json.dumps(content)
     normalize = None
     if _either(views.normalize_on_device, defaults["normalize_on_device"]):
@@ -167,6 +207,9 @@ def _content(views: Views, defaults: Mapping[str, Any]) -> tuple[dict[str, Any],
 def _either(own: bool | None, default: bool) -> bool:
     return default if own is None else own
 
+
+# Interpolations as recipes write them.
+_INTERPOLATIONS = {"nearest": "Nearest", "nearest_exact": "NearestExact", "bilinear": "Bilinear", "bicubic": "Bicubic"}
 
 # The types of elements as recipes write them.
 _WRITTEN = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "uint8": "U8"}

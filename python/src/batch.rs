@@ -1,16 +1,24 @@
 //! A batch as Python gets it: arrays, and the other facts of the batch.
 
+mod columns;
+mod group;
+mod labels;
+
 use crate::dataset::label;
 use crate::dlpack::{Array, Element};
 use crate::errors;
 use crate::process::Owner;
 use crate::python_dataset::REST;
-use gpufeed::transforms::Params;
-use gpufeed::{ColumnValues, Error, ErrorKind, Label, State};
+use columns::column;
+use gpufeed::{ColumnValues, Label, State};
+use group::params_text;
+use labels::labels;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use std::sync::Arc;
+
+pub(crate) use group::Group;
 
 /// A batch whose buffer returns to its loader. In a forked process the buffer does not return, because a thread that
 /// the fork has not copied may hold the loader's lock.
@@ -94,70 +102,6 @@ impl Batch {
 fn has_rest(batch: &gpufeed::Batch) -> bool {
     let Some(ColumnValues::Bytes(values)) = batch.column(REST).map(gpufeed::Column::values) else { return false };
     values.iter().any(Option::is_some)
-}
-
-/// Returns every `step`th label of a batch as an array; of a batch that was mixed all soft labels. Python's errors.
-fn labels(batch: &gpufeed::Batch, num_classes: Option<usize>, step: usize) -> PyResult<Option<Array>> {
-    array_of(batch, num_classes, step).map_err(|error| Python::attach(|py| errors::to_python(py, &error)))
-}
-
-fn array_of(batch: &gpufeed::Batch, num_classes: Option<usize>, step: usize) -> Result<Option<Array>, Error> {
-    if let Some(num_classes) = num_classes {
-        let rows = batch.soft_labels(num_classes)?;
-        return Ok(Some(Array::of_f32(rows, vec![batch.len() as i64, num_classes as i64])));
-    }
-    let images = batch.len().div_ceil(step) as i64;
-    let of_step = || batch.labels().iter().step_by(step);
-    let differ = |label: &Label| {
-        let reason = format!("the labels of a batch differ: {:?} and {label:?}", batch.labels()[0]);
-        Error::from(ErrorKind::Argument { setting: "dataset", reason })
-    };
-    match batch.labels().first() {
-        None | Some(Label::None) => match of_step().find(|label| !matches!(label, Label::None)) {
-            None => Ok(None),
-            Some(label) => Err(differ(label)),
-        },
-        Some(Label::Class(_)) => {
-            let class = |label: &Label| match label {
-                Label::Class(class) => Ok(i64::from(*class)),
-                label => Err(differ(label)),
-            };
-            Ok(Some(Array::of_i64(of_step().map(class).collect::<Result<_, _>>()?, vec![images])))
-        }
-        Some(Label::Multi(first)) => {
-            let mut values = Vec::with_capacity(batch.labels().len() / step * first.len());
-            for label in of_step() {
-                match label {
-                    Label::Multi(row) if row.len() == first.len() => values.extend_from_slice(row),
-                    label => return Err(differ(label)),
-                }
-            }
-            Ok(Some(Array::of_f32(values, vec![images, first.len() as i64])))
-        }
-    }
-}
-
-/// Makes the value of a column for Python: a list, or an array of numbers.
-fn column<'py>(py: Python<'py>, values: &ColumnValues, samples: usize) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match values {
-        ColumnValues::Text(texts) => PyList::new(py, texts)?.into_any(),
-        ColumnValues::Json(texts) => {
-            let loads = py.import("json")?.getattr("loads")?;
-            let parsed = |text: &Option<String>| match text {
-                Some(text) => loads.call1((text,)),
-                None => Ok(py.None().into_bound(py)),
-            };
-            PyList::new(py, texts.iter().map(parsed).collect::<PyResult<Vec<_>>>()?)?.into_any()
-        }
-        ColumnValues::Bytes(all) => {
-            PyList::new(py, all.iter().map(|bytes| bytes.as_ref().map(|bytes| PyBytes::new(py, bytes))))?.into_any()
-        }
-        ColumnValues::Numbers { number_type, shape, bytes } => {
-            let shape = std::iter::once(samples).chain(shape.iter().copied()).map(|length| length as i64).collect();
-            Py::new(py, Array::of_bytes(bytes, shape, Element::from(*number_type))?)?.into_bound(py).into_any()
-        }
-        _ => return Err(PyValueError::new_err("a column of a kind that this version of the package does not know")),
-    })
 }
 
 /// Calls a function of `gpufeed/collate.py`, which knows what the samples of an object in Python have beside images.
@@ -331,77 +275,6 @@ impl Batch {
         let batch = self.lease.batch();
         format!("gpufeed.Batch(epoch={}, index={}, shape={:?})", batch.epoch(), batch.index(), batch.shape())
     }
-}
-
-/// The images of a batch in one group of views.
-#[pyclass(frozen, module = "gpufeed")]
-pub(crate) struct Group {
-    lease: Arc<Lease>,
-    /// The number of the group.
-    number: usize,
-    /// The images, as `torch.from_dlpack` and its like take them. View `v` of sample `i` is image `i * views + v`.
-    #[pyo3(get)]
-    images: Py<Array>,
-}
-
-impl Group {
-    fn group(&self) -> PyResult<gpufeed::BatchGroup<'_>> {
-        self.lease.batch().groups().nth(self.number).ok_or_else(|| PyIndexError::new_err("the batch has fewer groups"))
-    }
-}
-
-#[pymethods]
-impl Group {
-    /// The name of the group.
-    #[getter]
-    fn name(&self) -> PyResult<&str> {
-        Ok(self.group()?.name())
-    }
-
-    /// For each image, the id of its sample.
-    #[getter]
-    fn ids(&self) -> PyResult<Vec<u64>> {
-        Ok(self.group()?.ids().to_vec())
-    }
-
-    /// The drawn parameters of each image as JSON, for `DataLoader.replay` with the group's name.
-    #[getter]
-    fn params(&self) -> PyResult<Vec<String>> {
-        params_text(self.group()?.params())
-    }
-
-    /// Images that are not padding; padding comes last.
-    #[getter]
-    fn valid(&self) -> PyResult<usize> {
-        Ok(self.group()?.valid())
-    }
-
-    /// Views of each sample.
-    #[getter]
-    fn views(&self) -> PyResult<usize> {
-        Ok(self.group()?.views())
-    }
-
-    /// Images of each view: more than one with FiveCrop and TenCrop.
-    #[getter]
-    fn crops(&self) -> PyResult<usize> {
-        Ok(self.group()?.crops())
-    }
-
-    fn __len__(&self) -> PyResult<usize> {
-        Ok(self.group()?.len())
-    }
-
-    fn __repr__(&self) -> PyResult<String> {
-        let group = self.group()?;
-        Ok(format!("gpufeed.Group({:?}, shape={:?})", group.name(), group.shape()))
-    }
-}
-
-/// Writes parameters as JSON.
-fn params_text(params: &[Params]) -> PyResult<Vec<String>> {
-    let params = params.iter().map(serde_json::to_string);
-    params.collect::<Result<_, _>>().map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Writes a state as JSON.

@@ -115,12 +115,14 @@ impl Dataset {
     }
 
     /// Wraps an object that has `__len__`, and `__getitem__` or `__getitems__`. `item` converts what the object returns
-    /// to `(bytes, form, label, rest)`. `form` is `None` for an encoded image, else `(width, height, format)`; `rest` is
-    /// `None`, or the pickle of what `gpufeed/collate.py` collates. An `item` with the attribute `chosen` chooses fields. `parts` are
+    /// to `(bytes, form, label, rest, images)`. `form` is `None` for an encoded image, else `(width, height, format)`; `rest` is
+    /// `None`, or the pickle of what `gpufeed/collate.py` collates. An `item` with the attribute `chosen` chooses fields;
+    /// `images` are the names of those that are images, of which it returns bytes and form of each. `parts` are
     /// all objects that a read may call, this one included. True means that one thread at a time may call it.
     /// `thread_safe` is what the user said about this, or `None`.
     #[staticmethod]
-    #[pyo3(signature = (object, item, channels, classes, parts, thread_safe=None))]
+    #[pyo3(signature = (object, item, channels, classes, parts, thread_safe=None, images=Vec::new()))]
+    #[expect(clippy::too_many_arguments, reason = "Python calls it with names")]
     fn wrap(
         py: Python<'_>,
         object: Py<PyAny>,
@@ -129,6 +131,7 @@ impl Dataset {
         classes: Vec<String>,
         parts: Vec<(Py<PyAny>, bool)>,
         thread_safe: Option<bool>,
+        images: Vec<String>,
     ) -> PyResult<Dataset> {
         let of = object.bind(py);
         let description = format!("{} of Python", of.get_type().name()?);
@@ -139,6 +142,9 @@ impl Dataset {
         let turns = Arc::new(Turns::new(&parts));
         let of_data = Arc::clone(&turns);
         let (warned, usable) = (AtomicBool::new(false), AtomicBool::new(false));
+        let rest = Field::new(REST).kind(FieldKind::Bytes).optional();
+        let images = images.into_iter().map(|name| Field::new(name).kind(FieldKind::Image).optional());
+        let fields = std::iter::once(rest).chain(images).collect();
         let plain = !item.bind(py).hasattr("chosen")?;
         let data = PythonDataset {
             object,
@@ -154,7 +160,7 @@ impl Dataset {
             usable,
             raised: Mutex::default(),
             plain,
-            fields: vec![Field::new(REST).kind(FieldKind::Bytes).optional()],
+            fields,
         };
         let data = Mutex::new(Some(Data::Python(Arc::new(data))));
         Ok(Dataset { data, test: None, made_from: MadeFrom::Wrapped, turns: Some(turns), description })
@@ -191,7 +197,7 @@ impl Dataset {
             return Err(PyValueError::new_err(reason));
         }
         let parts = rest::alike(all().map(Dataset::dataset).collect::<PyResult<_>>()?);
-        let parts = parts.into_iter().map(|data| Box::new(data) as _).collect();
+        let parts = parts.into_iter().map(|data| Box::new(data) as Box<dyn gpufeed::Dataset>).collect();
         let made = Concat::new(parts).map_err(|error| errors::to_python(py, &error))?;
         let description = all().map(|data| &*data.description).collect::<Vec<_>>().join(" and ");
         let data = Mutex::new(Some(Data::Native(Arc::new(made))));

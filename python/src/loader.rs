@@ -75,8 +75,7 @@ impl Loader {
 impl Loader {
     /// Makes a loader of `dataset` with a recipe and the fields of `LoaderSettings`, both as JSON. Closing a run waits
     /// `exit_timeout` seconds for threads that are inside a data set in Python. `num_classes` is the number of classes
-    /// of soft labels. `groups` are the groups of views as JSON, a list of name, number of views and recipe; with them
-    /// `recipe` has no transforms.
+    /// of soft labels. `groups` are the groups of views as JSON; with them `recipe` has no transforms.
     #[new]
     #[pyo3(signature = (dataset, recipe, settings, backend, exit_timeout, num_classes=None, groups=None))]
     #[expect(clippy::too_many_arguments, reason = "Python calls it with names")]

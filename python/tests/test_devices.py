@@ -135,6 +135,26 @@ def test_plain_copies_are_normalized() -> None:
     assert torch.equal(normalized, torch.ones(1, 3, 2, 2, dtype=torch.float16))
 
 
+class Group:
+    """The images of a group."""
+
+    def __init__(self, images: Any) -> None:
+        self.images = Array(images)
+
+
+def test_dictionaries_are_copied_with_their_groups_and_columns() -> None:
+    images = torch.zeros(2, 4, 5, 3, dtype=torch.uint8)
+    batch = Batch(images, torch.tensor([1, 2]), "first")
+    batch.groups = {"a": Group(images), "b": Group(images.permute(0, 3, 1, 2).contiguous())}  # type: ignore[attr-defined]
+    batch.columns = {"text": ["x", None], "score": Array(torch.tensor([0.5, 1.5]))}  # type: ignore[attr-defined]
+    batch._sample_labels = batch.labels  # type: ignore[assignment]
+    hand = HandOver({"a": Finish(channels_last=True), "b": Finish()}, as_dict=True)
+    found, state = devices.OnDevice(Run([batch]), devices.host_buffers("cpu", NoBuffers()), hand)()
+    assert [*found] == ["a", "b", "label", "text", "score"] and state == "first"
+    assert found["a"].shape == found["b"].shape == (2, 3, 4, 5) and found["text"] == ["x", None]
+    assert found["label"].tolist() == [1, 2] and found["score"].tolist() == [0.5, 1.5]
+
+
 class FakeTensor:
     """A host tensor, and what is done with it."""
 
@@ -278,6 +298,10 @@ def test_memory_that_cannot_be_locked_is_copied_synchronously(monkeypatch: pytes
         ("to", "not locked", "cuda:1", False, "side"),
         ("to", "labels", "cuda:1", False, "side"),
     ]
+    fake.log.clear()
+    # A group of views that lies behind another one in the same buffer.
+    device.copy(Named("second group", 0x1000 + 640))  # type: ignore[arg-type]
+    assert fake.log == [("to", "second group", "cuda:1", True, "side")]
     fake.log.clear()
     device.unlock(0x200000)
     device.unlock(0x1000)

@@ -111,6 +111,20 @@ def test_normalize_on_device_is_each_groups_own() -> None:
     assert (batch["a"] - batch["b"]).abs().max() <= 0.51 / 255 / 0.2
 
 
+def test_a_recipe_may_have_groups() -> None:
+    recipe = {
+        "group": [{"name": "a", "views": 2, **GLOBAL}, {"name": "b", "views": 2, "follows": "a", "transform": []}],
+        "output": {"layout": "Nchw", "dtype": "F16"},
+    }
+    made = gpufeed.DataLoader(Jpegs(4), recipe=recipe, batch_size=4)
+    shapes = {name: (group.images.shape, group.images.dtype) for name, group in next(made.batches()).groups.items()}
+    assert shapes == {"a": ((8, 3, 16, 16), "float16"), "b": ((8, 3, 16, 16), "float16")}
+    dino = gpufeed.DataLoader(Jpegs(2), recipe="dino", batch_size=2)
+    assert len(dino.recipes) > 1 and [*next(dino.batches()).groups] == [*dino.recipes]
+    with pytest.raises(gpufeed.ArgumentError, match="^views: given beside groups"):
+        gpufeed.DataLoader(Jpegs(2), recipe="dino", views=2)
+
+
 def test_torchvisions_lists() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     v2 = pytest.importorskip("torchvision.transforms.v2", reason="torchvision is not installed")
@@ -127,11 +141,29 @@ def test_torchvisions_lists() -> None:
         loader({"a": ([v2.Lambda(len)], 1)})
 
 
+def test_other_images_of_a_sample_follow_the_first() -> None:
+    files = Jpegs(4)
+    pairs = [{"left": files[index][0], "right": files[index][0], "name": str(index)} for index in range(4)]
+    mask = gpufeed.Views(source="right", follows="left", interpolation="bilinear")
+    groups = {"left": gpufeed.Views(recipe=GLOBAL), "right": mask, "free": gpufeed.Views(recipe=GLOBAL, source="right")}
+    made = loader(groups, pairs, fields={"left": "image", "right": "right", "name": "name"})
+    batch = next(made.batches())
+    left, right, free = (numpy.from_dlpack(group.images) for group in batch.groups.values())
+    assert numpy.abs(left - right).max() < 1e-3 and numpy.abs(left - free).max() > 0.1
+    assert sorted(batch.columns["name"]) == ["0", "1", "2", "3"] and [*batch.columns] == ["name"]
+    again = pickle.loads(pickle.dumps(made))
+    assert next(again.batches()).params == batch.params
+    with pytest.raises(gpufeed.DataError, match="sample . has no image 'depth'; it has "):
+        next(loader({"a": gpufeed.Views(recipe=GLOBAL, source="depth")}, pairs, on_error="fail").batches())
+    with pytest.raises(gpufeed.ArgumentError, match='^interpolation: \'cubic\'; "nearest", '):
+        gpufeed.Views(recipe=GLOBAL, interpolation="cubic")
+
+
 def test_what_groups_take() -> None:
     written = json.loads(groups_of({"a": (GLOBAL, 2), "b": gpufeed.Views(recipe=GLOBAL | {"views": 4})}, DEFAULTS).written())
-    assert [(name, views) for name, views, _ in written] == [("a", 2), ("b", 4)]
+    assert [(group["name"], group["views"]) for group in written] == [("a", 2), ("b", 4)]
     written = json.loads(groups_of({"a": (GLOBAL, 2)}, DEFAULTS | {"dtype": "float16", "layout": "nhwc"}).written())
-    assert written[0][2]["output"] == {"layout": "Nhwc", "dtype": "F16"}
+    assert written[0]["recipe"]["output"] == {"layout": "Nhwc", "dtype": "F16"}
     assert repr(gpufeed.Views(recipe=GLOBAL, views=2)) == "gpufeed.Views(recipe, views=2)"
 
 

@@ -1,7 +1,7 @@
 //! The fields `index` and `path` of a data set: the number of each sample, and its name.
 
-use gpufeed::dataset::{Field, FieldChoice, FieldKind, FieldValue};
-use gpufeed::{Dataset, Result, Sample};
+use gpufeed::dataset::{Field, FieldChoice, FieldKind, FieldValue, Stored};
+use gpufeed::{Dataset, Label, Result, Sample};
 
 /// What a field of a position is read of.
 #[derive(Clone, Copy)]
@@ -69,6 +69,14 @@ impl Dataset for WithPositions {
         &self.fields
     }
 
+    fn label(&self, index: usize) -> Option<Label> {
+        self.data.label(index)
+    }
+
+    fn stored(&self) -> Option<&dyn Stored> {
+        self.data.stored()
+    }
+
     fn is_in_memory(&self) -> bool {
         // The pixels are those of the data set itself.
         self.data.is_in_memory()
@@ -78,7 +86,7 @@ impl Dataset for WithPositions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpufeed::{InMemory, Label};
+    use gpufeed::InMemory;
 
     #[test]
     fn positions_stand_after_the_data_sets_own_fields() {
