@@ -24,6 +24,7 @@ mod store_order;
 #[cfg(all(feature = "parquet", feature = "remote"))]
 mod stores;
 mod tar_fields;
+mod tar_fields_index;
 #[cfg(all(feature = "parquet", feature = "remote"))]
 mod tar_fields_stores;
 mod tar_members;

@@ -67,10 +67,10 @@ impl TarShardsBuilder {
     /// The name `image` chooses the sample's own image: `("jpg;png", "image")`. The name `label` chooses the member of its
     /// label, of `cls`, `json` and `txt`. Without it a label is read where one is, except from a `.txt` that is a field,
     /// and samples may have none. [`FieldChoice::All`] reads all members but the image and the label, each by its ending;
-    /// those that some samples lack are [optional](Field::optional). All fields of a [pack](crate::pack) are those that its
+    /// those that some samples lack are [optional](crate::dataset::Field::optional). All fields of a [pack](crate::pack) are those that its
     /// manifest `gpufeed-pack.json`, beside the shards, lists with names, kinds and defaults.
     ///
-    /// What a field is follows from its ending, unless its [`kind`](Field::kind) is set: text (`txt`), JSON (`json`),
+    /// What a field is follows from its ending, unless its [`kind`](crate::dataset::Field::kind) is set: text (`txt`), JSON (`json`),
     /// numbers (`npy`, `cls`), images, or else bytes. A field that no sample has is an error of [`open`](Self::open); a
     /// value that is no text or no JSON is an error of its sample.
     ///

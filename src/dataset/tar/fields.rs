@@ -7,7 +7,7 @@ use super::choice::MemberChoice;
 use super::header::BLOCK;
 use super::label;
 use crate::advice::Setting;
-use crate::dataset::encoded_field as encoded;
+use crate::dataset::encoded_field::{kind_of_ending, value};
 use crate::dataset::shards::{Ending, Member, SampleEntry, SeenEndings};
 use crate::dataset::{Absent, Field, FieldKind, FieldValue};
 use crate::error::{Error, Result};
@@ -68,7 +68,7 @@ impl MemberFields {
             if !there && !choice.of_pack && (seen.whole || *field.absent() == Absent::Fail) {
                 return Err(no_sample_has(&endings, &field, seen));
             }
-            let kind = field.values().unwrap_or_else(|| encoded::kind_of_ending(&endings[0]));
+            let kind = field.values().unwrap_or_else(|| kind_of_ending(&endings[0]));
             decided.fields.push(field.kind(kind));
             let numbers = endings.iter().map(|ending| decided.number(ending)).collect();
             decided.sources.push(numbers);
@@ -141,8 +141,7 @@ impl MemberFields {
     ) -> std::result::Result<FieldValue<'a>, String> {
         let (field, ending) = (&self.fields[number], &self.wanted[member.ending as usize]);
         let kind = field.values().unwrap_or(FieldKind::Bytes);
-        encoded::value(kind, ending, Cow::Borrowed(bytes))
-            .map_err(|reason| format!("{:?} (.{ending}): {reason}", field.name()))
+        value(kind, ending, Cow::Borrowed(bytes)).map_err(|reason| format!("{:?} (.{ending}) {reason}", field.name()))
     }
 }
 
@@ -154,7 +153,7 @@ fn all(seen: &SeenEndings, text_labels: bool) -> Vec<(Vec<String>, Field)> {
         ending.labels == ending.samples && (!is_text || text_labels)
     };
     let field = |ending: &Ending| {
-        let (field, kind) = (Field::new(&ending.name), encoded::kind_of_ending(&ending.name));
+        let (field, kind) = (Field::new(&ending.name), kind_of_ending(&ending.name));
         let always = seen.whole && ending.samples == seen.samples || kind == FieldKind::Numbers;
         (vec![ending.name.clone()], if always { field } else { field.optional() })
     };
@@ -209,7 +208,8 @@ mod tests {
 
     #[test]
     fn what_lies_side_by_side_is_one_read() {
-        let entry = SampleEntry { offset: 10_240, length: 100, ..SampleEntry::zeroed() };
+        let mut entry = SampleEntry::zeroed();
+        (entry.offset, entry.length) = (10_240, 100);
         let at = |members: &[Member]| reads(&entry, members.iter());
         assert_eq!(at(&[]), [9728..10_340]);
         assert_eq!(at(&[member(0, 11_264, 7), member(1, 9216, 5)]), [8704..11_271]);

@@ -44,7 +44,7 @@ pub(crate) use of_pack::PACK_MANIFEST;
 /// | one of [`EXTENSIONS`](Self::EXTENSIONS): `000123.jpg` | the image, in any supported format |
 /// | `.cls` | the label: a class, as a decimal number |
 /// | `.json` | the label, if there is no `.cls`: an object's `label` or `cls`, or all of it; a number is a class, a list [`Label::Multi`](crate::Label::Multi) |
-/// | `.txt` | the label, if there is neither and all such texts of the set are numbers; else captions, which are ignored ([`text_labels`](TarShardsBuilder::text_labels)) |
+/// | `.txt` | the label, if there is neither and all such texts of the set are numbers; else captions, which are ignored unless they are a field ([`text_labels`](TarShardsBuilder::text_labels)) |
 /// | `classes.txt`, `classes.json` | names of the classes, one a line, or a list, or an object of each name's index; a file in the shards' folder has priority |
 ///
 /// A sample's name may have dots. `photo 12.05.2021.png` is the image of the sample `photo 12.05.2021`, because no

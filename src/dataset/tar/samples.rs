@@ -83,6 +83,13 @@ impl<'a> Samples<'a> {
         self.index.lists_members()
     }
 
+    /// Returns the hash of the header at this offset.
+    pub(super) fn check_of(&self, header: u64) -> Result<u32> {
+        let mut bytes = [0; BLOCK as usize];
+        self.file.read_exact(&mut bytes, header).map_err(|source| Error::io(self.path, source))?;
+        Ok(header_hash(&bytes))
+    }
+
     /// Inserts the samples of a group into the index.
     pub(super) fn add(&mut self, group: Group) -> Result<()> {
         let Group { key, at, members } = group;
@@ -223,8 +230,7 @@ impl<'a> Samples<'a> {
             let reason = format!("sample {named}: an image of {} bytes, but at most 4 GiB are read", image.size);
             return Err(self.at(at, reason));
         };
-        let mut header = [0; BLOCK as usize];
-        self.file.read_exact(&mut header, image.header).map_err(|source| Error::io(self.path, source))?;
+        let check = if self.lists_members() { image.check } else { self.check_of(image.header)? };
         let paired = part.labels.iter().any(Option::is_some);
         let (mut label, mut from, mut caption) = (Labelled::As(Label::None), None, false);
         for (kind, member) in part.labels.into_iter().enumerate() {
@@ -274,7 +280,7 @@ impl<'a> Samples<'a> {
             }
             list(unread, is_label);
         }
-        let location = StoredImage { offset: image.begin, length, check: header_hash(&header), page: None };
+        let location = StoredImage { offset: image.begin, length, check, page: None };
         let key = String::from_utf8_lossy(key).into_owned();
         let found = NewSample { key, at, location, label, from, dotted, paired, caption, members };
         if found.paired && !self.labelled {

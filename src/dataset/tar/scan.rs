@@ -10,7 +10,7 @@ use tar::{Archive, Entry};
 use super::fields::{self, MemberFields};
 use super::first_failure::FirstFailure;
 use super::group::{Group, Member};
-use super::header::{BLOCK, header_hash, refused};
+use super::header::{BLOCK, refused};
 use super::names::{self, Kind, Role};
 use super::rules::ScanRules;
 use super::samples::Samples;
@@ -222,7 +222,9 @@ impl Scan<'_> {
         };
         let next = end.next_multiple_of(BLOCK);
         let regular = kind.is_file() || kind.is_contiguous();
-        let check = if self.samples.lists_members() { header_hash(member.header().as_bytes()) } else { 0 };
+        // The crate changes a header by the extended one before it, so the bytes of the file are read.
+        let lists = self.samples.lists_members() && regular;
+        let check = if lists { self.samples.check_of(header)? } else { 0 };
         let parted = names::split(&name);
         let role = parted.as_ref().and_then(|(key, extension)| self.role(&name, key, extension));
         let (Some((key, extension)), Some(role)) = (&parted, role) else {
@@ -231,7 +233,7 @@ impl Scan<'_> {
             if let Some(kind) = kind.filter(|_| regular) {
                 self.samples.index.noticed.unread(&kind, &name);
             }
-            if let (Some((key, _)), true) = (parted, regular && !reserved && self.samples.lists_members()) {
+            if let (Some((key, _)), true) = (parted, lists && !reserved) {
                 let key = key.to_vec();
                 self.further(key, Member { name, role: Role::Further, header, begin, size, check });
             }
