@@ -50,6 +50,7 @@ class Keyword:
 # The keywords of `gpufeed.DataLoader` that only Python has, each with name, type, default, check and documentation.
 PYTHON = [
     Keyword("recipe", "Any", "None", "", "The name of a built-in recipe, a TOML file, or a dictionary of its content, in the place of `transforms`."),
+    Keyword("groups", "Mapping[str, Any] | None", "None", "", 'Groups of views of each sample, each with a list of its own: `{"global": (transforms, 2), "local": (others, 8)}`, where `gpufeed.Views` may stand for a pair. A batch is a dictionary then.', "none: all images by one list"),
     Keyword("batch_transforms", "Any", "None", "", "torchvision's `MixUp`, `CutMix`, or a `RandomChoice` of them."),
     Keyword("num_classes", "int | None", "None", "", "The classes of the soft labels of `batch_transforms`.", "those that these or the data set name"),
     Keyword("drop_last", "bool", "False", "", 'Leaves out an incomplete last batch, as `last_batch="drop"` does.'),
@@ -101,7 +102,6 @@ TYPES = {
     "Vec<String>": (COLUMN, "arguments.texts"),
     "ColumnNames": (COLUMN, "arguments.columns"),
     "ClassNames": ("bool | Sequence[str]", "arguments.class_names"),
-    "FieldChoice": ('Literal["all"] | Mapping[str, Any]', "arguments.fields"),
     "BTreeMap<String, String>": ("Mapping[str, str]", "arguments.texts_by_name"),
     "DType": ("Any", "arguments.dtype"),
     "Order": ('Literal["full"] | tuple[Literal["blocks"], int, int]', "arguments.order"),

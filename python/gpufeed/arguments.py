@@ -198,12 +198,25 @@ def class_names(name: str, value: Any) -> bool | list[str]:
     raise ArgumentError(f"{name}: {value!r}; the names of the classes work, and True and False for a list of files")
 
 
-def fields(name: str, value: Any) -> str | dict[str, Any]:
-    """Takes "all", or the name of a field for each thing that is read. A field may be a dictionary with its settings."""
-    if value == "all":
-        return "all"
+def texts_by_name(name: str, value: Any) -> dict[str, str]:
+    """Takes a text for each name. Errors do not show the texts, because they may be credentials."""
     if not isinstance(value, Mapping):
-        raise ArgumentError(f'{name}: {given(value)}; "all" works, and a dictionary such as {{"txt": "caption"}}')
+        raise ArgumentError(f'{name}: a {type(value).__name__}; a dictionary of texts works, such as {{"AWS_REGION": "eu-west-1"}}')
+    for key, each in value.items():
+        if not isinstance(key, str) or not isinstance(each, str):
+            raise ArgumentError(f"{name}: {key!r} has a {type(each).__name__}; names and values are texts")
+    return dict(value)
+
+
+def fields(name: str, value: Any) -> str | dict[str, Any]:
+    """Takes ``"all"``, ``"none"``, the names of fields, or the name of a field for each thing that is read. A field may be a
+    dictionary with its settings."""
+    if isinstance(value, str) and value in ("all", "none"):
+        return value
+    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
+        return {each: each for each in value}
+    if not isinstance(value, Mapping):
+        raise ArgumentError(f'{name}: {given(value)}; "all" and "none" work, names, and a dictionary such as {{"txt": "caption"}}')
     settings = {"name": str, "kind": str, "optional": bool, "default": (bool, int, float, str)}
     for source, field in value.items():
         what = f"{name}: {source!r} is {field!r}"
@@ -218,31 +231,6 @@ def fields(name: str, value: Any) -> str | dict[str, Any]:
             if "name" not in field:
                 raise ArgumentError(f"{what}; it has no name")
     return {source: field if isinstance(field, str) else dict(field) for source, field in value.items()}
-
-
-def texts_by_name(name: str, value: Any) -> dict[str, str]:
-    """Takes a text for each name. Errors do not show the texts, because they may be credentials."""
-    if not isinstance(value, Mapping):
-        raise ArgumentError(f'{name}: a {type(value).__name__}; a dictionary of texts works, such as {{"AWS_REGION": "eu-west-1"}}')
-    for key, each in value.items():
-        if not isinstance(key, str) or not isinstance(each, str):
-            raise ArgumentError(f"{name}: {key!r} has a {type(each).__name__}; names and values are texts")
-    return dict(value)
-
-
-def fields(name: str, value: Any) -> Any:
-    """Takes ``"all"``, ``"none"``, the names of fields, or what is read of each, such as a column, with its name or its
-    settings."""
-    if isinstance(value, str) and value in ("all", "none"):
-        return value
-    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
-        return {each: each for each in value}
-    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        for key, each in value.items():
-            if not isinstance(each, (str, Mapping)):
-                raise ArgumentError(f'{name}: {key!r} has a {type(each).__name__}; the name of its field works, and its settings')
-        return {key: each if isinstance(each, str) else dict(each) for key, each in value.items()}
-    raise ArgumentError(f'{name}: {given(value)}; "all", "none", and names work, such as {{"txt": "caption"}}')
 
 
 def given(value: Any) -> str:

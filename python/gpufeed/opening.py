@@ -15,7 +15,8 @@ from gpufeed.errors import ArgumentError
 
 def open_path(data: Any, given: dict[str, Any]) -> _gpufeed.Dataset:
     """Opens the data set at a path or an address. The keywords were checked already."""
-    return _gpufeed.Dataset.open(arguments.path("data", data), json.dumps(given))
+    written = {name: value for name, value in given.items() if (name, value) != ("fields", "none")}
+    return _gpufeed.Dataset.open(arguments.path("data", data), json.dumps(written))
 
 
 def reopen(path: str, keywords: str, test: bool, *older: Any) -> _gpufeed.Dataset:
@@ -44,11 +45,11 @@ def open_data(data: Any, given: dict[str, Any], thread_safe: bool | None = None)
         return open_path(data, given)
     if "counts" in given:
         raise ArgumentError("counts: it belongs to the path of tar shards or Parquet files; gpufeed.open takes it, too")
-    for name in given:
-        # The settings of the loader have this keyword, too.
-        if name not in keywords.LOADER:
-            raise ArgumentError(f"{name}: it belongs to a path, and data is {arguments.given(data)}; gpufeed.open takes it, too")
     native = _native(data) if thread_safe is None else None
+    for name in given:
+        # The settings of the loader have this keyword, too. Objects in Python have fields that may be chosen.
+        if name not in keywords.LOADER and (name != "fields" or native is not None):
+            raise ArgumentError(f"{name}: it belongs to a path, and data is {arguments.given(data)}; gpufeed.open takes it, too")
     if native is not None:
         return native
     if isinstance(data, (bytearray, memoryview)):
@@ -58,7 +59,9 @@ def open_data(data: Any, given: dict[str, Any], thread_safe: bool | None = None)
             f"data: {arguments.given(data)}; a path, a data set of gpufeed.open, and an object with __len__ and "
             "__getitem__ work"
         )
-    return wrap(data, samples.item, _channels(data), _classes(data), thread_safe)
+    chosen = given.get("fields", "none")
+    item = samples.item if chosen == "none" else samples.Chosen(chosen, samples.paths_of(data))
+    return wrap(data, item, _channels(data), _classes(data), thread_safe)
 
 
 def _native(data: Any) -> _gpufeed.Dataset | None:

@@ -330,8 +330,8 @@ def _refuse_several(transforms: Any) -> None:
         names = ", ".join(type(each).__name__ for each in within)
         raise ArgumentError(
             f"transforms: a list of {len(within)} lists ({names}); all of them would work on each image, one after the other. "
-            f"For that, give v2.Compose of both; for {len(within)} views of each sample, one list and views={len(within)}, or "
-            "a loader for each list with the same seed="
+            f"For that, give v2.Compose of both; for {len(within)} views of each sample by one list, that list and "
+            f'views={len(within)}; for views by several lists, groups={{"first": (list, 1), "second": (another, 1)}}'
         )
 
 

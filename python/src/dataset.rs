@@ -2,15 +2,17 @@
 
 mod known;
 mod made_from;
+pub(crate) mod packed;
+pub(crate) mod rest;
 
 use crate::dlpack::{Array, Element};
 use crate::errors;
 use crate::opening::Opening;
 use crate::process::guard;
-use crate::python_dataset::{PythonDataset, Reads};
+use crate::python_dataset::{PythonDataset, REST, Reads};
 use crate::turns::Turns;
 use crate::warnings::warn_of_library;
-use gpufeed::dataset::{Concat, Opened, SplitPart};
+use gpufeed::dataset::{Concat, Field, FieldKind, FieldValue, Opened, SplitPart};
 use gpufeed::storage::Location;
 use gpufeed::{Label, PixelFormat, Pixels, SampleData};
 use made_from::{Adaptor, MadeFrom};
@@ -113,7 +115,8 @@ impl Dataset {
     }
 
     /// Wraps an object that has `__len__`, and `__getitem__` or `__getitems__`. `item` converts what the object returns
-    /// to `(bytes, form, label)`. `form` is `None` for an encoded image, else `(width, height, format)`. `parts` are
+    /// to `(bytes, form, label, rest)`. `form` is `None` for an encoded image, else `(width, height, format)`; `rest` is
+    /// `None`, or the pickle of what `gpufeed/collate.py` collates. An `item` with the attribute `chosen` chooses fields. `parts` are
     /// all objects that a read may call, this one included. True means that one thread at a time may call it.
     /// `thread_safe` is what the user said about this, or `None`.
     #[staticmethod]
@@ -136,6 +139,7 @@ impl Dataset {
         let turns = Arc::new(Turns::new(&parts));
         let of_data = Arc::clone(&turns);
         let (warned, usable) = (AtomicBool::new(false), AtomicBool::new(false));
+        let plain = !item.bind(py).hasattr("chosen")?;
         let data = PythonDataset {
             object,
             item,
@@ -149,6 +153,8 @@ impl Dataset {
             warned,
             usable,
             raised: Mutex::default(),
+            plain,
+            fields: vec![Field::new(REST).kind(FieldKind::Bytes).optional()],
         };
         let data = Mutex::new(Some(Data::Python(Arc::new(data))));
         Ok(Dataset { data, test: None, made_from: MadeFrom::Wrapped, turns: Some(turns), description })
@@ -180,10 +186,12 @@ impl Dataset {
         let mut turns = all().filter_map(|data| data.turns.clone());
         let (own, further) = (turns.next(), turns.next());
         if further.is_some() {
-            let reason = "concat: two objects of Python; torch's ConcatDataset joins them, and is an object that a loader takes";
+            let reason =
+                "concat: two objects of Python; torch's ConcatDataset joins them, and is an object that a loader takes";
             return Err(PyValueError::new_err(reason));
         }
-        let parts: Vec<_> = all().map(|data| data.dataset().map(|data| Box::new(data) as _)).collect::<PyResult<_>>()?;
+        let parts = rest::alike(all().map(Dataset::dataset).collect::<PyResult<_>>()?);
+        let parts = parts.into_iter().map(|data| Box::new(data) as _).collect();
         let made = Concat::new(parts).map_err(|error| errors::to_python(py, &error))?;
         let description = all().map(|data| &*data.description).collect::<Vec<_>>().join(" and ");
         let data = Mutex::new(Some(Data::Native(Arc::new(made))));
@@ -225,7 +233,15 @@ impl Dataset {
                 SampleData::Encoded(bytes) => PyBytes::new(py, bytes).into_any(),
                 SampleData::Pixels(pixels) => Py::new(py, array(&pixels)?)?.into_bound(py).into_any(),
             };
-            Ok((image, label(py, &sample.label)?))
+            // A label of an object in Python that is neither a class nor a vector.
+            let rest = sample.fields.first().filter(|_| rest::has(&*data));
+            let label = match rest {
+                Some(FieldValue::Bytes(rest)) => {
+                    py.import("gpufeed.collate")?.call_method1("label_of", (PyBytes::new(py, rest),))?
+                }
+                _ => label(py, &sample.label)?,
+            };
+            Ok((image, label))
         })
     }
 
@@ -243,6 +259,13 @@ impl Dataset {
     #[getter]
     fn classes(&self) -> PyResult<Vec<String>> {
         Ok(self.dataset()?.classes().to_vec())
+    }
+
+    /// The names of the fields that samples have beside image and label.
+    #[getter]
+    fn fields(&self) -> PyResult<Vec<String>> {
+        let names = |field: &Field| (field.name() != REST).then(|| field.name().to_owned());
+        Ok(self.dataset()?.fields().iter().filter_map(names).collect())
     }
 
     /// The number of each class by its name; empty where the data set has no names.
@@ -338,7 +361,7 @@ fn array(pixels: &Pixels<'_>) -> PyResult<Array> {
 }
 
 /// Converts a label to Python's int, list of floats, or None.
-fn label<'py>(py: Python<'py>, label: &Label) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn label<'py>(py: Python<'py>, label: &Label) -> PyResult<Bound<'py, PyAny>> {
     match label {
         Label::None => Ok(py.None().into_bound(py)),
         Label::Class(class) => Ok(class.into_pyobject(py)?.into_any()),

@@ -44,7 +44,7 @@ mod _gpufeed {
     #[pymodule_export]
     use super::advice::every_advice;
     #[pymodule_export]
-    use super::batch::{Batch, Failure};
+    use super::batch::{Batch, Failure, Group};
     #[pymodule_export]
     use super::dataset::{Dataset, shown};
     #[pymodule_export]

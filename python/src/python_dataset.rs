@@ -3,11 +3,11 @@
 use crate::errors::{inside_itself, stuck};
 use crate::interpreter_end::{attach, call, get_item};
 use crate::turns::{Inside, Refused, Turns};
-use gpufeed::dataset::Access;
+use gpufeed::dataset::{Access, Field, FieldValue};
 use gpufeed::{Error, ErrorKind, Label, PixelFormat, Pixels, Sample, SampleData};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView, PyRange, PySequence, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyMemoryView, PyRange, PySequence, PyString, PyTuple};
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -20,7 +20,7 @@ const JOB_SAMPLES: usize = 64;
 /// A data set in Python. A worker that reads it waits for its turn, and then for the interpreter's lock.
 pub(crate) struct PythonDataset {
     pub(crate) object: Py<PyAny>,
-    /// Makes `(bytes, form, label)` of an item.
+    /// Makes `(bytes, form, label, rest)` of an item.
     pub(crate) item: Py<PyAny>,
     pub(crate) len: usize,
     pub(crate) has: Reads,
@@ -37,7 +37,15 @@ pub(crate) struct PythonDataset {
     pub(crate) usable: AtomicBool,
     /// What `__getitems__` has raised, until `usable` is true.
     pub(crate) raised: Mutex<Raised>,
+    /// True if no fields are chosen, so that an image file and a class are the whole sample.
+    pub(crate) plain: bool,
+    /// The only field, [`REST`].
+    pub(crate) fields: Vec<Field>,
 }
+
+/// The field of objects in Python with what their samples have beside image, class and vector: the pickle of what
+/// `gpufeed/collate.py` makes batches of. It stays inside of this process.
+pub(crate) const REST: &str = "_rest";
 
 /// The number of jobs for which `__getitems__` has raised, and their samples.
 #[derive(Default)]
@@ -74,6 +82,7 @@ struct Owned {
     /// For pixels: the width, the height and the format.
     form: Option<(u32, u32, PixelFormat)>,
     label: Label,
+    rest: Option<Vec<u8>>,
 }
 
 /// The reason why a sample was not read.
@@ -148,13 +157,19 @@ impl PythonDataset {
     /// Converts an item of the object to a sample.
     fn sample(&self, item: &Bound<'_, PyAny>, index: usize) -> PyResult<Owned> {
         let py = item.py();
-        // The usual case calls no Python code: a tuple of bytes and an int.
-        if let Ok((bytes, label)) = item.extract::<(Bound<'_, PyBytes>, u32)>() {
-            return Ok(Owned { bytes: bytes.as_bytes().to_vec(), form: None, label: Label::Class(label) });
+        // The usual case calls no Python code: a tuple of bytes and an int. True and NumPy's numbers are no int.
+        if self.plain
+            && item.is_exact_instance_of::<PyTuple>()
+            && let Ok((bytes, label)) = item.extract::<(Bound<'_, PyBytes>, Bound<'_, PyAny>)>()
+            && label.is_exact_instance_of::<PyInt>()
+            && let Ok(class) = label.extract()
+        {
+            return Ok(Owned { bytes: bytes.as_bytes().to_vec(), form: None, label: Label::Class(class), rest: None });
         }
         type Form = Option<(u32, u32, String)>;
+        type Rest<'py> = Option<Bound<'py, PyBytes>>;
         let made = call(self.item.bind(py), &(item, index).into_pyobject(py)?)?;
-        let (bytes, form, label): (Bound<'_, PyBytes>, Form, Bound<'_, PyAny>) = made.extract()?;
+        let (bytes, form, label, rest): (Bound<'_, PyBytes>, Form, Bound<'_, PyAny>, Rest<'_>) = made.extract()?;
         let form = form.map(|(width, height, format)| {
             let format = match format.as_str() {
                 "R8" => PixelFormat::R8,
@@ -170,7 +185,7 @@ impl PythonDataset {
             label if label.is_instance_of::<PyList>() => Label::from(label.extract::<Vec<f32>>()?),
             label => Label::Class(label.extract()?),
         };
-        Ok(Owned { bytes: bytes.as_bytes().to_vec(), form, label })
+        Ok(Owned { bytes: bytes.as_bytes().to_vec(), form, label, rest: rest.map(|rest| rest.as_bytes().to_vec()) })
     }
 
     /// Reads a sample by `__getitem__`.
@@ -356,7 +371,8 @@ impl gpufeed::Dataset for PythonDataset {
             None => SampleData::Encoded(buffer),
             Some((width, height, format)) => SampleData::Pixels(Pixels::new(width, height, format, buffer)?),
         };
-        Ok(Sample::new(data, owned.label))
+        let rest = owned.rest.map_or(FieldValue::Absent, |rest| FieldValue::Bytes(rest.into()));
+        Ok(Sample::new(data, owned.label).with_fields(vec![rest]))
     }
 
     fn name(&self, index: usize) -> String {
@@ -369,6 +385,10 @@ impl gpufeed::Dataset for PythonDataset {
 
     fn classes(&self) -> &[String] {
         &self.classes
+    }
+
+    fn fields(&self) -> &[Field] {
+        &self.fields
     }
 
     fn access(&self) -> Option<&dyn Access> {

@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 import gpufeed.torch as devices
 from gpufeed.copies import CopyAhead, HostBuffers
 from gpufeed.errors import ArgumentError
+from gpufeed.handover import Finish, HandOver
 
 IMAGENET = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
 
@@ -34,6 +35,8 @@ class Array:
 class Batch:
     def __init__(self, images: Any, labels: Any, state: str) -> None:
         self.images, self.labels, self.state = Array(images), None if labels is None else Array(labels), state
+        # No object in Python has given more.
+        self._rest = self._sample_labels = None
 
 
 class Run:
@@ -110,7 +113,7 @@ def test_devices_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_plain_copies_on_the_cpu_share_the_memory() -> None:
     images = torch.arange(2 * 4 * 5 * 3, dtype=torch.uint8).view(2, 4, 5, 3)
     run = Run([Batch(images, torch.tensor([1, 2]), "first"), Batch(images + 1, None, "second")])
-    source = devices.OnDevice(run, devices.host_buffers("cpu", NoBuffers()), True, None)
+    source = devices.OnDevice(run, devices.host_buffers("cpu", NoBuffers()), HandOver({"image": Finish(channels_last=True)}))
     (first, labels), state = source()
     assert state == "first" and labels is not None and labels.tolist() == [1, 2]
     assert len(run.left) == 1, "nothing is copied ahead"
@@ -126,7 +129,8 @@ def test_plain_copies_on_the_cpu_share_the_memory() -> None:
 def test_plain_copies_are_normalized() -> None:
     images = torch.full((1, 2, 2, 3), 255, dtype=torch.uint8)
     buffers = devices.host_buffers("cpu", NoBuffers())
-    source = devices.OnDevice(Run([Batch(images, None, "")]), buffers, True, ([0.5] * 3, [0.5] * 3, "float16"))
+    finish = Finish(channels_last=True, normalize=([0.5] * 3, [0.5] * 3, "float16"))
+    source = devices.OnDevice(Run([Batch(images, None, "")]), buffers, HandOver({"image": finish}))
     (normalized, _), _ = source()
     assert torch.equal(normalized, torch.ones(1, 3, 2, 2, dtype=torch.float16))
 
@@ -251,7 +255,7 @@ def test_cuda_is_asked_for_a_copy_beside_the_consumers_work(monkeypatch: pytest.
 
 
 def test_memory_that_cannot_be_locked_is_copied_synchronously(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake, device = cuda(monkeypatch, errors={0x2000: 2, 0x3000: 2})
+    fake, device = cuda(monkeypatch, errors={0x200000: 2, 0x300000: 2})
     launched: list[Any] = []
 
     def empty(*shape: int, device: Any) -> Any:
@@ -263,11 +267,11 @@ def test_memory_that_cannot_be_locked_is_copied_synchronously(monkeypatch: pytes
     device.lock(0x1000, 2**20)
     text = r"1.0 MiB .* \(out of memory, CUDA error 2\): .* synchronously.*memlock"
     with pytest.warns(RuntimeWarning, match=text) as warned:
-        device.lock(0x2000, 2**20)
-        device.lock(0x3000, 2**20)
+        device.lock(0x200000, 2**20)
+        device.lock(0x300000, 2**20)
     assert len(warned) == 1 and len(launched) == 2, "one warning, and no error is left for torch's next kernel"
     fake.log.clear()
-    for name, address in [("locked", 0x1000), ("not locked", 0x2000), ("labels", 8)]:
+    for name, address in [("locked", 0x1000), ("not locked", 0x200000), ("labels", 8)]:
         device.copy(Named(name, address))  # type: ignore[arg-type]
     assert fake.log == [
         ("to", "locked", "cuda:1", True, "side"),
@@ -275,7 +279,7 @@ def test_memory_that_cannot_be_locked_is_copied_synchronously(monkeypatch: pytes
         ("to", "labels", "cuda:1", False, "side"),
     ]
     fake.log.clear()
-    device.unlock(0x2000)
+    device.unlock(0x200000)
     device.unlock(0x1000)
     assert fake.log == [("unregister", 0x1000)]
 
@@ -325,15 +329,15 @@ class SlowCuda(devices.CudaDevice):
 class DropsAtOnce(HostBuffers[Any]):
     """The twin without events."""
 
-    def copy(self, batch: Any) -> Any:
-        copied = super().copy(batch)
+    def copy(self, batch: Any, arrays: Any) -> Any:
+        copied = super().copy(batch, arrays)
         self._running.clear()
         return copied
 
 
 def torn(buffers: HostBuffers[Any], ring: PoisonedRing) -> int:
     wrong = torch.zeros((), dtype=torch.int64, device="cuda")
-    for images, labels, state in CopyAhead(ring.next, buffers):
+    for (images, labels), state in CopyAhead(ring.next, buffers):
         # No synchronization: the consumer's stream alone waits for the copies.
         wrong += torch.ne(images, int(state) % 200).any()
         wrong += torch.ne(labels, int(state)).any()

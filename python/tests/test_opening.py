@@ -267,13 +267,14 @@ KEYWORDS = {
     "put_indexes": False,
     "max_file_bytes": 1 << 20,
     "max_page_bytes": 1 << 20,
-    "fields": {"txt": "caption"},
+    "fields": "all",
     "max_field_bytes": 1 << 20,
 }
+FIELDS = {"fields", "max_field_bytes"}
 KNOWN = {
-    "folder": {"allow_empty", "extensions", "unlabelled", "max_file_bytes"},
-    "flat": {"extensions", "unlabelled", "max_file_bytes"},
-    "csv": {"label_column", "image_column", "class_names", "root", "header", "delimiter", "max_file_bytes"},
+    "folder": {"allow_empty", "extensions", "unlabelled", "max_file_bytes", *FIELDS},
+    "flat": {"extensions", "unlabelled", "max_file_bytes", *FIELDS},
+    "csv": {"label_column", "image_column", "class_names", "root", "header", "delimiter", "max_file_bytes", *FIELDS},
     "npy": {"split", "label_column", "image_column", "data_layout"},
     "tar": {
         "allow_unlabelled",
@@ -284,8 +285,7 @@ KNOWN = {
         "index_memory",
         "put_indexes",
         "max_file_bytes",
-        "fields",
-        "max_field_bytes",
+        *FIELDS,
     },
     "cifar": {"split", "label_column"},
 }

@@ -220,7 +220,7 @@ TWO = [v2.Compose([v2.RandomResizedCrop(8)]), v2.Compose([v2.CenterCrop(8)])]
 def test_a_list_of_lists_is_not_one_list(given: Any) -> None:
     """As a script has it that makes two views of each sample, one by each list."""
     count = len(given.transforms if isinstance(given, v2.Compose) else given)
-    with pytest.raises(gpufeed.ArgumentError, match=f"^transforms: a list of {count} lists .* and views={count}, or a loader"):
+    with pytest.raises(gpufeed.ArgumentError, match=f"^transforms: a list of {count} lists .* and views={count}; .* by several lists, groups="):
         gpufeed.DataLoader(Jpegs(4), given)
 
 

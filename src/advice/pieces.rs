@@ -77,6 +77,7 @@ pieces! {
     PARQUET_LABEL = "{} chooses one" [ParquetLabelColumn];
     PARQUET_UNLABELLED = "{} accepts that" [ParquetAllowUnlabelled = Some(Value::Flag(true))];
     LARGER_PAGES = "raise {}" [ParquetMaxPageBytes];
+    LARGER_FIELDS = "raise {}" [MaxFieldBytes];
 
     // LMDB.
     LMDB_FINISH = "a program that writes one ends with {}" [LmdbFinish];

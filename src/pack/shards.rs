@@ -39,6 +39,8 @@ struct Open {
     bytes: u64,
 }
 
+/// The most bytes of a member that a reader takes for a label.
+const LARGEST_LABEL: usize = 1 << 20;
 /// The longest name in bytes that a member's own header has room for.
 const LONGEST_NAME: usize = 100;
 
@@ -175,10 +177,27 @@ fn label_is_in(members: &[Member], label: &Label) -> Result<bool, String> {
         // A reader prefers the member `.cls`.
         return Ok(false);
     }
+    if text.len() > LARGEST_LABEL {
+        return Err(format!(
+            "its field \"json\" has {} bytes, and a reader looks there for a label of at most 1 MiB; rename the field",
+            text.len()
+        ));
+    }
     match label_of_json(text) {
         Ok(found) if found.as_ref().unwrap_or(&Label::None) == label => Ok(true),
-        Ok(found) => Err(format!("its field \"json\" has the label {found:?}, and it has {label:?}; rename the field")),
+        Ok(found) => {
+            let [found, own] = [&found.unwrap_or_default(), label].map(described);
+            Err(format!("its field \"json\" would be read as {found}, and it has {own}; rename the field"))
+        }
         Err(reason) => Err(format!("its field \"json\" would be read as a label: {reason}; rename the field")),
+    }
+}
+
+fn described(label: &Label) -> String {
+    match label {
+        Label::None => "no label".to_owned(),
+        Label::Class(class) => format!("the class {class}"),
+        Label::Multi(values) => format!("a vector of {}", values.len()),
     }
 }
 
@@ -277,7 +296,11 @@ mod tests {
         assert_eq!(label_is_in(&members("{\"label\": 7}"), &Label::Class(3)), Ok(false));
         assert_eq!(label_is_in(&members("{\"caption\": \"a\"}"), &Label::None), Ok(true));
         assert_eq!(label_is_in(&members("{\"label\": [0.5, 1]}"), &multi), Ok(true));
-        assert!(label_is_in(&members("{\"label\": 7}"), &Label::None).unwrap_err().contains("rename the field"));
+        let refused = label_is_in(&members("{\"label\": 7}"), &Label::None).unwrap_err();
+        assert_eq!(refused, "its field \"json\" would be read as the class 7, and it has no label; rename the field");
         assert!(label_is_in(&members("{\"label\": \"cat\"}"), &Label::None).unwrap_err().contains("rename the field"));
+        let large = members(&format!("[\"{}\"]", "x".repeat(1 << 20)));
+        assert!(label_is_in(&large, &Label::None).unwrap_err().contains("at most 1 MiB"));
+        assert_eq!(label_is_in(&large, &Label::Class(3)), Ok(false));
     }
 }

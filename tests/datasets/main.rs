@@ -15,6 +15,12 @@ mod parquet;
 mod parquet_columns;
 #[cfg(feature = "parquet")]
 mod parquet_damage;
+#[cfg(feature = "parquet")]
+mod parquet_fields;
+#[cfg(feature = "parquet")]
+mod parquet_fields_datasets;
+#[cfg(feature = "parquet")]
+mod parquet_fields_refused;
 mod shard;
 mod special_files;
 #[cfg(all(feature = "parquet", feature = "remote"))]

@@ -1,6 +1,7 @@
 //! Opens a path as a data set of a format, with the settings that Python code gives for this format.
 
 use super::keywords::{Cifar, ClassNames, ColumnNames, Folder, Idx, Images, List, Lmdb, Numpy, Parquet, Tar};
+use super::until_builders_have_fields::FieldsOfBuilder;
 use super::{boxed, choose, is_missing, refuse, there, whole};
 use gpufeed::dataset::{self, Emnist, Format, LmdbLayout, Opened, RemoteOptions, ShardIndexes, Split};
 use gpufeed::{Dataset, ImageFolder, ImageList, Layout, Result, TarShards};
@@ -11,15 +12,16 @@ impl Folder {
         let mut builder = ImageFolder::builder();
         set!(builder, extensions = self.extensions, allow_empty = self.allow_empty, unlabelled = self.unlabelled);
         set!(builder, max_file_bytes = self.max_file_bytes);
+        set!(builder, fields = self.fields, max_field_bytes = self.max_field_bytes);
         builder.open(path).map(whole)
     }
 }
 
 impl Images {
     pub(super) fn open(self, path: &Path) -> Result<Opened> {
-        let Images { extensions, unlabelled, max_file_bytes } = self;
+        let Images { extensions, unlabelled, max_file_bytes, fields, max_field_bytes } = self;
         let unlabelled = unlabelled.or(Some(true));
-        Folder { extensions, unlabelled, max_file_bytes, allow_empty: None }.open(path)
+        Folder { extensions, unlabelled, max_file_bytes, fields, max_field_bytes, allow_empty: None }.open(path)
     }
 }
 
@@ -42,6 +44,7 @@ impl List {
         let delimiter = self.delimiter.and_then(|delimiter| u8::try_from(delimiter).ok());
         set!(builder, class_names = names, root = self.root, header = self.header, delimiter = delimiter);
         set!(builder, path_column = self.image_column, label_columns = columns, max_file_bytes = self.max_file_bytes);
+        set!(builder, fields = self.fields, max_field_bytes = self.max_field_bytes);
         builder.open(path).map(whole)
     }
 }
@@ -65,6 +68,7 @@ impl Parquet {
         set!(builder, allow_unlabelled = self.allow_unlabelled, classes = names(self.class_names)?);
         set!(builder, indexes = self.indexes.map(indexes), index_memory = self.index_memory.map(memory));
         set!(builder, put_indexes = self.put_indexes, max_file_bytes = self.max_file_bytes, counts = self.counts);
+        set!(builder, fields = self.fields, max_field_bytes = self.max_field_bytes);
         set!(builder, max_page_bytes = self.max_page_bytes);
         if let Some(split) = self.split {
             return builder.split(split).open(path).map(whole);
@@ -83,6 +87,7 @@ impl Lmdb {
         let layout = word("data_layout", self.data_layout, &layouts, works)?;
         set!(builder, layout = layout, allow_unlabelled = self.allow_unlabelled, classes = names(self.class_names)?);
         set!(builder, max_file_bytes = self.max_file_bytes);
+        set!(builder, fields = self.fields, max_field_bytes = self.max_field_bytes);
         builder.open(path).map(whole)
     }
 }

@@ -60,11 +60,20 @@ formats! {
         unlabelled: bool,
         /// Bytes of the largest image that is read; the sample of a larger one fails. Default: `"1G"`.
         max_file_bytes: Size,
+        /// The fields beside image and label: `"all"`, or what is read (the ending of a member or of a file beside the
+        /// image, a column), with its name in batches, `{"txt": "caption"}`, or with its `name`, `kind`, `optional` and
+        /// `default`. The names `"image"` and `"label"` choose the sample's own. `["index", "path"]` are the number and the
+        /// name of each sample, of any format. Default: none.
+        fields: FieldChoice,
+        /// Bytes of the largest value of a field that is read; the sample of a larger one fails. Default: `"1M"`.
+        max_field_bytes: Size,
     }
     Images "a folder of images" {
         extensions: Vec<String>,
         unlabelled: bool,
         max_file_bytes: Size,
+        fields: FieldChoice,
+        max_field_bytes: Size,
     }
     List "a list of files" {
         /// The column of the images: of a list or Parquet files, or an array of an `.npz`. Default: the one with a
@@ -83,6 +92,8 @@ formats! {
         /// The character between the columns of a CSV file, such as `";"`. Default: a comma, or a tab in `.tsv`.
         delimiter: char,
         max_file_bytes: Size,
+        fields: FieldChoice,
+        max_field_bytes: Size,
     }
     Numpy "a NumPy file" {
         /// The split: of Parquet files `"train"`, `"validation"` or `"test"`, of others `"train"` or `"test"`. Default:
@@ -98,13 +109,6 @@ formats! {
         extensions: Vec<String>,
         /// Samples may have no label. Default: `false`.
         allow_unlabelled: bool,
-        /// What is read beside image and label, each with the name of its field: `{"txt": "caption", "json": "meta"}`; of
-        /// tar shards by the endings of members, where `"image"` names the sample's own image and `"label"` its label.
-        /// `"all"` reads everything. A field may be `{"name": "meta", "optional": True}`, or have a `"kind"` or a
-        /// `"default"`. Default: none.
-        fields: FieldChoice,
-        /// Bytes of the largest value of a field; the sample of a larger one fails. Default: `"1M"`.
-        max_field_bytes: Size,
         /// Numbers in the `.txt` of tar shards are labels. Default: if all of a set's texts are numbers.
         text_labels: bool,
         class_names: ClassNames,
@@ -119,12 +123,16 @@ formats! {
         /// `wids` index, `gpufeed-pack.json`. A file is then opened when one of its samples comes. Default: all files
         /// are opened at once.
         counts: PathBuf,
+        fields: FieldChoice,
+        max_field_bytes: Size,
     }
     Lmdb "an LMDB" {
         allow_unlabelled: bool,
         class_names: ClassNames,
         data_layout: Word,
         max_file_bytes: Size,
+        fields: FieldChoice,
+        max_field_bytes: Size,
     }
     Idx "MNIST's files" {
         split: String,
@@ -149,6 +157,8 @@ formats! {
         /// Bytes that a compressed page of Parquet files may become. Default: 64 times its own, and `"64M"` at least.
         max_page_bytes: Size,
         counts: PathBuf,
+        fields: FieldChoice,
+        max_field_bytes: Size,
     }
 }
 

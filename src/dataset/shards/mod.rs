@@ -219,6 +219,13 @@ impl<F: ShardFormat> Shards<F> {
         self.files.len()
     }
 
+    /// Returns the number of samples of file `number`.
+    #[cfg(feature = "parquet")]
+    pub(super) fn samples_of(&self, number: usize) -> usize {
+        let ends = self.starts.get(number).zip(self.starts.get(number + 1));
+        ends.map_or(0, |(begin, end)| end - begin)
+    }
+
     /// Returns the name of file `number`.
     pub(super) fn file(&self, number: usize) -> Option<&Path> {
         Some(self.files.get(number)?.name())

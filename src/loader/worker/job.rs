@@ -160,8 +160,7 @@ impl<'a> SourceJob<'a> {
         content: Content<'a>,
         params: &mut [Params],
     ) -> Result<(SourceJob<'a>, Option<Reservation<'a>>)> {
-        let ((width, height), source) = (content.size(), 0);
-        let size = (width, height);
+        let (size, source) = (content.size(), 0);
         if let Content::Cached(entry) = content {
             let (route, intermediate) = route_of(pipeline, source, params, size, Origin::Cache(entry.sample.pixels))?;
             return Ok((SourceJob { source, content, route, intermediate, attempt: Attempt::Full }, None));
