@@ -129,8 +129,10 @@ impl OpenOptions {
 
     #[cfg(feature = "parquet")]
     pub(super) fn parquet(&self, path: &Path) -> Result<Opened> {
-        self.check_no_fields("Parquet files")?;
-        let builder = super::Parquet::builder().remote(self.remote.clone());
+        let mut builder = super::Parquet::builder().remote(self.remote.clone()).fields(self.fields.clone());
+        if let Some(bytes) = self.max_field_bytes {
+            builder = builder.max_field_bytes(bytes);
+        }
         builder.allow_unlabelled(self.as_is).parts(path).map(parts)
     }
 
