@@ -8,6 +8,7 @@ mod counts;
 mod known_labels;
 mod lmdb_mutants;
 mod notices;
+mod opening;
 mod packed_fields;
 #[cfg(feature = "parquet")]
 mod parquet;
