@@ -20,7 +20,7 @@ fn a_path_is_opened_with_fields() {
     // Without fields the texts are no labels, so that it needs the set as it is.
     assert!(dataset::open(folder.path()).is_err());
     let as_is = dataset::open_with(folder.path(), OpenOptions::new().as_is(true)).unwrap();
-    assert_eq!((as_is.train.len(), as_is.train.fields()), (2, &[][..]));
+    assert!(as_is.train.len() == 2 && as_is.train.fields().is_empty());
     let by_format = Format::Tar.open_with(folder.path(), OpenOptions::new().fields(captions())).unwrap();
     assert_eq!(by_format.train.fields()[0].name(), "caption");
 }
