@@ -68,6 +68,8 @@ def open(
     extensions: str | Sequence[str] | None = None,
     allow_empty: bool | None = None,
     unlabelled: bool | None = None,
+    fields: Literal["all", "none"] | Sequence[str] | Mapping[str, Any] | None = None,
+    max_field_bytes: int | str | None = None,
     max_file_bytes: int | str | None = None,
     fields: Literal["all", "none"] | Sequence[str] | Mapping[str, Any] | None = None,
     max_field_bytes: int | str | None = None,
@@ -108,6 +110,13 @@ def open(
         allow_empty: A class folder may be empty. For a folder of class folders. Default: ``False``.
         unlabelled: All images below the folder are samples, without labels. For a folder of class folders, a folder of images.
             Default: ``False`` where there are class folders.
+        fields: What is read beside image and label, each with the name of its field: ``{"txt": "caption", "json": "meta"}``; of
+            tar shards and folders by the endings of members, or of files beside the images, of a list by its columns.
+            ``"image"`` names the sample's own image and ``"label"`` its label. ``"all"`` reads everything. A field may be
+            ``{"name": "meta", "optional": True}``, or have a ``"kind"`` or a ``"default"``. For a folder of class folders, a
+            folder of images, a list of files, tar shards. Default: none.
+        max_field_bytes: Bytes of the largest value of a field; the sample of a larger one fails. For a folder of class folders,
+            a folder of images, a list of files, tar shards. Default: ``"1M"``.
         max_file_bytes: Bytes of the largest image that is read; the sample of a larger one fails. For a folder of class
             folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1G"``.
         fields: The fields beside image and label: ``"all"``, or what is read (the ending of a member or of a file beside the

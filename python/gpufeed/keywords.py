@@ -48,6 +48,8 @@ PATHS: dict[str, arguments.Check] = {
     "extensions": arguments.optional(arguments.texts),
     "allow_empty": arguments.optional(arguments.flag),
     "unlabelled": arguments.optional(arguments.flag),
+    "fields": arguments.optional(arguments.fields),
+    "max_field_bytes": arguments.optional(arguments.size),
     "max_file_bytes": arguments.optional(arguments.size),
     "fields": arguments.optional(arguments.fields),
     "max_field_bytes": arguments.optional(arguments.size),

@@ -63,6 +63,11 @@ pub(crate) fn number(text: &str) -> Result<Numbers<'static>, String> {
     if let Ok(whole) = trimmed.parse::<i64>() {
         return Ok(Numbers::from(whole));
     }
+    // A float would be another number.
+    let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
+    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("is a whole number that int64 does not hold: {}", &trimmed[..trimmed.len().min(SHOWN)]));
+    }
     // Rust reads more than people write as numbers: "inf", "nan", "infinity".
     let is_written = trimmed.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     match trimmed.parse::<f64>() {
@@ -120,6 +125,7 @@ mod tests {
         for bad in [&b"seven"[..], b"", b"nan", b"inf", b"1e999", b"1 2"] {
             assert!(read("cls", bad).unwrap_err().starts_with("is no number: "), "{bad:?}");
         }
+        assert!(read("cls", b"-9223372036854775809").unwrap_err().contains("that int64 does not hold: -922337"));
         assert!(read("npy", b"7").unwrap_err().contains("is no .npy array"));
     }
 }

@@ -26,7 +26,8 @@
 // access.rs              samples that are announced before they are read; in_order.rs: by a command, in the set's order
 // stored.rs              where samples are stored, and under which names
 // forward.rs             forwards the methods of a set, for pointers, adaptors, folders and lists
-// image_files.rs         files by their paths: folders and lists
+// image_files.rs         files by their paths: folders and lists; file_fields.rs: their fields, of which listed_values.rs
+//                        has those of a list and side_cars.rs the files beside images
 // format.rs              opens any set by its path; opening.rs: settings of that, and how each format takes them
 // unpacked.rs            a data file read once: raw, gzip, or an archive's member
 // class_names.rs         names of classes in a file beside the samples
@@ -45,6 +46,7 @@ mod cifar;
 mod class_names;
 mod encoded_field;
 mod field;
+mod file_fields;
 pub(crate) mod folder;
 mod format;
 mod forward;
@@ -54,6 +56,7 @@ pub(crate) mod in_order;
 mod label_numbers;
 mod labels;
 mod list;
+mod listed_values;
 mod lmdb;
 mod memory;
 mod notice;
@@ -65,6 +68,7 @@ mod sample;
 mod sample_data;
 mod seek_indexes;
 mod shards;
+mod side_cars;
 pub(crate) mod stored;
 mod tar;
 mod unpacked;

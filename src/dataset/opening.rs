@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::field::FieldChoice;
-use super::{Cifar, Dataset, Idx, ImageFolder, ImageList, Lmdb, Numpy, TarShards};
+use super::{Cifar, Dataset, Idx, ImageFolder, ImageFolderBuilder, ImageList, Lmdb, Numpy, TarShards};
 use crate::error::{Error, Result};
 use crate::storage::RemoteOptions;
 
@@ -61,7 +61,8 @@ impl OpenOptions {
     }
 
     /// Sets which [fields](Dataset::fields) of the samples are read, such as captions: members of tar shards by their
-    /// endings, columns of lists and Parquet files by their names. Default: none.
+    /// endings, files beside the images of a folder by theirs, columns of lists and Parquet files by their names. Default:
+    /// none.
     pub fn fields(mut self, fields: impl Into<FieldChoice>) -> Self {
         self.fields = fields.into();
         self
@@ -85,18 +86,27 @@ impl OpenOptions {
     }
 
     pub(super) fn folder(&self, path: &Path) -> Result<Opened> {
-        self.check_no_fields("a folder of images")?;
-        ImageFolder::builder().allow_empty(self.as_is).open(path).map(whole)
+        self.image_folder().allow_empty(self.as_is).open(path).map(whole)
+    }
+
+    fn image_folder(&self) -> ImageFolderBuilder {
+        let builder = ImageFolder::builder().fields(self.fields.clone());
+        match self.max_field_bytes {
+            Some(bytes) => builder.max_field_bytes(bytes),
+            None => builder,
+        }
     }
 
     pub(super) fn images(&self, path: &Path) -> Result<Opened> {
-        self.check_no_fields("a folder of images")?;
-        ImageFolder::flat(path).map(whole)
+        self.image_folder().unlabelled(true).open(path).map(whole)
     }
 
     pub(super) fn list(&self, path: &Path) -> Result<Opened> {
-        self.check_no_fields("a list of files")?;
-        ImageList::open(path).map(whole)
+        let mut builder = ImageList::builder().fields(self.fields.clone());
+        if let Some(bytes) = self.max_field_bytes {
+            builder = builder.max_field_bytes(bytes);
+        }
+        builder.open(path).map(whole)
     }
 
     pub(super) fn numpy(&self, path: &Path) -> Result<Opened> {

@@ -5,7 +5,9 @@ mod arrays;
 mod class_names;
 #[cfg(all(feature = "parquet", feature = "remote"))]
 mod counts;
+mod folder_fields;
 mod known_labels;
+mod list_fields;
 mod lmdb_mutants;
 mod notices;
 mod opening;

@@ -160,7 +160,8 @@ fn value((kind, content, of_numbers): Part<'_>) -> PyResult<Value> {
         (FieldKind::Json, _) => FieldValue::Json(content.extract::<String>()?.into()),
         (FieldKind::Numbers, Some((name, shape))) => {
             let number_type = number_type(&name);
-            let number_type = number_type.ok_or_else(|| PyTypeError::new_err(format!("no numbers of the type {name}")))?;
+            let number_type =
+                number_type.ok_or_else(|| PyTypeError::new_err(format!("no numbers of the type {name}")))?;
             let numbers = Numbers::new(number_type, shape, bytes()?);
             FieldValue::Numbers(numbers.map_err(|error| errors::to_python(content.py(), &error))?)
         }

@@ -1,7 +1,6 @@
 //! Opens a path as a data set of a format, with the settings that Python code gives for this format.
 
 use super::keywords::{Cifar, ClassNames, ColumnNames, Folder, Idx, Images, List, Lmdb, Numpy, Parquet, Tar};
-use super::until_builders_have_fields::FieldsOfBuilder;
 use super::{boxed, choose, is_missing, refuse, there, whole};
 use gpufeed::dataset::{self, Emnist, Format, LmdbLayout, Opened, RemoteOptions, ShardIndexes, Split};
 use gpufeed::{Dataset, ImageFolder, ImageList, Layout, Result, TarShards};
@@ -87,7 +86,6 @@ impl Lmdb {
         let layout = word("data_layout", self.data_layout, &layouts, works)?;
         set!(builder, layout = layout, allow_unlabelled = self.allow_unlabelled, classes = names(self.class_names)?);
         set!(builder, max_file_bytes = self.max_file_bytes);
-        set!(builder, fields = self.fields, max_field_bytes = self.max_field_bytes);
         builder.open(path).map(whole)
     }
 }

@@ -16,7 +16,6 @@ macro_rules! set {
 mod formats;
 mod keywords;
 mod positions;
-mod until_builders_have_fields;
 
 use gpufeed::dataset::{FieldChoice, Format, Opened, RemoteOptions, Split};
 use gpufeed::storage::Location;
