@@ -42,6 +42,11 @@ struct FoundEnding {
 type Stem<'a> = (&'a [u8], usize, u16);
 
 impl BesideSearch {
+    /// A search for what the choice asks for.
+    pub(super) fn new(choice: BesideChoice) -> BesideSearch {
+        BesideSearch { choice, ..BesideSearch::default() }
+    }
+
     /// Looks through a folder, whose images are `images`, in the order of their samples, and whose other files are
     /// `others`. The first image is sample `first`. With all files as fields, images beside images are taken out of
     /// `images`, too.

@@ -48,7 +48,7 @@ impl ImageFolderBuilder {
             whole_folder: true,
         };
         let (root, mut noticed) = (found.root.clone(), Noticed::default());
-        let mut beside = BesideSearch { choice, ..BesideSearch::default() };
+        let mut beside = BesideSearch::new(choice);
         if self.unlabelled {
             files_below(&root, &root, &self.extensions, false, &mut found.paths, &mut beside, &mut noticed)?;
             if found.paths.is_empty() {
