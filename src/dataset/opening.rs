@@ -60,9 +60,8 @@ impl OpenOptions {
         self
     }
 
-    /// Sets which [fields](Dataset::fields) of the samples are read, such as captions: members of tar shards by their
-    /// endings, files beside the images of a folder by theirs, columns of lists and Parquet files by their names. Default:
-    /// none.
+    /// Sets which [fields](Dataset::fields) of the samples are read, such as captions: members of tar shards and files
+    /// beside the images by their endings, columns of lists and Parquet files by their names. Default: none.
     pub fn fields(mut self, fields: impl Into<FieldChoice>) -> Self {
         self.fields = fields.into();
         self

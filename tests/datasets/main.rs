@@ -10,6 +10,7 @@ mod known_labels;
 mod list_fields;
 mod lmdb_mutants;
 mod notices;
+mod opening;
 mod packed_fields;
 #[cfg(feature = "parquet")]
 mod parquet;

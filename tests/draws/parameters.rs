@@ -9,6 +9,7 @@ use gpufeed::transforms::{
     RandomSolarize, RandomVerticalFlip, RandomZoomOut, Transform,
 };
 use gpufeed::{Output, Plan, Semantics};
+use gpufeed_testing::bits::named_lists;
 use gpufeed_testing::operators::OPERATORS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

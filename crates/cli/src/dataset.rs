@@ -16,8 +16,8 @@ pub(crate) struct NamedDataset {
 // What is read of each sample beside image and label. A doc comment would become the help of the subcommand.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct FieldArguments {
-    /// What is read of each sample beside image and label: `all`, or endings of members and columns with the names of
-    /// their fields, like txt=caption,json=meta [default: nothing]
+    /// What is read of each sample beside image and label: `all`, or endings of members and files, and columns, with the
+    /// names of their fields, like txt=caption,json=meta [default: nothing]
     #[arg(long, value_name = "FROM=NAME,..|all", value_parser = parse_fields)]
     fields: Option<FieldChoice>,
     /// Bytes of the largest value of a field; a sample with a larger one fails. K, M, G are powers of 1024 [default: 1M]

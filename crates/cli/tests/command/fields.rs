@@ -166,6 +166,24 @@ fn a_measurement_counts_the_images_of_all_groups() {
 }
 
 #[test]
+fn files_beside_the_images_of_a_folder_are_fields() {
+    let root = tempfile::tempdir().unwrap();
+    for (class, number) in [("cat", 0), ("dog", 1)] {
+        let folder = root.path().join(class);
+        std::fs::create_dir(&folder).unwrap();
+        let jpeg = encoded::encode(encoded::picture(60 + number, 40), ImageFormat::Jpeg);
+        std::fs::write(folder.join("1.jpg"), jpeg).unwrap();
+        std::fs::write(folder.join("1.txt"), format!("a {class}")).unwrap();
+    }
+    let output = gpufeed(root.path(), &["doctor", ".", "--json", "--fields", "txt=caption"]);
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&value["image_folder"]["usable"], &value["format"]), (&json!(2), &json!("folder")), "{value:#}");
+    assert!(value["data_notes"].as_array().unwrap().contains(&json!("fields are caption (text)")), "{value:#}");
+    let value = json_of(root.path(), &["preview", ".", "--json", "--fields", "txt=caption"]);
+    assert_eq!(value["samples"][1]["fields"], json!({ "caption": "a dog" }));
+}
+
+#[test]
 fn fields_that_cannot_be_are_refused() {
     let folder = captioned(2);
     let path = folder.path();
