@@ -197,7 +197,7 @@ impl Dataset {
             return Err(PyValueError::new_err(reason));
         }
         let parts = rest::alike(all().map(Dataset::dataset).collect::<PyResult<_>>()?);
-        let parts = parts.into_iter().map(|data| Box::new(data) as Box<dyn gpufeed::Dataset>).collect();
+        let parts: Vec<_> = parts.into_iter().map(|data| Box::new(data) as Box<dyn gpufeed::Dataset>).collect();
         let made = Concat::new(parts).map_err(|error| errors::to_python(py, &error))?;
         let description = all().map(|data| &*data.description).collect::<Vec<_>>().join(" and ");
         let data = Mutex::new(Some(Data::Native(Arc::new(made))));
