@@ -54,7 +54,8 @@ fn sample(data: &Parquet, index: usize) -> (Vec<Value>, Label) {
         FieldValue::Absent => Value::Null,
         FieldValue::Text(text) => Value::from(&**text),
         FieldValue::Json(text) => serde_json::from_str(text).unwrap(),
-        FieldValue::Bytes(bytes) | FieldValue::Image(SampleData::Encoded(bytes)) => hash(bytes),
+        FieldValue::Bytes(bytes) => hash(bytes),
+        FieldValue::Image(SampleData::Encoded(bytes)) => hash(bytes),
         FieldValue::Numbers(numbers) => {
             array(numbers, numbers.shape(), &mut numbers.bytes().chunks(numbers.number_type().bytes()))
         }
