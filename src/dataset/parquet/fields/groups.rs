@@ -62,12 +62,18 @@ impl GroupsInUse {
         let cell = {
             let State { cells, round, announced, .. } = &mut *self.state.lock();
             announced.remove(&key);
-            Arc::clone(cells.entry(key).or_insert_with(|| {
-                round.push_back(key);
-                Arc::default()
-            }))
+            match cells.get(&key) {
+                Some(known) => {
+                    known.asked.store(true, Relaxed);
+                    Arc::clone(known)
+                }
+                // A row group that is asked for once counts less than one that is asked for again.
+                None => {
+                    round.push_back(key);
+                    Arc::clone(cells.entry(key).or_default())
+                }
+            }
         };
-        cell.asked.store(true, Relaxed);
         let mut held = cell.columns.lock();
         if let Some(columns) = &*held {
             return Ok(Arc::clone(columns));
