@@ -139,7 +139,7 @@ fn settings_that_contradict_each_other_are_named() {
 fn values_that_their_kind_does_not_have_fail_by_row_and_column() {
     let bytes = with("required binary x (UTF8);", Column::texts([&b"ok"[..], b"a\xffb", &[b'x'; 41]]), 3);
     let error = failed(&bytes, 1, Field::new("f"));
-    assert!(error.contains("x.parquet: row 1, column x: it is no text in UTF-8, by its byte 1"), "{error}");
+    assert!(error.contains("x.parquet, row 1, column x: it is no text in UTF-8, by its byte 1"), "{error}");
     let error = failed(&bytes, 0, Field::new("f").kind(FieldKind::Json));
     assert!(error.contains("row 0, column x: it is no JSON: expected value at line 1"), "{error}");
     let (_folder, path) = stored(&bytes);
@@ -202,7 +202,7 @@ fn columns_of_other_types_in_a_later_file_are_named() {
         let own = |number: i32| numbers(NumberType::I32, &[], number.to_ne_bytes().to_vec());
         assert_eq!(crate::parquet_fields::values(&data, 1), [own(2)]);
         let error = data.read(2, &mut Vec::new()).unwrap_err().to_string();
-        assert!(error.contains("a-1.parquet: its columns: ") && error.contains(says), "{error}");
+        assert!(error.contains("a-1.parquet, its columns: ") && error.contains(says), "{error}");
     }
 }
 

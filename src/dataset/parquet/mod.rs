@@ -29,7 +29,7 @@ mod values;
 use std::path::{Path, PathBuf};
 
 use super::shards::{Shards, StoredImage};
-use super::{Access, Dataset, Field, Notice, ObjectStamp, Remote, Sample, SampleData, Stored};
+use super::{Access, Dataset, Field, Label, Notice, ObjectStamp, Remote, Sample, SampleData, Stored};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::file::DataFile;
 pub use builder::ParquetBuilder;
@@ -155,6 +155,10 @@ impl Dataset for Parquet {
 
     fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
+    }
+
+    fn label(&self, index: usize) -> Option<Label> {
+        self.shards.find(index).ok().map(|found| found.label())
     }
 
     fn inner(&self) -> Option<&dyn Dataset> {
