@@ -116,8 +116,8 @@ impl ImageListBuilder {
     ///
     /// The names `image` and `label` choose the columns of the paths and of the labels: `("target", "image")`. A column that
     /// becomes a field is the label only if a setting says so, too. [`FieldChoice::All`] takes all columns but those of path
-    /// and label, each by its name; those that some lines lack are [optional](crate::Field::optional). With fields a list in
-    /// which several columns could be the label has none.
+    /// and label, each by its name; those that some lines lack are [optional](crate::Field::optional). With fields beside these
+    /// two, a list in which several columns could be the label has none.
     ///
     /// In CSV a column is text, unless the field has another [`kind`](crate::Field::kind): numbers (`0.5`, `True`, `[1, 2]`),
     /// JSON, or images, whose paths it then has. Text is not trimmed, and an empty one is none. In JSON lines texts are
