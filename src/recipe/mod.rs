@@ -253,7 +253,7 @@ pub(crate) fn check_views(views: usize) -> Result<()> {
 ///     name = "local"
 ///     views = 8
 ///     output = { layout = "Nchw", dtype = "F16" }
-///     # source, read_mode, follows and interpolation are those of Views, for other images of a sample.
+///     ## source, read_mode, follows and interpolation are those of Views, for other images of a sample.
 ///
 ///     [[group.transform]]
 ///     type = "RandomResizedCrop"

@@ -59,7 +59,8 @@ impl ImageListBuilder {
     }
 
     /// States that the first line of a CSV file names the columns, or does not. Default: it does if one of its fields
-    /// is a usual name of paths or labels ([`ImageList`] lists them) and none ends as the names of images do.
+    /// is a usual name of paths or labels ([`ImageList`] lists them), or a name that another setting asks for, and none
+    /// ends as the names of images do.
     #[must_use]
     pub fn header(mut self, header: bool) -> Self {
         self.settings.header = Some(header);

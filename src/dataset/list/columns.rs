@@ -42,10 +42,14 @@ pub(super) struct CsvColumns {
 }
 
 impl CsvColumns {
-    /// Returns true if a first line names the columns: one of its fields is a usual name, and none names an image.
-    pub(super) fn are_named(fields: &[&str]) -> bool {
-        let usual = fields.iter().any(|field| is_usual(field, &PATHS) || is_usual(field, &LABELS));
-        usual && !fields.iter().any(|field| is_image(field))
+    /// Returns true if a first line names the columns: one of its fields is a usual name, or a name that the settings ask
+    /// for, and none names an image.
+    pub(super) fn are_named(fields: &[&str], settings: &Settings) -> bool {
+        let set = |field: &str| settings.path_column.iter().chain(&settings.label_columns).any(|name| name == field);
+        // Columns without names are called by their numbers.
+        let asked = |field: &str| field.parse::<usize>().is_err() && (set(field) || settings.asked.name(field));
+        let named = |field: &&str| is_usual(field, &PATHS) || is_usual(field, &LABELS) || asked(field);
+        fields.iter().any(named) && !fields.iter().any(|field| is_image(field))
     }
 
     /// Chooses columns by the names in the first line.
@@ -174,7 +178,7 @@ pub(super) fn other_delimiter(fields: &[&str], delimiter: u8, is_sample: bool) -
         [(b',', "commas"), (b';', "semicolons"), (b'\t', "tabs"), (b'|', "vertical bars")];
     let (found, name) = DELIMITERS.into_iter().find(|(other, _)| {
         let parts: Vec<&str> = line.split(char::from(*other)).map(|part| part.trim().trim_matches('"')).collect();
-        let named = CsvColumns::are_named(&parts);
+        let named = CsvColumns::are_named(&parts, &Settings::default());
         let words = !is_sample && !parts.iter().any(|part| part.is_empty() || is_image(part));
         *other != delimiter && parts.len() > 1 && (named || is_image(parts[0]) || words)
     })?;

@@ -36,7 +36,7 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
                 if let Some(reason) = other_delimiter(&fields, delimiter, settings.header == Some(false)) {
                     return Err(fail(reason));
                 }
-                let named = settings.header.unwrap_or_else(|| CsvColumns::are_named(&fields));
+                let named = settings.header.unwrap_or_else(|| CsvColumns::are_named(&fields, settings));
                 let columns = match named {
                     true => CsvColumns::named(&fields, settings),
                     false => CsvColumns::numbered(fields.len(), settings),
