@@ -346,6 +346,12 @@ def _label(label: Any) -> tuple[int | list[float] | None, bool]:
     return _vector(list(label)) if isinstance(label, (list, tuple)) else None, False
 
 
+def vector_of(label: Any) -> list[float]:
+    """Returns the numbers of a label that mixing takes as a vector; none for other labels."""
+    found, _ = _label(label)
+    return found if isinstance(found, list) else []
+
+
 def _label_of_array(label: Any) -> tuple[int | list[float] | None, bool]:
     dtype, dimensions = str(label.dtype).removeprefix("torch."), len(label.shape)
     if dtype.startswith(("int", "uint", "bool")) and _size(label) == 1:

@@ -311,6 +311,14 @@ def test_mixed_batches_of_every_form_have_soft_labels() -> None:
     assert len(found["image"]) == 4 and found["label"].shape == (4, 2)
 
 
+def test_the_length_of_a_vector_is_the_number_of_classes() -> None:
+    for rows in (numpy.eye(3, dtype=i64), numpy.eye(3), numpy.eye(3, dtype=f32), torch.eye(3, dtype=torch.float64), [[0.0, 1, 0]] * 2):
+        for samples in ([(pixels(), row) for row in rows], [{"image": pixels(), "label": row} for row in rows]):
+            found = batch(samples, recipe=MIXED)
+            soft = found["label"] if isinstance(found, dict) else found[1]
+            assert soft.shape == (len(rows), 3)
+
+
 def test_numbers_with_names_are_mixed_as_classes() -> None:
     _, soft = batch([(pixels(), label) for label in (Kind.CAT, Kind.DOG)], recipe=MIXED, num_classes=2)
     assert soft.shape == (2, 2)
@@ -345,7 +353,7 @@ def test_boxes_do_not_stand_for_the_image() -> None:
     assert found["picture"].shape == (2, 3, 6, 6) and found["boxes"].shape == (2, 2, 4)
     # A gray image of floats stays the first one.
     depth = numpy.ones((6, 6), numpy.float32)
-    found = batch([{"depth": depth, "color": pixels(4)}] * 2)
+    found = batch([{"depth": depth, "color": pixels(4)}] * 2, recipe=CROP)
     assert found["depth"].shape == (2, 3, 6, 6) and found["color"].shape == (2, 6, 6, 3)
 
 
