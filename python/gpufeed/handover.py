@@ -140,11 +140,26 @@ class Host:
         torch = import_torch()
         self._next, self._from_dlpack, self._tensor = run.next, torch.from_dlpack, torch.Tensor
         self._parts = hand.begin()
+        # The batch that was taken, but that an interrupt kept from being handed out.
+        self._taken: Any = None
 
     def __call__(self) -> tuple[Any, str]:
-        batch = self._next()
+        if self._taken is None:
+            self._taken = self._next()
+        batch = self._taken
         if batch is None:
             raise StopIteration
-        arrays, assemble = self._parts(batch)
-        tensors = [array if isinstance(array, self._tensor) else self._from_dlpack(array) for array in arrays]
-        return assemble(tensors), batch.state
+        try:
+            arrays, assemble = self._parts(batch)
+            tensors = [array if isinstance(array, self._tensor) else self._from_dlpack(array) for array in arrays]
+            made = assemble(tensors), batch.state
+        except Exception:
+            # Such as labels that cannot be collated. The next call has the next batch.
+            self._taken = None
+            raise
+        self._taken = None
+        return made
+
+    def close(self) -> None:
+        """Drops a batch that was not handed out."""
+        self._taken = None
