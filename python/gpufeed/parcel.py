@@ -149,12 +149,13 @@ class StoredArray:
         # NumPy cannot export the type. Not every version of torch takes uint16; all take int16.
         try:
             import torch
+            from torch.utils.dlpack import from_dlpack
         except ImportError as error:
             raise BufferError(
                 "bfloat16 of another process is handed over by torch, which is not installed; as_uint16() gives its bits, "
                 'and dtype="float16" has the same size'
             ) from error
-        return torch.from_dlpack(self._array.view(numpy.int16)).view(torch.bfloat16).__dlpack__(**asked)
+        return from_dlpack(self._array.view(numpy.int16)).view(torch.bfloat16).__dlpack__(**asked)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()
