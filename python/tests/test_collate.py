@@ -85,7 +85,7 @@ def same(found: Any, expected: Any) -> bool:
     if isinstance(expected, torch.Tensor):
         if not isinstance(found, torch.Tensor) or found.dtype != expected.dtype or found.shape != expected.shape:
             return False
-        return torch.equal(found.nan_to_num(7), expected.nan_to_num(7)) if found.is_floating_point() else torch.equal(found, expected)
+        return bool(torch.equal(found.nan_to_num(7), expected.nan_to_num(7)) if found.is_floating_point() else torch.equal(found, expected))
     if type(found) is not type(expected):
         return False
     if isinstance(expected, (dict, UserDict)):
