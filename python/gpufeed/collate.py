@@ -67,9 +67,13 @@ def columns_of(batch: Any) -> dict[str, list[Any]]:
 def named(rests: list[Rest]) -> dict[str, Any]:
     """Collates what stands beside the images into a dictionary, with a value for each sample. A field in which some sample has
     None is a list, if the user has chosen the fields."""
-    chosen = rests[0][0] == "fields"
+    kind = rests[0][0]
     parts = [by_names(*rest) for rest in rests]
-    return {name: _column([_as_vector(each[name]) for each in parts], chosen) for name in parts[0]}
+    if kind in ("label", "fields"):
+        # A first sample without a label says nothing about the others.
+        names = dict.fromkeys(name for each in parts for name in each)
+        parts = [{name: each.get(name) for name in names} for each in parts]
+    return {name: _column([_as_vector(each[name]) for each in parts], kind == "fields") for name in parts[0]}
 
 
 def _column(values: list[Any], may_lack: bool) -> Any:
@@ -85,28 +89,37 @@ def collate(values: list[Any]) -> Any:
     return default_collate(values)
 
 
-def like_samples(rests: list[Rest], images: Any, outputs: int) -> Any:
+def like_samples(rests: list[Rest], images: Any, outputs: int, soft: Any = None) -> Any:
     """Returns a batch in the form of its samples, with the images in the place of the image. A dictionary has one value for each
-    sample; a tuple one for each image, of which a sample has ``outputs``."""
+    sample; a tuple one for each image, of which a sample has ``outputs``. ``soft`` are the labels of a mixed batch, one for each
+    image, which stand in the place of the label."""
     kind, key, _ = rests[0]
     if any(rest[0] != kind or (rest[1] != key and kind != "label") for rest in rests):
         forms = " and ".join(sorted({_form(rest) for rest in rests}))
         raise TypeError(f"the samples of a batch differ in form: {forms}; each sample of a data set has the same")
     if kind == "label":
+        if soft is not None:
+            return images, soft
         labels = [_as_vector(value) for _, _, value in rests]
         return images, (None if all(label is None for label in labels) else collate(_repeated(labels, outputs)))
     if kind == "dict":
         # The keys are those of the first sample, as in torch.
         of_first: dict[str, Any] = rests[0][2]
-        collated = {name: collate([rest[2][name] for rest in rests]) for name in of_first if name != key}
-        return {name: images if name == key else collated[name] for name in of_first}
+        made = {key: images} if soft is None else {key: images, "label": soft}
+        collated = {name: collate([rest[2][name] for rest in rests]) for name in of_first if name not in made}
+        return {name: made[name] if name in made else collated[name] for name in of_first}
     if kind == "fields":
         return {IMAGE: images, **named(rests)}
     of, place = key if kind == "named" else (None, key)
     lengths = {len(rest[2]) for rest in rests}
     if len(lengths) > 1:
         raise RuntimeError("each element in list of batch should be of equal size")
-    columns = [collate(_repeated(list(column), outputs)) for column in zip(*(rest[2] for rest in rests))]
+    names = [*by_names(*rests[0])]
+    at = names.index("label") if soft is not None and "label" in names else None
+    columns = [
+        soft if number == at else collate(_repeated(list(column), outputs))
+        for number, column in enumerate(zip(*(rest[2] for rest in rests)))
+    ]
     columns.insert(place, images)
     return tuple(columns) if of is None else of(*columns)
 

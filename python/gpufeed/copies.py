@@ -251,8 +251,8 @@ class _Taken:
     """A batch of the source, and its parts."""
 
     batch: HostBatch
-    arrays: Sequence[HostArray]
-    assemble: Callable[[Sequence[Any]], Any]
+    # None until the batch is divided. It stays None if an interrupt came before that.
+    parts: tuple[Sequence[HostArray], Callable[[Sequence[Any]], Any]] | None = None
 
 
 class CopyAhead(Generic[Tensor], Iterator[tuple[Any, str]]):
@@ -351,15 +351,22 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Any, str]]):
             batch = self._source()
             self._ended = batch is None
             if batch is not None:
-                # Labels that cannot be collated are an error here, and their batch is dropped.
-                self._taken = _Taken(batch, *self._parts(batch))
+                self._taken = _Taken(batch)
         return not self._ended
 
     def _copy(self) -> None:
         assert self._taken is not None
         taken = self._taken
-        tensors, event = self._buffers.copy(taken.batch, taken.arrays)
-        self._ahead.append(_Ahead(tensors, event, taken.assemble, taken.batch.state))
+        if taken.parts is None:
+            try:
+                taken.parts = self._parts(taken.batch)
+            except Exception:
+                # Labels that cannot be collated are an error, and their batch is dropped. An interrupt drops none.
+                self._taken = None
+                raise
+        arrays, assemble = taken.parts
+        tensors, event = self._buffers.copy(taken.batch, arrays)
+        self._ahead.append(_Ahead(tensors, event, assemble, taken.batch.state))
         self._taken = None
 
     def _raise_failed(self) -> None:

@@ -71,11 +71,14 @@ class Parts:
         finish = {id(array): self._finishers[name] for name, array in images.items()}
         arrays: list[Any] = []
 
-        def place(array: Any) -> _Place:
+        def place(array: Any) -> Any:
+            if type(array) is Kept:
+                # It stays closed until the tensors are put in their places, so that nothing looks into it there either.
+                return array
             arrays.append(array)
             return _Place(len(arrays) - 1, finish.get(id(array)))
 
-        form = collate.changed(self._content(batch, images), lambda value: hasattr(value, "data_ptr"), place)
+        form = collate.changed(self._content(batch, images), lambda value: hasattr(value, "data_ptr") or type(value) is Kept, place)
         return arrays, lambda tensors: collate.changed(form, lambda value: type(value) is _Place, lambda at: _put(at, tensors))
 
     def _images(self, batch: Any) -> dict[str, Any]:
@@ -95,11 +98,9 @@ class Parts:
             columns = {name: Kept(each) if isinstance(each, list) else each for name, each in batch.columns.items()}
         elif self._hand.as_dict:
             columns = collate.named(rests)
-        elif labels is not None and rests[0][0] == "label":
-            # Soft labels, of which a mixed batch has one for each image.
-            return images[IMAGE], labels
         else:
-            return collate.like_samples(rests, images[IMAGE], batch.views * batch.crops)
+            # Labels of the native module beside what Python collates are soft ones, of which a mixed batch has one for each image.
+            return collate.like_samples(rests, images[IMAGE], batch.views * batch.crops, labels)
         if labels is not None:
             columns = {"label": labels} | {name: each for name, each in columns.items() if name != "label"}
         for name in images:
@@ -139,11 +140,26 @@ class Host:
         torch = import_torch()
         self._next, self._from_dlpack, self._tensor = run.next, torch.from_dlpack, torch.Tensor
         self._parts = hand.begin()
+        # The batch that was taken, but that an interrupt kept from being handed out.
+        self._taken: Any = None
 
     def __call__(self) -> tuple[Any, str]:
-        batch = self._next()
+        if self._taken is None:
+            self._taken = self._next()
+        batch = self._taken
         if batch is None:
             raise StopIteration
-        arrays, assemble = self._parts(batch)
-        tensors = [array if isinstance(array, self._tensor) else self._from_dlpack(array) for array in arrays]
-        return assemble(tensors), batch.state
+        try:
+            arrays, assemble = self._parts(batch)
+            tensors = [array if isinstance(array, self._tensor) else self._from_dlpack(array) for array in arrays]
+            made = assemble(tensors), batch.state
+        except Exception:
+            # Such as labels that cannot be collated. The next call has the next batch.
+            self._taken = None
+            raise
+        self._taken = None
+        return made
+
+    def close(self) -> None:
+        """Drops a batch that was not handed out."""
+        self._taken = None

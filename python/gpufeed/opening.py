@@ -91,6 +91,12 @@ def _native(data: Any) -> _gpufeed.Dataset | None:
     return None
 
 
+def has_fields(data: Any) -> bool:
+    """Returns True for a data set that was opened with fields, and for torch's ``Subset`` and ``ConcatDataset`` of such."""
+    native = _native(data)
+    return native is not None and bool(native.fields)
+
+
 def _channels(data: Any) -> int:
     """Returns the attribute ``channels`` of an object: the number of channels of its images."""
     channels = getattr(data, "channels", 3)

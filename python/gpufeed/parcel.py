@@ -86,7 +86,7 @@ def pack(batch: _gpufeed.Batch) -> Parcel:
     else:
         # Opened here: the classes that pickles name may be known to this process alone.
         parcel.rest = [collate.Opened(rest) for rest in rests]
-    if parcel.groups or parcel.columns or rests is not None:
+    if batch.views * batch.crops > 1:
         parcel.sample_labels = _array(batch._sample_labels)
     return parcel
 
@@ -149,12 +149,13 @@ class StoredArray:
         # NumPy cannot export the type. Not every version of torch takes uint16; all take int16.
         try:
             import torch
+            from torch.utils.dlpack import from_dlpack
         except ImportError as error:
             raise BufferError(
                 "bfloat16 of another process is handed over by torch, which is not installed; as_uint16() gives its bits, "
                 'and dtype="float16" has the same size'
             ) from error
-        return torch.from_dlpack(self._array.view(numpy.int16)).view(torch.bfloat16).__dlpack__(**asked)
+        return from_dlpack(self._array.view(numpy.int16)).view(torch.bfloat16).__dlpack__(**asked)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()
@@ -254,10 +255,11 @@ def unpack(parcel: Parcel, epoch: int, index: int, state: str) -> Batch:
         of_group = images if each.images is None else StoredArray(each.images, each.dtype)
         groups[each.name] = Group(each.name, of_group, each.ids, each.params, each.valid, each.views, each.crops)
     columns = {name: each if isinstance(each, list) else _stored(each) for name, each in parcel.columns.items()}
+    # With one image a sample, the labels of images are those of samples.
+    of_samples = labels if parcel.sample_labels is None else _stored(parcel.sample_labels)
     made = Batch(
         images, labels, parcel.ids, parcel.failures, parcel.params, parcel.mixed, parcel.valid, parcel.views, parcel.crops,
-        epoch, index, state, groups, columns, _stored(parcel.sample_labels if parcel.groups or columns or parcel.rest else parcel.labels),
-        parcel.rest,
+        epoch, index, state, groups, columns, None if isinstance(of_samples, list) else of_samples, parcel.rest,
     )
     if parcel.rest is not None:
         columns.update(collate.columns_of(made))

@@ -13,6 +13,7 @@ from gpufeed.errors import ArgumentError, RunError
 from gpufeed.fleet import Fleet
 from gpufeed.handover import Finish, HandOver
 from gpufeed.loader import check_device
+from gpufeed.opening import has_fields
 from gpufeed.parcel import Batch, Failure, StoredArray
 from gpufeed.position import Positioned
 from gpufeed.recipe import cut_normalize, recipe_of
@@ -132,7 +133,7 @@ class DataLoader(Positioned):
     def _hand_over(self, finishes: dict[str, Finish]) -> None:
         data = self._config["data"]
         chosen = self._config.get("fields") not in (None, "none")
-        of_data = isinstance(data, _gpufeed.Dataset) and bool(data.fields)
+        of_data = self._config.get("thread_safe") is None and has_fields(data)
         self._hand = HandOver(finishes, chosen or of_data or "groups" in self._config)
         self._finished = any(finish.normalize is not None for finish in finishes.values())
 

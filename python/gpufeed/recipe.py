@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gpufeed import _gpufeed, arguments
+from gpufeed import _gpufeed, arguments, samples
 from gpufeed.errors import ArgumentError
 from gpufeed.failures import warn_once_outside
 
@@ -85,7 +85,10 @@ def _numbers_of_a_vector(data: _gpufeed.Dataset) -> int:
     except Exception:
         # The error is ignored here: a run of the loader will report what is wrong with the sample, or replace it.
         return 0
-    return len(label) if isinstance(label, list) else 0
+    if isinstance(label, dict):
+        # An object in Python has given more than a label.
+        label = label.get("label")
+    return len(samples.vector_of(label))
 
 
 def cut_normalize(content: dict[str, Any], dtype: Any, keyword: str) -> tuple[list[float], list[float], str]:

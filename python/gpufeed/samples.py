@@ -35,6 +35,9 @@ _FORMATS = {
     ("float32", 3): "F32x3",
 }
 
+# The first bytes of JPEG, PNG, GIF, TIFF and WebP files.
+_FILES = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"II*\0", b"MM\0*", b"RIFF")
+
 _FORMS = (
     "a data set returns (image, label), with None where there is no label, or a tuple, a dictionary, a named tuple or a "
     "dataclass with an image in it"
@@ -187,10 +190,24 @@ def _taken_apart(sample: Any, index: int, chosen: str | None = None) -> tuple[An
 
 
 def _place(parts: Mapping[Any, Any], index: int, sample: Any) -> Any:
-    """Returns the key of the first part that is an image."""
-    for key, part in parts.items():
-        if _is_image(part):
-            return key
+    """Returns the key of the first part that is an image. Boxes and other rows of float32 are the image only where nothing
+    else is; an array before it that has its size, but whose numbers are none of an image, is an error."""
+    found = [key for key, part in parts.items() if _is_image(part)]
+    if found:
+        key = found[0]
+        if _may_be_rows(parts[key]):
+            sure = (each for each in found if _is_surely_image(parts[each]))
+            key = next((each for each in sure if not _sizes(parts[each]) & _sizes(parts[key])), key)
+        for before, part in parts.items():
+            if before == key:
+                break
+            if not _is_image(part) and hasattr(part, "dtype") and _sizes(part) & _sizes(parts[key]):
+                raise ValueError(
+                    f"sample {index} has an array of {part.dtype} with the shape {tuple(part.shape)} at {before!r}, and an image of "
+                    f"the same size at {key!r}: an image is uint8 or float32 (0 is black, 1 white); convert it, or call the image that "
+                    'is meant "image" in a dictionary'
+                )
+        return key
     if parts and not isinstance(sample, Mapping):
         # An error about the first part, which should be the image, says the most.
         return next(iter(parts))
@@ -204,6 +221,26 @@ def _is_image(part: Any) -> bool:
         return True
     shape, dtype = getattr(part, "shape", None), str(getattr(part, "dtype", "")).removeprefix("torch.")
     return shape is not None and len(shape) in (2, 3) and dtype in ("uint8", "float32")
+
+
+def _may_be_rows(part: Any) -> bool:
+    shape = getattr(part, "shape", ())
+    return len(shape) == 2 and "float32" in str(part.dtype)
+
+
+def _is_surely_image(part: Any) -> bool:
+    if isinstance(part, (bytes, bytearray, memoryview)):
+        return bytes(part[:4]).startswith(_FILES)
+    shape = getattr(part, "shape", None)
+    return shape is None or (len(shape) == 3 and (shape[0] in (1, 3, 4) or shape[2] in (1, 3, 4)))
+
+
+def _sizes(part: Any) -> set[tuple[int, ...]]:
+    """Returns what may be the rows and columns of a PIL image or an array."""
+    if hasattr(part, "getbands"):
+        return {(part.height, part.width)}
+    shape = tuple(getattr(part, "shape", None) or ())
+    return {shape[:2], shape[-2:]} if len(shape) in (2, 3) else set()
 
 
 def _pickled(rest: Rest, index: int) -> bytes:
@@ -299,13 +336,20 @@ def _label(label: Any) -> tuple[int | list[float] | None, bool]:
         return None, True
     if kind is int:
         return (label, True) if 0 <= label < 2**32 else (None, False)
-    if kind is bool:
-        return int(label), False
+    if isinstance(label, int):
+        # True, and numbers with names, such as those of an IntEnum.
+        return (int(label) if 0 <= label < 2**32 else None), False
     if kind is float:
         return _vector([label]), False
     if hasattr(label, "dtype") and hasattr(label, "shape"):
         return _label_of_array(label)
     return _vector(list(label)) if isinstance(label, (list, tuple)) else None, False
+
+
+def vector_of(label: Any) -> list[float]:
+    """Returns the numbers of a label that mixing takes as a vector; none for other labels."""
+    found, _ = _label(label)
+    return found if isinstance(found, list) else []
 
 
 def _label_of_array(label: Any) -> tuple[int | list[float] | None, bool]:
@@ -332,9 +376,12 @@ def _size(array: Any) -> int:
 def _vector(values: list[Any]) -> list[float] | None:
     """Returns numbers as floats; None if some are no numbers, or if float32 does not hold them: numbers outside of its range,
     and whole numbers, such as ids, that it would round to others."""
+    if values and {*map(type, values)} <= {int, float, bool} and max(map(abs, values)) <= 2**24:
+        # float32 holds all whole numbers of this range; a vector has a number for each of many classes.
+        return [*map(float, values)]
     floats = []
     for value in values:
-        if not isinstance(value, (numbers.Real, float)):
+        if not isinstance(value, (float, numbers.Real)):
             return None
         try:
             number = float(value)

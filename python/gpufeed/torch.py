@@ -135,7 +135,7 @@ class CudaDevice:
         # The groups of a batch lie in one buffer, one after the other.
         if isinstance(array, torch.Tensor):
             return False
-        address: int = array.data_ptr
+        address: Any = array.data_ptr
         return any(begin <= address < begin + nbytes for begin, nbytes in self._locked.items())
 
     def record(self) -> Event:

@@ -8,6 +8,7 @@ import tarfile
 from collections import OrderedDict, UserDict, UserList, namedtuple
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import IntEnum
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -31,6 +32,13 @@ class Point(NamedTuple):
 
     x: Any
     y: Any
+
+
+class Kind(IntEnum):
+    """Classes with names."""
+
+    CAT = 0
+    DOG = 1
 
 
 Named = namedtuple("Named", ("name", "picture", "score"))
@@ -77,7 +85,7 @@ def same(found: Any, expected: Any) -> bool:
     if isinstance(expected, torch.Tensor):
         if not isinstance(found, torch.Tensor) or found.dtype != expected.dtype or found.shape != expected.shape:
             return False
-        return torch.equal(found.nan_to_num(7), expected.nan_to_num(7)) if found.is_floating_point() else torch.equal(found, expected)
+        return bool(torch.equal(found.nan_to_num(7), expected.nan_to_num(7)) if found.is_floating_point() else torch.equal(found, expected))
     if type(found) is not type(expected):
         return False
     if isinstance(expected, (dict, UserDict)):
@@ -287,6 +295,76 @@ def test_mixing_takes_classes_and_vectors() -> None:
     for labels in ([0, 1], [True, False], list(numpy.eye(2)), [[1.0, 0.0], [0, 1]], [torch.tensor(0), torch.tensor(1)]):
         _, soft = batch([(pixels(), label) for label in labels], recipe=MIXED, num_classes=2)
         assert soft.dtype == torch.float32 and soft.shape == (2, 2) and soft.sum().item() == pytest.approx(2.0)
+
+
+def test_mixed_batches_of_every_form_have_soft_labels() -> None:
+    """Mixed images with the classes that were given would be wrong without an error."""
+    mixed = {"recipe": MIXED, "num_classes": 2}
+    found = batch([{"image": pixels(), "label": label, "text": "a"} for label in range(2)], **mixed)
+    assert [*found] == ["image", "label", "text"] and found["label"].shape == (2, 2) and found["text"] == ["a", "a"]
+    _, soft, numbers = batch([(pixels(), label, label + 5) for label in range(2)], **mixed)
+    assert soft.shape == (2, 2) and soft.sum().item() == pytest.approx(2.0) and numbers.tolist() == [5, 6]
+    texts, images, soft = batch([Named("a", pixels(), 0)] * 2, recipe=NUMBERED)
+    assert texts == ["a", "a"] and soft.tolist() == [0, 0]
+    assert batch([Labelled(pixels(), label) for label in range(2)], **mixed).label.shape == (2, 2)
+    found = batch([{"image": pixels(), "label": label} for label in range(2)], **mixed, views=2)
+    assert len(found["image"]) == 4 and found["label"].shape == (4, 2)
+
+
+def test_the_length_of_a_vector_is_the_number_of_classes() -> None:
+    for rows in (numpy.eye(3, dtype=i64), numpy.eye(3), numpy.eye(3, dtype=f32), torch.eye(3, dtype=torch.float64), [[0.0, 1, 0]] * 2):
+        for samples in ([(pixels(), row) for row in rows], [{"image": pixels(), "label": row} for row in rows]):
+            found = batch(samples, recipe=MIXED)
+            soft = found["label"] if isinstance(found, dict) else found[1]
+            assert soft.shape == (len(rows), 3)
+
+
+def test_numbers_with_names_are_mixed_as_classes() -> None:
+    _, soft = batch([(pixels(), label) for label in (Kind.CAT, Kind.DOG)], recipe=MIXED, num_classes=2)
+    assert soft.shape == (2, 2)
+
+
+def test_lists_of_values_are_handed_over_as_they_are() -> None:
+    found = batch([{"image": pixels(), "value": value} for value in (range(3), None)], fields="all")
+    assert found["value"] == [range(3), None]
+
+
+def test_a_first_sample_without_a_label_drops_no_labels() -> None:
+    for labels in ([None, 3], [3, None]):
+        found = batch([(pixels(), label, "a") for label in labels], fields="all")
+        assert found["label"] == labels and found["2"] == ["a", "a"]
+        assert batch([{"image": pixels(), "label": label} for label in labels], fields=[])["label"] == labels
+
+
+def test_a_mask_does_not_stand_for_an_image_of_another_type() -> None:
+    mask = numpy.zeros((6, 6), numpy.uint8)
+    for sample in (
+        (numpy.zeros((6, 6, 3)), mask),
+        (numpy.zeros((6, 6), numpy.int32), mask, 3),
+        {"picture": torch.zeros(3, 6, 6, dtype=torch.float64), "mask": mask},
+    ):
+        with pytest.raises(gpufeed.DataError, match="has an array of .* with the shape .*, and an image of the same size at"):
+            batch([sample] * 2)
+
+
+def test_boxes_do_not_stand_for_the_image() -> None:
+    boxes = numpy.ones((2, 4), numpy.float32)
+    found = batch([{"boxes": boxes, "picture": pixels(4)}] * 2)
+    assert found["picture"].shape == (2, 3, 6, 6) and found["boxes"].shape == (2, 2, 4)
+    # A gray image of floats stays the first one.
+    depth = numpy.ones((6, 6), numpy.float32)
+    found = batch([{"depth": depth, "color": pixels(4)}] * 2, recipe=CROP)
+    assert found["depth"].shape == (2, 3, 6, 6) and found["color"].shape == (2, 6, 6, 3)
+
+
+def test_labels_of_samples_come_from_other_processes() -> None:
+    from gpufeed.parcel import pack, unpack
+
+    for views in (1, 2):
+        made = next(loader([(pixels(), number) for number in range(2)], views=views).batches())
+        sent = unpack(pack(made), made.epoch, made.index, made.state)
+        assert numpy.asarray(sent._sample_labels).tolist() == [0, 1]
+        assert numpy.asarray(sent.labels).tolist() == [number for number in range(2) for _ in range(views)]
 
 
 def test_explain_does_not_show_what_objects_hand_over() -> None:

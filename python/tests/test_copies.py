@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from gpufeed.copies import MOST_RUNNING, CopyAhead, HostBuffers
+from gpufeed.copies import MOST_RUNNING, CopyAhead, HostBuffers, images_and_labels
 from gpufeed.errors import RunError
+from gpufeed.handover import HandOver, Host
 from late_device import Batch, LateDevice, LateEvent, Ring, Tensor
 
 
@@ -157,6 +158,57 @@ def test_an_interrupted_source_is_asked_again() -> None:
         next(copies)
     assert copies.last_state is None, "two batches are ahead, none was handed out"
     assert [state for _, state in copies] == [f"after {number}" for number in range(4)]
+
+
+def test_an_interrupt_of_collating_loses_no_batch() -> None:
+    device, ring = LateDevice(9), Ring(buffers=4, batches=6)
+    calls: list[Any] = []
+
+    def parts(batch: Any) -> Any:
+        calls.append(batch.state)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        if batch.state == "after 4":
+            raise TypeError("no labels that can be collated")
+        return images_and_labels(batch)
+
+    copies = CopyAhead(ring.next, HostBuffers(device), depth=1, parts=parts)
+    states = [next(copies)[1]]
+    with pytest.raises(KeyboardInterrupt):
+        next(copies)
+    states += [next(copies)[1] for _ in range(3)]
+    with pytest.raises(TypeError, match="no labels"):
+        next(copies)
+    states += [state for _, state in copies]
+    assert states == [f"after {number}" for number in (0, 1, 2, 3, 5)] and not ring.early and len(ring.free) == 4
+
+
+def test_an_interrupt_of_collating_loses_no_batch_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    due: list[BaseException | None] = [None, KeyboardInterrupt(), None, TypeError("labels"), None]
+
+    def parts(_: HandOver) -> Any:
+        def divide(batch: Any) -> Any:
+            error = due.pop(0)
+            if error is not None:
+                raise error
+            return [], lambda _: batch.state
+
+        return divide
+
+    monkeypatch.setattr(HandOver, "begin", parts)
+    ring = Ring(buffers=4, batches=4)
+    host = Host(ring, HandOver())  # type: ignore[arg-type]
+    states = [host()[1]]
+    with pytest.raises(KeyboardInterrupt):
+        host()
+    states.append(host()[1])
+    with pytest.raises(TypeError, match="labels"):
+        host()
+    states.append(host()[1])
+    with pytest.raises(StopIteration):
+        host()
+    assert states == ["after 0", "after 1", "after 3"]
 
 
 def test_close_in_the_middle() -> None:

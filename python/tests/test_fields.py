@@ -82,9 +82,10 @@ def test_all_fields_and_none() -> None:
 
 def test_the_image_may_be_chosen() -> None:
     left, right = (numpy.full((6, 6, 3), number, numpy.uint8) for number in (1, 2))
-    for sample, source in (({"left": left, "right": right}, "right"), ((left, right), "1")):
+    # The first part of a tuple beside the image is its label, whatever it is.
+    for sample, source, names in (({"left": left, "right": right}, "right", ["image"]), ((left, right), "1", ["image", "label"])):
         found = taken([sample] * 2, fields={source: "image"})
-        assert [*found] == ["image"] and (found["image"] == 2).all()
+        assert [*found] == names and (found["image"] == 2).all()
 
 
 def test_batches_have_chosen_fields_as_columns() -> None:
@@ -205,6 +206,9 @@ def test_captions_beside_images_and_in_lists(tmp_path: Path) -> None:
     batch = next(loader(gpufeed.open(listed, fields=given), recipe=CROP, batch_size=3).batches())
     assert batch.columns["caption"] == ["a", "", "c"]
     assert numpy.from_dlpack(batch.columns["score"]).tolist() == [0.5, 1.0, 2.0]
+    (images / "two.csv").write_text("left,right,label\n0.jpg,1.jpg,4\n")
+    data = gpufeed.open(images / "two.csv", fields={"right": "image"}, label_column="label")
+    assert data.fields == [] and data[0][0] == jpeg(1), "the image may be chosen alone"
     with pytest.raises(gpufeed.Error, match="there is no column title; there are file, text, score"):
         gpufeed.open(listed, fields=["title"])
     (images / "metadata.csv").write_text("file_name,text\n2.jpg,c\n")

@@ -17,7 +17,7 @@ mod formats;
 mod keywords;
 mod positions;
 
-use gpufeed::dataset::{FieldChoice, Format, Opened, RemoteOptions, Split};
+use gpufeed::dataset::{Field, FieldChoice, Format, Opened, RemoteOptions, Split};
 use gpufeed::storage::Location;
 use gpufeed::{Dataset, Error, ErrorKind, Result};
 use keywords::{FORMATS, Remote};
@@ -48,7 +48,9 @@ impl Opening {
             .remove(FIELDS)
             .map(|fields| serde_json::from_value(fields).map_err(|error| refuse(FIELDS, error.to_string())));
         let (positions, own) = positions::divide(fields.transpose()?.unwrap_or_default());
-        let named = matches!(own, FieldChoice::Named(_));
+        // The sample's own image and label, which may be chosen alone, are none of the data set's fields.
+        let is_own = |field: &Field| matches!(field.name(), "image" | "label");
+        let named = matches!(&own, FieldChoice::Named(named) if named.iter().any(|(_, field)| !is_own(field)));
         if own != FieldChoice::None {
             let written = serde_json::to_value(own).map_err(|error| refuse(FIELDS, error.to_string()))?;
             given.insert(FIELDS.to_owned(), written);
