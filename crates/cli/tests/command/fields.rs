@@ -190,7 +190,7 @@ fn fields_that_cannot_be_are_refused() {
     for command in [&["bench"][..], &["explain"], &["doctor"]] {
         refused(path, &[command, &["--fields", "all"]].concat(), 2, "--fields needs");
     }
-    refused(path, &["preview", ".", "--fields", "txt="], 2, "all works, and names, like txt=caption,json=meta");
+    refused(path, &["preview", ".", "--fields", "txt="], 2, "all, none, and names work, like txt=caption,json=meta");
     refused(path, &["preview", ".", "--fields", "txt,txt=a"], 2, "txt is named twice");
     refused(path, &["preview", ".", "--max-field-bytes", "9"], 2, "--fields");
     refused(path, &["preview", ".", "--fields", "caption"], 1, "--fields");
