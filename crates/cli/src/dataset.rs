@@ -16,8 +16,8 @@ pub(crate) struct NamedDataset {
 // What is read of each sample beside image and label. A doc comment would become the help of the subcommand.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct FieldArguments {
-    /// What is read of each sample beside image and label: `all`, or endings of members and files, and columns, with the
-    /// names of their fields, like txt=caption,json=meta [default: nothing]
+    /// What is read of each sample beside image and label: all, none, or endings of members and files, and columns, with
+    /// the names of their fields, like txt=caption,json=meta [default: none]
     #[arg(long, value_name = "FROM=NAME,..|all", value_parser = parse_fields)]
     fields: Option<FieldChoice>,
     /// Bytes of the largest value of a field; a sample with a larger one fails. K, M, G are powers of 1024 [default: 1M]
@@ -26,9 +26,9 @@ pub(crate) struct FieldArguments {
 }
 
 impl FieldArguments {
-    /// Returns true if fields are asked for.
+    /// Returns true if fields are asked for, which `none` does not.
     pub(crate) fn are_given(&self) -> bool {
-        self.fields.is_some()
+        self.fields.as_ref().is_some_and(|fields| *fields != FieldChoice::None)
     }
 
     fn options(&self) -> OpenOptions {
@@ -62,20 +62,22 @@ pub(crate) fn open_with(path: impl AsRef<Path>, fields: &FieldArguments) -> Resu
     }
 }
 
-/// Reads the option `--fields`: `all`, or what is read with the names of its fields; without a name a field is called as
-/// what it is read from.
+/// Reads the option `--fields` of every subcommand: `all`, `none`, or what is read with the names of its fields,
+/// `txt=caption,json=meta`; without a name a field is called as what it is read from.
 ///
 /// # Errors
 /// Another text.
-fn parse_fields(text: &str) -> Result<FieldChoice, String> {
-    if text == "all" {
-        return Ok(FieldChoice::All);
+pub(crate) fn parse_fields(text: &str) -> Result<FieldChoice, String> {
+    match text {
+        "all" => return Ok(FieldChoice::All),
+        "none" => return Ok(FieldChoice::None),
+        _ => {}
     }
     let mut named: Vec<(String, Field)> = Vec::new();
     for each in text.split(',') {
         let (source, name) = each.split_once('=').unwrap_or((each, each));
         if source.is_empty() || name.is_empty() {
-            return Err("all works, and names, like txt=caption,json=meta".to_owned());
+            return Err("all, none, and names work, like txt=caption,json=meta".to_owned());
         }
         if named.iter().any(|(other, _)| other == source) {
             return Err(format!("{source} is named twice"));
@@ -114,8 +116,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_all_or_names() {
+    fn fields_are_all_none_or_names() {
         assert_eq!(parse_fields("all"), Ok(FieldChoice::All));
+        assert_eq!(parse_fields("none"), Ok(FieldChoice::None));
         let named = FieldChoice::from(vec![("txt", "caption"), ("score", "score")]);
         assert_eq!(parse_fields("txt=caption,score"), Ok(named));
         for text in ["", "txt=", "=a", "a,,b"] {

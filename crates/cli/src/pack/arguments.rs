@@ -1,11 +1,12 @@
 //! The options of `gpufeed pack`.
 
+use crate::dataset::parse_fields;
 use crate::part::{AskedPart, MOST_PARTS};
 use crate::units::parse_bytes as bytes;
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use gpufeed::Split;
-use gpufeed::dataset::{Field, FieldChoice, MAX_FIELD_BYTES};
+use gpufeed::dataset::{FieldChoice, MAX_FIELD_BYTES};
 use gpufeed::pack::{PackFormat, PackSettings};
 use std::path::PathBuf;
 
@@ -46,7 +47,7 @@ pub(crate) struct PackArguments {
     pub(super) shuffle: Option<u64>,
     /// The fields that are packed beside images and labels, as members of the shards: all, none, or what is read with
     /// the name that it gets, such as txt=caption,json=meta (endings of members, columns) [default: none]
-    #[arg(long, value_name = "FIELDS", value_parser = fields)]
+    #[arg(long, value_name = "FIELDS", value_parser = parse_fields)]
     pub(super) fields: Option<FieldChoice>,
     /// Bytes of a field's value at the most; samples with larger ones are left out [default: 1M]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
@@ -134,42 +135,4 @@ impl PackArguments {
 fn prefix(text: &str) -> Result<String, String> {
     let plain = !text.is_empty() && !text.starts_with('.') && !text.contains(['/', '\\', '{', '}', ':', '?', '#']);
     plain.then(|| text.to_owned()).ok_or_else(|| "a file name's beginning, like train".to_owned())
-}
-
-/// Parses `all`, `none`, or names with commas between them: `txt=caption,json=meta`, `caption`.
-fn fields(text: &str) -> Result<FieldChoice, String> {
-    match text {
-        "all" => return Ok(FieldChoice::All),
-        "none" => return Ok(FieldChoice::None),
-        _ => {}
-    }
-    let mut named: Vec<(String, Field)> = Vec::new();
-    for each in text.split(',') {
-        let (source, name) = each.split_once('=').unwrap_or((each, each));
-        if source.is_empty() || name.is_empty() {
-            return Err("all, none, and names work, like txt=caption,json=meta".to_owned());
-        }
-        if named.iter().any(|(other, _)| other == source) {
-            return Err(format!("{source} is named twice"));
-        }
-        named.push((source.to_owned(), Field::new(name)));
-    }
-    Ok(FieldChoice::Named(named))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_are_all_none_or_names() {
-        assert_eq!(fields("all"), Ok(FieldChoice::All));
-        assert_eq!(fields("none"), Ok(FieldChoice::None));
-        let named = FieldChoice::from(vec![("txt", "caption"), ("score", "score")]);
-        assert_eq!(fields("txt=caption,score"), Ok(named));
-        for text in ["", "txt=", "=a", "a,,b"] {
-            assert!(fields(text).unwrap_err().contains("txt=caption,json=meta"), "{text}");
-        }
-        assert_eq!(fields("a,a=b"), Err("a is named twice".to_owned()));
-    }
 }

@@ -190,10 +190,13 @@ fn fields_that_cannot_be_are_refused() {
     for command in [&["bench"][..], &["explain"], &["doctor"]] {
         refused(path, &[command, &["--fields", "all"]].concat(), 2, "--fields needs");
     }
-    refused(path, &["preview", ".", "--fields", "txt="], 2, "all works, and names, like txt=caption,json=meta");
+    refused(path, &["preview", ".", "--fields", "txt="], 2, "all, none, and names work, like txt=caption,json=meta");
     refused(path, &["preview", ".", "--fields", "txt,txt=a"], 2, "txt is named twice");
     refused(path, &["preview", ".", "--max-field-bytes", "9"], 2, "--fields");
     refused(path, &["preview", ".", "--fields", "caption"], 1, "--fields");
+    // `none` asks for nothing, so that nothing has to be there.
+    let without = json_of(path, &["preview", ".", "--json"]);
+    assert_eq!(json_of(path, &["preview", ".", "--json", "--fields", "none"])["samples"], without["samples"]);
     // A caption of more bytes fails its sample.
     let few = ["preview", ".", "--json", "--fields", "txt=caption", "--max-field-bytes"];
     refused(path, &[&few[..], &["4"]].concat(), 1, "no sample can be shown");
