@@ -66,7 +66,7 @@ def test_extensions_and_class_names_of_tar_shards(tmp_path: Path) -> None:
 
 
 def test_fields_of_tar_shards(tmp_path: Path) -> None:
-    members = {"1.jpg": jpeg(1), "1.json": b"{}", "1.txt": b"a cat", "2.jpg": jpeg(2), "2.json": b"{}", "2.txt": b"7"}
+    members = {"1.jpg": jpeg(1), "1.json": b"{}", "1.txt": b"a cat", "2.jpg": jpeg(2), "2.json": b"{}", "2.txt": b"two dogs"}
     path = tar(tmp_path / "a.tar", members)
     with pytest.raises(gpufeed.Error, match="sample 1 has no label"):
         gpufeed.open(path)
@@ -330,7 +330,7 @@ def test_keywords_belong_to_a_path(tmp_path: Path) -> None:
         ({"data_layout": "chw"}, '^data_layout: \'chw\'; "nhwc", '),
         ({"part": "greek"}, '^part: \'greek\'; "byclass", '),
         ({"max_file_bytes": "much"}, "^max_file_bytes: 'much'; "),
-        ({"fields": "some"}, '^fields: a str; "all" works'),
+        ({"fields": "some"}, '^fields: a str; "all" and "none" work'),
         ({"fields": {"txt": 3}}, "^fields: 'txt' is 3; the name of a field works"),
         ({"fields": {"txt": {"name": "a", "kinds": "text"}}}, "^fields: .* not 'kinds'"),
         ({"fields": {"txt": {"name": "a", "optional": 1}}}, "^fields: .* optional is not 1"),
