@@ -53,10 +53,12 @@ impl Planned {
             Some(Reading { fields, max_field_bytes }) => (Some(fields), *max_field_bytes),
             None => (None, default),
         };
-        match () {
-            () if settings.fields.is_some() && settings.fields.as_ref() != fields => refuse("fields"),
-            () if ![default, bytes].contains(&settings.max_field_bytes) => refuse("max_field_bytes"),
-            () => Ok(()),
+        if settings.fields.is_some() && settings.fields.as_ref() != fields {
+            return refuse("fields");
+        }
+        match [default, bytes].contains(&settings.max_field_bytes) {
+            true => Ok(()),
+            false => refuse("max_field_bytes"),
         }
     }
 
