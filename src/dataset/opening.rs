@@ -153,9 +153,9 @@ impl OpenOptions {
 
     /// Refuses fields of a format whose samples have none.
     fn check_no_fields(&self, what: &str) -> Result<()> {
-        match self.fields {
-            FieldChoice::None => Ok(()),
-            _ => Err(Error::argument("fields", format!("no fields are read from {what}; leave the setting out"))),
+        match self.fields.asks_for_nothing() {
+            true => Ok(()),
+            false => Err(Error::argument("fields", format!("no fields are read from {what}; leave the setting out"))),
         }
     }
 }
@@ -173,4 +173,18 @@ fn whole(data: impl Dataset + 'static) -> Opened {
 
 fn parts<D: Dataset + 'static>((train, test): (D, Option<D>)) -> Opened {
     Opened { train: Box::new(train), test: test.map(|test| Box::new(test) as Box<dyn Dataset>) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_choice_of_fields_asks_for_nothing() {
+        let checked = |fields: FieldChoice| OpenOptions::new().fields(fields).check_no_fields("an LMDB");
+        assert!(checked(FieldChoice::None).is_ok() && checked(FieldChoice::Named(Vec::new())).is_ok());
+        let refused = checked(FieldChoice::from([("txt", "caption")])).unwrap_err().to_string();
+        assert!(refused.contains("no fields are read from an LMDB"), "{refused}");
+        assert!(checked(FieldChoice::All).is_err());
+    }
 }

@@ -155,6 +155,13 @@ impl MemberFields {
     }
 }
 
+impl MemberFields {
+    /// Returns true if these are values of the data set's fields, so that their sample is not skipped.
+    pub(super) fn are_packed(&self, values: &[FieldValue<'_>]) -> bool {
+        self.members(values, |_| Ok((Vec::new(), FORMATS[0]))).is_ok()
+    }
+}
+
 /// Returns the field that a choice names, with its place among the data set's.
 fn chosen(fields: &[Field], source: &str, asked: &Field) -> Result<(usize, Field)> {
     let Some(place) = fields.iter().position(|field| field.name() == source) else {

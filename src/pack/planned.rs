@@ -42,11 +42,23 @@ impl Planned {
     /// Names the setting.
     pub(super) fn check_settled(&self, job: &Job, settings: &PackSettings) -> Result<()> {
         job.check_settled(self.split, settings)?;
-        let asks_for_size = settings.max_field_bytes != PackSettings::default().max_field_bytes;
-        let setting = if settings.fields.is_some() { "fields" } else { "max_field_bytes" };
-        match Reading::of(settings) == self.reading || !(settings.fields.is_some() || asks_for_size) {
+        self.check_reading(settings)
+    }
+
+    /// Refuses a setting of fields that has neither the plan's value nor the default value.
+    fn check_reading(&self, settings: &PackSettings) -> Result<()> {
+        let refuse = |setting| Err(Error::argument(setting, "the plan has settled it otherwise; leave it out"));
+        let default = PackSettings::default().max_field_bytes;
+        let (fields, bytes) = match &self.reading {
+            Some(Reading { fields, max_field_bytes }) => (Some(fields), *max_field_bytes),
+            None => (None, default),
+        };
+        if settings.fields.is_some() && settings.fields.as_ref() != fields {
+            return refuse("fields");
+        }
+        match [default, bytes].contains(&settings.max_field_bytes) {
             true => Ok(()),
-            false => Err(Error::argument(setting, "the plan has settled it otherwise; leave it out")),
+            false => refuse("max_field_bytes"),
         }
     }
 
@@ -60,5 +72,44 @@ impl Planned {
             None => (default.fields, default.max_field_bytes),
         };
         PackSettings { split, shuffle, fields, max_field_bytes, ..settings.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_may_leave_out_what_the_plan_has_settled_of_fields_or_say_the_same() {
+        let captions = || Some(FieldChoice::from([("txt", "caption")]));
+        let settings = |fields, max_field_bytes| PackSettings { fields, max_field_bytes, ..PackSettings::default() };
+        let default = PackSettings::default().max_field_bytes;
+        let plan = |settings: &PackSettings| Planned {
+            plan: String::new(),
+            parts: 2,
+            split: Split::default(),
+            reading: Reading::of(settings),
+        };
+        let captioned = plan(&settings(captions(), 99));
+        for (fields, bytes, refused) in [
+            (None, default, None),
+            (captions(), default, None),
+            (captions(), 99, None),
+            (None, 99, None),
+            (captions(), 98, Some("max_field_bytes")),
+            (None, 98, Some("max_field_bytes")),
+            (Some(FieldChoice::All), 99, Some("fields")),
+        ] {
+            let given = settings(fields, bytes);
+            let found = captioned.check_reading(&given).map_err(|error| error.to_string());
+            match refused {
+                None => assert_eq!(found, Ok(()), "{given:?}"),
+                Some(name) => assert!(found.unwrap_err().starts_with(&format!("{name}: ")), "{given:?}"),
+            }
+        }
+        let plain = plan(&PackSettings::default());
+        assert!(plain.check_reading(&PackSettings::default()).is_ok());
+        assert!(plain.check_reading(&settings(captions(), default)).is_err());
+        assert!(plain.check_reading(&settings(None, 99)).is_err());
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::errors::permitted;
 use super::events::{Event, Watch};
-use super::journal::Manifest;
+use super::journal::{Manifest, Skipped};
 use super::packed::{Compared, Unusable};
 use super::recode::{Picture, Recoder, Recoding, Treatment};
 use super::settings::PackFormat;
@@ -63,7 +63,7 @@ pub(super) fn verify(
         let reason = format!("{} samples, but the source has {}", packed.len(), indexes.len());
         compared.differs(out.display(), reason);
     }
-    compared.check_skipped(data, manifest);
+    compared.check_skipped(source, &manifest.skipped);
     if source.fields.listed() != manifest.job.fields {
         compared.differs(out.display(), format!("other fields than those of the source: {}", source.fields.names()));
     }
@@ -123,11 +123,13 @@ impl Compared {
         Ok(())
     }
 
-    /// Adds to the differences each sample that was skipped when the pack was made, and can be read now.
-    fn check_skipped(&mut self, data: &dyn Dataset, manifest: &Manifest) {
+    /// Adds to the differences each sample that was skipped when the pack was made, and can be read now: the image, and
+    /// the values of the fields that are packed.
+    fn check_skipped(&mut self, source: &OpenedSource, all: &[Skipped]) {
         let mut buffer = Vec::new();
-        for skipped in &manifest.skipped {
-            if data.read(skipped.skipped, &mut buffer).is_ok() {
+        for skipped in all {
+            let read = source.data.read(skipped.skipped, &mut buffer);
+            if read.is_ok_and(|sample| source.fields.are_packed(&sample.fields)) {
                 let reason = "it could not be read when this was packed, and can be now".to_owned();
                 self.differs(&skipped.name, reason);
             }
@@ -240,7 +242,7 @@ fn ratio(a: &Picture, b: &Picture) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{InMemory, PixelFormat};
+    use crate::dataset::{Field, FieldChoice, FieldKind, InMemory, PixelFormat};
     use crate::pack::members::MemberFields;
 
     const QUALITY: Recoding = Recoding { max_side: None, quality: Some(90) };
@@ -252,6 +254,22 @@ mod tests {
         let mut data = InMemory::new();
         data.push_pixels(width, height, PixelFormat::Rgb8, pixels, Label::Class(1)).unwrap();
         data
+    }
+
+    #[test]
+    fn a_sample_that_was_skipped_for_its_fields_is_no_difference_while_they_are_the_same() {
+        let skipped = [Skipped { skipped: 0, name: "sample 0".to_owned(), reason: "no value of its field".to_owned() }];
+        let mut source = OpenedSource::of(picture(4, 3, false));
+        let found = |source: &OpenedSource| {
+            let mut compared = Compared::default();
+            compared.check_skipped(source, &skipped);
+            compared.different.len()
+        };
+        assert_eq!(found(&source), 1, "without fields it can be read");
+        // Its data set says that samples have a text, and this one has none.
+        let text = Field::new("text").kind(FieldKind::Text);
+        source.fields = MemberFields::of(&[text], &FieldChoice::All).unwrap();
+        assert_eq!(found(&source), 0);
     }
 
     #[test]

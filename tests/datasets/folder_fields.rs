@@ -248,3 +248,12 @@ fn a_caption_of_100_megabytes_is_not_read() {
     assert!(data.read(0, &mut buffer).is_ok());
     assert!(flat([("txt", "caption")]).max_field_bytes(8).open(root.path()).unwrap().read(0, &mut buffer).is_err());
 }
+
+#[test]
+fn an_empty_choice_of_fields_takes_no_list() {
+    let root = folder(&["a.jpg", "b.jpg", "metadata.csv=file_name,label\na.jpg,7\n"]);
+    let data = flat(FieldChoice::Named(Vec::new())).open(root.path()).unwrap();
+    assert_eq!((images(&data), Dataset::label(&data, 0)), (vec!["a.jpg".into(), "b.jpg".into()], Some(Label::None)));
+    let listed = flat(FieldChoice::All).open(root.path()).unwrap();
+    assert_eq!((images(&listed), Dataset::label(&listed, 0)), (vec!["a.jpg".into()], Some(Label::Class(7))));
+}

@@ -104,6 +104,12 @@ fn columns_that_are_not_there_or_not_read_are_named() {
         assert!(all.fields().is_empty());
         assert!(all.notices().iter().any(|notice| notice.to_string() == "not read: the column x"));
     }
+    // An image has its length before it, which bytes of one length lack.
+    let column = vec![one(Values::Fixed(vec![vec![7; 12]]))];
+    let schema = "required fixed_len_byte_array(12) x;";
+    let bytes = file(schema, "{}", &[(vec![vec![1; 9]], column)], &Style::default());
+    let error = refused(&bytes, "x", Field::new("f").kind(FieldKind::Image));
+    assert!(error.contains("x has bytes of one length, which are no files of images"), "{error}");
     // Sounds have the columns of images.
     let sound = "optional group x { optional binary bytes; optional binary path (UTF8); }";
     let columns = ["b", "p"].map(|text| Column::of(Values::Bytes(vec![text.into()]), &[2], &[]));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::super::file_fields::{FieldLimits, FileFields};
 use super::super::image_files::ImageFiles;
 use super::super::labels::Labels;
-use super::super::{FieldChoice, ImageList, Notice};
+use super::super::{ImageList, Notice};
 use super::beside::BesideSearch;
 use super::builder::ImageFolderBuilder;
 use super::choice::BesideChoice;
@@ -24,7 +24,7 @@ const NAMED: usize = 8;
 impl ImageFolderBuilder {
     /// Lists the images below `root`.
     pub(super) fn listed(mut self, root: PathBuf) -> Result<ImageFiles> {
-        if !matches!(self.fields, FieldChoice::None)
+        if !self.fields.asks_for_nothing()
             && let Some(list) = listed_in(&root)
         {
             return self.by_list(&root, &list);

@@ -264,6 +264,8 @@ mod tests {
             ([Some("[1]"), Some("[]"), Some("[2]")], "x (JSON)", "x (JSON)"),
             ([Some("1"), Some("true"), Some("2")], "x (JSON)", "x (JSON)"),
             ([Some("{}"), Some("[\"a\"]"), Some("1")], "x (JSON)", "x (JSON)"),
+            // A float would be another number.
+            ([Some("18446744073709551616"), None, Some("1")], "x (JSON, may be absent)", "x (JSON)"),
             ([Some("1"), Some("\"a\""), Some("2")], "x (JSON)", "is a text, \"a\", but none"),
             ([Some("\"a\""), Some("2"), None], "x (JSON, may be absent)", "is no text, 2, but texts"),
         ] {

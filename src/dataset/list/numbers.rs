@@ -93,7 +93,7 @@ fn parsed(text: &str, form: Form) -> Result<(Vec<usize>, Vec<Number>), String> {
     }
     match serde_json::from_str(text).map_err(|_| no_number(text))? {
         Value::String(inner) if form == Form::JsonOrText => of_cell(&inner),
-        value => of_value(&value).ok_or_else(|| no_number(text)),
+        value => of_value(&value, text).ok_or_else(|| no_number(text)),
     }
 }
 
@@ -108,7 +108,7 @@ fn of_cell(text: &str) -> Result<(Vec<usize>, Vec<Number>), String> {
         "false" | "False" | "FALSE" => Number::Bool(false),
         _ if trimmed.starts_with('[') => {
             let value = serde_json::from_str(trimmed).map_err(|_| no_number(text))?;
-            return of_value(&value).ok_or_else(|| no_number(text));
+            return of_value(&value, trimmed).ok_or_else(|| no_number(text));
         }
         _ => {
             let number = number(trimmed)?;
@@ -122,11 +122,23 @@ fn of_cell(text: &str) -> Result<(Vec<usize>, Vec<Number>), String> {
     Ok((Vec::new(), vec![single]))
 }
 
-/// Returns the shape and the numbers of a JSON value; `None` if it has other things, or lists of several lengths.
-fn of_value(value: &Value) -> Option<(Vec<usize>, Vec<Number>)> {
+/// Returns the shape and the numbers of a JSON value, which is written as `text`; `None` if it has other things, whole
+/// numbers that int64 does not hold, or lists of several lengths.
+fn of_value(value: &Value, text: &str) -> Option<(Vec<usize>, Vec<Number>)> {
     let (mut shape, mut rank, mut numbers) = (Vec::new(), None, Vec::new());
-    let flat = flatten(value, 0, &mut shape, &mut rank, &mut numbers);
+    let flat = flatten(value, 0, &mut shape, &mut rank, &mut numbers) && !has_large(text);
     (flat && shape.iter().product::<usize>() == numbers.len()).then_some((shape, numbers))
+}
+
+/// Returns true if a whole number of a text of numbers is one that int64 does not hold: a parser of JSON makes the nearest
+/// float of it, which is another number.
+fn has_large(text: &str) -> bool {
+    let is_whole = |number: &&str| {
+        let digits = number.strip_prefix('-').unwrap_or(number);
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let mut whole = text.split(|c: char| ",[]".contains(c) || c.is_ascii_whitespace()).filter(is_whole);
+    whole.any(|number| number.parse::<i64>().is_err())
 }
 
 /// Appends the numbers of a value, whose lists have to be of one length each. Returns false if they are not, or have other
@@ -178,6 +190,7 @@ mod tests {
             (&["true", "false"], NumberType::Bool, &[], vec![0]),
             (&["[[1, 2]]", "[[3,4.5]]"], NumberType::F64, &[1, 2], [3.0_f64, 4.5].map(f64::to_ne_bytes).concat()),
             (&["[]", "[ ]"], NumberType::F64, &[0], Vec::new()),
+            (&["[1e20]"], NumberType::F64, &[1], 1e20_f64.to_ne_bytes().to_vec()),
         ] {
             for form in [Form::Cell, Form::Json] {
                 let column = column(texts, form).unwrap();
@@ -205,6 +218,8 @@ mod tests {
             (&["[[1], 2]"], 0, "is no number"),
             (&["[[], 1]"], 0, "is no number"),
             (&["18446744073709551615"], 0, "is no number"),
+            (&["18446744073709551616"], 0, "is no number: 18446744073709551616"),
+            (&["[0.5, -100000000000000000001]"], 0, "is no number"),
             (&["nan"], 0, "is no number: nan"),
             (&["0.5", "9007199254740993"], 1, "does not hold 9007199254740993"),
         ] {

@@ -1,7 +1,7 @@
 //! The members of a group, divided into those of each of its samples.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::label;
 use super::names::{Kind, Role, ending_of, kind};
@@ -118,22 +118,64 @@ impl Divided {
     pub(super) fn further(&self, key: &[u8], are_samples: &[bool]) -> Further {
         let mut found = Further::new();
         let has_image = self.whole.as_ref().is_some_and(|whole| whole.image.is_some());
-        let (mut keys, mut members): (Vec<&[u8]>, Vec<&Member>) = (Vec::new(), self.further.iter().collect());
+        let (mut keys, mut members): (HashSet<&[u8]>, Vec<&Member>) = (HashSet::new(), self.further.iter().collect());
         keys.extend(has_image.then_some(key));
         for ((length, part), is_sample) in self.parts.iter().zip(are_samples) {
             if *is_sample {
-                keys.push(&part.first[..*length]);
+                keys.insert(&part.first[..*length]);
             } else {
                 members.extend(part.image.iter().chain(part.labels.iter().flatten()).chain(&part.doubles));
             }
         }
-        keys.sort_unstable_by_key(|key| Reverse(key.len()));
+        // A whole shard can be one group, so that its members are not compared with each of its keys.
+        let mut lengths: Vec<usize> = keys.iter().map(|key| key.len()).collect();
+        lengths.sort_unstable_by_key(|length| Reverse(*length));
+        lengths.dedup();
         for member in members {
-            let of = |key: &&[u8]| Some((key.to_vec(), ending_of(&member.name, key)?));
-            if let Some((key, ending)) = keys.iter().find_map(of) {
+            let name = &member.name;
+            let of = |length: &usize| {
+                let is_end = name.get(*length) == Some(&b'.');
+                let key = name.get(..*length).filter(|key| is_end && keys.contains(key))?;
+                Some((key.to_vec(), ending_of(name, key)?))
+            };
+            if let Some((key, ending)) = lengths.iter().find_map(of) {
                 found.entry(key).or_default().push(member.found(ending, Some(kind(&member.name)), false));
             }
         }
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_belongs_to_the_sample_with_the_longest_key() {
+        let member = |(name, role): (&str, Role)| {
+            let name = name.as_bytes().to_vec();
+            Member { name, role, header: 0, begin: 512, size: 1, check: 0 }
+        };
+        let members = [
+            ("a.jpg", Role::Part(Kind::Image)),
+            ("a.1.jpg", Role::Dotted(3, Kind::Image)),
+            ("a.12.jpg", Role::Dotted(4, Kind::Image)),
+            ("a.1.npy", Role::Further),
+            ("a.1.2.npy", Role::Further),
+            ("a.12.npy", Role::Further),
+            ("a.npy", Role::Further),
+            ("ab.npy", Role::Further),
+        ];
+        let divided = divide(members.map(member).into());
+        // Without a label of its own the image a.12.jpg is no sample, but a further image.
+        let mut found: Vec<_> = divided.further(b"a", &[true, false]).into_iter().collect();
+        found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let found = found.into_iter().map(|(key, members)| {
+            let endings = members.into_iter().map(|member| member.ending).collect::<Vec<_>>();
+            (String::from_utf8(key).unwrap(), endings)
+        });
+        let expected = [("a", vec!["12.npy", "npy", "12.jpg"]), ("a.1", vec!["npy", "2.npy"])];
+        let owned = |endings: Vec<&str>| endings.into_iter().map(str::to_owned).collect::<Vec<_>>();
+        assert!(found.eq(expected.map(|(key, endings)| (key.to_owned(), owned(endings)))));
     }
 }

@@ -139,11 +139,19 @@ fn form(node: &Node, kind: Option<FieldKind>, path: &str, featured: Featured) ->
         (Form::Text | Form::Bytes, FieldKind::Json) => Form::Json,
         (Form::Json | Form::Bytes, FieldKind::Text) => Form::Text,
         (Form::Text | Form::Json, FieldKind::Bytes) => Form::Bytes,
+        (Form::Bytes, FieldKind::Image) if is_fixed(node) => {
+            return Err(format!("{path} has bytes of one length, which are no files of images; write them as binary"));
+        }
         (Form::Bytes, FieldKind::Image) => Form::Image,
         (Form::Numbers(..), FieldKind::Json) => Form::Tree,
         (natural, kind) => return Err(format!("{path} has {}, which cannot be read as {kind}", natural.what())),
     };
     tree_checked(form, node, path)
+}
+
+/// Returns true for values of one length, which do not have it before them as the files of images do.
+fn is_fixed(node: &Node) -> bool {
+    matches!(&node.shape, Shape::Leaf(leaf) if matches!(leaf.value, Value::Fixed(_)))
 }
 
 /// Returns how the values are read if no setting says it.
