@@ -105,6 +105,6 @@ fn batch_transform(
 
 /// The first byte of a value; of a list of tables that of the first one.
 fn start(value: &Spanned<DeValue<'_>>) -> usize {
-    let first = value.get_ref().as_array().and_then(|tables| tables.get(0));
+    let first = value.get_ref().as_array().and_then(|tables| tables.first());
     first.map_or(value.span().start, |first| first.span().start)
 }

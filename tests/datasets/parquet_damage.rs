@@ -103,7 +103,7 @@ fn damaged_fields_never_panic() {
                     _ => bytes[at] = random(turn, 4) as u8,
                 }
             }
-            let fields = if number < 9 && turn % 2 == 0 { named() } else { FieldChoice::All };
+            let fields = if number < 9 && turn.is_multiple_of(2) { named() } else { FieldChoice::All };
             match try_fields(&bytes, &folder.path().join(format!("{turn}.parquet")), fields) {
                 Some(_) => opened += 1,
                 None => refused += 1,

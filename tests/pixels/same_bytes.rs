@@ -248,7 +248,7 @@ fn recipes_have_the_same_values() {
         assert_eq!(left_out, ["imagenet-augmix"], "the recipes without shaders");
         // A slot has 16 MiB for each of the ten images of a sample.
         let Backend::Gpu(gpu) = &place.backend else { panic!("{} is no GPU", place.name) };
-        let fits_in = u64::from(gpu.device().limits().max_storage_buffer_binding_size);
+        let fits_in = gpu.device().limits().max_storage_buffer_binding_size;
         let expected: &[&str] = if fits_in < 10 * (16 << 20) { &["dino"] } else { &[] };
         assert_eq!(too_large, expected, "{}: the recipes whose slots need larger bindings", place.name);
         for (name, found) in found {

@@ -30,6 +30,9 @@ pub(super) enum Found<'a> {
     Shared(usize, &'a [u8]),
 }
 
+/// The bytes of a dictionary page, and the range of each of its values in them.
+type Dictionary = (Vec<u8>, Vec<(u32, u32)>);
+
 /// Calls `see` with each entry of a column, which belong to `rows` rows.
 ///
 /// # Errors
@@ -43,7 +46,7 @@ pub(super) fn each(
     let nested = leaf.repetition > 0;
     let mut left = if nested { most_entries(rows, column.bytes()) } else { rows };
     let mut found = 0;
-    let mut dictionary: Option<(Vec<u8>, Vec<(u32, u32)>)> = None;
+    let mut dictionary: Option<Dictionary> = None;
     while let Some(header) = column.next_page()? {
         if header.is_dictionary() {
             if dictionary.is_some() {
