@@ -50,6 +50,7 @@ class Keyword:
 # The keywords of `gpufeed.DataLoader` that only Python has, each with name, type, default, check and documentation.
 PYTHON = [
     Keyword("recipe", "Any", "None", "", "The name of a built-in recipe, a TOML file, or a dictionary of its content, in the place of `transforms`."),
+    Keyword("groups", "Mapping[str, Any] | None", "None", "", 'Groups of views of each sample, each with a list of its own: `{"global": (transforms, 2), "local": (others, 8)}`, where `gpufeed.Views` may stand for a pair. A batch is a dictionary then.', "none: all images by one list"),
     Keyword("batch_transforms", "Any", "None", "", "torchvision's `MixUp`, `CutMix`, or a `RandomChoice` of them."),
     Keyword("num_classes", "int | None", "None", "", "The classes of the soft labels of `batch_transforms`.", "those that these or the data set name"),
     Keyword("drop_last", "bool", "False", "", 'Leaves out an incomplete last batch, as `last_batch="drop"` does.'),
@@ -108,6 +109,7 @@ TYPES = {
     "OnError": ('Literal["fail", "skip"] | float', "arguments.on_error"),
     "Cache": ("str", "arguments.cache"),
     "SeekIndexes": (PATH, "arguments.path"),
+    "FieldChoice": ('Literal["all", "none"] | Sequence[str] | Mapping[str, Any]', "arguments.fields"),
     "(PathBuf, u64)": (f"tuple[{PATH}, int | str]", "arguments.remote_cache"),
     "(PathBuf, Size)": (f"tuple[{PATH}, int | str]", "arguments.remote_cache"),
 }

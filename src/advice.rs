@@ -110,6 +110,8 @@ settings! {
     MaxDecodeBytes = "max_decode_bytes" ["max_decode_bytes"],
     /// The most bytes that an image's file may have.
     MaxFileBytes = "max_file_bytes" ["max_file_bytes"],
+    /// The most bytes that the value of a field may have.
+    MaxFieldBytes = "max_field_bytes" ["max_field_bytes"],
     /// Where the seek indexes of JPEGs are stored.
     SeekIndexes = "SeekIndexes" ["seek_indexes"],
     /// The number of classes of soft labels.
@@ -180,6 +182,10 @@ settings! {
     PackVerify = "PackSettings::verify" ["verify"],
     /// The folder of this machine in which packed files wait for their upload to a store.
     PackScratch = "PackSettings::scratch" ["scratch"],
+    /// The format in which a data set is packed.
+    PackTo = "PackSettings::to" ["to"],
+    /// The fields that are packed beside images and labels.
+    PackFields = "PackSettings::fields" ["fields"],
     /// The longest side in pixels that a packed image may have. Images with a longer side are reduced.
     PackMaxSide = "PackSettings::max_side" ["max_side"],
     /// The call that was stopped while it packed, to be made again.

@@ -19,6 +19,7 @@ chapter!(settings, "settings");
 chapter!(data_sets, "data-sets");
 chapter!(stores, "stores");
 chapter!(augmentation, "augmentation", "operators-1.jpg", "operators-2.jpg", "operators-3.jpg", "operators-4.jpg");
+chapter!(fields, "fields");
 chapter!(views, "views");
 chapter!(backends, "backends");
 chapter!(gpus, "gpus");

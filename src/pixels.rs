@@ -183,6 +183,16 @@ pub(crate) fn widen_gray(row: &[u8], out: &mut Vec<u8>) {
     out.extend(row.iter().flat_map(|&v| [v, v, v, 255]));
 }
 
+/// Appends `width` × `height` pixels of 16-bit gray as four floats each. The number stands in the first two of a pixel's
+/// four bytes, the lower one first; rows are `stride` bytes apart.
+pub(crate) fn widen_gray16(data: &[u8], stride: usize, (width, height): (u32, u32), out: &mut Vec<f32>) {
+    let float = |&[low, high, ..]: &[u8; 4]| f32::from(u16::from_le_bytes([low, high]));
+    for row in data.chunks(stride.max(1)).take(height as usize) {
+        let pixels = row.as_chunks::<4>().0.iter().take(width as usize);
+        out.extend(pixels.map(float).flat_map(|v| [v, v, v, 1.0]));
+    }
+}
+
 /// Appends `region` of float pixels as four floats each; gray is repeated.
 pub(crate) fn widen_floats(pixels: Pixels<'_>, region: Rect, out: &mut Vec<f32>) {
     let float = |bytes: &[u8; 4]| f32::from_ne_bytes(*bytes);

@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use gpufeed::dataset::Parquet;
+use gpufeed::dataset::{Field, FieldChoice, FieldKind, Parquet};
 use gpufeed::{Dataset, Result};
 use gpufeed_fuzz::readers::{Folder, bounded_packed, control, refused, samples};
 use gpufeed_testing::counting::Counting;
@@ -20,6 +20,9 @@ const UNLABELLED: u8 = 1;
 const NAMED_COLUMNS: u8 = 2;
 /// Corrects the length of the footer and the magic number at the end, which most changes of a length spoil.
 const ENDED: u8 = 4;
+/// Reads all other columns as fields, or some by name.
+const ALL_FIELDS: u8 = 8;
+const SOME_FIELDS: u8 = 16;
 
 const INDEX: &str = ".x.parquet.gpufeed-index";
 /// The most bytes that zstd can make of one, in proportion: blocks of one repeated byte.
@@ -34,8 +37,18 @@ fuzz_target!(|input: &[u8]| -> Corpus {
     }
     FOLDER.remove(INDEX);
     let path = FOLDER.write("x.parquet", &file);
+    let fields = match how & (ALL_FIELDS | SOME_FIELDS) {
+        0 => FieldChoice::None,
+        ALL_FIELDS => FieldChoice::All,
+        _ => FieldChoice::from([
+            ("image.path", Field::new("path").optional()),
+            ("label", Field::new("number").kind(FieldKind::Json)),
+            ("image", Field::new("picture")),
+        ]),
+    };
+    let with_fields = fields != FieldChoice::None;
     let open = || -> Result<Parquet> {
-        let mut builder = Parquet::builder().allow_unlabelled(how & UNLABELLED != 0);
+        let mut builder = Parquet::builder().fields(fields.clone()).allow_unlabelled(how & UNLABELLED != 0);
         if how & NAMED_COLUMNS != 0 {
             builder = builder.image_column("image").label_column("label");
         }
@@ -50,9 +63,23 @@ fuzz_target!(|input: &[u8]| -> Corpus {
     };
     assert!(scanned.len() <= file.len(), "a byte for each row");
     let read = samples(&scanned, LONGEST.max(file.len() * 64));
-    assert!(read.iter().all(|(_, sample)| sample.is_ok()), "what was scanned a moment ago");
+    // Pages of fields are read with the samples, and may be damaged.
+    assert!(with_fields || read.iter().all(|(_, sample)| sample.is_ok()), "what was scanned a moment ago");
+    check_fields(&scanned);
     let kept = bounded_packed(2 * file.len(), open).expect("what opened a moment ago");
     assert_eq!(samples(&kept, LONGEST.max(file.len() * 64)), read);
     assert_eq!((kept.len(), kept.classes()), (scanned.len(), scanned.classes()));
     Corpus::Keep
 });
+
+/// Reads the fields of the first samples, whose kinds have to be those that the set says.
+fn check_fields(data: &Parquet) {
+    let mut buffer = Vec::new();
+    for index in 0..data.len().min(32) {
+        let Ok(sample) = data.read(index, &mut buffer) else { continue };
+        assert_eq!(sample.fields.len(), data.fields().len());
+        for (value, field) in sample.fields.iter().zip(data.fields()) {
+            assert!(value.kind().is_none_or(|kind| Some(kind) == field.values()), "{field}");
+        }
+    }
+}

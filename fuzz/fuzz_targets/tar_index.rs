@@ -1,9 +1,11 @@
 //! Fuzzes `TarShards` with the index file beside a shard. The index belongs to that shard and has correct checksums.
+//!
+//! An input is a byte, which says whether the set has fields, so that the index lists members, and the rest of the index.
 
 #![no_main]
 
-use gpufeed::dataset::TarShards;
-use gpufeed_fuzz::readers::{Folder, Read, bounded, refused, samples};
+use gpufeed::dataset::{FieldChoice, TarShards, TarShardsBuilder};
+use gpufeed_fuzz::readers::{Folder, Read, bounded, control, refused, samples};
 use gpufeed_testing::counting::Counting;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use std::fs;
@@ -16,14 +18,17 @@ static COUNTING: Counting<1> = Counting;
 
 const INDEX: &str = ".x.tar.gpufeed-index";
 /// The bytes at the start of an index that say which shard it belongs to: magic, version, checksum, facts about the
-/// shard. An input is the rest of the index.
+/// shard.
 const BINDING: usize = 64;
 /// The bytes of the checksum, which covers the rest of the head.
 const SUM: std::ops::Range<usize> = 16..24;
 /// Where the header has the number of segments, and the bytes of the class names; where it ends.
 const SEGMENTS: usize = 72;
 const CLASSES: usize = 80;
-const HEADER: usize = 128;
+const HEADER: usize = 176;
+
+/// The bit of an input's first byte that asks for fields.
+const FIELDS: u8 = 1;
 
 /// Corrects the checksums of the segments and of the head, as far as the lengths in the head make sense.
 fn sum(index: &mut [u8]) {
@@ -47,18 +52,24 @@ fn sum(index: &mut [u8]) {
     index[SUM].copy_from_slice(&sum.to_ne_bytes());
 }
 
-/// A shard of three samples, and the first `BINDING` bytes of its own index.
+/// A shard of three samples, and the first `BINDING` bytes of its own indexes and the samples, without fields and with
+/// them.
 struct Shard {
     folder: Folder,
     path: PathBuf,
     length: usize,
-    binding: Vec<u8>,
-    samples: Vec<(String, Read)>,
+    bindings: [Vec<u8>; 2],
+    samples: [Vec<(String, Read)>; 2],
+}
+
+fn builder(fields: bool) -> TarShardsBuilder {
+    let builder = TarShards::builder().allow_unlabelled(true);
+    if fields { builder.fields(FieldChoice::All) } else { builder }
 }
 
 static SHARD: LazyLock<Shard> = LazyLock::new(|| {
     let folder = Folder::new();
-    let members: [(&str, &[u8]); 7] = [
+    let members: [(&str, &[u8]); 9] = [
         ("classes.txt", b"cat\ndog\nbird\nfish"),
         ("a/1.jpg", b"first"),
         ("a/1.cls", b"1"),
@@ -66,6 +77,8 @@ static SHARD: LazyLock<Shard> = LazyLock::new(|| {
         ("2.json", b"[0.5, 1, 2]"),
         ("3.jpg", b""),
         ("3.cls", b"0"),
+        ("3.seg.xyz", b"a mask"),
+        ("3.txt", b"a cat"),
     ];
     let mut archive = tar::Builder::new(Vec::new());
     for (name, content) in members {
@@ -76,18 +89,24 @@ static SHARD: LazyLock<Shard> = LazyLock::new(|| {
     }
     let archive = archive.into_inner().expect("an archive");
     let path = folder.write("x.tar", &archive);
-    let opened = TarShards::builder().allow_unlabelled(true).open(&path).expect("a shard");
-    let samples = samples(&opened, archive.len());
-    let index = fs::read(folder.path().join(INDEX)).expect("its index");
-    Shard { path, length: archive.len(), binding: index[..BINDING].to_vec(), samples, folder }
+    let made = [false, true].map(|fields| {
+        let opened = builder(fields).open(&path).expect("a shard");
+        let index = fs::read(folder.path().join(INDEX)).expect("its index");
+        (index[..BINDING].to_vec(), samples(&opened, archive.len()))
+    });
+    let [(plain, of_plain), (listing, of_listing)] = made;
+    let (bindings, samples) = ([plain, listing], [of_plain, of_listing]);
+    Shard { path, length: archive.len(), bindings, samples, folder }
 });
 
 fuzz_target!(|input: &[u8]| -> Corpus {
+    let Some((how, input)) = control(input) else { return Corpus::Reject };
     let shard = &*SHARD;
-    let mut index = [&shard.binding, input].concat();
+    let fields = how & FIELDS != 0;
+    let mut index = [&shard.bindings[usize::from(fields)], input].concat();
     sum(&mut index);
     shard.folder.write(INDEX, &index);
-    let open = || TarShards::builder().allow_unlabelled(true).open(&shard.path);
+    let open = || builder(fields).open(&shard.path);
     match bounded(shard.length + index.len(), open) {
         Ok(data) => {
             // If `TarShards` refuses the index, when it is opened or when a sample is read, it scans the shard and replaces
@@ -96,7 +115,7 @@ fuzz_target!(|input: &[u8]| -> Corpus {
             let refused = fs::read(shard.folder.path().join(INDEX)).expect("an index") != index;
             // An index that claims another number of samples is found out when one of them is read: that is an error.
             let failed = read.iter().any(|(_, sample)| sample.is_err());
-            assert!(!refused || failed || read == shard.samples);
+            assert!(!refused || failed || read == shard.samples[usize::from(fields)]);
         }
         // An error is possible: the index may have labels outside its classes, or no sample at all. The shard is not
         // scanned then.

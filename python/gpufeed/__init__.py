@@ -2,10 +2,11 @@
 
 # loader.py           DataLoader; arguments.py and keywords.py (written by scripts/settings.py) check what it gets
 # iterator.py         an iteration over a run; position.py: which epoch, and where in it; saved.py: what a state holds
-# handover.py         batches as tensors; torch.py: torch's devices; copies.py: copies ahead of the consumer
+# handover.py         batches as tensors; collate.py: what samples of Python have beside images; torch.py: torch's devices;
+#                     copies.py: copies ahead of the consumer
 # adapter.py          the machine's GPU adapters, and the one that is a CUDA device's card
 # recipe.py           the recipe of a loader: torchvision.py makes it of a list, operators.py of an operator,
-#                     timm_transforms.py of timm's own
+#                     timm_transforms.py of timm's own; views.py: groups, each with a list of its own
 # opening.py          data sets; samples.py: those of Python objects; turns.py: which objects take one call at a time
 # failures.py         what failed samples do
 # shard.py            the share of this process
@@ -24,12 +25,13 @@ from os import PathLike
 from typing import Any, Literal
 
 from gpufeed import _gpufeed, arguments as _arguments, keywords as _keywords, opening as _opening
-from gpufeed._gpufeed import Array, Batch, Dataset, Failure, __version__
+from gpufeed._gpufeed import Array, Batch, Dataset, Failure, Group, __version__
 from gpufeed.adapter import Adapter, adapters
 from gpufeed.errors import ArgumentError, DataError, Error, FileError, OutOfMemoryError, RunError
 from gpufeed.loader import DataLoader
 from gpufeed.packing import Packed, pack
 from gpufeed.tools import Sheet, index, preview
+from gpufeed.views import Views
 
 __all__ = [
     "Adapter",
@@ -42,10 +44,12 @@ __all__ = [
     "Error",
     "Failure",
     "FileError",
+    "Group",
     "OutOfMemoryError",
     "Packed",
     "RunError",
     "Sheet",
+    "Views",
     "__version__",
     "adapters",
     "index",
@@ -65,6 +69,8 @@ def open(
     allow_empty: bool | None = None,
     unlabelled: bool | None = None,
     max_file_bytes: int | str | None = None,
+    fields: Literal["all", "none"] | Sequence[str] | Mapping[str, Any] | None = None,
+    max_field_bytes: int | str | None = None,
     image_column: str | None = None,
     label_column: str | Sequence[str] | None = None,
     class_names: bool | Sequence[str] | None = None,
@@ -104,6 +110,13 @@ def open(
             Default: ``False`` where there are class folders.
         max_file_bytes: Bytes of the largest image that is read; the sample of a larger one fails. For a folder of class
             folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1G"``.
+        fields: The fields beside image and label: ``"all"``, or what is read (the ending of a member or of a file beside the
+            image, a column), with its name in batches, ``{"txt": "caption"}``, or with its ``name``, ``kind``, ``optional`` and
+            ``default``. The names ``"image"`` and ``"label"`` choose the sample's own. ``["index", "path"]`` are the number and
+            the name of each sample, of any format. For a folder of class folders, a folder of images, a list of files, tar
+            shards, Parquet files. Default: none.
+        max_field_bytes: Bytes of the largest value of a field that is read; the sample of a larger one fails. For a folder of
+            class folders, a folder of images, a list of files, tar shards, Parquet files. Default: ``"1M"``.
         image_column: The column of the images: of a list or Parquet files, or an array of an ``.npz``. For a list of files, a
             NumPy file, Parquet files. Default: the one with a usual name.
         label_column: The column of the labels; of a list several make a vector. CIFAR-100's own files have ``"coarse_label"``

@@ -110,10 +110,9 @@ def dtype(name: str, value: Any) -> str:
     """Takes the type of the images: torch's, NumPy's, or its name."""
     written = (getattr(value, "__name__", None) or str(value)).rpartition(".")[2]
     written = {"half": "float16", "float": "float32"}.get(written, written)
-    if written in ("float32", "float16", "uint8"):
+    if written in ("float32", "float16", "bfloat16", "uint8"):
         return written
-    hint = "; float16 has the same size: convert in the loop with images.bfloat16()" if written == "bfloat16" else ""
-    raise ArgumentError(f"{name}: {written}; float32, float16 and uint8 work{hint}")
+    raise ArgumentError(f"{name}: {written}; float32, float16, bfloat16 and uint8 work")
 
 
 def cache(name: str, value: Any) -> str:
@@ -207,6 +206,31 @@ def texts_by_name(name: str, value: Any) -> dict[str, str]:
         if not isinstance(key, str) or not isinstance(each, str):
             raise ArgumentError(f"{name}: {key!r} has a {type(each).__name__}; names and values are texts")
     return dict(value)
+
+
+def fields(name: str, value: Any) -> str | dict[str, Any]:
+    """Takes ``"all"``, ``"none"``, the names of fields, or the name of a field for each thing that is read. A field may be a
+    dictionary with its settings."""
+    if isinstance(value, str) and value in ("all", "none"):
+        return value
+    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
+        return {each: each for each in value}
+    if not isinstance(value, Mapping):
+        raise ArgumentError(f'{name}: {given(value)}; "all" and "none" work, names, and a dictionary such as {{"txt": "caption"}}')
+    settings: dict[str, Any] = {"name": str, "kind": str, "optional": bool, "default": (bool, int, float, str)}
+    for source, field in value.items():
+        what = f"{name}: {source!r} is {field!r}"
+        if not isinstance(source, str) or not isinstance(field, (str, Mapping)):
+            raise ArgumentError(f'{what}; the name of a field works, and a dictionary such as {{"name": "meta", "optional": True}}')
+        if isinstance(field, Mapping):
+            for key, each in field.items():
+                if key not in settings:
+                    raise ArgumentError(f"{what}; the settings of a field are name, kind, optional and default, not {key!r}")
+                if not isinstance(each, settings[key]):
+                    raise ArgumentError(f"{what}; {key} is not {each!r}")
+            if "name" not in field:
+                raise ArgumentError(f"{what}; it has no name")
+    return {source: field if isinstance(field, str) else dict(field) for source, field in value.items()}
 
 
 def given(value: Any) -> str:

@@ -59,10 +59,11 @@ class Device(Protocol[Tensor]):
 
 
 class HostArray(Protocol):
-    """The part of ``gpufeed.Array`` that this module uses."""
+    """The part of ``gpufeed.Array`` that this module uses. A tensor on the CPU may stand in its place: its ``data_ptr`` is a
+    method, and its memory is none of the loader's."""
 
     @property
-    def data_ptr(self) -> int:
+    def data_ptr(self) -> Any:
         """The address of the first element."""
 
     def __dlpack__(self, *, max_version: tuple[int, int] | None = None) -> Any:
@@ -78,15 +79,27 @@ class HostBatch(Protocol):
 
     @property
     def images(self) -> HostArray:
-        """The images."""
+        """The images; of several groups, those of the first."""
 
     @property
-    def labels(self) -> HostArray | None:
+    def labels(self) -> Any:
         """The labels."""
 
     @property
     def state(self) -> str:
         """The state of the run after this batch, as JSON."""
+
+
+Parts = Callable[[Any], tuple[Sequence[HostArray], Callable[[Sequence[Any]], Any]]]
+"""Divides a batch into the arrays that are copied, and a function that makes what the consumer gets of their tensors, in
+their order. The function does not hold the batch. Arrays that stand later are copied earlier."""
+
+
+def images_and_labels(batch: HostBatch) -> tuple[Sequence[HostArray], Callable[[Sequence[Any]], Any]]:
+    """Divides a batch into images and labels."""
+    if batch.labels is None:
+        return [batch.images], lambda tensors: (tensors[0], None)
+    return [batch.images, batch.labels], tuple
 
 
 @dataclass
@@ -134,21 +147,22 @@ class HostBuffers(Generic[Tensor]):
             self.device.lock(address, self._existing[address])
             self._locked.add(address)
 
-    def copy(self, batch: HostBatch) -> tuple[Tensor, Tensor | None, Event]:
-        """Begins to copy a batch, and holds the batch until the copy is done. Returns images, labels, and the event
-        that ends the copy."""
-        self.lock(batch.images.data_ptr)
+    def copy(self, batch: HostBatch, arrays: Sequence[HostArray]) -> tuple[list[Tensor], Event]:
+        """Begins to copy a batch's arrays, and holds the batch until the copy is done. Returns the tensors, and the event that
+        ends the copy."""
+        for array in arrays:
+            if isinstance(array.data_ptr, int):
+                self.lock(array.data_ptr)
         running = _Running(batch)
         # The batch is held before the copy begins. Whatever is raised after this, the buffer does not return early.
         self._running.append(running)
         try:
-            # Copies the labels first. A device may copy them synchronously, and would otherwise wait for the images,
-            # too.
-            labels = None if batch.labels is None else self.device.copy(batch.labels)
-            images = self.device.copy(batch.images)
+            # Copies the labels before the images. A device may copy them synchronously, and would otherwise wait for the
+            # images, too.
+            tensors = [self.device.copy(array) for array in reversed(arrays)]
         finally:
             running.event = self.device.record()
-        return images, labels, running.event
+        return tensors[::-1], running.event
 
     def release_done(self) -> None:
         """Releases the batches whose copies are done, in whatever order these end."""
@@ -226,16 +240,26 @@ class HostBuffers(Generic[Tensor]):
 class _Ahead(Generic[Tensor]):
     """A batch that is on its way to the device."""
 
-    images: Tensor
-    labels: Tensor | None
+    tensors: list[Tensor]
     event: Event
+    assemble: Callable[[Sequence[Tensor]], Any]
     state: str
 
 
-class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
-    """Hands out the batches of ``source`` on a device: images, labels and the state after them.
+@dataclass
+class _Taken:
+    """A batch of the source, and its parts."""
 
-    ``source`` returns the next batch, or None after the last one. While the consumer has a batch, up to ``depth`` more
+    batch: HostBatch
+    # None until the batch is divided. It stays None if an interrupt came before that.
+    parts: tuple[Sequence[HostArray], Callable[[Sequence[Any]], Any]] | None = None
+
+
+class CopyAhead(Generic[Tensor], Iterator[tuple[Any, str]]):
+    """Hands out the batches of ``source`` on a device, each with the state after it.
+
+    ``source`` returns the next batch, or None after the last one. ``parts`` divides it into arrays; without it, a batch is
+    ``(images, labels)``. While the consumer has a batch, up to ``depth`` more
     are copied. ``ready``, if given, returns True if ``source`` would not wait: then a batch that is on the device never
     waits for the batches after it. An exception of the source is raised where its batch would have been.
     """
@@ -246,14 +270,15 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
         buffers: HostBuffers[Tensor],
         depth: int = 2,
         ready: Callable[[], bool] | None = None,
+        parts: Parts = images_and_labels,
     ) -> None:
-        self._source = source
+        self._source, self._parts = source, parts
         self._buffers = buffers
         self._depth = depth
         self._ready = ready
         self._ahead: deque[_Ahead[Tensor]] = deque()
-        # The batch that was taken from the source, but whose copy has not begun.
-        self._taken: HostBatch | None = None
+        # The batch that was taken from the source, but whose copy has not begun, and its parts.
+        self._taken: _Taken | None = None
         # The error of the source. It is raised once the batches before it are handed out.
         self._failed: Exception | None = None
         self._ended = False
@@ -263,7 +288,7 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
         self.last_state: str | None = None
         """The state after the last batch that was handed out, even if later batches are copied already."""
 
-    def __next__(self) -> tuple[Tensor, Tensor | None, str]:
+    def __next__(self) -> tuple[Any, str]:
         if self._closed:
             raise RunError("this run has ended: the loader was closed, or another iteration began")
         self._buffers.check()
@@ -275,11 +300,10 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
             raise StopIteration
         # Removes the batch from the queue last, so that an interrupt loses none.
         first = self._ahead[0]
-        tensors = [first.images] if first.labels is None else [first.images, first.labels]
-        self._buffers.device.wait(first.event, tensors)
+        self._buffers.device.wait(first.event, first.tensors)
         self._ahead.popleft()
         self.last_state = first.state
-        return first.images, first.labels, first.state
+        return first.assemble(first.tensors), first.state
 
     def close(self) -> None:
         """Waits for the copies, and drops the batches that were not handed out. Call it before the run is ended and
@@ -324,14 +348,25 @@ class CopyAhead(Generic[Tensor], Iterator[tuple[Tensor, Tensor | None, str]]):
             self._buffers.wait(MOST_RUNNING - 1)
             if self._ahead and self._ready is not None and not self._ready():
                 return False
-            self._taken = self._source()
-            self._ended = self._taken is None
+            batch = self._source()
+            self._ended = batch is None
+            if batch is not None:
+                self._taken = _Taken(batch)
         return not self._ended
 
     def _copy(self) -> None:
         assert self._taken is not None
-        state = self._taken.state
-        self._ahead.append(_Ahead(*self._buffers.copy(self._taken), state))
+        taken = self._taken
+        if taken.parts is None:
+            try:
+                taken.parts = self._parts(taken.batch)
+            except Exception:
+                # Labels that cannot be collated are an error, and their batch is dropped. An interrupt drops none.
+                self._taken = None
+                raise
+        arrays, assemble = taken.parts
+        tensors, event = self._buffers.copy(taken.batch, arrays)
+        self._ahead.append(_Ahead(tensors, event, assemble, taken.batch.state))
         self._taken = None
 
     def _raise_failed(self) -> None:

@@ -76,9 +76,9 @@ class Decoder:
         """Returns the statistics of the loader."""
         return self._native(shard).stats()
 
-    def replay(self, shard: Shard, index: int, params: str) -> bytes:
+    def replay(self, shard: Shard, index: int, params: str, group: str | None = None) -> bytes:
         """Makes one image again from its parameters."""
-        return self._native(shard).replay(index, params)
+        return self._native(shard).replay(index, params, group)
 
     def batches(self, shard: Shard, epoch: int, batch: int, end: int, number: int) -> Iterator[Parcel]:
         """Streams the batches from batch ``batch`` of ``epoch`` up to but excluding epoch ``end``. This is stream

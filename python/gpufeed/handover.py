@@ -1,16 +1,20 @@
-"""Hands batches over as tensors on a device."""
+"""Hands batches over as tensors on a device: in a tuple, in the form of the samples, or in a dictionary."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
+from gpufeed import collate
+from gpufeed.collate import IMAGE, Kept
+from gpufeed.errors import ArgumentError
 from gpufeed.iterator import Run
 
-if TYPE_CHECKING:
-    import torch
-
-Item = tuple["torch.Tensor", "torch.Tensor | None"]
 Normalize = tuple[list[float], list[float], str]
+
+# Makes what the loop gets of the tensors of a batch's arrays, in their order.
+Assemble = Callable[[Sequence[Any]], Any]
 
 
 def import_torch() -> Any:
@@ -25,28 +29,137 @@ def import_torch() -> Any:
     return torch
 
 
+@dataclass(frozen=True)
+class Finish:
+    """What is done to the images of a group on the device."""
+
+    channels_last: bool = False
+    normalize: Normalize | None = None
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """The form of a loader's batches. Without ``groups`` a batch is ``(images, labels)``, or what the samples of an object in
+    Python are with the images in the place of the image; with them, or ``as_dict``, it is a dictionary."""
+
+    finishes: dict[str, Finish] = field(default_factory=lambda: {IMAGE: Finish()})
+    as_dict: bool = False
+
+    def begin(self) -> Parts:
+        """Returns what divides the batches of a run into arrays."""
+        return Parts(self)
+
+
+class _Place:
+    """Stands for a tensor, which has this number among those of its batch."""
+
+    def __init__(self, number: int, finish: Callable[[Any], Any] | None) -> None:
+        self.number, self.finish = number, finish
+
+
+class Parts:
+    """Divides batches into arrays, which are copied to a device, and a form, into which the tensors are put."""
+
+    def __init__(self, hand: HandOver) -> None:
+        self._hand = hand
+        self._finishers = {name: _finisher(finish) for name, finish in hand.finishes.items()}
+
+    def __call__(self, batch: Any) -> tuple[list[Any], Assemble]:
+        """Returns the arrays of a batch, of which some may be tensors on the CPU already, and what makes a batch of the
+        tensors. The latter does not hold the batch."""
+        images = self._images(batch)
+        finish = {id(array): self._finishers[name] for name, array in images.items()}
+        arrays: list[Any] = []
+
+        def place(array: Any) -> Any:
+            if type(array) is Kept:
+                # It stays closed until the tensors are put in their places, so that nothing looks into it there either.
+                return array
+            arrays.append(array)
+            return _Place(len(arrays) - 1, finish.get(id(array)))
+
+        form = collate.changed(self._content(batch, images), lambda value: hasattr(value, "data_ptr") or type(value) is Kept, place)
+        return arrays, lambda tensors: collate.changed(form, lambda value: type(value) is _Place, lambda at: _put(at, tensors))
+
+    def _images(self, batch: Any) -> dict[str, Any]:
+        names = list(self._hand.finishes)
+        if names == [IMAGE]:
+            return {IMAGE: batch.images}
+        groups = batch.groups
+        return {name: groups[name].images for name in names}
+
+    def _content(self, batch: Any, images: dict[str, Any]) -> Any:
+        """Returns the batch in its form, with arrays in the places of tensors."""
+        rests = collate.opened(batch)
+        if rests is None and not self._hand.as_dict:
+            return images[IMAGE], batch.labels
+        labels = batch._sample_labels
+        if rests is None:
+            columns = {name: Kept(each) if isinstance(each, list) else each for name, each in batch.columns.items()}
+        elif self._hand.as_dict:
+            columns = collate.named(rests)
+        else:
+            # Labels of the native module beside what Python collates are soft ones, of which a mixed batch has one for each image.
+            return collate.like_samples(rests, images[IMAGE], batch.views * batch.crops, labels)
+        if labels is not None:
+            columns = {"label": labels} | {name: each for name, each in columns.items() if name != "label"}
+        for name in images:
+            if name in columns:
+                raise ArgumentError(f"groups: {name!r} is the name of a field of the samples, too; give the group another name")
+        return {**images, **columns}
+
+
+def _put(place: _Place, tensors: Sequence[Any]) -> Any:
+    tensor = tensors[place.number]
+    return tensor if place.finish is None else place.finish(tensor)
+
+
+def _finisher(finish: Finish) -> Callable[[Any], Any] | None:
+    if finish.normalize is None:
+        return _channels_last if finish.channels_last else None
+    import torch
+
+    from gpufeed.torch import DeviceNormalize
+
+    mean, std, dtype = finish.normalize
+    normalize = DeviceNormalize(mean, std, getattr(torch, dtype))
+    if not finish.channels_last:
+        return normalize
+    return lambda images: normalize(_channels_last(images))
+
+
+def _channels_last(images: Any) -> Any:
+    """Returns NHWC images in the shape of NCHW, without a copy. torch calls this the channels_last memory format."""
+    return images.permute(0, 3, 1, 2)
+
+
 class Host:
     """Tensors that share the loader's memory."""
 
-    def __init__(self, run: Run, channels_last: bool, normalize: Normalize | None) -> None:
+    def __init__(self, run: Run, hand: HandOver) -> None:
         torch = import_torch()
-        self._next, self._from_dlpack, self._channels_last = run.next, torch.from_dlpack, channels_last
-        self._normalize = None
-        if normalize is not None:
-            from gpufeed.torch import DeviceNormalize
+        self._next, self._from_dlpack, self._tensor = run.next, torch.from_dlpack, torch.Tensor
+        self._parts = hand.begin()
+        # The batch that was taken, but that an interrupt kept from being handed out.
+        self._taken: Any = None
 
-            mean, std, dtype = normalize
-            self._normalize = DeviceNormalize(mean, std, getattr(torch, dtype))
-
-    def __call__(self) -> tuple[Item, str]:
-        batch = self._next()
+    def __call__(self) -> tuple[Any, str]:
+        if self._taken is None:
+            self._taken = self._next()
+        batch = self._taken
         if batch is None:
             raise StopIteration
-        images = self._from_dlpack(batch.images)
-        if self._channels_last:
-            # torch's channels_last: the shape of NCHW in the order of NHWC.
-            images = images.permute(0, 3, 1, 2)
-        if self._normalize is not None:
-            images = self._normalize(images)
-        labels = batch.labels
-        return (images, None if labels is None else self._from_dlpack(labels)), batch.state
+        try:
+            arrays, assemble = self._parts(batch)
+            tensors = [array if isinstance(array, self._tensor) else self._from_dlpack(array) for array in arrays]
+            made = assemble(tensors), batch.state
+        except Exception:
+            # Such as labels that cannot be collated. The next call has the next batch.
+            self._taken = None
+            raise
+        self._taken = None
+        return made
+
+    def close(self) -> None:
+        """Drops a batch that was not handed out."""
+        self._taken = None

@@ -10,11 +10,17 @@ from os import PathLike
 from typing import Any, Literal
 
 from gpufeed import _gpufeed, adapter, arguments, keywords, opening
+from gpufeed.collate import IMAGE
 from gpufeed.errors import ArgumentError
 from gpufeed.failures import on_error_of
+from gpufeed.handover import Finish, HandOver
 from gpufeed.position import Positioned
 from gpufeed.recipe import cut_normalize, num_classes_of, recipe_of
 from gpufeed.shard import resolve
+from gpufeed.views import Groups, check as check_groups, groups_of, of_recipe as groups_of_recipe
+
+# What ``explain()`` says of the field by which objects in Python hand over what they have.
+_REST = "_rest (bytes, may be absent)"
 
 
 class DataLoader(Positioned):
@@ -22,18 +28,26 @@ class DataLoader(Positioned):
 
     ``data`` is a path in any of gpufeed's formats, a data set of :func:`gpufeed.open`, or an object with ``__len__`` and
     ``__getitem__`` (or ``__getitems__``) that returns ``(image, label)``: bytes of an image file, an array or a PIL image;
-    a class number, a vector or None. Such an object may have two attributes: ``classes``, the names of the classes in the
+    a class number, anything else that torch's ``default_collate`` takes, or None. Such an object may have two attributes: ``classes``, the names of the classes in the
     order of their numbers, or a dictionary of each name's number; and ``channels`` (3): 1 promises gray images, which then
     stay in one channel. ``transforms`` takes torchvision's transforms; ``recipe`` the name of a built-in recipe, a TOML file,
     or a dictionary of its content instead.
 
-    Iterating gives ``(images, labels)`` of one epoch: a second iteration ends the first and takes the next epoch, or the
-    one of :meth:`set_epoch`. :meth:`epochs` and :meth:`batches` give more.
+    Such an object may also return a tuple of another length, a dictionary, a named tuple or a dataclass with an image in it.
+    What stands beside the image becomes what torch's ``default_collate`` makes of it: texts a list, a float a tensor of float64.
+
+    Iterating gives ``(images, labels)`` of one epoch, or the form of the object's own samples; with ``fields`` or ``groups`` a
+    dictionary: ``{"image": images, "label": labels, "caption": [...]}``, with each group's name in the place of ``"image"``, and
+    one value a sample of everything else. A second iteration ends the first and takes the next epoch, or the one of
+    :meth:`set_epoch`. :meth:`epochs` and :meth:`batches` give more.
 
     The keywords of paths are those of :func:`gpufeed.open`, which chooses labels and files by them.
 
     Args:
         recipe: The name of a built-in recipe, a TOML file, or a dictionary of its content, in the place of ``transforms``.
+        groups: Groups of views of each sample, each with a list of its own: ``{"global": (transforms, 2), "local": (others,
+            8)}``, where ``gpufeed.Views`` may stand for a pair. A batch is a dictionary then. Default: none: all images by one
+            list.
         batch_transforms: torchvision's ``MixUp``, ``CutMix``, or a ``RandomChoice`` of them.
         num_classes: The classes of the soft labels of ``batch_transforms``. Default: those that these or the data set name.
         drop_last: Leaves out an incomplete last batch, as ``last_batch="drop"`` does.
@@ -65,7 +79,8 @@ class DataLoader(Positioned):
         views: Images that a batch has of each sample, each with random numbers of its own: 1 to 64. Default: the recipe's, else
             1.
         layout: The order of a batch's elements: ``"nchw"`` or ``"nhwc"``. Default: the recipe's, else NCHW.
-        dtype: The type of a batch's elements: ``"float32"``, ``"float16"`` or ``"uint8"``. Default: the recipe's, else float32.
+        dtype: The type of a batch's elements: ``"float32"``, ``"float16"``, ``"bfloat16"`` or ``"uint8"``. Default: the
+            recipe's, else float32.
         semantics: The arithmetic of the operators: ``"float"``, or ``"uint8"`` for torchvision's on 8-bit images. Default: the
             recipe's, else floats.
         on_error: The treatment of samples that cannot be used: ``"fail"`` ends the run with the first one; ``"skip"`` replaces
@@ -102,6 +117,13 @@ class DataLoader(Positioned):
             Default: ``False`` where there are class folders.
         max_file_bytes: Bytes of the largest image that is read; the sample of a larger one fails. For a folder of class
             folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1G"``.
+        fields: The fields beside image and label: ``"all"``, or what is read (the ending of a member or of a file beside the
+            image, a column), with its name in batches, ``{"txt": "caption"}``, or with its ``name``, ``kind``, ``optional`` and
+            ``default``. The names ``"image"`` and ``"label"`` choose the sample's own. ``["index", "path"]`` are the number and
+            the name of each sample, of any format. For a folder of class folders, a folder of images, a list of files, tar
+            shards, Parquet files. Default: none.
+        max_field_bytes: Bytes of the largest value of a field that is read; the sample of a larger one fails. For a folder of
+            class folders, a folder of images, a list of files, tar shards, Parquet files. Default: ``"1M"``.
         image_column: The column of the images: of a list or Parquet files, or an array of an ``.npz``. For a list of files, a
             NumPy file, Parquet files. Default: the one with a usual name.
         label_column: The column of the labels; of a list several make a vector. CIFAR-100's own files have ``"coarse_label"``
@@ -160,6 +182,7 @@ class DataLoader(Positioned):
         *,
         # Keywords by scripts/settings.py.
         recipe: Any = None,
+        groups: Mapping[str, Any] | None = None,
         batch_transforms: Any = None,
         num_classes: int | None = None,
         drop_last: bool = False,
@@ -201,6 +224,8 @@ class DataLoader(Positioned):
         allow_empty: bool | None = None,
         unlabelled: bool | None = None,
         max_file_bytes: int | str | None = None,
+        fields: Literal["all", "none"] | Sequence[str] | Mapping[str, Any] | None = None,
+        max_field_bytes: int | str | None = None,
         image_column: str | None = None,
         label_column: str | Sequence[str] | None = None,
         class_names: bool | Sequence[str] | None = None,
@@ -229,27 +254,37 @@ class DataLoader(Positioned):
         super().__init__()
         settings = arguments.checked(keywords.LOADER, given)
         self._keywords = arguments.checked(keywords.PATHS, given)
+        self._groups: Groups | None = None
         self._data, self._shard = data, shard
         self._thread_safe = None if thread_safe is None else arguments.flag("thread_safe", thread_safe)
         self.batch_size = settings["batch_size"]
         self.drop_last = arguments.flag("drop_last", drop_last)
         self.device = str(device)
-        self._channels_last = arguments.flag("channels_last", channels_last)
-        content, self.notes, classes = recipe_of(transforms, recipe, batch_transforms)
+        nhwc = arguments.flag("channels_last", channels_last)
+        on_device = arguments.flag("normalize_on_device", normalize_on_device)
+        if groups is None and transforms is None and (of_recipe := groups_of_recipe(recipe)) is not None:
+            groups, given = of_recipe, given | {"recipe": None, "groups": of_recipe}
+        if groups is not None:
+            self._groups = self._groups_of(groups, given, settings)
+            content: dict[str, Any] = {}
+            classes: int | None = None
+            self.notes = self._groups.notes
+        else:
+            content, self.notes, classes = recipe_of(transforms, recipe, batch_transforms)
         if transforms is not None and "semantics" in settings:
             raise ArgumentError(
                 "semantics: the list of transforms says it: what stands before ToDtype(scale=True) works on 8-bit numbers; "
                 "leave it out, or give a recipe"
             )
-        whole = json.dumps(content)
+        whole, normalize = json.dumps(content), None
         self._of_keywords: dict[str, Any] = {} if transforms is None else {"semantics": None}
-        if arguments.flag("normalize_on_device", normalize_on_device):
-            self._normalize = cut_normalize(content, dtype, "normalize_on_device")
-            self._of_keywords["dtype"] = self._normalize[2]
+        if on_device and self._groups is None:
+            normalize = cut_normalize(content, dtype, "normalize_on_device")
+            self._of_keywords["dtype"] = normalize[2]
             settings["dtype"] = "uint8"
         settings.setdefault("on_error", on_error_of(settings["shuffle"], content.get("name", "")))
         for flag, name, value in (("channels_last", "layout", "nhwc"), ("drop_last", "last_batch", "drop")):
-            if given[flag] and settings.setdefault(name, value) != value:
+            if given[flag] and (flag != "channels_last" or groups is None) and settings.setdefault(name, value) != value:
                 raise ArgumentError(f"{flag}: True, but {name} says otherwise; give one of the two")
         if settings["cache_in_bytes"] and settings.get("cache", "off") == "off":
             raise ArgumentError('cache_in_bytes: True, but there is no cache; cache="host:16G" makes one')
@@ -259,9 +294,16 @@ class DataLoader(Positioned):
         self._length = len(self._native_data)
         for text in self._native_data.warnings:
             warnings.warn(text, UserWarning, stacklevel=2)
-        if self._normalize is not None:
+        if normalize is not None:
             # The loader itself gets the list without its last Normalize.
             _gpufeed.recipe_check(whole, self._native_data.channels)
+        finishes = {IMAGE: Finish(nhwc, normalize)}
+        if self._groups is not None:
+            check_groups(self._groups, self._native_data.channels)
+            finishes = self._groups.finishes
+        chosen = self._keywords.get("fields", "none") != "none"
+        as_dict = self._groups is not None or chosen or bool(self._native_data.fields)
+        self._hand = HandOver(finishes, as_dict)
         mixes = bool(content.get("batch_transform"))
         if (found := num_classes_of(mixes, num_classes, classes, self._native_data)) is not None:
             self._of_python["num_classes"] = found
@@ -269,6 +311,16 @@ class DataLoader(Positioned):
         self._settled: tuple[int, int] | None = None
         self._shard_source = ""
         self._native = self._build(*self._early_shard())
+
+    @staticmethod
+    def _groups_of(groups: Any, given: dict[str, Any], settings: dict[str, Any]) -> Groups:
+        """Makes the groups, and takes what is each group's own out of the loader's settings."""
+        for name in ("transforms", "recipe", "batch_transforms", "views"):
+            if given[name] is not None:
+                what = "images of one list are mixed" if name == "batch_transforms" else "each group has its own"
+                raise ArgumentError(f"{name}: given beside groups, but {what}; leave one of the two out")
+        defaults = {name: settings.pop(name, None) for name in ("layout", "dtype", "semantics")}
+        return groups_of(groups, defaults | {name: given[name] for name in ("normalize_on_device", "channels_last")})
 
     @classmethod
     def _refuse_unknown(cls, given: Iterable[str]) -> None:
@@ -282,7 +334,8 @@ class DataLoader(Positioned):
 
     def _open(self) -> _gpufeed.Dataset:
         """Opens the data set of a path, or takes the data set as it is."""
-        return opening.open_data(self._data, self._keywords, self._thread_safe)
+        images = () if self._groups is None else self._groups.sources()
+        return opening.open_data(self._data, self._keywords, self._thread_safe, images)
 
     def _early_shard(self) -> tuple[tuple[int, int], str]:
         """Returns the shard that is known before the launcher's library is initialised. Its errors are raised at the
@@ -299,7 +352,8 @@ class DataLoader(Positioned):
         settings = json.dumps(self._settings | {"shard": shard})
         self._card = self._cuda_index()
         of_python = self._of_python | {"backend": self._backend()}
-        native = _gpufeed.Loader(self._native_data, self._recipe, settings, **of_python)
+        groups = None if self._groups is None else self._groups.written()
+        native = _gpufeed.Loader(self._native_data, self._recipe, settings, **of_python, groups=groups)
         # These are keywords that make a loader with the same batches. The share and the threads are left out, because
         # they belong to one process, while a state is the same on every rank.
         own = json.loads(native.settings()) | self._of_keywords
@@ -347,8 +401,8 @@ class DataLoader(Positioned):
 
     def batches(self) -> Iterator[_gpufeed.Batch]:
         """Returns the batches of the next epoch with all their facts: ``images`` and ``labels`` for
-        ``torch.from_dlpack`` and its like, ``ids``, ``failures``, ``params``, ``mixed``, ``valid``, ``epoch``,
-        ``index``."""
+        ``torch.from_dlpack`` and its like, ``groups``, ``columns``, ``ids``, ``failures``, ``params``, ``mixed``, ``valid``,
+        ``epoch``, ``index``."""
         return super().batches()
 
     def _host_buffers(self) -> Any:
@@ -371,15 +425,21 @@ class DataLoader(Positioned):
 
     @property
     def recipe(self) -> str:
-        """The recipe of this loader, as TOML."""
+        """The recipe of this loader, as TOML; with groups, that of the first one."""
         return self._loader().recipe()
+
+    @property
+    def recipes(self) -> dict[str, str]:
+        """The recipe of each group by its name, as TOML; one, ``image``, without groups."""
+        return dict(self._loader().recipes())
 
     def explain(self) -> str:
         """Describes the plan, the executor, the batches, the memory, the shard and the adapter in words."""
         loader = self._loader()
         (rank, world), source = resolve(self._shard)
         # The library does not know `torch.distributed`, so its own line is replaced.
-        lines = [line for line in loader.explain().splitlines() if not line.startswith("shard: ")]
+        lines = [line for line in loader.explain().splitlines() if not line.startswith("shard: ") and line != f"fields: {_REST}"]
+        lines = [line.replace(f"fields: {_REST}, ", "fields: ") for line in lines]
         lines.append(f"shard: rank {rank} of {world} by {source}")
         backend, chosen, is_gpu = loader.backend()
         # An adapter that is the device's card is chosen by its number, which says nothing.
@@ -396,16 +456,16 @@ class DataLoader(Positioned):
         sentence."""
         return self._loader().stats()
 
-    def replay(self, index: int, params: str) -> bytes:
-        """Makes one image again from its parameters (``batch.params``). Returns its bytes in the layout and type of the
-        batches."""
-        return self._loader().replay(arguments.whole("index", index), params)
+    def replay(self, index: int, params: str, group: str | None = None) -> bytes:
+        """Makes one image again from its parameters (``batch.params``, or those of ``batch.groups[group]``). Returns its bytes in
+        the layout and type of the batches."""
+        return self._loader().replay(arguments.whole("index", index), params, group)
 
     def __repr__(self) -> str:
         return f"gpufeed.DataLoader({self._native_data!r}, batch_size={self.batch_size})"
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if "_recipe" not in state:
+        if "_hand" not in state:
             raise ArgumentError(
                 "a loader that was pickled by gpufeed 0.2 or earlier cannot be read; make it again, and go on from its state_dict()"
             )

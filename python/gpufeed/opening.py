@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import numbers
-from collections.abc import Mapping
+import operator
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpufeed import _gpufeed, arguments, keywords, samples, turns
@@ -13,7 +15,8 @@ from gpufeed.errors import ArgumentError
 
 def open_path(data: Any, given: dict[str, Any]) -> _gpufeed.Dataset:
     """Opens the data set at a path or an address. The keywords were checked already."""
-    return _gpufeed.Dataset.open(arguments.path("data", data), json.dumps(given))
+    written = {name: value for name, value in given.items() if (name, value) != ("fields", "none")}
+    return _gpufeed.Dataset.open(arguments.path("data", data), json.dumps(written))
 
 
 def reopen(path: str, keywords: str, test: bool, *older: Any) -> _gpufeed.Dataset:
@@ -30,24 +33,28 @@ def reopen(path: str, keywords: str, test: bool, *older: Any) -> _gpufeed.Datase
 
 def wrap(data: Any, item: Any, channels: int, classes: list[str], thread_safe: bool | None = None) -> _gpufeed.Dataset:
     """Makes a data set of an object in Python. Pickles call this, too."""
-    return _gpufeed.Dataset.wrap(data, item, channels, classes, turns.parts(data, thread_safe), thread_safe)
+    images = [*getattr(item, "images", ())]
+    return _gpufeed.Dataset.wrap(data, item, channels, classes, turns.parts(data, thread_safe), thread_safe, images)
 
 
-def open_data(data: Any, given: dict[str, Any], thread_safe: bool | None = None) -> _gpufeed.Dataset:
-    """Makes the data set of whatever a loader takes: a path with its keywords, a data set that is open, or an
-    object."""
+def open_data(
+    data: Any, given: dict[str, Any], thread_safe: bool | None = None, images: Sequence[str] = ()
+) -> _gpufeed.Dataset:
+    """Makes the data set of whatever a loader takes: a path with its keywords, a data set that is open, or an object, of
+    which ``images`` are the fields from which groups of views are made."""
     if thread_safe is not None and (arguments.is_path(data) or isinstance(data, _gpufeed.Dataset)):
         raise ArgumentError("thread_safe: it belongs to a data set in Python; gpufeed's own are always read by all workers")
     if arguments.is_path(data):
         return open_path(data, given)
     if "counts" in given:
         raise ArgumentError("counts: it belongs to the path of tar shards or Parquet files; gpufeed.open takes it, too")
+    native = _native(data) if thread_safe is None else None
     for name in given:
-        # The settings of the loader have this keyword, too.
-        if name not in keywords.LOADER:
+        # The settings of the loader have this keyword, too. Objects in Python have fields that may be chosen.
+        if name not in keywords.LOADER and (name != "fields" or native is not None):
             raise ArgumentError(f"{name}: it belongs to a path, and data is {arguments.given(data)}; gpufeed.open takes it, too")
-    if isinstance(data, _gpufeed.Dataset):
-        return data
+    if native is not None:
+        return native
     if isinstance(data, (bytearray, memoryview)):
         raise ArgumentError(f"data: {arguments.given(data)}; a path as text, as bytes and as a Path works")
     if not hasattr(data, "__len__") or not (hasattr(data, "__getitem__") or hasattr(data, "__getitems__")):
@@ -55,7 +62,39 @@ def open_data(data: Any, given: dict[str, Any], thread_safe: bool | None = None)
             f"data: {arguments.given(data)}; a path, a data set of gpufeed.open, and an object with __len__ and "
             "__getitem__ work"
         )
-    return wrap(data, samples.item, _channels(data), _classes(data), thread_safe)
+    chosen = given.get("fields", "none")
+    if images and chosen == "none":
+        chosen = "all"
+    item = samples.item if chosen == "none" else samples.Chosen(chosen, samples.paths_of(data), images)
+    return wrap(data, item, _channels(data), _classes(data), thread_safe)
+
+
+def _native(data: Any) -> _gpufeed.Dataset | None:
+    """Returns a data set of ``gpufeed.open``, and torch's ``Subset`` and ``ConcatDataset`` of such, as a data set that the
+    workers read without Python; None for other objects. ``random_split`` makes subsets."""
+    if isinstance(data, _gpufeed.Dataset):
+        return data
+    of_torch = sys.modules.get("torch.utils.data")
+    if of_torch is None:
+        return None
+    # A class that is derived from one of these may have a __getitem__ of its own.
+    if type(data) is of_torch.Subset:
+        of = _native(data.dataset)
+        if of is None:
+            return None
+        indices = [operator.index(index) for index in data.indices]
+        return of.subset([index + len(of) if index < 0 else index for index in indices])
+    if type(data) is of_torch.ConcatDataset:
+        parts = [_native(part) for part in data.datasets]
+        known = [part for part in parts if part is not None]
+        return known[0].concat(*known[1:]) if known and len(known) == len(parts) else None
+    return None
+
+
+def has_fields(data: Any) -> bool:
+    """Returns True for a data set that was opened with fields, and for torch's ``Subset`` and ``ConcatDataset`` of such."""
+    native = _native(data)
+    return native is not None and bool(native.fields)
 
 
 def _channels(data: Any) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Literal, NamedTuple
@@ -49,6 +49,8 @@ class Packed:
     samples: int = 0
     #: The number of the source's classes that have names.
     classes: int = 0
+    #: The names of the fields that the pack has beside images and labels.
+    fields: list[str] = field(default_factory=list)
     #: The number of tar shards.
     shards: int = 0
     #: The number of samples that earlier calls had packed.
@@ -92,6 +94,8 @@ def pack(
     split: Literal["train", "test"] = "train",
     prefix: str = "shard",
     shuffle: int | None = None,
+    fields: Literal["all", "none"] | Sequence[str] | Mapping[str, Any] | None = None,
+    max_field_bytes: int | str = "1M",
     max_side: int | None = None,
     quality: int | None = None,
     workers: int | None = None,
@@ -108,7 +112,8 @@ def pack(
 
     ``source`` is a path or an address of data in any of gpufeed's formats; the samples need no labels. It may also be
     whatever else :class:`DataLoader` takes: a data set of :func:`gpufeed.open`, or an object in Python. In the shards,
-    samples are named after their files; samples of an object in Python have their numbers as names.
+    samples are named after their files; samples of an object in Python have their numbers as names. Fields beside image
+    and label are members that end in their names and kinds, such as ``caption.txt``, ``meta.json`` and ``score.npy``.
 
     Ctrl-C, or an exception in ``progress``, stops the call within a second. If the same call is made again after a stop
     or a crash, it goes on after the last complete shard, once an upload that was under way has ended. A complete pack
@@ -131,6 +136,11 @@ def pack(
         prefix: The beginning of the names of shards, PREFIX-000000.tar.
         shuffle: The seed of a random order of the samples, in which neighbours are no more alike than others. A source in a
             store cannot be shuffled. Default: the source's order.
+        fields: The fields that are packed beside images and labels: ``"all"``, ``"none"``, or those that are named, such as
+            ``{"txt": "caption", "json": "meta"}``: what is read of the source (the ending of a member, a column), and the name
+            that it gets. Of an open data set, the names of its fields stand first. An LMDB has no place for fields. Default:
+            all of an open data set, and none of a path.
+        max_field_bytes: The most bytes that a field's value may have in a path: samples with larger ones are left out.
         max_side: The longest side of an image in pixels, 1 to 65535. An image with a longer side is reduced, bilinear and
             antialiased, and becomes a JPEG. Default: images stay as they are.
         quality: The quality, 1 to 100, with which all images are encoded anew as JPEGs. Default: files stay as they are, and

@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from gpufeed import arguments, saved
 from gpufeed.errors import ArgumentError, RunError
 from gpufeed.failures import Watched
-from gpufeed.handover import Host
+from gpufeed.handover import HandOver, Host
 from gpufeed.iterator import Iterating, Run
-
-if TYPE_CHECKING:
-    import torch
-
 
 Self = TypeVar("Self", bound="Positioned")
 
@@ -55,8 +51,7 @@ class Positioned:
         self._running: Iterating | None = None
         self._next_epoch = 0
         self._resume: str | None = None
-        self._channels_last = False
-        self._normalize: tuple[list[float], list[float], str] | None = None
+        self._hand = HandOver()
         self._buffers: Any = None
 
     def _loader(self) -> Source:
@@ -97,13 +92,14 @@ class Positioned:
         """Returns the number of batches of an epoch of this shard."""
         return len(self._loader())
 
-    def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Iterates over the batches of the next epoch, as ``(images, labels)``. Ends an iteration that is under way."""
+    def __iter__(self) -> Iterator[Any]:
+        """Iterates over the batches of the next epoch, as ``(images, labels)``, or as dictionaries. Ends an iteration that is
+        under way."""
         return self._start(None, self._tensors)
 
-    def epochs(self, epochs: range) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Iterates over the batches of several epochs in a row, as ``(images, labels)``. The first batches of the next
-        epoch are prepared while the last ones of an epoch are consumed. After :meth:`load_state_dict`, the first epoch
+    def epochs(self, epochs: range) -> Iterator[Any]:
+        """Iterates over the batches of several epochs in a row, as a ``for`` loop over the loader has them. The first batches of
+        the next epoch are prepared while the last ones of an epoch are consumed. After :meth:`load_state_dict`, the first epoch
         goes on in its middle."""
         if not isinstance(epochs, range) or epochs.step != 1:
             raise ArgumentError(f"epochs: {epochs!r}; a range with step 1 works")
@@ -121,13 +117,13 @@ class Positioned:
     def _tensors(self, run: Run) -> Callable[[], Any]:
         """Returns the source of an iteration over tensors."""
         if self.device == "cpu":
-            return Host(run, self._channels_last, self._normalize)
+            return Host(run, self._hand)
         from gpufeed.torch import OnDevice
 
         if self._buffers is None:
             # This is made only now, because a process may choose its CUDA device after it has made the loader.
             self._buffers = self._host_buffers()
-        return OnDevice(run, self._buffers, self._channels_last, self._normalize, run.ready)
+        return OnDevice(run, self._buffers, self._hand, run.ready)
 
     def _start(self, end: int | None, convert: Callable[[Run], Callable[[], Any]] | None) -> Iterating:
         _refuse_torch_worker()

@@ -7,14 +7,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpufeed import _gpufeed, arguments
+from gpufeed.collate import IMAGE
 from gpufeed.crew import RayCrew
 from gpufeed.errors import ArgumentError, RunError
 from gpufeed.fleet import Fleet
+from gpufeed.handover import Finish, HandOver
 from gpufeed.loader import check_device
+from gpufeed.opening import has_fields
 from gpufeed.parcel import Batch, Failure, StoredArray
 from gpufeed.position import Positioned
 from gpufeed.recipe import cut_normalize, recipe_of
 from gpufeed.shard import Shard, resolve
+from gpufeed.views import groups_of, of_recipe
 
 __all__ = ["Batch", "DataLoader", "Failure", "RemoteDataset", "StoredArray"]
 
@@ -80,7 +84,6 @@ class DataLoader(Positioned):
         self.device = str(self._config.pop("device", "cpu"))
         check_device(self.device)
         self.batch_size = arguments.whole("batch_size", self._config.get("batch_size", 1), 1)
-        self._channels_last = arguments.flag("channels_last", self._config.get("channels_last", False))
         self._config.setdefault("workers", max(1, int(num_cpus)))
         self._settle_recipe(arguments.flag("finish_on_device", finish_on_device))
         self.actors = arguments.whole("actors", actors, 1)
@@ -92,18 +95,47 @@ class DataLoader(Positioned):
     def _settle_recipe(self, finish: bool) -> None:
         """Makes a recipe of the transforms in this process, so that actors need no torch."""
         config = self._config
+        nhwc = arguments.flag("channels_last", config.get("channels_last", False))
+        if config.get("groups") is None and config.get("transforms") is None:
+            found = of_recipe(config.get("recipe"))
+            if found is not None:
+                config["groups"] = found
+                del config["recipe"]
+        if config.get("groups") is not None:
+            self._settle_groups(finish, nhwc)
+            return
+        config.pop("groups", None)
         words = (config.pop(name, None) for name in ("transforms", "recipe", "batch_transforms"))
         content, self.notes, classes = recipe_of(*words)
         if classes is not None and config.setdefault("num_classes", classes) != classes:
             raise ArgumentError(
                 f"num_classes: {config['num_classes']}, but batch_transforms has num_classes={classes}; give one of the two"
             )
+        normalize = None
         if finish:
-            self._normalize = cut_normalize(content, config.get("dtype"), "finish_on_device")
+            normalize = cut_normalize(content, config.get("dtype"), "finish_on_device")
             config["dtype"] = "uint8"
         elif config.get("dtype") is not None:
             config["dtype"] = arguments.dtype("dtype", config["dtype"])
         config["recipe"] = content
+        self._hand_over({IMAGE: Finish(nhwc, normalize)})
+
+    def _settle_groups(self, finish: bool, nhwc: bool) -> None:
+        config = self._config
+        defaults = {name: config.pop(name, None) for name in ("layout", "dtype", "semantics")}
+        if defaults["dtype"] is not None:
+            defaults["dtype"] = arguments.dtype("dtype", defaults["dtype"])
+        groups = groups_of(config["groups"], defaults | {"normalize_on_device": finish, "channels_last": nhwc})
+        config.pop("channels_last", None)
+        config["groups"], self.notes = groups.of_recipes(), groups.notes
+        self._hand_over(groups.finishes)
+
+    def _hand_over(self, finishes: dict[str, Finish]) -> None:
+        data = self._config["data"]
+        chosen = self._config.get("fields") not in (None, "none")
+        of_data = self._config.get("thread_safe") is None and has_fields(data)
+        self._hand = HandOver(finishes, chosen or of_data or "groups" in self._config)
+        self._finished = any(finish.normalize is not None for finish in finishes.values())
 
     def _begin(self) -> None:
         self._crew: RayCrew | None = RayCrew(self._config, self.actors, self._ahead, self._options, self._start_timeout)
@@ -153,8 +185,8 @@ class DataLoader(Positioned):
 
     def batches(self) -> Iterator[Batch]:
         """Returns the batches of the next epoch with all their facts: ``images`` and ``labels`` for
-        ``torch.from_dlpack`` and its like, ``ids``, ``failures``, ``params``, ``mixed``, ``valid``, ``epoch``,
-        ``index``."""
+        ``torch.from_dlpack`` and its like, ``groups``, ``columns``, ``ids``, ``failures``, ``params``, ``mixed``, ``valid``,
+        ``epoch``, ``index``."""
         return super().batches()
 
     @property
@@ -173,7 +205,7 @@ class DataLoader(Positioned):
         fleet = self._loader()
         (rank, world), source = resolve(self._shard)
         first, last = fleet.shards[0][0], fleet.shards[-1][0]
-        finish = "finished on the device: the last Normalize" if self._normalize is not None else None
+        finish = "finished on the device: the last Normalize" if self._finished else None
         lines = [
             fleet.crew.ask("explain", fleet.shards[0]),
             f"fleet: rank {rank} of {world} by {source} has {self.actors} actors, ranks {first} to {last} of "
@@ -190,10 +222,11 @@ class DataLoader(Positioned):
         assert self._crew is not None
         return self._crew.ask_each("stats", fleet.shards)
 
-    def replay(self, index: int, params: str) -> bytes:
-        """Makes one image again from its parameters (``batch.params``). Returns its bytes as the actors send them."""
+    def replay(self, index: int, params: str, group: str | None = None) -> bytes:
+        """Makes one image again from its parameters (``batch.params``, or those of ``batch.groups[group]``). Returns its bytes as
+        the actors send them."""
         fleet = self._loader()
-        found: bytes = fleet.crew.ask("replay", fleet.shards[0], arguments.whole("index", index), params)
+        found: bytes = fleet.crew.ask("replay", fleet.shards[0], arguments.whole("index", index), params, group)
         return found
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gpufeed import _gpufeed, arguments
+from gpufeed import _gpufeed, arguments, samples
 from gpufeed.errors import ArgumentError
 from gpufeed.failures import warn_once_outside
 
@@ -25,6 +25,9 @@ def recipe_of(transforms: Any, recipe: Any, batch_transforms: Any) -> tuple[dict
         return dict(converted.recipe), converted.notes, converted.num_classes
     text = json.dumps(recipe) if isinstance(recipe, dict) else arguments.path("recipe", recipe)
     content = json.loads(_gpufeed.recipe_content(text))
+    if groups := content.get("group"):
+        names = ", ".join(group["name"] for group in groups)
+        raise ArgumentError(f"recipe: it has the groups of views {names}, but a recipe with one list works here")
     _warn_of_two(_gpufeed.normalized_twice(text) or ())
     if batch_transforms is not None:
         if content.get("batch_transform"):
@@ -35,6 +38,18 @@ def recipe_of(transforms: Any, recipe: Any, batch_transforms: Any) -> tuple[dict
         content["batch_transform"] = converted.recipe["batch_transform"]
         classes = converted.num_classes
     return content, notes, classes
+
+
+def groups_in(recipe: Any) -> dict[str, dict[str, Any]] | None:
+    """Returns the groups of views of a recipe by their names, each as the content of a recipe with one list; None for a
+    recipe without groups."""
+    if recipe is None:
+        return None
+    text = json.dumps(recipe) if isinstance(recipe, dict) else arguments.path("recipe", recipe)
+    content = json.loads(_gpufeed.recipe_content(text))
+    shared = {key: content[key] for key in ("output", "semantics") if key in content}
+    groups = {group["name"]: shared | {key: group[key] for key in group if key != "name"} for group in content.get("group", [])}
+    return groups or None
 
 
 def _warn_of_two(places: tuple[str, ...]) -> None:
@@ -70,7 +85,10 @@ def _numbers_of_a_vector(data: _gpufeed.Dataset) -> int:
     except Exception:
         # The error is ignored here: a run of the loader will report what is wrong with the sample, or replace it.
         return 0
-    return len(label) if isinstance(label, list) else 0
+    if isinstance(label, dict):
+        # An object in Python has given more than a label.
+        label = label.get("label")
+    return len(samples.vector_of(label))
 
 
 def cut_normalize(content: dict[str, Any], dtype: Any, keyword: str) -> tuple[list[float], list[float], str]:
@@ -92,4 +110,4 @@ def cut_normalize(content: dict[str, Any], dtype: Any, keyword: str) -> tuple[li
     return mean, std, found
 
 
-_DTYPES = {"F32": "float32", "F16": "float16", "U8": "uint8"}
+_DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "U8": "uint8"}

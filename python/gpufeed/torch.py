@@ -12,19 +12,15 @@ from torch.utils.dlpack import from_dlpack
 from gpufeed.adapter import CudaDevice as Card
 from gpufeed.copies import CopyAhead, Device, Event, HostArray, HostBatch, HostBuffers
 from gpufeed.errors import ArgumentError
+from gpufeed.handover import HandOver
 
 # torch's streams, events and runtime have no types.
 _cuda: Any = torch.cuda
 
 
-def to_tensor(array: HostArray) -> torch.Tensor:
-    """Makes a tensor that shares an array's memory."""
-    return from_dlpack(array)
-
-
-def channels_last(images: torch.Tensor) -> torch.Tensor:
-    """Returns NHWC images in the shape of NCHW, without a copy. torch calls this the channels_last memory format."""
-    return images.permute(0, 3, 1, 2)
+def to_tensor(array: HostArray | torch.Tensor) -> torch.Tensor:
+    """Makes a tensor that shares an array's memory. Collated labels are tensors already."""
+    return array if isinstance(array, torch.Tensor) else from_dlpack(array)
 
 
 def resolve_device(device: str | torch.device) -> torch.device:
@@ -92,7 +88,7 @@ class PlainDevice:
     def __init__(self, device: torch.device) -> None:
         self.device = device
 
-    def copy(self, array: HostArray) -> torch.Tensor:
+    def copy(self, array: HostArray | torch.Tensor) -> torch.Tensor:
         """Returns the array on the device."""
         return to_tensor(array).to(self.device)
 
@@ -117,16 +113,16 @@ class CudaDevice:
         index = _cuda.current_device() if device.index is None else device.index
         self.device = torch.device("cuda", index)
         self._stream = _cuda.Stream(device=self.device)
-        self._locked: set[int] = set()
+        self._locked: dict[int, int] = {}
         self._can_lock = True
 
-    def copy(self, array: HostArray) -> torch.Tensor:
+    def copy(self, array: HostArray | torch.Tensor) -> torch.Tensor:
         """Begins to copy an array."""
         host = to_tensor(array)
         # The tensor's memory belongs to the side stream. `wait` tells torch's allocator that the consumer's stream uses
         # it.
         with _cuda.stream(self._stream):
-            if array.data_ptr in self._locked:
+            if self._is_locked(array):
                 return host.to(self.device, non_blocking=True)
             if not self._can_lock:
                 return host.to(self.device)
@@ -134,6 +130,13 @@ class CudaDevice:
             # from there would wait for the stream. torch's own blocks are page-locked, and torch keeps them until they
             # are read.
             return host.pin_memory().to(self.device, non_blocking=True)
+
+    def _is_locked(self, array: HostArray | torch.Tensor) -> bool:
+        # The groups of a batch lie in one buffer, one after the other.
+        if isinstance(array, torch.Tensor):
+            return False
+        address: Any = array.data_ptr
+        return any(begin <= address < begin + nbytes for begin, nbytes in self._locked.items())
 
     def record(self) -> Event:
         """Returns an event after the copies that were begun so far. A thread that waits for it sleeps, because the
@@ -157,7 +160,7 @@ class CudaDevice:
             cudart = _cuda.cudart()
             error = cudart.cudaHostRegister(address, nbytes, 0)
         if int(error) == 0:
-            self._locked.add(address)
+            self._locked[address] = nbytes
             return
         self._forget_error()
         if self._can_lock:
@@ -175,7 +178,7 @@ class CudaDevice:
         """Undoes ``lock``. No copy from the buffer may be under way."""
         if address not in self._locked:
             return
-        self._locked.remove(address)
+        del self._locked[address]
         with _cuda.device(self.device):
             cudart = _cuda.cudart()
             error = cudart.cudaHostUnregister(address)
@@ -201,7 +204,8 @@ class DeviceNormalize:
     def __init__(self, mean: Sequence[float], std: Sequence[float], dtype: torch.dtype = torch.float32) -> None:
         if not dtype.is_floating_point:
             raise ArgumentError(
-                f"dtype: {dtype}; normalize_on_device=True gives floats: torch.float32 and torch.float16 work"
+                f"dtype: {dtype}; normalize_on_device=True gives floats: torch.float32, torch.float16 and "
+                "torch.bfloat16 work"
             )
         if len(mean) != len(std):
             raise ArgumentError(
@@ -253,33 +257,22 @@ def host_buffers(device: str | torch.device, loader: Loader) -> HostBuffers[torc
 
 
 class OnDevice:
-    """The source of an iteration on a device. A call returns ``(images, labels)`` and the state after them, and raises
+    """The source of an iteration on a device. A call returns what the loop gets of a batch and the state after it, and raises
     ``StopIteration`` after the last batch."""
 
     def __init__(
         self,
         run: Run,
         buffers: HostBuffers[torch.Tensor],
-        nhwc: bool,
-        normalize: tuple[Sequence[float], Sequence[float], str] | None,
+        hand: HandOver,
         ready: Callable[[], bool] | None = None,
     ) -> None:
         # For a device whose copies are synchronous, no batch is copied ahead of the consumer.
         depth = 2 if isinstance(buffers.device, CudaDevice) else 0
-        self._copies = CopyAhead(run.next, buffers, depth, ready)
-        self._nhwc = nhwc
-        self._normalize: DeviceNormalize | None = None
-        if normalize is not None:
-            mean, std, dtype = normalize
-            self._normalize = DeviceNormalize(mean, std, getattr(torch, dtype))
+        self._copies = CopyAhead(run.next, buffers, depth, ready, hand.begin())
 
-    def __call__(self) -> tuple[tuple[torch.Tensor, torch.Tensor | None], str]:
-        images, labels, state = next(self._copies)
-        if self._nhwc:
-            images = channels_last(images)
-        if self._normalize is not None:
-            images = self._normalize(images)
-        return (images, labels), state
+    def __call__(self) -> tuple[Any, str]:
+        return next(self._copies)
 
     def close(self) -> None:
         """Waits for the copies, and drops the batches that were not handed out."""

@@ -61,7 +61,7 @@ SUPPORTED: tuple[str, ...] = tuple(
 )
 _OF_BATCHES = ("MixUp", "CutMix", "Identity", "RandomApply", "RandomChoice")
 
-_FLOATS = {torch.float32: "F32", torch.float16: "F16"}
+_FLOATS = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 
 # The entry of a choice that does nothing.
 _NOTHING: Operator = {"type": "RandomHorizontalFlip", "p": 0.0}
@@ -225,9 +225,8 @@ class _Conversion:
         if not top:
             raise UnsupportedTransform(place, name, "stands in a nested transform; it works in the list itself")
         if dtype not in _FLOATS:
-            hint = "; float16 has the same size" if dtype == torch.bfloat16 else ""
             raise UnsupportedTransform(
-                place, name, f"makes {dtype}; torch.float32 and torch.float16 are supported{hint}"
+                place, name, f"makes {dtype}; torch.float32, torch.float16 and torch.bfloat16 are supported"
             )
         if self.last_type is not None and _FLOATS[dtype] != self.output:
             raise UnsupportedTransform(self.last_type, "ToDtype", f"is not the last transform: {name} follows")
@@ -331,8 +330,8 @@ def _refuse_several(transforms: Any) -> None:
         names = ", ".join(type(each).__name__ for each in within)
         raise ArgumentError(
             f"transforms: a list of {len(within)} lists ({names}); all of them would work on each image, one after the other. "
-            f"For that, give v2.Compose of both; for {len(within)} views of each sample, one list and views={len(within)}, or "
-            "a loader for each list with the same seed="
+            f"For that, give v2.Compose of both; for {len(within)} views of each sample by one list, that list and "
+            f'views={len(within)}; for views by several lists, groups={{"first": (list, 1), "second": (another, 1)}}'
         )
 
 

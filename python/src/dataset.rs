@@ -1,21 +1,24 @@
 //! Data sets: those in gpufeed's formats, and objects in Python.
 
+mod known;
 mod made_from;
+pub(crate) mod packed;
+pub(crate) mod rest;
 
 use crate::dlpack::{Array, Element};
 use crate::errors;
 use crate::opening::Opening;
 use crate::process::guard;
-use crate::python_dataset::{PythonDataset, Reads};
+use crate::python_dataset::{PythonDataset, REST, Reads};
 use crate::turns::Turns;
 use crate::warnings::warn_of_library;
-use gpufeed::dataset::Opened;
+use gpufeed::dataset::{Concat, Field, FieldKind, FieldValue, Opened, SplitPart};
 use gpufeed::storage::Location;
 use gpufeed::{Label, PixelFormat, Pixels, SampleData};
 use made_from::{Adaptor, MadeFrom};
-use pyo3::exceptions::PyIndexError;
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -112,11 +115,14 @@ impl Dataset {
     }
 
     /// Wraps an object that has `__len__`, and `__getitem__` or `__getitems__`. `item` converts what the object returns
-    /// to `(bytes, form, label)`. `form` is `None` for an encoded image, else `(width, height, format)`. `parts` are
+    /// to `(bytes, form, label, rest, images)`. `form` is `None` for an encoded image, else `(width, height, format)`; `rest` is
+    /// `None`, or the pickle of what `gpufeed/collate.py` collates. An `item` with the attribute `chosen` chooses fields;
+    /// `images` are the names of those that are images, of which it returns bytes and form of each. `parts` are
     /// all objects that a read may call, this one included. True means that one thread at a time may call it.
     /// `thread_safe` is what the user said about this, or `None`.
     #[staticmethod]
-    #[pyo3(signature = (object, item, channels, classes, parts, thread_safe=None))]
+    #[pyo3(signature = (object, item, channels, classes, parts, thread_safe=None, images=Vec::new()))]
+    #[expect(clippy::too_many_arguments, reason = "Python calls it with names")]
     fn wrap(
         py: Python<'_>,
         object: Py<PyAny>,
@@ -125,6 +131,7 @@ impl Dataset {
         classes: Vec<String>,
         parts: Vec<(Py<PyAny>, bool)>,
         thread_safe: Option<bool>,
+        images: Vec<String>,
     ) -> PyResult<Dataset> {
         let of = object.bind(py);
         let description = format!("{} of Python", of.get_type().name()?);
@@ -135,6 +142,10 @@ impl Dataset {
         let turns = Arc::new(Turns::new(&parts));
         let of_data = Arc::clone(&turns);
         let (warned, usable) = (AtomicBool::new(false), AtomicBool::new(false));
+        let rest = Field::new(REST).kind(FieldKind::Bytes).optional();
+        let images = images.into_iter().map(|name| Field::new(name).kind(FieldKind::Image).optional());
+        let fields = std::iter::once(rest).chain(images).collect();
+        let plain = !item.bind(py).hasattr("chosen")?;
         let data = PythonDataset {
             object,
             item,
@@ -148,6 +159,8 @@ impl Dataset {
             warned,
             usable,
             raised: Mutex::default(),
+            plain,
+            fields,
         };
         let data = Mutex::new(Some(Data::Python(Arc::new(data))));
         Ok(Dataset { data, test: None, made_from: MadeFrom::Wrapped, turns: Some(turns), description })
@@ -171,6 +184,41 @@ impl Dataset {
         Dataset::adapted(&slf, "by weight".to_owned(), by, |data| gpufeed::Dataset::with_weights(data, weights))
     }
 
+    /// Returns a data set of the samples of this one, and then those of the others.
+    #[pyo3(signature = (*others))]
+    fn concat(slf: Bound<'_, Self>, others: Vec<Py<Dataset>>) -> PyResult<Dataset> {
+        let py = slf.py();
+        let all = || std::iter::once(slf.get()).chain(others.iter().map(Py::get));
+        let mut turns = all().filter_map(|data| data.turns.clone());
+        let (own, further) = (turns.next(), turns.next());
+        if further.is_some() {
+            let reason =
+                "concat: two objects of Python; torch's ConcatDataset joins them, and is an object that a loader takes";
+            return Err(PyValueError::new_err(reason));
+        }
+        let parts = rest::alike(all().map(Dataset::dataset).collect::<PyResult<_>>()?);
+        let parts: Vec<_> = parts.into_iter().map(|data| Box::new(data) as Box<dyn gpufeed::Dataset>).collect();
+        let made = Concat::new(parts).map_err(|error| errors::to_python(py, &error))?;
+        let description = all().map(|data| &*data.description).collect::<Vec<_>>().join(" and ");
+        let data = Mutex::new(Some(Data::Native(Arc::new(made))));
+        let made_from = MadeFrom::Adapted { of: slf.clone().unbind(), by: Adaptor::Concat(others) };
+        Ok(Dataset { data, test: None, made_from, turns: own, description })
+    }
+
+    fn __add__(slf: Bound<'_, Self>, other: Py<Dataset>) -> PyResult<Dataset> {
+        Dataset::concat(slf, vec![other])
+    }
+
+    /// Returns two data sets, in this one's order: a random `fraction` of the samples, and the others. They depend on
+    /// `seed`, `fraction` and the number of samples alone.
+    #[pyo3(signature = (fraction, seed=0))]
+    fn split(slf: Bound<'_, Self>, fraction: f64, seed: u64) -> PyResult<(Dataset, Dataset)> {
+        let parts = gpufeed::Dataset::split(slf.get().dataset()?, fraction, seed);
+        let (first, second) = parts.map_err(|error| errors::to_python(slf.py(), &error))?;
+        let of = |part: &SplitPart<_>| Dataset::subset(slf.clone(), part.indices().to_vec());
+        Ok((of(&first)?, of(&second)?))
+    }
+
     fn __len__(&self) -> PyResult<usize> {
         Ok(self.dataset()?.len())
     }
@@ -191,7 +239,15 @@ impl Dataset {
                 SampleData::Encoded(bytes) => PyBytes::new(py, bytes).into_any(),
                 SampleData::Pixels(pixels) => Py::new(py, array(&pixels)?)?.into_bound(py).into_any(),
             };
-            Ok((image, label(py, &sample.label)?))
+            // A label of an object in Python that is neither a class nor a vector.
+            let rest = sample.fields.first().filter(|_| rest::has(&*data));
+            let label = match rest {
+                Some(FieldValue::Bytes(rest)) => {
+                    py.import("gpufeed.collate")?.call_method1("label_of", (PyBytes::new(py, rest),))?
+                }
+                _ => label(py, &sample.label)?,
+            };
+            Ok((image, label))
         })
     }
 
@@ -209,6 +265,37 @@ impl Dataset {
     #[getter]
     fn classes(&self) -> PyResult<Vec<String>> {
         Ok(self.dataset()?.classes().to_vec())
+    }
+
+    /// The names of the fields that samples have beside image and label.
+    #[getter]
+    fn fields(&self) -> PyResult<Vec<String>> {
+        let names = |field: &Field| (field.name() != REST).then(|| field.name().to_owned());
+        Ok(self.dataset()?.fields().iter().filter_map(names).collect())
+    }
+
+    /// The number of each class by its name; empty where the data set has no names.
+    #[getter]
+    fn class_to_idx<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        known::class_to_idx(py, &self.dataset()?)
+    }
+
+    /// The label of each sample. An AttributeError where it is known only by reading the sample.
+    #[getter]
+    fn targets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        known::targets(py, &self.dataset()?)
+    }
+
+    /// The path and the label of each sample. An AttributeError where samples are not files of their own.
+    #[getter]
+    fn samples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        known::samples(py, &self.dataset()?)
+    }
+
+    /// The same as ``samples``, as torchvision's ``ImageFolder`` calls it, too.
+    #[getter]
+    fn imgs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        known::samples(py, &self.dataset()?)
     }
 
     /// The channels of the images, 1 or 3. With 1 all images are gray, and stay in one channel. An object in Python says it
@@ -280,7 +367,7 @@ fn array(pixels: &Pixels<'_>) -> PyResult<Array> {
 }
 
 /// Converts a label to Python's int, list of floats, or None.
-fn label<'py>(py: Python<'py>, label: &Label) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn label<'py>(py: Python<'py>, label: &Label) -> PyResult<Bound<'py, PyAny>> {
     match label {
         Label::None => Ok(py.None().into_bound(py)),
         Label::Class(class) => Ok(class.into_pyobject(py)?.into_any()),

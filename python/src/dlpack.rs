@@ -10,7 +10,9 @@ use dlpark::ffi::{DLDataType, DLDataTypeCode, DLDevice, DLManagedTensor, DLManag
 use dlpark::metadata::Fixed;
 use dlpark::python::{DlpackExporter, ExportRequest, export_dlpack};
 use dlpark::{DlpackFlags, Managed, ManagedTensorBase};
-use pyo3::exceptions::{PyBufferError, PyMemoryError, PyRuntimeError};
+use gpufeed::DType;
+use gpufeed::dataset::NumberType;
+use pyo3::exceptions::{PyBufferError, PyMemoryError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -20,19 +22,68 @@ const CPU: u32 = 1;
 /// The type of an array's elements: DLPack's code and the bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
+    Bool,
     U8,
+    I8,
+    U16,
+    I16,
+    U32,
+    I32,
+    U64,
     I64,
     F16,
+    BF16,
     F32,
+    F64,
+}
+
+impl From<NumberType> for Element {
+    fn from(number_type: NumberType) -> Self {
+        match number_type {
+            NumberType::Bool => Element::Bool,
+            NumberType::U8 => Element::U8,
+            NumberType::I8 => Element::I8,
+            NumberType::U16 => Element::U16,
+            NumberType::I16 => Element::I16,
+            NumberType::U32 => Element::U32,
+            NumberType::I32 => Element::I32,
+            NumberType::U64 => Element::U64,
+            NumberType::I64 => Element::I64,
+            NumberType::F16 => Element::F16,
+            NumberType::F32 => Element::F32,
+            // The type is open: a later one has to be added here.
+            _ => Element::F64,
+        }
+    }
+}
+
+impl From<DType> for Element {
+    fn from(dtype: DType) -> Self {
+        match dtype {
+            DType::F32 => Element::F32,
+            DType::F16 => Element::F16,
+            DType::BF16 => Element::BF16,
+            DType::U8 => Element::U8,
+        }
+    }
 }
 
 impl Element {
     fn dlpack(self) -> DLDataType {
         let (code, bits) = match self {
+            Element::I8 => (0, 8),
+            Element::I16 => (0, 16),
+            Element::I32 => (0, 32),
             Element::I64 => (0, 64),
             Element::U8 => (1, 8),
+            Element::U16 => (1, 16),
+            Element::U32 => (1, 32),
+            Element::U64 => (1, 64),
             Element::F16 => (2, 16),
             Element::F32 => (2, 32),
+            Element::F64 => (2, 64),
+            Element::Bool => (6, 8),
+            Element::BF16 => (4, 16),
         };
         DLDataType { code: DLDataTypeCode(code), bits, lanes: 1 }
     }
@@ -43,10 +94,19 @@ impl Element {
 
     fn name(self) -> &'static str {
         match self {
+            Element::Bool => "bool",
             Element::U8 => "uint8",
+            Element::I8 => "int8",
+            Element::U16 => "uint16",
+            Element::I16 => "int16",
+            Element::U32 => "uint32",
+            Element::I32 => "int32",
+            Element::U64 => "uint64",
             Element::I64 => "int64",
             Element::F16 => "float16",
+            Element::BF16 => "bfloat16",
             Element::F32 => "float32",
+            Element::F64 => "float64",
         }
     }
 }
@@ -66,8 +126,8 @@ struct Elements {
     _owner: Arc<dyn Memory>,
 }
 
-/// An array in host memory: what `batch.images` and `batch.labels` are. `torch.from_dlpack`, `numpy.from_dlpack` and
-/// their like take it without a copy.
+/// An array in host memory: what `batch.images`, `batch.labels` and the numbers of `batch.columns` are. `torch.from_dlpack`,
+/// `numpy.from_dlpack` and their like take it without a copy; NumPy has no bfloat16, and says "unsupported dtype".
 #[pyclass(frozen, module = "gpufeed")]
 pub(crate) struct Array {
     elements: Elements,
@@ -76,32 +136,44 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    /// Makes an array of the memory of `owner`, which nothing else uses. `slice` finds the elements in the owner.
-    /// Returns the array, and the owner, which both share.
-    pub(crate) fn new<O: Memory>(
+    /// Makes arrays of parts of the memory of `owner`, which nothing else uses. `slices` finds the elements of each in the
+    /// owner; `forms` has the shape and the type of each. Returns the arrays, and the owner, which all share.
+    pub(crate) fn parts<O: Memory>(
         mut owner: O,
-        slice: impl FnOnce(&mut O) -> &mut [u8],
-        shape: Vec<i64>,
-        element: Element,
-    ) -> (Array, Arc<O>) {
-        let elements = slice(&mut owner);
+        slices: impl FnOnce(&mut O) -> Vec<&mut [u8]>,
+        forms: Vec<(Vec<i64>, Element)>,
+    ) -> (Vec<Array>, Arc<O>) {
         // The elements are on the heap, in a vector or a batch's buffer: moving the owner does not move them.
-        let (address, bytes) = (elements.as_mut_ptr() as usize, elements.len());
-        assert_eq!(bytes, shape.iter().product::<i64>() as usize * element.bytes(), "the shape fills the memory");
+        let places: Vec<_> =
+            slices(&mut owner).into_iter().map(|slice| (slice.as_mut_ptr() as usize, slice.len())).collect();
+        assert_eq!(places.len(), forms.len(), "every part has a shape");
         let owner = Arc::new(owner);
-        (Array { elements: Elements { address, bytes, _owner: owner.clone() }, shape, element }, owner)
+        let array = |((address, bytes), (shape, element)): ((usize, usize), (Vec<i64>, Element))| {
+            assert_eq!(bytes, shape.iter().product::<i64>() as usize * element.bytes(), "the shape fills the memory");
+            Array { elements: Elements { address, bytes, _owner: owner.clone() }, shape, element }
+        };
+        (places.into_iter().zip(forms).map(array).collect(), owner)
+    }
+
+    /// Makes an array of the memory of `owner`, which nothing else uses. `slice` finds the elements in the owner.
+    fn of<O: Memory>(owner: O, slice: impl FnOnce(&mut O) -> &mut [u8], shape: Vec<i64>, element: Element) -> Array {
+        let (mut arrays, _) = Array::parts(owner, |owner| vec![slice(owner)], vec![(shape, element)]);
+        arrays.remove(0)
     }
 
     /// Makes a tensor that shares the memory.
     fn tensor<M: ManagedTensorBase>(&self) -> PyResult<Managed<M>> {
-        // Batches have four dimensions, labels one or two. With the number known at compile time, a tensor's header has
-        // its shape inside, which takes fewer allocations.
+        // Batches have four dimensions, labels one or two, and numbers of fields any. With the number known at compile
+        // time, a tensor's header has its shape inside, which takes fewer allocations.
         match *self.shape.as_slice() {
             [a] => self.of_rank([a]),
             [a, b] => self.of_rank([a, b]),
             [a, b, c] => self.of_rank([a, b, c]),
             [a, b, c, d] => self.of_rank([a, b, c, d]),
             [a, b, c, d, e] => self.of_rank([a, b, c, d, e]),
+            [a, b, c, d, e, f] => self.of_rank([a, b, c, d, e, f]),
+            [a, b, c, d, e, f, g] => self.of_rank([a, b, c, d, e, f, g]),
+            [a, b, c, d, e, f, g, h] => self.of_rank([a, b, c, d, e, f, g, h]),
             _ => Err(PyRuntimeError::new_err(format!("an array of {} dimensions", self.shape.len()))),
         }
     }
@@ -118,7 +190,7 @@ impl Array {
             .set_device(DLDevice::CPU)
             .set_data(self.elements.address as *mut std::ffi::c_void);
         // SAFETY: the elements are valid for reads and writes as long as their owner lives, which the tensor's context
-        // keeps; shape and strides describe them, as `new` has checked; Rust does not touch them before the owner goes.
+        // keeps; shape and strides describe them, as `parts` has checked; Rust does not touch them before the owner goes.
         Ok(unsafe { tensor.finish() })
     }
 
@@ -142,7 +214,7 @@ impl Array {
         let text = || format!("a copy of {} bytes, for which there is no memory; use smaller batches", bytes.len());
         words.try_reserve_exact(count).map_err(|_| PyMemoryError::new_err(text()))?;
         words.resize(count, 0u64);
-        let (array, _) = Array::new(words, |words| &mut as_bytes(words)[..bytes.len()], shape, element);
+        let array = Array::of(words, |words| &mut as_bytes(words)[..bytes.len()], shape, element);
         // SAFETY: as in `of_rank`; nobody else has the array yet.
         let copied = unsafe { std::slice::from_raw_parts_mut(array.elements.address as *mut u8, bytes.len()) };
         copied.copy_from_slice(bytes);
@@ -151,12 +223,12 @@ impl Array {
 
     /// Makes an array that owns these values.
     pub(crate) fn of_i64(values: Vec<i64>, shape: Vec<i64>) -> Array {
-        Array::new(values, |values| as_bytes(values), shape, Element::I64).0
+        Array::of(values, |values| as_bytes(values), shape, Element::I64)
     }
 
     /// Makes an array that owns these values.
     pub(crate) fn of_f32(values: Vec<f32>, shape: Vec<i64>) -> Array {
-        Array::new(values, |values| as_bytes(values), shape, Element::F32).0
+        Array::of(values, |values| as_bytes(values), shape, Element::F32)
     }
 }
 
@@ -221,6 +293,43 @@ impl Array {
     /// The device of the memory: the CPU.
     fn __dlpack_device__(&self) -> (u32, i32) {
         (CPU, 0)
+    }
+
+    /// Makes a NumPy array for `numpy.asarray`, which shares the memory unless a copy is asked for.
+    ///
+    /// # Errors
+    /// `TypeError` for bfloat16, which NumPy lacks.
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if slf.get().element == Element::BF16 {
+            return Err(PyTypeError::new_err(
+                "NumPy has no bfloat16; torch.from_dlpack(array) takes the array, and numpy.asarray(array.as_uint16()) its \
+                 bits; dtype=\"float16\" has the same size",
+            ));
+        }
+        let numpy = slf.py().import("numpy")?;
+        let array = numpy.call_method1("from_dlpack", (slf,))?;
+        match (dtype, copy) {
+            (dtype, Some(true)) => numpy.call_method1("array", (array, dtype)),
+            (Some(dtype), _) => numpy.call_method1("asarray", (array, dtype)),
+            (None, _) => Ok(array),
+        }
+    }
+
+    /// Returns the same memory as an array of uint16: the bits of float16 or bfloat16, for libraries without the type.
+    ///
+    /// # Errors
+    /// `TypeError` if the elements have another size.
+    fn as_uint16(&self) -> PyResult<Array> {
+        if self.element.bytes() != 2 {
+            let name = self.element.name();
+            return Err(PyTypeError::new_err(format!("elements of {name}; float16 and bfloat16 have 16 bits each")));
+        }
+        Ok(Array { elements: self.elements.clone(), shape: self.shape.clone(), element: Element::U16 })
     }
 
     /// The lengths of the axes.

@@ -5,10 +5,10 @@
 //! | `loader.rs`, `settings.rs`, `transforms.rs` | makes a loader, of its settings and a recipe |
 //! | `adapters.rs` | the machine's GPU adapters |
 //! | `run.rs`, `open_run.rs` | runs it; runs with threads, and their ends |
-//! | `batch.rs`, `dlpack.rs` | hands a batch over; shares its memory |
-//! | `dataset.rs`, `dataset/made_from.rs` | data sets; how one was made, for pickles |
+//! | `batch.rs`, `batch/`, `dlpack.rs` | hands a batch over, its groups, labels and columns; shares its memory |
+//! | `dataset.rs`, `dataset/` | data sets; what they know of their samples; how one was made, for pickles |
 //! | `opening/` | opens a path: the keywords of each format, and what opens it |
-//! | `python_dataset.rs`, `turns.rs` | reads objects of Python; one call at a time into each |
+//! | `python_dataset.rs`, `python_dataset/`, `turns.rs` | reads objects of Python; one call at a time into each |
 //! | `interpreter_end.rs` | calls that the interpreter's end may cut off |
 //! | `pack.rs` | packs a data set |
 //! | `errors.rs`, `advice.rs`, `warnings.rs` | errors and warnings in Python's words |
@@ -44,7 +44,7 @@ mod _gpufeed {
     #[pymodule_export]
     use super::advice::every_advice;
     #[pymodule_export]
-    use super::batch::{Batch, Failure};
+    use super::batch::{Batch, Failure, Group};
     #[pymodule_export]
     use super::dataset::{Dataset, shown};
     #[pymodule_export]

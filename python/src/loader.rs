@@ -75,9 +75,10 @@ impl Loader {
 impl Loader {
     /// Makes a loader of `dataset` with a recipe and the fields of `LoaderSettings`, both as JSON. Closing a run waits
     /// `exit_timeout` seconds for threads that are inside a data set in Python. `num_classes` is the number of classes
-    /// of soft labels.
+    /// of soft labels. `groups` are the groups of views as JSON; with them `recipe` has no transforms.
     #[new]
-    #[pyo3(signature = (dataset, recipe, settings, backend, exit_timeout, num_classes=None))]
+    #[pyo3(signature = (dataset, recipe, settings, backend, exit_timeout, num_classes=None, groups=None))]
+    #[expect(clippy::too_many_arguments, reason = "Python calls it with names")]
     fn new(
         py: Python<'_>,
         dataset: Py<Dataset>,
@@ -86,6 +87,7 @@ impl Loader {
         backend: &str,
         exit_timeout: f64,
         num_classes: Option<usize>,
+        groups: Option<&str>,
     ) -> PyResult<Loader> {
         guard(py, || {
             let buffers = Arc::new(Buffers::default());
@@ -96,7 +98,7 @@ impl Loader {
                 turns.set_patience(exit_timeout);
             }
             let hook = Arc::clone(&buffers) as Arc<dyn HostBufferHook>;
-            let loader = py.detach(|| settings::build(data, recipe, settings, backend, hook));
+            let loader = py.detach(|| settings::build(data, (recipe, groups), settings, backend, hook));
             let (loader, chosen) = loader.map_err(|error| errors::to_python(py, &error))?;
             warn_of_library(py)?;
             let loader = Mutex::new(Some(Arc::new(loader)));
@@ -130,12 +132,23 @@ impl Loader {
     }
 
     /// Makes one image again from its parameters as JSON. Returns its bytes in the layout and type of the batches.
-    fn replay<'py>(&self, py: Python<'py>, index: usize, params: &str) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
+    /// `group` names the group of views; None is the first.
+    #[pyo3(signature = (index, params, group=None))]
+    fn replay<'py>(
+        &self,
+        py: Python<'py>,
+        index: usize,
+        params: &str,
+        group: Option<&str>,
+    ) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
         let loader = self.loader(py)?;
         let params = serde_json::from_str(params)
             .map_err(|error| errors::raise(py, "ArgumentError", "Argument", &format!("params: {error}")))?;
-        let image =
-            guard(py, || py.detach(|| loader.replay(index, &params)).map_err(|error| errors::to_python(py, &error)))?;
+        let made = || match group {
+            Some(group) => loader.replay_in(group, index, &params),
+            None => loader.replay(index, &params),
+        };
+        let image = guard(py, || py.detach(made).map_err(|error| errors::to_python(py, &error)))?;
         Ok(pyo3::types::PyBytes::new(py, &image))
     }
 
@@ -164,6 +177,13 @@ impl Loader {
     /// Returns the recipe as TOML.
     fn recipe(&self, py: Python<'_>) -> PyResult<String> {
         self.loader(py)?.recipe().to_toml().map_err(|error| errors::to_python(py, &error))
+    }
+
+    /// Returns the name and the recipe of each group, as TOML; one, `image`, for a loader without groups.
+    fn recipes(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+        let loader = self.loader(py)?;
+        let toml = |(name, recipe): (&str, &gpufeed::Recipe)| recipe.to_toml().map(|toml| (name.to_owned(), toml));
+        loader.recipes().map(toml).collect::<Result<_, _>>().map_err(|error| errors::to_python(py, &error))
     }
 
     /// Returns the statistics since the loader was made.

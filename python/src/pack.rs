@@ -1,6 +1,6 @@
 //! Does the work of Python's `gpufeed.pack`. `gpufeed/packing.py` has checked the keywords before.
 
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, packed};
 use crate::errors;
 use crate::process::guard;
 use gpufeed::ErrorKind;
@@ -38,7 +38,7 @@ pub(crate) fn pack(
     };
     let settings: PackSettings = serde_json::from_str(settings).map_err(refused)?;
     let data = match &source {
-        Source::Data(data) => Some(data.get().dataset()?),
+        Source::Data(data) => Some(packed::as_packed(py, data.get().dataset()?)?),
         Source::Path(_) => None,
     };
     guard(py, || {

@@ -1,13 +1,16 @@
 //! Reads a data set in Python, an object with `__len__` and `__getitem__`, for the library.
 
+mod owned;
+
 use crate::errors::{inside_itself, stuck};
 use crate::interpreter_end::{attach, call, get_item};
 use crate::turns::{Inside, Refused, Turns};
-use gpufeed::dataset::Access;
-use gpufeed::{Error, ErrorKind, Label, PixelFormat, Pixels, Sample, SampleData};
+use gpufeed::dataset::{Access, Field};
+use gpufeed::{Error, ErrorKind, Label, Sample};
+use owned::{Form, Owned, form};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView, PyRange, PySequence, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyMemoryView, PyRange, PySequence, PyString, PyTuple};
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -20,7 +23,7 @@ const JOB_SAMPLES: usize = 64;
 /// A data set in Python. A worker that reads it waits for its turn, and then for the interpreter's lock.
 pub(crate) struct PythonDataset {
     pub(crate) object: Py<PyAny>,
-    /// Makes `(bytes, form, label)` of an item.
+    /// Makes `(bytes, form, label, rest, images)` of an item.
     pub(crate) item: Py<PyAny>,
     pub(crate) len: usize,
     pub(crate) has: Reads,
@@ -37,7 +40,15 @@ pub(crate) struct PythonDataset {
     pub(crate) usable: AtomicBool,
     /// What `__getitems__` has raised, until `usable` is true.
     pub(crate) raised: Mutex<Raised>,
+    /// True if no fields are chosen, so that an image file and a class are the whole sample.
+    pub(crate) plain: bool,
+    /// [`REST`], and the fields of images.
+    pub(crate) fields: Vec<Field>,
 }
+
+/// The field of objects in Python with what their samples have beside image, class and vector: the pickle of what
+/// `gpufeed/collate.py` makes batches of. It stays inside of this process.
+pub(crate) const REST: &str = "_rest";
 
 /// The number of jobs for which `__getitems__` has raised, and their samples.
 #[derive(Default)]
@@ -66,14 +77,6 @@ pub(crate) struct Reads {
     pub(crate) single: bool,
     /// True if the object has `__getitems__`.
     pub(crate) several: bool,
-}
-
-/// A sample that was read, in memory that it owns.
-struct Owned {
-    bytes: Vec<u8>,
-    /// For pixels: the width, the height and the format.
-    form: Option<(u32, u32, PixelFormat)>,
-    label: Label,
 }
 
 /// The reason why a sample was not read.
@@ -148,29 +151,34 @@ impl PythonDataset {
     /// Converts an item of the object to a sample.
     fn sample(&self, item: &Bound<'_, PyAny>, index: usize) -> PyResult<Owned> {
         let py = item.py();
-        // The usual case calls no Python code: a tuple of bytes and an int.
-        if let Ok((bytes, label)) = item.extract::<(Bound<'_, PyBytes>, u32)>() {
-            return Ok(Owned { bytes: bytes.as_bytes().to_vec(), form: None, label: Label::Class(label) });
+        // The usual case calls no Python code: a tuple of bytes and an int. True and NumPy's numbers are no int.
+        if self.plain
+            && item.is_exact_instance_of::<PyTuple>()
+            && let Ok((bytes, label)) = item.extract::<(Bound<'_, PyBytes>, Bound<'_, PyAny>)>()
+            && label.is_exact_instance_of::<PyInt>()
+            && let Ok(class) = label.extract()
+        {
+            return Ok(Owned {
+                bytes: bytes.as_bytes().to_vec(),
+                form: None,
+                label: Label::Class(class),
+                rest: None,
+                images: Vec::new(),
+            });
         }
-        type Form = Option<(u32, u32, String)>;
+        type Rest<'py> = Option<Bound<'py, PyBytes>>;
+        type Images<'py> = Vec<(Bound<'py, PyBytes>, Form)>;
         let made = call(self.item.bind(py), &(item, index).into_pyobject(py)?)?;
-        let (bytes, form, label): (Bound<'_, PyBytes>, Form, Bound<'_, PyAny>) = made.extract()?;
-        let form = form.map(|(width, height, format)| {
-            let format = match format.as_str() {
-                "R8" => PixelFormat::R8,
-                "Rgba8" => PixelFormat::Rgba8,
-                "F32x1" => PixelFormat::F32 { channels: 1 },
-                "F32x3" => PixelFormat::F32 { channels: 3 },
-                _ => PixelFormat::Rgb8,
-            };
-            (width, height, format)
-        });
+        let (bytes, of_bytes, label, rest, images): (Bound<'_, PyBytes>, Form, Bound<'_, PyAny>, Rest<'_>, Images<'_>) =
+            made.extract()?;
+        let images = images.into_iter().map(|(bytes, of_bytes)| (bytes.as_bytes().to_vec(), form(of_bytes))).collect();
         let label = match label {
             label if label.is_none() => Label::None,
             label if label.is_instance_of::<PyList>() => Label::from(label.extract::<Vec<f32>>()?),
             label => Label::Class(label.extract()?),
         };
-        Ok(Owned { bytes: bytes.as_bytes().to_vec(), form, label })
+        let rest = rest.map(|rest| rest.as_bytes().to_vec());
+        Ok(Owned { bytes: bytes.as_bytes().to_vec(), form: form(of_bytes), label, rest, images })
     }
 
     /// Reads a sample by `__getitem__`.
@@ -351,12 +359,7 @@ impl gpufeed::Dataset for PythonDataset {
             None if self.has.single => self.inside(|py| self.single(py, index))??,
             None => self.inside(|py| self.several(py, &[index]).swap_remove(0))??,
         };
-        *buffer = owned.bytes;
-        let data = match owned.form {
-            None => SampleData::Encoded(buffer),
-            Some((width, height, format)) => SampleData::Pixels(Pixels::new(width, height, format, buffer)?),
-        };
-        Ok(Sample::new(data, owned.label))
+        owned.into_sample(buffer)
     }
 
     fn name(&self, index: usize) -> String {
@@ -369,6 +372,10 @@ impl gpufeed::Dataset for PythonDataset {
 
     fn classes(&self) -> &[String] {
         &self.classes
+    }
+
+    fn fields(&self) -> &[Field] {
+        &self.fields
     }
 
     fn access(&self) -> Option<&dyn Access> {

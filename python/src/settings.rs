@@ -1,8 +1,11 @@
 //! Makes a loader with the settings that `gpufeed/loader.py` has checked.
 
 use crate::transforms;
-use gpufeed::{Backend, DataLoader, Dataset, Error, ErrorKind, HostBufferHook, LoaderSettings};
+use gpufeed::decode::ReadMode;
+use gpufeed::transforms::Interpolation;
+use gpufeed::{Backend, DataLoader, Dataset, Error, ErrorKind, HostBufferHook, LoaderSettings, Views};
 use pyo3::prelude::*;
+use serde::Deserialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,19 +22,62 @@ fn backend_of(name: &str) -> Result<(Backend, Option<String>), Error> {
     Ok((backend, choice))
 }
 
-/// Builds the loader of a recipe and of settings, both as JSON. `hook` is called for each host buffer that is made or
+/// A group of views as `gpufeed/views.py` writes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenGroup {
+    name: String,
+    views: usize,
+    recipe: serde_json::Value,
+    source: Option<String>,
+    follows: Option<String>,
+    read_mode: Option<ReadMode>,
+    interpolation: Option<Interpolation>,
+}
+
+impl WrittenGroup {
+    fn views(self) -> Result<(String, Views), Error> {
+        let mut views = Views::new(self.views).recipe(transforms::read(&self.recipe.to_string())?);
+        if let Some(source) = self.source {
+            views = views.source(source);
+        }
+        if let Some(group) = self.follows {
+            views = views.follows(group);
+        }
+        if let Some(read_mode) = self.read_mode {
+            views = views.read_mode(read_mode);
+        }
+        if let Some(interpolation) = self.interpolation {
+            views = views.interpolation(interpolation);
+        }
+        Ok((self.name, views))
+    }
+}
+
+/// Builds the loader of a recipe, or of groups of views in its place, and of settings, all as JSON. `hook` is called for each host buffer that is made or
 /// freed. Also returns why the backend is this one; `None` for `cpu`.
 pub(crate) fn build(
     data: Arc<dyn Dataset>,
-    recipe: &str,
+    (recipe, groups): (&str, Option<&str>),
     settings: &str,
     backend: &str,
     hook: Arc<dyn HostBufferHook>,
 ) -> Result<(DataLoader, Option<String>), Error> {
     let refused = |error: serde_json::Error| ErrorKind::Argument { setting: "settings", reason: error.to_string() };
     let settings: LoaderSettings = serde_json::from_str(settings).map_err(refused)?;
-    let recipe = transforms::read(recipe)?;
-    let builder = DataLoader::builder(data).recipe(recipe).settings(settings);
+    let builder = DataLoader::builder(data);
+    let builder = match groups {
+        None => builder.recipe(transforms::read(recipe)?),
+        Some(groups) => {
+            let groups: Vec<WrittenGroup> = serde_json::from_str(groups).map_err(refused)?;
+            groups.into_iter().try_fold(builder, |builder, group| -> Result<_, Error> {
+                let (name, views) = group.views()?;
+                Ok(builder.group(name, views))
+            })?
+        }
+    };
+    // What the settings name replaces what the recipe does.
+    let builder = builder.settings(settings);
     let (backend, chosen) = backend_of(backend)?;
     Ok((builder.page_aligned(true).host_buffer_hook(hook).build(&backend)?, chosen))
 }

@@ -1,6 +1,7 @@
 //! Reads recipes: by name, as TOML, and as what the Python side makes of torchvision's objects.
 
 use crate::errors;
+use gpufeed::recipe::ViewGroup;
 use gpufeed::{Error, ErrorKind, Plan, Recipe, recipe};
 use pyo3::prelude::*;
 
@@ -22,21 +23,23 @@ pub(crate) fn recipe_toml(py: Python<'_>, text: &str) -> PyResult<String> {
     read(text).and_then(|recipe| recipe.to_toml()).map_err(|error| errors::to_python(py, &error))
 }
 
-/// Checks the whole list of a recipe for images with this number of channels. Raises what is wrong with it.
+/// Checks the whole lists of a recipe for images with this number of channels. Raises what is wrong with it.
 #[pyfunction]
 pub(crate) fn recipe_check(py: Python<'_>, text: &str, channels: u32) -> PyResult<()> {
-    let compiled = read(text).and_then(|recipe| {
-        let (semantics, output) = (recipe.semantics.unwrap_or_default(), recipe.output.unwrap_or_default());
-        Plan::compile_as(semantics, channels, &recipe.transforms, &output)
-    });
-    compiled.map(drop).map_err(|error| errors::to_python(py, &error))
+    let compiles = |group: &ViewGroup| {
+        let (semantics, output) = (group.semantics.unwrap_or_default(), group.output.unwrap_or_default());
+        Plan::compile_as(semantics, group.channels(channels), &group.transforms, &output).map(drop)
+    };
+    let compiled = read(text).and_then(|recipe| recipe.lists().iter().try_for_each(compiles));
+    compiled.map_err(|error| errors::to_python(py, &error))
 }
 
 /// Returns the places of two `Normalize` of a recipe that work on the same image.
 #[pyfunction]
 pub(crate) fn normalized_twice(py: Python<'_>, text: &str) -> PyResult<Option<(String, String)>> {
     let recipe = read(text).map_err(|error| errors::to_python(py, &error))?;
-    Ok(gpufeed::internals::normalized_twice(&recipe.transforms))
+    let twice = |group: ViewGroup| gpufeed::internals::normalized_twice(&group.transforms);
+    Ok(recipe.lists().into_iter().find_map(twice))
 }
 
 /// Returns the names of the built-in recipes.

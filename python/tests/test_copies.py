@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 
-from gpufeed.copies import MOST_RUNNING, CopyAhead, HostBuffers
+from gpufeed.copies import MOST_RUNNING, CopyAhead, HostBuffers, images_and_labels
 from gpufeed.errors import RunError
+from gpufeed.handover import HandOver, Host
 from late_device import Batch, LateDevice, LateEvent, Ring, Tensor
 
 
 class DropsAtOnce(HostBuffers[Tensor]):
     """The twin without events: a batch returns once its copy has begun."""
 
-    def copy(self, batch: Any) -> Any:
-        copied = super().copy(batch)
+    def copy(self, batch: Any, arrays: Any) -> Any:
+        copied = super().copy(batch, arrays)
         self._running.clear()
         return copied
 
@@ -27,12 +28,12 @@ class DropsAtOnce(HostBuffers[Tensor]):
 def faults(make: Callable[[LateDevice], HostBuffers[Tensor]], batches: int, seed: int) -> list[str]:
     """Copies ``batches`` batches and says what went wrong."""
     device, ring = LateDevice(seed), Ring(buffers=MOST_RUNNING + 1, batches=batches)
-    taken: list[tuple[Tensor, Tensor | None, str]] = list(CopyAhead(ring.next, make(device), depth=2))
+    taken: list[tuple[Any, str]] = list(CopyAhead(ring.next, make(device), depth=2))
     device.finish_all()
     found = []
     if ring.early:
         found.append(f"{ring.early} buffers returned under a running copy")
-    for number, (images, labels, state) in enumerate(taken):
+    for number, ((images, labels), state) in enumerate(taken):
         tensors = [images] if labels is None else [images, labels]
         if [tensor.content for tensor in tensors] != [number, -number][: len(tensors)] or state != f"after {number}":
             found.append(f"batch {number}: {images.content}, {state}")
@@ -62,7 +63,7 @@ def test_a_twin_without_the_event_fails() -> None:
 def test_depth(depth: int) -> None:
     ring = Ring(buffers=3, batches=20)
     copies = CopyAhead(ring.next, HostBuffers(LateDevice(1)), depth)
-    for number, (_, _, state) in enumerate(copies):
+    for number, (_, state) in enumerate(copies):
         assert ring.taken == min(number + 1 + depth, 20)
         # What is ahead is not in the state.
         assert state == copies.last_state == f"after {number}"
@@ -87,8 +88,8 @@ def test_a_batch_on_the_device_does_not_wait_for_a_slow_source() -> None:
     next(copies)
     assert ring.asked == 4
     is_ready = False
-    assert [next(copies)[2] for _ in range(2)] == ["after 2", "after 3"] and ring.asked == 4
-    assert [state for _, _, state in copies] == ["after 4", "after 5"]
+    assert [next(copies)[1] for _ in range(2)] == ["after 2", "after 3"] and ring.asked == 4
+    assert [state for _, state in copies] == ["after 4", "after 5"]
 
 
 def test_exceptions_come_in_their_place() -> None:
@@ -97,12 +98,12 @@ def test_exceptions_come_in_their_place() -> None:
     with pytest.raises(OSError, match="batch 0"):
         next(copies)
     assert copies.last_state is None
-    assert [next(copies)[2] for _ in range(5)] == [f"after {number}" for number in range(5)]
+    assert [next(copies)[1] for _ in range(5)] == [f"after {number}" for number in range(5)]
     asked = ring.asked
     with pytest.raises(OSError, match="batch 5"):
         next(copies)
     assert copies.last_state == "after 4" and ring.asked == asked, "nothing is taken behind an error that is due"
-    assert [state for _, _, state in copies] == ["after 5", "after 6", "after 7"]
+    assert [state for _, state in copies] == ["after 5", "after 6", "after 7"]
     assert len(ring.free) == 3
 
 
@@ -111,13 +112,13 @@ def test_a_failed_copy_is_made_again() -> None:
     device, ring = LateDevice(5), Ring(buffers=4, batches=6)
     device.fail_copies = {5}
     copies = CopyAhead(ring.next, HostBuffers(device), depth=1)
-    states = [next(copies)[2] for _ in range(2)]
+    states = [next(copies)[1] for _ in range(2)]
     with pytest.raises(RuntimeError, match="out of memory"):
         next(copies)
     taken = list(copies)
     device.finish_all()
-    assert states + [state for _, _, state in taken] == [f"after {number}" for number in range(6)]
-    assert [images.content for images, _, _ in taken] == [2, 3, 4, 5]
+    assert states + [state for _, state in taken] == [f"after {number}" for number in range(6)]
+    assert [images.content for (images, _), _ in taken] == [2, 3, 4, 5]
     assert not ring.early and len(ring.free) == 4
 
 
@@ -139,7 +140,7 @@ def test_an_interrupt_loses_no_batch_and_no_buffer() -> None:
         next(copies)
     taken += list(copies)
     device.finish_all()
-    assert [images.content for images, _, _ in taken] == list(range(6))
+    assert [images.content for (images, _), _ in taken] == list(range(6))
     assert not ring.early and len(ring.free) == 4
 
 
@@ -156,7 +157,58 @@ def test_an_interrupted_source_is_asked_again() -> None:
     with pytest.raises(KeyboardInterrupt):
         next(copies)
     assert copies.last_state is None, "two batches are ahead, none was handed out"
-    assert [state for _, _, state in copies] == [f"after {number}" for number in range(4)]
+    assert [state for _, state in copies] == [f"after {number}" for number in range(4)]
+
+
+def test_an_interrupt_of_collating_loses_no_batch() -> None:
+    device, ring = LateDevice(9), Ring(buffers=4, batches=6)
+    calls: list[Any] = []
+
+    def parts(batch: Any) -> Any:
+        calls.append(batch.state)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        if batch.state == "after 4":
+            raise TypeError("no labels that can be collated")
+        return images_and_labels(batch)
+
+    copies = CopyAhead(ring.next, HostBuffers(device), depth=1, parts=parts)
+    states = [next(copies)[1]]
+    with pytest.raises(KeyboardInterrupt):
+        next(copies)
+    states += [next(copies)[1] for _ in range(3)]
+    with pytest.raises(TypeError, match="no labels"):
+        next(copies)
+    states += [state for _, state in copies]
+    assert states == [f"after {number}" for number in (0, 1, 2, 3, 5)] and not ring.early and len(ring.free) == 4
+
+
+def test_an_interrupt_of_collating_loses_no_batch_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    due: list[BaseException | None] = [None, KeyboardInterrupt(), None, TypeError("labels"), None]
+
+    def parts(_: HandOver) -> Any:
+        def divide(batch: Any) -> Any:
+            error = due.pop(0)
+            if error is not None:
+                raise error
+            return [], lambda _: batch.state
+
+        return divide
+
+    monkeypatch.setattr(HandOver, "begin", parts)
+    ring = Ring(buffers=4, batches=4)
+    host = Host(ring, HandOver())  # type: ignore[arg-type]
+    states = [host()[1]]
+    with pytest.raises(KeyboardInterrupt):
+        host()
+    states.append(host()[1])
+    with pytest.raises(TypeError, match="labels"):
+        host()
+    states.append(host()[1])
+    with pytest.raises(StopIteration):
+        host()
+    assert states == ["after 0", "after 1", "after 3"]
 
 
 def test_close_in_the_middle() -> None:
@@ -167,7 +219,7 @@ def test_close_in_the_middle() -> None:
     assert buffers.running > 0
     copies.close()
     assert buffers.running == 0 and len(ring.free) == 3 and not ring.early and not device.wrong_unlocks
-    assert [images.content for images, _, _ in taken] == list(range(10))
+    assert [images.content for (images, _), _ in taken] == list(range(10))
     assert copies.last_state == "after 9"
     with pytest.raises(RunError, match="has ended"):
         next(copies)
@@ -180,9 +232,9 @@ def test_a_dropped_iteration_keeps_its_buffers_until_the_copies_end() -> None:
     first = next(CopyAhead(ring.next, buffers, depth=2))
     assert buffers.running > 0 and not ring.early
     rest = CopyAhead(ring.next, buffers, depth=2)
-    assert next(rest)[2] == "after 3", "another run goes on with the same buffers"
+    assert next(rest)[1] == "after 3", "another run goes on with the same buffers"
     rest.close()
-    assert first[0].content == 0 and not ring.early and len(ring.free) == 4
+    assert first[0][0].content == 0 and not ring.early and len(ring.free) == 4
 
 
 def test_after_a_fork_the_device_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

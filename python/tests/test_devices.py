@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 import gpufeed.torch as devices
 from gpufeed.copies import CopyAhead, HostBuffers
 from gpufeed.errors import ArgumentError
+from gpufeed.handover import Finish, HandOver
 
 IMAGENET = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
 
@@ -34,6 +35,8 @@ class Array:
 class Batch:
     def __init__(self, images: Any, labels: Any, state: str) -> None:
         self.images, self.labels, self.state = Array(images), None if labels is None else Array(labels), state
+        # No object in Python has given more.
+        self._rest = self._sample_labels = None
 
 
 class Run:
@@ -52,7 +55,7 @@ class NoBuffers:
 
 
 @pytest.mark.parametrize(("mean", "std"), [IMAGENET, ([0.5] * 3, [0.5] * 3), ([0.1307], [0.3081])])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("nhwc", [False, True])
 def test_normalize_has_the_bits_of_torchvision(mean: list[float], std: list[float], dtype: Any, nhwc: bool) -> None:
     v2 = pytest.importorskip("torchvision.transforms.v2", reason="torchvision is not installed")
@@ -110,7 +113,7 @@ def test_devices_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_plain_copies_on_the_cpu_share_the_memory() -> None:
     images = torch.arange(2 * 4 * 5 * 3, dtype=torch.uint8).view(2, 4, 5, 3)
     run = Run([Batch(images, torch.tensor([1, 2]), "first"), Batch(images + 1, None, "second")])
-    source = devices.OnDevice(run, devices.host_buffers("cpu", NoBuffers()), True, None)
+    source = devices.OnDevice(run, devices.host_buffers("cpu", NoBuffers()), HandOver({"image": Finish(channels_last=True)}))
     (first, labels), state = source()
     assert state == "first" and labels is not None and labels.tolist() == [1, 2]
     assert len(run.left) == 1, "nothing is copied ahead"
@@ -126,9 +129,30 @@ def test_plain_copies_on_the_cpu_share_the_memory() -> None:
 def test_plain_copies_are_normalized() -> None:
     images = torch.full((1, 2, 2, 3), 255, dtype=torch.uint8)
     buffers = devices.host_buffers("cpu", NoBuffers())
-    source = devices.OnDevice(Run([Batch(images, None, "")]), buffers, True, ([0.5] * 3, [0.5] * 3, "float16"))
+    finish = Finish(channels_last=True, normalize=([0.5] * 3, [0.5] * 3, "float16"))
+    source = devices.OnDevice(Run([Batch(images, None, "")]), buffers, HandOver({"image": finish}))
     (normalized, _), _ = source()
     assert torch.equal(normalized, torch.ones(1, 3, 2, 2, dtype=torch.float16))
+
+
+class Group:
+    """The images of a group."""
+
+    def __init__(self, images: Any) -> None:
+        self.images = Array(images)
+
+
+def test_dictionaries_are_copied_with_their_groups_and_columns() -> None:
+    images = torch.zeros(2, 4, 5, 3, dtype=torch.uint8)
+    batch = Batch(images, torch.tensor([1, 2]), "first")
+    batch.groups = {"a": Group(images), "b": Group(images.permute(0, 3, 1, 2).contiguous())}  # type: ignore[attr-defined]
+    batch.columns = {"text": ["x", None], "score": Array(torch.tensor([0.5, 1.5]))}  # type: ignore[attr-defined]
+    batch._sample_labels = batch.labels  # type: ignore[assignment]
+    hand = HandOver({"a": Finish(channels_last=True), "b": Finish()}, as_dict=True)
+    found, state = devices.OnDevice(Run([batch]), devices.host_buffers("cpu", NoBuffers()), hand)()
+    assert [*found] == ["a", "b", "label", "text", "score"] and state == "first"
+    assert found["a"].shape == found["b"].shape == (2, 3, 4, 5) and found["text"] == ["x", None]
+    assert found["label"].tolist() == [1, 2] and found["score"].tolist() == [0.5, 1.5]
 
 
 class FakeTensor:
@@ -251,7 +275,7 @@ def test_cuda_is_asked_for_a_copy_beside_the_consumers_work(monkeypatch: pytest.
 
 
 def test_memory_that_cannot_be_locked_is_copied_synchronously(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake, device = cuda(monkeypatch, errors={0x2000: 2, 0x3000: 2})
+    fake, device = cuda(monkeypatch, errors={0x200000: 2, 0x300000: 2})
     launched: list[Any] = []
 
     def empty(*shape: int, device: Any) -> Any:
@@ -263,11 +287,11 @@ def test_memory_that_cannot_be_locked_is_copied_synchronously(monkeypatch: pytes
     device.lock(0x1000, 2**20)
     text = r"1.0 MiB .* \(out of memory, CUDA error 2\): .* synchronously.*memlock"
     with pytest.warns(RuntimeWarning, match=text) as warned:
-        device.lock(0x2000, 2**20)
-        device.lock(0x3000, 2**20)
+        device.lock(0x200000, 2**20)
+        device.lock(0x300000, 2**20)
     assert len(warned) == 1 and len(launched) == 2, "one warning, and no error is left for torch's next kernel"
     fake.log.clear()
-    for name, address in [("locked", 0x1000), ("not locked", 0x2000), ("labels", 8)]:
+    for name, address in [("locked", 0x1000), ("not locked", 0x200000), ("labels", 8)]:
         device.copy(Named(name, address))  # type: ignore[arg-type]
     assert fake.log == [
         ("to", "locked", "cuda:1", True, "side"),
@@ -275,7 +299,11 @@ def test_memory_that_cannot_be_locked_is_copied_synchronously(monkeypatch: pytes
         ("to", "labels", "cuda:1", False, "side"),
     ]
     fake.log.clear()
-    device.unlock(0x2000)
+    # A group of views that lies behind another one in the same buffer.
+    device.copy(Named("second group", 0x1000 + 640))  # type: ignore[arg-type]
+    assert fake.log == [("to", "second group", "cuda:1", True, "side")]
+    fake.log.clear()
+    device.unlock(0x200000)
     device.unlock(0x1000)
     assert fake.log == [("unregister", 0x1000)]
 
@@ -325,15 +353,15 @@ class SlowCuda(devices.CudaDevice):
 class DropsAtOnce(HostBuffers[Any]):
     """The twin without events."""
 
-    def copy(self, batch: Any) -> Any:
-        copied = super().copy(batch)
+    def copy(self, batch: Any, arrays: Any) -> Any:
+        copied = super().copy(batch, arrays)
         self._running.clear()
         return copied
 
 
 def torn(buffers: HostBuffers[Any], ring: PoisonedRing) -> int:
     wrong = torch.zeros((), dtype=torch.int64, device="cuda")
-    for images, labels, state in CopyAhead(ring.next, buffers):
+    for (images, labels), state in CopyAhead(ring.next, buffers):
         # No synchronization: the consumer's stream alone waits for the copies.
         wrong += torch.ne(images, int(state) % 200).any()
         wrong += torch.ne(labels, int(state)).any()

@@ -139,7 +139,8 @@ def test_a_call_that_fails_for_several_alone_is_said() -> None:
 
 
 UNUSABLE = {
-    "dictionaries": lambda found: [{"image": image, "label": label} for image, label in found],
+    "images without labels": lambda found: [image for image, _ in found],
+    "dictionaries without images": lambda found: [{"label": label} for _, label in found],
     "a collated batch of as many parts as indices": lambda found: [numpy.stack([image for image, _ in found[:2]]) for _ in found],
 }
 

@@ -65,6 +65,20 @@ def test_extensions_and_class_names_of_tar_shards(tmp_path: Path) -> None:
     assert same_by_loader(path, extensions=".left.jpg")[0] == (jpeg(1), 1)
 
 
+def test_fields_of_tar_shards(tmp_path: Path) -> None:
+    members = {"1.jpg": jpeg(1), "1.json": b"{}", "1.txt": b"a cat", "2.jpg": jpeg(2), "2.json": b"{}", "2.txt": b"two dogs"}
+    path = tar(tmp_path / "a.tar", members)
+    with pytest.raises(gpufeed.Error, match="sample 1 has no label"):
+        gpufeed.open(path)
+    chosen: dict[str, Any] = {"jpg;png": "image", "txt": "caption", "json": {"name": "meta", "optional": True}}
+    for fields in ("all", {"txt": "caption"}, chosen):
+        assert labels(same_by_loader(path, fields=fields)) == [None, None]
+    with pytest.raises(gpufeed.ArgumentError, match=r"^fields: no sample has a member \.text .* have \.json \.txt"):
+        gpufeed.open(path, fields={"text": "caption"})
+    with pytest.raises(gpufeed.DataError, match=r"at most 2 are read; raise max_field_bytes="):
+        gpufeed.open(path, fields={"txt": "caption"}, max_field_bytes=2)[0]
+
+
 def test_indexes_of_shards(tmp_path: Path) -> None:
     shards, places = tar_shards(tmp_path / "shards"), tmp_path / "indexes"
     places.mkdir()
@@ -253,11 +267,14 @@ KEYWORDS = {
     "put_indexes": False,
     "max_file_bytes": 1 << 20,
     "max_page_bytes": 1 << 20,
+    "fields": "all",
+    "max_field_bytes": 1 << 20,
 }
+FIELDS = {"fields", "max_field_bytes"}
 KNOWN = {
-    "folder": {"allow_empty", "extensions", "unlabelled", "max_file_bytes"},
-    "flat": {"extensions", "unlabelled", "max_file_bytes"},
-    "csv": {"label_column", "image_column", "class_names", "root", "header", "delimiter", "max_file_bytes"},
+    "folder": {"allow_empty", "extensions", "unlabelled", "max_file_bytes", *FIELDS},
+    "flat": {"extensions", "unlabelled", "max_file_bytes", *FIELDS},
+    "csv": {"label_column", "image_column", "class_names", "root", "header", "delimiter", "max_file_bytes", *FIELDS},
     "npy": {"split", "label_column", "image_column", "data_layout"},
     "tar": {
         "allow_unlabelled",
@@ -268,6 +285,7 @@ KNOWN = {
         "index_memory",
         "put_indexes",
         "max_file_bytes",
+        *FIELDS,
     },
     "cifar": {"split", "label_column"},
 }
@@ -312,6 +330,11 @@ def test_keywords_belong_to_a_path(tmp_path: Path) -> None:
         ({"data_layout": "chw"}, '^data_layout: \'chw\'; "nhwc", '),
         ({"part": "greek"}, '^part: \'greek\'; "byclass", '),
         ({"max_file_bytes": "much"}, "^max_file_bytes: 'much'; "),
+        ({"fields": "some"}, '^fields: a str; "all" and "none" work'),
+        ({"fields": {"txt": 3}}, "^fields: 'txt' is 3; the name of a field works"),
+        ({"fields": {"txt": {"name": "a", "kinds": "text"}}}, "^fields: .* not 'kinds'"),
+        ({"fields": {"txt": {"name": "a", "optional": 1}}}, "^fields: .* optional is not 1"),
+        ({"fields": {"txt": {"optional": True}}}, "^fields: .* it has no name"),
     ],
 )
 def test_values(given: dict[str, Any], words: str, tmp_path: Path) -> None:

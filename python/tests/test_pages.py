@@ -41,7 +41,7 @@ def losses(*command: str) -> list[float]:
 
 def test_every_page_with_a_program_is_run() -> None:
     pages = [PAGES.with_suffix(".md"), *PAGES.glob("*.md")]
-    assert {page.stem for page in pages if "```python" in page.read_text()} == {"pytorch", "distributed", "ray", *NEEDS}
+    assert {page.stem for page in pages if "```python" in page.read_text()} == {"pytorch", "distributed", "ray", "views", "fields", *NEEDS}
 
 
 def test_the_lines_of_the_readme(tmp_path: Path) -> None:
@@ -54,6 +54,12 @@ def test_the_lines_of_the_readme(tmp_path: Path) -> None:
 
 def test_the_first_page(tmp_path: Path) -> None:
     found = losses(str(program("../pytorch", tmp_path)), str(folder(tmp_path / "data", count=40)))
+    assert len(found) == 2 * (40 // 8)
+
+
+@pytest.mark.parametrize("page", ["views", "fields"])
+def test_views_and_fields(page: str, tmp_path: Path) -> None:
+    found = losses(str(program(page, tmp_path)), str(folder(tmp_path / "data", count=40)))
     assert len(found) == 2 * (40 // 8)
 
 

@@ -23,7 +23,7 @@ STEPS: list[dict[str, Any]] = [
     {"type": "ColorJitter", "brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1},
     {"type": "RandAugment"},
 ]
-DTYPES = {"F32": "float32", "F16": "float16", "U8": "uint8"}
+DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "U8": "uint8"}
 
 
 def program() -> list[str]:
@@ -62,6 +62,7 @@ def test_batches_are_those_of_a_rust_program(tmp_path: Path, semantics: str, cha
         for batch in (each for _ in range(2) for each in loader.batches()):
             found += len(batch.ids).to_bytes(8, "little")
             found += b"".join(each.to_bytes(8, "little") for each in batch.ids)
-            found += numpy.from_dlpack(batch.images).tobytes()
+            images = batch.images.as_uint16() if dtype == "BF16" else batch.images
+            found += numpy.from_dlpack(images).tobytes()
         assert len(found) > 2 * 17 * views * 24 * 24 * channels
         assert found == done.stdout

@@ -220,7 +220,7 @@ TWO = [v2.Compose([v2.RandomResizedCrop(8)]), v2.Compose([v2.CenterCrop(8)])]
 def test_a_list_of_lists_is_not_one_list(given: Any) -> None:
     """As a script has it that makes two views of each sample, one by each list."""
     count = len(given.transforms if isinstance(given, v2.Compose) else given)
-    with pytest.raises(gpufeed.ArgumentError, match=f"^transforms: a list of {count} lists .* and views={count}, or a loader"):
+    with pytest.raises(gpufeed.ArgumentError, match=f"^transforms: a list of {count} lists .* and views={count}; .* by several lists, groups="):
         gpufeed.DataLoader(Jpegs(4), given)
 
 
@@ -294,7 +294,17 @@ def test_the_list_says_its_semantics() -> None:
         gpufeed.DataLoader(Jpegs(4), [v2.Pad(2, fill=128), v2.CenterCrop(8)], semantics="float")
 
 
-def test_a_normalize_on_the_device_keeps_the_lists_type() -> None:
-    given = [v2.CenterCrop(8), TO_FLOAT, v2.Normalize(MEAN, STD), v2.ToDtype(torch.float16)]
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_normalize_on_the_device_keeps_the_lists_type(dtype: Any) -> None:
+    given = [v2.CenterCrop(8), TO_FLOAT, v2.Normalize(MEAN, STD), v2.ToDtype(dtype)]
     plain, there = (next(iter(gpufeed.DataLoader(Jpegs(4), given, batch_size=4, normalize_on_device=on))) for on in (False, True))
-    assert plain[0].dtype == there[0].dtype == torch.float16
+    assert plain[0].dtype == there[0].dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_halves_are_the_floats_as_torch_rounds_them(dtype: Any) -> None:
+    given = [v2.CenterCrop(8), TO_FLOAT, v2.Normalize(MEAN, STD)]
+    floats, halves = (next(iter(gpufeed.DataLoader(Jpegs(4), given, batch_size=4, dtype=each))) for each in (None, dtype))
+    assert halves[0].dtype == dtype and torch.equal(halves[0], floats[0].to(dtype))
+    # A loop may work in place: the tensor is the batch's memory.
+    assert torch.equal(halves[0].mul_(2), floats[0].to(dtype) * 2)

@@ -68,6 +68,11 @@ def recipes(images: Path) -> list[dict]:
             reason = f"The browser does not draw this recipe: {' and '.join(sorted(on_cpu))} has no shader; gpufeed runs it on the CPU."
             found.append({**about, "reason": reason, "transforms": shaders["transforms"]})
             continue
+        if "group" in recipe:
+            groups = ", ".join(f"{group['name']} with {group['views']}" for group in recipe["group"])
+            reason = f"The browser draws the views of one list, and this recipe has groups of views: {groups}. gpufeed preview shows them. The list of the first one:"
+            found.append({**about, "reason": reason, "transforms": shaders["transforms"]})
+            continue
         output = {"layout": told["output"]["layout"], "dtype": told["output"]["dtype"]}
         about |= {"views": recipe.get("views", 1), "mixes": "batch_transform" in recipe}
         found.append({**about, "output": output, "shaders": shaders})

@@ -41,7 +41,11 @@ pieces! {
     EXECUTE_CPU = "use {}" [Execute = word!("Execute::Cpu", "cpu")];
 
     // The type of numbers, and the arithmetic.
-    FLOAT_OUTPUT = "{} and {} work" [DType = word!("DType::F32", "float32"), DType = word!("DType::F16", "float16")];
+    FLOAT_OUTPUT = "{}, {} and {} work" [
+        DType = word!("DType::F32", "float32"),
+        DType = word!("DType::F16", "float16"),
+        DType = word!("DType::BF16", "bfloat16")
+    ];
     UINT8 = "use {}" [Semantics = word!("Semantics::Uint8", "uint8")];
     UINT8_LEVELS = "0 to 255 work with {}" [Semantics = word!("Semantics::Uint8", "uint8")];
     WITHOUT_SCALED_DECODE = "leave {} out" [ScaledDecode = Some(Value::Flag(true))];
@@ -73,6 +77,7 @@ pieces! {
     PARQUET_LABEL = "{} chooses one" [ParquetLabelColumn];
     PARQUET_UNLABELLED = "{} accepts that" [ParquetAllowUnlabelled = Some(Value::Flag(true))];
     LARGER_PAGES = "raise {}" [ParquetMaxPageBytes];
+    LARGER_FIELDS = "raise {}" [MaxFieldBytes];
 
     // LMDB.
     LMDB_FINISH = "a program that writes one ends with {}" [LmdbFinish];
@@ -109,6 +114,8 @@ pieces! {
     PACK_WITHOUT_PLAN = ", which goes on without {}; remove it, or pack elsewhere" [PackPlan];
     PACK_VERIFY = "{} says which samples differ" [PackVerify = Some(Value::Flag(true))];
     PACK_SCRATCH = "({} names another folder of this machine for files on their way)" [PackScratch];
+    PACK_FIELDS = "{} packs into shards, which have one, and {} leaves them out"
+        [PackTo = word!("PackFormat::Tar", "tar"), PackFields = word!("Some(FieldChoice::None)", "none")];
     PACK_MAX_SIDE = "{} reduces them" [PackMaxSide];
     PACK_AGAIN = "{} continues after the last sample that is on the disk" [PackAgain];
 }

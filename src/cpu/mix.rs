@@ -6,14 +6,15 @@
 use crate::plan::DType;
 use crate::plan::mixing::{Blend, Mixing};
 use crate::transforms::Partner;
-use half::f16;
+use bytemuck::Pod;
 use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
 use multiversion::multiversion;
 
 /// Bytes of a block.
 const BLOCK: usize = 8 << 10;
 
-/// Mixes a batch of `dtype`. Values in f16 are blended in f32 and rounded again.
+/// Mixes a batch of `dtype`. Values in f16 and bf16 are blended in f32 and rounded again.
 pub(crate) fn mix(mixing: &Mixing, dtype: DType, batch: &mut [u8]) {
     let size = dtype.bytes();
     match (mixing.blend, dtype) {
@@ -21,7 +22,10 @@ pub(crate) fn mix(mixing: &Mixing, dtype: DType, batch: &mut [u8]) {
             blend(bytemuck::cast_slice_mut(to), bytemuck::cast_slice(from), (own, partner));
         }),
         (Blend::Shares { own, partner }, DType::F16) => blocks(mixing, size, batch, |to, from| {
-            blend_halves(bytemuck::cast_slice_mut(to), bytemuck::cast_slice(from), (own, partner));
+            blend_halves::<f16>(bytemuck::cast_slice_mut(to), bytemuck::cast_slice(from), (own, partner));
+        }),
+        (Blend::Shares { own, partner }, DType::BF16) => blocks(mixing, size, batch, |to, from| {
+            blend_halves::<bf16>(bytemuck::cast_slice_mut(to), bytemuck::cast_slice(from), (own, partner));
         }),
         // Bytes are never blended: building the loader and replaying both refuse it.
         (Blend::Partner, _) | (Blend::Shares { .. }, DType::U8) => {
@@ -37,7 +41,10 @@ fn blend(own: &mut [f32], partner: &[f32], (own_share, partner_share): (f32, f32
     }
 }
 
-fn blend_halves(own: &mut [f16], partner: &[f16], shares: (f32, f32)) {
+fn blend_halves<H: Pod>(own: &mut [H], partner: &[H], shares: (f32, f32))
+where
+    [H]: HalfFloatSliceExt,
+{
     const VALUES: usize = 64;
     let (mut mixed, mut other) = ([0.0; VALUES], [0.0; VALUES]);
     for (own, partner) in own.chunks_mut(VALUES).zip(partner.chunks(VALUES)) {
@@ -155,6 +162,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn bfloats_are_rounded_once_after_the_blend() {
+        let blend = Blend::Shares { own: 0.3, partner: 0.7 };
+        let mixing = Mixing { blend, partner: Partner::Reversed, samples: 3, views: 1, image: 130, region: whole(130) };
+        let mut mixed: Vec<bf16> = (0..390).map(|i| bf16::from_f32((i * 37 % 101) as f32 / 101.0)).collect();
+        let floats: Vec<f32> = mixed.iter().map(|value| value.to_f32()).collect();
+        let expected: Vec<bf16> = naive(&mixing, &floats).into_iter().map(bf16::from_f32).collect();
+        mix(&mixing, DType::BF16, bytemuck::cast_slice_mut(&mut mixed));
+        assert!(mixed == expected);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use super::bytes;
 use crate::color::{Step, opcode};
 use crate::plan::{DType, Layout, Output};
-use half::f16;
+use bytemuck::Pod;
 use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
 
 /// Writes one image, a few rows at a time.
 pub(super) struct Writer<'a> {
@@ -94,17 +95,24 @@ impl<'a> Writer<'a> {
         let out = &mut self.out[first * size..][..values.len() * size];
         match self.output.dtype {
             DType::F32 => out.copy_from_slice(bytemuck::cast_slice(values)),
-            DType::F16 => {
-                let mut block = [f16::ZERO; 64];
-                for (out, values) in out.chunks_mut(128).zip(values.chunks(64)) {
-                    block[..values.len()].convert_from_f32_slice(values);
-                    out.copy_from_slice(bytemuck::cast_slice(&block[..values.len()]));
-                }
-            }
+            DType::F16 => halves::<f16>(values, out),
+            DType::BF16 => halves::<bf16>(values, out),
             DType::U8 => {
                 out.iter_mut().zip(values).for_each(|(out, value)| *out = byte(*value));
             }
         }
+    }
+}
+
+/// Writes `values` in a type of 16 bits, rounded to nearest, ties to even. `out` may begin at any byte.
+fn halves<H: Pod>(values: &[f32], out: &mut [u8])
+where
+    [H]: HalfFloatSliceExt,
+{
+    let mut block = [H::zeroed(); 64];
+    for (out, values) in out.chunks_mut(128).zip(values.chunks(64)) {
+        block[..values.len()].convert_from_f32_slice(values);
+        out.copy_from_slice(bytemuck::cast_slice(&block[..values.len()]));
     }
 }
 
@@ -120,5 +128,31 @@ pub(super) fn interleave(planes: &[f32], out: &mut [f32]) {
         for (c, value) in pixel[..3].iter_mut().enumerate() {
             *value = planes[c * width + i];
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The integers of `shaders/store/bfloat_bits.wgsl`.
+    fn formula(bits: u32) -> u16 {
+        let is_nan = bits & 0x7fff_ffff > 0x7f80_0000;
+        let rounded = bits.wrapping_add(0x7fff).wrapping_add(bits >> 16 & 1) >> 16;
+        if is_nan { (bits >> 16 | 0x40) as u16 } else { rounded as u16 }
+    }
+
+    /// Every upper half, with the lower halves that decide about it.
+    #[test]
+    fn bfloats_have_the_bits_of_the_shaders() {
+        let lower = [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
+        let all: Vec<u32> = (0..=0xffffu32).flat_map(|upper| lower.map(|lower| upper << 16 | lower)).collect();
+        let values: Vec<f32> = all.iter().copied().map(f32::from_bits).collect();
+        // At an odd address, as the bytes of an image may begin at any.
+        let mut out = vec![0; 1 + 2 * values.len()];
+        halves::<bf16>(&values, &mut out[1..]);
+        let seen = out[1..].as_chunks().0.iter().map(|bytes| u16::from_ne_bytes(*bytes));
+        let wrong = seen.zip(all).find(|(seen, bits)| *seen != formula(*bits));
+        assert_eq!(wrong, None);
     }
 }

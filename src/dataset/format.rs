@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::Lmdb;
-use super::{Cifar, Dataset, Idx, ImageFolder, ImageList, Numpy, TarShards, UNFINISHED};
+use super::opening::{OpenOptions, Opened};
+use super::{Cifar, Idx, UNFINISHED};
 use crate::error::Result;
 use crate::storage::{Address, Location, Remote, RemoteOptions, check};
 
@@ -39,15 +39,15 @@ use crate::storage::{Address, Location, Remote, RemoteOptions, check};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
-    /// A folder for each class: [`ImageFolder`].
+    /// A folder for each class: [`ImageFolder`](super::ImageFolder).
     Folder,
-    /// Images without classes: [`ImageFolder::flat`].
+    /// Images without classes: [`ImageFolder::flat`](super::ImageFolder::flat).
     Images,
-    /// A list of files: [`ImageList`].
+    /// A list of files: [`ImageList`](super::ImageList).
     List,
-    /// NumPy arrays: [`Numpy`].
+    /// NumPy arrays: [`Numpy`](super::Numpy).
     Numpy,
-    /// Tar shards: [`TarShards`].
+    /// Tar shards: [`TarShards`](super::TarShards).
     Tar,
     /// An LMDB database: [`Lmdb`](super::Lmdb).
     Lmdb,
@@ -57,28 +57,6 @@ pub enum Format {
     Cifar,
     /// Parquet files: `Parquet`, which needs the feature `parquet`.
     Parquet,
-}
-
-/// Result of [`open`].
-///
-/// ```no_run
-/// let opened = gpufeed::dataset::open("MNIST")?;
-/// println!("{} to train on, {} to test with", opened.train.len(), opened.test.map_or(0, |test| test.len()));
-/// # Ok::<(), gpufeed::Error>(())
-/// ```
-pub struct Opened {
-    /// All samples, or the training split.
-    pub train: Box<dyn Dataset>,
-    /// The test split, if the data set comes in two (MNIST, CIFAR, an `.npz` with `train` and `test`, a folder of Parquet
-    /// files with `train` and with `validation` or `test`) and the path has its files.
-    pub test: Option<Box<dyn Dataset>>,
-}
-
-impl std::fmt::Debug for Opened {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let lengths = (self.train.len(), self.test.as_ref().map(|test| test.len()));
-        f.debug_struct("Opened").field("lengths", &lengths).finish_non_exhaustive()
-    }
 }
 
 /// Opens the data set at a path, in any [`Format`]; with the feature `remote` also tar shards and Parquet files at an
@@ -102,30 +80,26 @@ pub fn open(path: impl AsRef<Path>) -> Result<Opened> {
     open_with(path, RemoteOptions::new())
 }
 
-/// As [`open`], with settings for stores, which a path on this machine does not need: with
-/// [`RemoteOptions::cache`] the indexes of shards stay on this machine, too, so that opening
+/// As [`open`], with settings: [`OpenOptions`], or [`RemoteOptions`] alone. With
+/// [`RemoteOptions::cache`] the indexes of shards in a store stay on this machine, too, so that opening
 /// a second time reads no shard.
 ///
 /// ```no_run
-/// use gpufeed::dataset::{self, RemoteOptions};
+/// use gpufeed::dataset::{self, OpenOptions, RemoteOptions};
 ///
 /// let options = RemoteOptions::new().cache("/scratch/photos", 200 << 30);
-/// let opened = dataset::open_with("s3://photos/train-{000000..000146}.tar", options)?;
+/// let photos = dataset::open_with("s3://photos/train-{000000..000146}.tar", options)?;
+/// let captioned = dataset::open_with("laion", OpenOptions::new().fields([("txt", "caption")]))?;
 /// # Ok::<(), gpufeed::Error>(())
 /// ```
 ///
 /// # Errors
 ///
-/// The errors of [`open`].
-pub fn open_with(path: impl AsRef<Path>, options: RemoteOptions) -> Result<Opened> {
-    let path = path.as_ref();
-    let format = Format::detect_with(path, &options)?;
-    match format {
-        Format::Tar => Ok(Opened { train: Box::new(TarShards::builder().remote(options).open(path)?), test: None }),
-        #[cfg(feature = "parquet")]
-        Format::Parquet => Ok(opened(super::Parquet::builder().remote(options).parts(path)?)),
-        _ => format.open(path),
-    }
+/// The errors of [`open`], and [`ErrorKind::Argument`](crate::ErrorKind::Argument) for fields where the samples of the
+/// format have none.
+pub fn open_with(path: impl AsRef<Path>, options: impl Into<OpenOptions>) -> Result<Opened> {
+    let (path, options) = (path.as_ref(), options.into());
+    Format::detect_with(path, options.of_remote())?.open_with(path, options)
 }
 
 impl Format {
@@ -235,25 +209,7 @@ impl Format {
     ///
     /// The errors of [`open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Opened> {
-        fn whole(data: impl Dataset + 'static) -> Opened {
-            Opened { train: Box::new(data), test: None }
-        }
-        let path = path.as_ref();
-        if let Location::Address(address) = Location::from(path) {
-            check(&address)?;
-            self.check_remote(&address)?;
-        }
-        Ok(match self {
-            Format::Folder => whole(ImageFolder::open(path)?),
-            Format::Images => whole(ImageFolder::flat(path)?),
-            Format::List => whole(ImageList::open(path)?),
-            Format::Numpy => opened(Numpy::parts(path, true)?),
-            Format::Tar => whole(TarShards::open(path)?),
-            Format::Lmdb => whole(Lmdb::open(path)?),
-            Format::Idx => opened(Idx::parts(path)?),
-            Format::Cifar => opened(Cifar::parts(path)?),
-            Format::Parquet => return open_parquet(path),
-        })
+        self.open_with(path, OpenOptions::new())
     }
 
     /// Opens the path in this format as it is: samples may lack a label, and class folders may have no images.
@@ -276,16 +232,39 @@ impl Format {
     ///
     /// The errors of [`open`], except those two.
     pub fn open_as_is(self, path: impl AsRef<Path>) -> Result<Opened> {
-        let path = path.as_ref();
-        let train: Box<dyn Dataset> = match self {
-            Format::Folder => Box::new(ImageFolder::builder().allow_empty(true).open(path)?),
-            Format::Tar => Box::new(TarShards::builder().allow_unlabelled(true).open(path)?),
-            Format::Lmdb => Box::new(Lmdb::builder().allow_unlabelled(true).open(path)?),
-            #[cfg(feature = "parquet")]
-            Format::Parquet => return Ok(opened(super::Parquet::builder().allow_unlabelled(true).parts(path)?)),
-            _ => return self.open(path),
-        };
-        Ok(Opened { train, test: None })
+        self.open_with(path, OpenOptions::new().as_is(true))
+    }
+
+    /// Opens the path in this format with settings.
+    ///
+    /// ```no_run
+    /// use gpufeed::dataset::{Format, OpenOptions};
+    ///
+    /// let opened = Format::Tar.open_with("laion/{00000..00127}.tar", OpenOptions::new().fields([("txt", "caption")]))?;
+    /// assert_eq!(opened.train.fields()[0].name(), "caption");
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`open_with`].
+    pub fn open_with(self, path: impl AsRef<Path>, options: impl Into<OpenOptions>) -> Result<Opened> {
+        let (path, options) = (path.as_ref(), options.into());
+        if let Location::Address(address) = Location::from(path) {
+            check(&address)?;
+            self.check_remote(&address)?;
+        }
+        match self {
+            Format::Folder => options.folder(path),
+            Format::Images => options.images(path),
+            Format::List => options.list(path),
+            Format::Numpy => options.numpy(path),
+            Format::Tar => options.tar(path),
+            Format::Lmdb => options.lmdb(path),
+            Format::Idx => options.idx(path),
+            Format::Cifar => options.cifar(path),
+            Format::Parquet => options.parquet(path),
+        }
     }
 
     /// Refuses formats that are read from this machine alone.
@@ -300,17 +279,6 @@ impl Format {
 }
 
 #[cfg(feature = "parquet")]
-fn open_parquet(path: &Path) -> Result<Opened> {
-    Ok(opened(super::Parquet::parts(path)?))
-}
-
-#[cfg(not(feature = "parquet"))]
-fn open_parquet(path: &Path) -> Result<Opened> {
-    let reason = "this program was built without gpufeed's feature `parquet`; build it with that feature";
-    Err(crate::error::Error::data_file(path, "Parquet files", reason))
-}
-
-#[cfg(feature = "parquet")]
 fn holds_parquet(folder: &Path) -> bool {
     super::parquet::is_in(folder)
 }
@@ -318,10 +286,6 @@ fn holds_parquet(folder: &Path) -> bool {
 #[cfg(not(feature = "parquet"))]
 fn holds_parquet(_: &Path) -> bool {
     false
-}
-
-fn opened<D: Dataset + 'static>((train, test): (D, Option<D>)) -> Opened {
-    Opened { train: Box::new(train), test: test.map(|test| Box::new(test) as Box<dyn Dataset>) }
 }
 
 fn is_hidden(path: &Path) -> bool {

@@ -57,6 +57,10 @@ macro_rules! forward {
             $other.name(index)
         }
 
+        fn label(&$this, index: usize) -> Option<$crate::dataset::Label> {
+            $other.label(index)
+        }
+
         fn inner(&$this) -> Option<&dyn Dataset> {
             $other.inner()
         }
@@ -123,6 +127,10 @@ mod tests {
 
         fn name(&self, index: usize) -> String {
             format!("odd {index}")
+        }
+
+        fn label(&self, index: usize) -> Option<Label> {
+            Some(Label::Class(index as u32))
         }
 
         fn id(&self, index: usize) -> u64 {
@@ -200,6 +208,7 @@ mod tests {
         assert!(dataset.is_empty());
         assert_eq!(dataset.name(2), "odd 2");
         assert_eq!(dataset.id(2), 200);
+        assert_eq!(dataset.label(2), Some(Label::Class(2)));
         assert_eq!(dataset.channels(), 1);
         assert_eq!(dataset.classes(), ["a"]);
         assert_eq!(dataset.fields(), [Field::new("odd")]);

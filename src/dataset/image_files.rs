@@ -1,10 +1,12 @@
 //! A data set of image files with known paths. A folder of images and a list of images both use it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::file_fields::FileFields;
 use super::labels::Labels;
 use super::stored::name_below;
-use super::{Dataset, Label, Notice, ObjectStamp, Sample, SampleData, Stored, out_of_range};
+use super::{Dataset, Field, Label, Notice, ObjectStamp, Sample, SampleData, Stored, out_of_range};
 use crate::error::Result;
 use crate::storage::local::regular_file;
 
@@ -18,6 +20,8 @@ pub(super) struct ImageFiles {
     pub(super) classes: Vec<String>,
     pub(super) notices: Vec<Notice>,
     pub(super) max_file_bytes: u64,
+    /// What samples have beside image and label; `None` without fields.
+    pub(super) fields: Option<Arc<FileFields>>,
     /// True if all images in the folder `root` are samples.
     pub(super) whole_folder: bool,
 }
@@ -39,8 +43,15 @@ impl Dataset for ImageFiles {
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         let path = self.path(index).ok_or_else(|| out_of_range(index, self.len()))?;
+        if let Some(fields) = &self.fields {
+            return fields.read(index, path, self.labels.get(index), buffer);
+        }
         let bytes = regular_file::read_image(path, self.max_file_bytes, buffer)?;
         Ok(Sample::new(SampleData::Encoded(bytes), self.labels.get(index)))
+    }
+
+    fn label(&self, index: usize) -> Option<Label> {
+        (index < self.len()).then(|| self.labels.get(index))
     }
 
     fn name(&self, index: usize) -> String {
@@ -49,6 +60,10 @@ impl Dataset for ImageFiles {
 
     fn classes(&self) -> &[String] {
         &self.classes
+    }
+
+    fn fields(&self) -> &[Field] {
+        self.fields.as_ref().map_or(&[], |fields| fields.fields())
     }
 
     fn folder(&self) -> Option<&Path> {
@@ -83,5 +98,8 @@ impl Stored for ImageFiles {
 
     fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {
         self.paths.iter().for_each(|file| see(file, None));
+        if let Some(fields) = &self.fields {
+            fields.each_file(self.len(), |sample| &self.paths[sample], &mut |file| see(file, None));
+        }
     }
 }

@@ -182,6 +182,10 @@ impl Dataset for InMemory {
         Ok(Sample::new(data, sample.label.clone()).with_fields(fields))
     }
 
+    fn label(&self, index: usize) -> Option<Label> {
+        self.samples.get(index).map(|sample| sample.label.clone())
+    }
+
     fn name(&self, index: usize) -> String {
         format!("sample {index}")
     }

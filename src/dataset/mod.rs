@@ -20,13 +20,15 @@
 
 // sample.rs, labels.rs   a sample; the labels of a whole set; label_numbers.rs: labels that are vectors, as f32
 // sample_data.rs         an image, as a file or as pixels
+// encoded_field.rs       the value of a field from the bytes of a file
 // field/                 named fields beside image and label, and their values
 // notice.rs              what a set says of itself: its labels, what it does not read
 // access.rs              samples that are announced before they are read; in_order.rs: by a command, in the set's order
 // stored.rs              where samples are stored, and under which names
 // forward.rs             forwards the methods of a set, for pointers, adaptors, folders and lists
-// image_files.rs         files by their paths: folders and lists
-// format.rs              opens any set by its path
+// image_files.rs         files by their paths: folders and lists; file_fields.rs: their fields, of which listed_values.rs
+//                        has those of a list and side_cars.rs the files beside images
+// format.rs              opens any set by its path; opening.rs: settings of that, and how each format takes them
 // unpacked.rs            a data file read once: raw, gzip, or an archive's member
 // class_names.rs         names of classes in a file beside the samples
 // seek_indexes.rs        builds the seek indexes of all files of a set
@@ -42,7 +44,9 @@ mod adaptors;
 mod arrays;
 mod cifar;
 mod class_names;
+mod encoded_field;
 mod field;
+mod file_fields;
 pub(crate) mod folder;
 mod format;
 mod forward;
@@ -52,16 +56,19 @@ pub(crate) mod in_order;
 mod label_numbers;
 mod labels;
 mod list;
+mod listed_values;
 mod lmdb;
 mod memory;
 mod notice;
 mod numpy;
+mod opening;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod sample;
 mod sample_data;
 mod seek_indexes;
 mod shards;
+mod side_cars;
 pub(crate) mod stored;
 mod tar;
 mod unpacked;
@@ -78,11 +85,9 @@ pub use adaptors::{Concat, Repeat, SplitPart, Subset, Weighted};
 pub use arrays::{ArrayValues, Arrays};
 pub use cifar::Cifar;
 pub(crate) use field::Absent;
-pub use field::{Field, FieldKind, FieldValue, NumberType, Numbers};
-#[doc(hidden)] // settings of readers of files, of which none takes them yet
-pub use field::{FieldChoice, MAX_FIELD_BYTES};
+pub use field::{Field, FieldChoice, FieldKind, FieldValue, MAX_FIELD_BYTES, NumberType, Numbers};
 pub use folder::{ImageFolder, ImageFolderBuilder};
-pub use format::{Format, Opened, open, open_with};
+pub use format::{Format, open, open_with};
 pub use idx::{Emnist, Idx};
 pub use list::{ImageList, ImageListBuilder};
 #[cfg(feature = "lmdb")]
@@ -92,6 +97,7 @@ pub use memory::InMemory;
 pub use notice::Notice;
 pub(crate) use notice::log as log_notices;
 pub use numpy::Numpy;
+pub use opening::{OpenOptions, Opened};
 #[cfg(feature = "parquet")]
 pub use parquet::{Parquet, ParquetBuilder};
 pub use sample::{Label, Sample};
@@ -102,6 +108,7 @@ pub use shards::addresses_of;
 pub use stored::{ObjectStamp, Stored};
 #[doc(hidden)]
 pub use tar::UNFINISHED;
+pub(crate) use tar::{PACK_MANIFEST, label_of_json};
 pub use tar::{TarShards, TarShardsBuilder};
 
 /// Default limit of the bytes of one encoded image: 1 GiB, the size of an uncompressed bitmap of the default
@@ -198,6 +205,25 @@ pub trait Dataset: Send + Sync {
     /// Returns the name of sample `index` in a report: its path, or "sample 7". Never panics. The name is as in the
     /// file or archive, so it may hold control characters for a terminal; errors that name a sample escape these.
     fn name(&self, index: usize) -> String;
+
+    /// Returns the label of sample `index`, if it is known without reading the sample; `None` by default, also for a
+    /// wrapper, which may give samples other labels, and for an `index` out of range.
+    ///
+    /// Folders, lists, arrays, data sets in memory, tar shards, Parquet files and LMDBs with labels of their own know it, and
+    /// so do sets made of these.
+    ///
+    /// ```
+    /// use gpufeed::{Dataset, InMemory, Label};
+    ///
+    /// let files: InMemory = (0..10).map(|i| (vec![i], Label::Class(u32::from(i) % 3))).collect();
+    /// let some = files.subset([7, 2])?;
+    /// assert_eq!((some.label(0), some.label(2)), (Some(Label::Class(1)), None));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    fn label(&self, index: usize) -> Option<Label> {
+        let _ = index;
+        None
+    }
 
     /// Returns the data set that this one wraps, if it has the same samples by the same indices; else `None`, as for a
     /// data set that reads its samples itself.

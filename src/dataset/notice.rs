@@ -51,6 +51,13 @@ pub enum Notice {
         /// The first one's name.
         first: String,
     },
+    /// Texts beside the images of tar shards that are captions, and that no field reads.
+    CaptionsNotRead {
+        /// How many there are.
+        count: u64,
+        /// The first one's name.
+        first: String,
+    },
     /// Samples of tar shards whose names have dots, which WebDataset's rule would cut off.
     DottedNames {
         /// How many there are.
@@ -149,6 +156,14 @@ impl fmt::Display for Notice {
             Notice::NotRead { what, count, first } => {
                 let count = grouped(*count);
                 write!(f, "{count} {} are not read; the first is {}", Shown(short(what)), Shown(short(first)))
+            }
+            Notice::CaptionsNotRead { count, first } => {
+                let (count, first) = (grouped(*count), Shown(short(first)));
+                write!(
+                    f,
+                    "captions (.txt) of samples are not read ({count}, the first {first}): fields = {{\"txt\": \"caption\"}} \
+                     reads them"
+                )
             }
             Notice::DottedNames { samples, first } => {
                 let (count, first) = (grouped(*samples), Shown(short(first)));

@@ -1,8 +1,9 @@
 //! The decoder of a loader: its settings and its seek indexes.
 
 use super::seek::{self, Saver, SeekStore};
-use super::{DecodeOptions, DecodePath, Decoded, Probe, ScaledRegion, SeekIndexes, decode_indexed};
+use super::{DecodeOptions, DecodePath, Decoded, Probe, ScaledRegion, SeekIndexes, decode_gray16, decode_indexed};
 use crate::error::Result;
+use crate::geometry::Rect;
 use crate::quote::Shown;
 use std::path::Path;
 
@@ -63,6 +64,20 @@ impl Decoder {
         let DecoderScratch { decode, seek } = scratch;
         let store = self.seek.as_ref().map(Saver::store);
         decode_indexed(file, probe, wanted, &self.options, store, seek, decode)
+    }
+
+    /// Decodes a region of 16-bit gray, whose numbers are the first two bytes of a pixel, the lower one first.
+    ///
+    /// # Errors
+    /// The errors of [`decode`](super::decode), and one for an image that is no gray of 16 bits.
+    pub(crate) fn decode_gray16<'a>(
+        &self,
+        file: &[u8],
+        probe: &Probe,
+        region: Rect,
+        scratch: &'a mut DecoderScratch,
+    ) -> Result<Decoded<'a>> {
+        decode_gray16(file, probe, region, &self.options, &mut scratch.decode)
     }
 
     /// Reads the seek indexes that other processes have saved, at the start of a run.

@@ -6,6 +6,7 @@
 //! decodes GIF, TIFF and some kinds of BMP, and the crate `image` what is left.
 
 // decoder.rs        the decoder of a loader: settings and seek indexes together
+// gray16.rs         gray of 16 bits
 // options.rs        the settings
 // format.rs         the formats, by a file's first bytes
 // probe.rs          format, size and orientation, by the header; header.rs has the facts, memory.rs what decoding takes
@@ -21,6 +22,7 @@ mod decoder;
 mod directory;
 mod format;
 mod gif;
+mod gray16;
 mod header;
 mod image_crate;
 mod memory;
@@ -44,8 +46,9 @@ pub(crate) use decoder::{Decoder, DecoderScratch};
 pub use format::ImageFormat;
 #[doc(hidden)] // for `gpufeed doctor`, which tells cut files from damaged ones
 pub use gpufeed_jpeg::has_end as jpeg_has_end;
+use gray16::decode_gray16;
 use memory::try_grow;
-pub use options::{DecodeOptions, Orientation, Truncated};
+pub use options::{DecodeOptions, Orientation, ReadMode, Truncated};
 pub use probe::{Probe, probe};
 pub use seek::{IndexSummary, SeekIndex, SeekIndexes};
 
@@ -250,6 +253,19 @@ pub(crate) fn decode_indexed<'a>(
 fn seeking<'a>(
     bytes: &[u8],
     probe: &Probe,
+    wanted: ScaledRegion,
+    options: &DecodeOptions,
+    seek: Seek<'_>,
+    scratch: &'a mut Scratch,
+) -> Result<(Decoded<'a>, (DecodePath, Option<gpufeed_jpeg::SeekIndex>))> {
+    decode_as(ReadMode::Color, bytes, probe, wanted, options, seek, scratch)
+}
+
+/// Decodes as [`seeking`] does, in a mode that the file has to allow.
+fn decode_as<'a>(
+    mode: ReadMode,
+    bytes: &[u8],
+    probe: &Probe,
     ScaledRegion { region, scale }: ScaledRegion,
     options: &DecodeOptions,
     seek: Seek<'_>,
@@ -287,7 +303,7 @@ fn seeking<'a>(
             let placed = match (format, bmp::Bitmap::read(bytes)) {
                 (ImageFormat::Png, _) => {
                     probe.cost.try_transient()?;
-                    png::decode(bytes, size, stored, options, scratch)?
+                    png::decode(mode, bytes, size, stored, options, scratch)?
                 }
                 (ImageFormat::Gif, _) => gif::decode(bytes, size, stored, options, scratch)?,
                 (ImageFormat::Tiff, _) => tiff::decode(bytes, size, stored, options, scratch)?,

@@ -48,6 +48,39 @@ pub enum Truncated {
     Fill,
 }
 
+/// The numbers that are read from an image.
+///
+/// A loader reads the images of a group of views in this way
+/// ([`Views::read_mode`](crate::Views::read_mode)); [`decode`](super::decode) reads colour.
+///
+/// ```
+/// use gpufeed::decode::ReadMode;
+///
+/// assert_eq!(ReadMode::default(), ReadMode::Color);
+/// assert_eq!(ReadMode::Gray16.channels(), 1);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ReadMode {
+    /// Red, green and blue of 8 bits each. Wider numbers lose their lower bits.
+    #[default]
+    Color,
+    /// One channel of 16 bits, such as a depth in millimetres: the number of the file as `f32`, 0 to 65,535. It is not
+    /// divided by anything. A PNG of 16-bit gray has it; other files are refused.
+    Gray16,
+}
+
+impl ReadMode {
+    /// Channels of an image that is read so: 3, or 1 for gray.
+    pub const fn channels(self) -> u32 {
+        match self {
+            ReadMode::Color => 3,
+            ReadMode::Gray16 => 1,
+        }
+    }
+}
+
 /// Settings of [`probe`](super::probe) and [`decode`](super::decode).
 ///
 /// ```

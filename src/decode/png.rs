@@ -7,7 +7,7 @@ use png::{BitDepth, ColorType, Decoder, DecodingError, Limits, Reader, Transform
 
 use super::format::ImageFormat;
 use super::memory::{Cost, METADATA, try_grow};
-use super::{DecodeOptions, PIXEL, Placed, Scratch, Truncated, broken, check_declared, truncated};
+use super::{DecodeOptions, PIXEL, Placed, ReadMode, Scratch, Truncated, broken, check_declared, truncated};
 use crate::geometry::Rect;
 use crate::pixels::convert_row;
 use crate::{Error, Result};
@@ -26,8 +26,10 @@ pub(super) fn cost(bytes: &[u8], size: (u32, u32), pixel: u8) -> Cost {
     Cost { resident: row.saturating_mul(rows), transient: ROWS * (row + 1) + WINDOWS }
 }
 
-/// Decodes `stored`, a region of the `size` = (columns, rows) of the stored image, into `scratch.stored`.
+/// Decodes `stored`, a region of the `size` = (columns, rows) of the stored image, into `scratch.stored`. A number of
+/// [`ReadMode::Gray16`] stands in the first two bytes of a pixel, the lower one first.
 pub(super) fn decode(
+    mode: ReadMode,
     bytes: &[u8],
     size: (u32, u32),
     stored: Rect,
@@ -48,6 +50,19 @@ pub(super) fn decode(
     let (color, depth) = reader.output_color_type();
     // Samples of 16 bits are big-endian.
     let convert: fn(&[u8], &mut [u8]) = match (color, depth) {
+        (ColorType::Grayscale, BitDepth::Sixteen) if mode == ReadMode::Gray16 => {
+            |row, to| convert_row(row, to, |&[high, low]| [low, high, 0])
+        }
+        (ColorType::GrayscaleAlpha, BitDepth::Sixteen) if mode == ReadMode::Gray16 => {
+            |row, to| convert_row(row, to, |&[high, low, _, _]| [low, high, 0])
+        }
+        _ if mode == ReadMode::Gray16 => {
+            let found = format!("{color:?} of {} bits", depth as usize);
+            return Err(broken(
+                ImageFormat::Png,
+                format!("ReadMode::Gray16 reads gray of 16 bits, but this is {found}"),
+            ));
+        }
         (ColorType::Grayscale, BitDepth::Eight) => |row, to| convert_row(row, to, |&[l]| [l, l, l]),
         (ColorType::Grayscale, BitDepth::Sixteen) => |row, to| convert_row(row, to, |&[l, _]| [l, l, l]),
         (ColorType::GrayscaleAlpha, BitDepth::Eight) => |row, to| convert_row(row, to, |&[l, _]| [l, l, l]),

@@ -7,7 +7,11 @@ use crate::error::{Error, Result};
 
 /// The choices: name, values, and what each decides. [`Switches`] says where each one's rule is.
 pub const SWITCHES: [(&str, &str, &str); 4] = [
-    ("f16", "stored|packed", "f16 batches: stored by the last stage, or packed from f32 by a pass of their own"),
+    (
+        "f16",
+        "stored|packed",
+        "f16 and bf16 batches: stored by the last stage, or packed from f32 by a pass of their own",
+    ),
     ("rows", "4|8|16", "rows of outputs of a thread, whatever the height of an image"),
     ("slots", "1|2", "full staging slots of one submission, where the device waits for the next one"),
     (
@@ -20,7 +24,7 @@ pub const SWITCHES: [(&str, &str, &str); 4] = [
 /// The choices that are set by hand; what is `None` follows its rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// True if the last stage stores f16 (`plan/device.rs`).
+    /// True if the last stage stores f16 and bf16 (`plan/device.rs`).
     f16: Option<bool>,
     /// The rows of a thread (`plan/rows.rs`).
     rows: Option<u32>,

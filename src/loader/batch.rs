@@ -99,6 +99,23 @@ impl Batch {
         }
     }
 
+    /// The images of each group in host memory, in the order of the [`groups`](Self::groups), to change them; empty for
+    /// images on a GPU.
+    pub fn groups_mut(&mut self) -> Vec<&mut [u8]> {
+        let ends: Vec<_> = self.groups().map(|group| (group.images.begin, group.bytes())).collect();
+        let BatchStore::Host(buffer) = &mut self.store else { return Vec::new() };
+        let (mut rest, mut passed) = (buffer.get_mut().batch_mut(), 0);
+        let mut found = Vec::with_capacity(ends.len());
+        // Groups lie one after the other, each at a multiple of the alignment.
+        for (begin, bytes) in ends {
+            let (_, from) = std::mem::take(&mut rest).split_at_mut(begin - passed);
+            let (images, after) = from.split_at_mut(bytes);
+            found.push(images);
+            (rest, passed) = (after, begin + bytes);
+        }
+        found
+    }
+
     /// The GPU that the images are on; `None` for images in host memory.
     pub fn gpu(&self) -> Option<&Gpu> {
         match &self.store {

@@ -159,6 +159,7 @@ impl<'a> BatchGroup<'a> {
         match self.dtype() {
             DType::F32 => floats.extend(bytes.as_chunks().0.iter().map(|b| f32::from_ne_bytes(*b))),
             DType::F16 => floats.extend(bytes.as_chunks().0.iter().map(|b| half::f16::from_ne_bytes(*b).to_f32())),
+            DType::BF16 => floats.extend(bytes.as_chunks().0.iter().map(|b| half::bf16::from_ne_bytes(*b).to_f32())),
             DType::U8 => floats.extend(bytes.iter().map(|b| f32::from(*b) / 255.0)),
         }
         Ok(floats)

@@ -7,6 +7,7 @@ mod groups;
 mod mixing;
 mod on_gpu;
 mod order;
+mod sources;
 
 use super::buffers::{HostBufferHook, HostMemory};
 use super::settings::LoaderSettings;
@@ -98,15 +99,16 @@ impl DataLoaderBuilder {
 
     /// Adds a recipe's operators, and takes over its output, views and batch transform if it names them. A recipe is a
     /// list such as [`recipe::imagenet_train`](crate::recipe::imagenet_train), or a [`Recipe`] from
-    /// [`recipe::load`](crate::recipe::load).
+    /// [`recipe::load`](crate::recipe::load). The groups of a recipe are added as [`group`](Self::group) does.
     ///
     /// A later call of [`output`](Self::output), [`views`](Self::views) or [`batch_transform`](Self::batch_transform)
     /// replaces the recipe's setting.
     pub fn recipe(mut self, recipe: impl Into<Recipe>) -> Self {
-        let Recipe { name, description, transforms, output, semantics, views, batch_transform } = recipe.into();
-        let first = self.recipe.transforms.is_empty();
+        let Recipe { name, description, transforms, output, semantics, views, batch_transform, groups } = recipe.into();
+        let first = self.recipe.transforms.is_empty() && self.groups.is_empty();
         (self.recipe.name, self.recipe.description) = if first { (name, description) } else { Default::default() };
         self.recipe.transforms.extend(transforms);
+        self.groups.extend(groups.into_iter().map(|group| (group.name.clone(), group.into())));
         // What the recipe names replaces what was set before.
         if output.is_some() {
             self.recipe.output = output;
@@ -133,8 +135,8 @@ impl DataLoaderBuilder {
     /// [`Batch::mixed`](crate::Batch::mixed) and [`Batch::soft_labels`](crate::Batch::soft_labels) have the labels of a
     /// batch, [`Params::mixed`](crate::transforms::Params::mixed) the partner of an image.
     ///
-    /// With [`DType::F16`](crate::DType::F16) the CPU executor blends values that are rounded to f16 already, and rounds
-    /// the result again; the GPU rounds once.
+    /// With [`DType::F16`](crate::DType::F16) and [`DType::BF16`](crate::DType::BF16) the CPU executor blends values
+    /// that are rounded to 16 bits already, and rounds the result again; the GPU rounds once.
     ///
     /// ```
     /// use gpufeed::transforms::{BatchTransform, CenterCrop, CutMix, MixUp};

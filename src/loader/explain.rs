@@ -25,7 +25,12 @@ impl DataLoader {
             if several {
                 let (name, views, (width, height)) = (&group.name, group.views(), group.size);
                 let noun = if views == 1 { "view" } else { "views" };
-                plans += &format!("group {name}: {views} {noun} of {width}x{height}\n");
+                let of = pipeline.sources[group.source]
+                    .name()
+                    .map_or_else(String::new, |name| format!(" of field {name:?}"));
+                let followed = group.follows.map(|followed| &pipeline.groups[followed].name);
+                let follows = followed.map_or_else(String::new, |name| format!(", as {name:?}"));
+                plans += &format!("group {name}: {views} {noun} of {width}x{height}{of}{follows}\n");
             }
             let (plan, _) = group.split.plan_for_kernels();
             plans += &format!("{plan}{}", twice(&recipe.transforms));

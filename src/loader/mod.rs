@@ -14,6 +14,7 @@
 //! | `settings.rs`, `settings/` | the settings as data, their written forms, files of them |
 //! | `builder.rs`, `builder/` | the setters; `builder/build.rs` makes the loader |
 //! | `views.rs`, `group.rs`, `batch_group.rs` | a group of views as it is asked for, in the pipeline, in a batch |
+//! | `source.rs` | the image of a sample that a group reads |
 //! | `batch_store.rs` | where the images of a batch are |
 //! | `batch.rs`, `columns.rs`, `mixed.rs` | what the caller gets; its fields; the labels of a mixed batch |
 //! | `buffers/`, `executor_buffers/`, `scratch.rs` | memory of batches, of executors, of a worker: it outlives a run |
@@ -46,6 +47,7 @@ mod replay;
 pub(crate) mod run;
 mod scratch;
 pub(crate) mod settings;
+mod source;
 pub(crate) mod stats;
 mod views;
 mod worker;
@@ -154,6 +156,8 @@ pub enum Execute {
 #[derive(Debug)]
 pub struct DataLoader {
     pipeline: Arc<Pipeline>,
+    /// The recipe of all groups.
+    recipe: Recipe,
     /// The recipe of each group.
     recipes: Vec<Recipe>,
     backend: Backend,
@@ -224,8 +228,8 @@ impl DataLoader {
         &*self.pipeline.dataset
     }
 
-    /// The loader's transforms, output and views as a recipe; those of the first group where there are several. [`Recipe::to_toml`] writes it; a loader of the recipe
-    /// that [`recipe::from_toml`](crate::recipe::from_toml) reads from that text has the same plan.
+    /// The loader's transforms, output and views, or its groups, as a recipe. [`Recipe::to_toml`] writes it; a loader of the
+    /// recipe that [`recipe::from_toml`](crate::recipe::from_toml) reads from that text has the same plan.
     ///
     /// ```
     /// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat, recipe};
@@ -238,12 +242,18 @@ impl DataLoader {
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
     pub fn recipe(&self) -> &Recipe {
-        &self.recipes[0]
+        &self.recipe
     }
 
-    /// The name of each group with its list, output and views as a recipe; `image` is that of a loader without groups.
+    /// The name of each group with its list, output and views as a recipe; `image` is that of a loader without groups. Of a
+    /// group that follows another one it is its own list alone; no recipe says whom it follows, or of what its images are.
     pub fn recipes(&self) -> impl Iterator<Item = (&str, &Recipe)> {
         self.pipeline.groups.iter().zip(&self.recipes).map(|(group, recipe)| (group.name.as_str(), recipe))
+    }
+
+    /// The name of each group with the plan of its transforms, as [`recipes`](Self::recipes) has their recipes.
+    pub fn plans(&self) -> impl Iterator<Item = (&str, &Plan)> {
+        self.pipeline.groups.iter().map(|group| (group.name.as_str(), group.plan()))
     }
 
     /// The settings in force. Those that were left to the recipe, to this machine or to a launcher are filled in. A

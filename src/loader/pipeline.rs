@@ -2,11 +2,12 @@
 
 use super::cache;
 use super::executor_buffers::{CpuBuffers, ExecutorBuffers, GpuBuffers};
-use super::group::Group;
+use super::group::{Group, of_source};
 use super::intermediates::LargeImages;
 use super::remote::RemoteParts;
 use super::scratch::WorkerScratch;
 use super::settings::LoaderSettings;
+use super::source::Source;
 use super::stats::{Capacities, Counters};
 use crate::dataset::{Dataset, Field};
 use crate::decode::Decoder;
@@ -25,6 +26,8 @@ pub(super) struct Pipeline {
     pub(super) fields: Vec<Field>,
     /// The groups, at least one.
     pub(super) groups: Vec<Group>,
+    /// The images of a sample that the groups read; the first one is that of the first group.
+    pub(super) sources: Vec<Source>,
     pub(super) sampler: Sampler,
     /// The sampler's rank and world, and who has set them.
     pub(super) shard: Shard,
@@ -84,9 +87,9 @@ impl Pipeline {
         self.first().plan()
     }
 
-    /// The number of images of each view of a sample, view by view, group by group.
-    pub(super) fn crops(&self) -> impl Iterator<Item = usize> {
-        self.groups.iter().flat_map(|group| std::iter::repeat_n(group.plan().crops(), group.views()))
+    /// The number of images of each view that is made of a source, view by view, group by group.
+    pub(super) fn crops(&self, source: usize) -> impl Iterator<Item = usize> {
+        of_source(&self.groups, source).flat_map(|group| std::iter::repeat_n(group.plan().crops(), group.views()))
     }
 
     /// The lengths of a run's queues.

@@ -98,9 +98,12 @@ fn with_image<T>(
     work: impl FnOnce(&View, PixelsRef<'_>) -> Result<T>,
 ) -> Result<T> {
     let mut file = Vec::new();
-    let mut content = Content::new(pipeline, &pipeline.dataset.read(index, &mut file)?.data)?;
+    let Group { split, source, .. } = &pipeline.groups[group];
+    let sample = pipeline.dataset.read(index, &mut file)?;
+    let image = pipeline.sources[*source].image(&pipeline.fields, &sample)?;
+    let named = |error| pipeline.sources[*source].named(error);
+    let mut content = Content::new(pipeline, *source, &image).map_err(named)?;
     processor::check_size(params, content.size())?;
-    let Group { split, .. } = &pipeline.groups[group];
     let mut route = split.route(std::slice::from_ref(params), content.origin())?;
     // A worker always runs the prefix at full size.
     if let Content::File { probe, scale, .. } = &mut content
@@ -118,7 +121,7 @@ fn with_image<T>(
     let needed = intermediates::of_route(split, &route);
     intermediates::check(split, needed, content.size(), pipeline.most_intermediate)?;
     let (mut decoder, mut gathered) = (DecoderScratch::default(), Gathered::default());
-    let mut pixels = worker::pixels(pipeline, &content, route.read, &mut decoder, &mut gathered)?;
+    let mut pixels = worker::pixels(pipeline, &content, route.read, &mut decoder, &mut gathered).map_err(named)?;
     let (mut buffers, mut scratch) = (PrefixBuffers::default(), cpu::CpuScratch::default());
     if let Some(prefix) = &route.on_worker {
         pixels = run_prefix(split.plan(), prefix, pixels, route.read, &mut buffers, &mut scratch)?;
@@ -156,7 +159,7 @@ fn run(
 }
 
 /// The kernels of a loader that mixes no batches, for one mixing. The device has compiled the others before, but where the
-/// loader's last stage stores f16: mixing needs f32.
+/// loader's last stage stores 16 bits: mixing needs f32.
 fn mixing_kernels(kernels: &Kernels, mixing: &Mixing) -> Result<Kernels> {
     let sizes = MixSizes::new(kernels.gpu(), mixing.samples, mixing.views, mixing.image)?;
     let plan = kernels.plan().clone().on_device(kernels.gpu().caps().traits, true);

@@ -87,7 +87,8 @@ pub struct LoaderSettings {
     /// The order of a batch's elements: `"nchw"` or `"nhwc"`. Default: the recipe's, else NCHW.
     #[serde(with = "written")]
     pub layout: Option<Layout>,
-    /// The type of a batch's elements: `"float32"`, `"float16"` or `"uint8"`. Default: the recipe's, else float32.
+    /// The type of a batch's elements: `"float32"`, `"float16"`, `"bfloat16"` or `"uint8"`. Default: the recipe's, else
+    /// float32.
     #[serde(with = "written")]
     pub dtype: Option<DType>,
     /// The arithmetic of the operators: `"float"`, or `"uint8"` for torchvision's on 8-bit images. Default: the

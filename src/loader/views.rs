@@ -1,8 +1,9 @@
 //! A group of views as a user asks for it.
 
+use crate::decode::ReadMode;
 use crate::plan::{DType, Layout, Output, Semantics};
-use crate::recipe::Recipe;
-use crate::transforms::Transform;
+use crate::recipe::{Recipe, ViewGroup};
+use crate::transforms::{Interpolation, Transform};
 
 /// Views of each sample with a list of operators of their own: a group of a loader
 /// ([`DataLoaderBuilder::group`](crate::DataLoaderBuilder::group)).
@@ -22,12 +23,88 @@ use crate::transforms::Transform;
 pub struct Views {
     /// The operators with the output, the semantics and the number of views.
     pub(super) recipe: Recipe,
+    /// The field of the images; `None` for the sample's own one.
+    pub(super) source: Option<String>,
+    pub(super) read_mode: ReadMode,
+    /// The group whose geometry these views have.
+    pub(super) follows: Option<String>,
+    pub(super) interpolation: Option<Interpolation>,
 }
 
 impl Views {
     /// `count` views of each sample, 1 to 64, of which each draws random numbers of its own.
     pub fn new(count: usize) -> Self {
-        Views { recipe: Recipe { views: count, ..Recipe::default() } }
+        Views::of(Recipe { views: count, ..Recipe::default() })
+    }
+
+    /// The views of a recipe, which has their number.
+    pub(super) fn of(recipe: Recipe) -> Self {
+        Views { recipe, source: None, read_mode: ReadMode::Color, follows: None, interpolation: None }
+    }
+
+    /// Makes the views of another image of the sample: of the data set's field with this name, which has to be of the kind
+    /// [`FieldKind::Image`](crate::FieldKind::Image). By default they are made of the sample's own image.
+    ///
+    /// The image has a size of its own, and is decoded apart from the others of the sample, only as far as the groups
+    /// read it. It has three channels, gray ones too, unless [`read_mode`](Self::read_mode) says otherwise. A sample fails
+    /// if the image is absent or damaged; the error has the field's name.
+    ///
+    /// The views draw random numbers of their own, as those of every group do, unless they [follow](Self::follows) others.
+    ///
+    /// ```
+    /// use gpufeed::Views;
+    /// use gpufeed::transforms::RandomResizedCrop;
+    ///
+    /// let right = Views::new(1).source("right").transform(RandomResizedCrop::new(224));
+    /// # let _ = right;
+    /// ```
+    pub fn source(mut self, field: impl Into<String>) -> Self {
+        self.source = Some(field.into());
+        self
+    }
+
+    /// The numbers that are read from the images of a [`source`](Self::source): colour by default. With
+    /// [`ReadMode::Gray16`] images have one channel with the numbers of the file, 0 to 65,535, as floats; the list may then
+    /// have operators that move pixels, and `Normalize`, as others take white for 1.
+    ///
+    /// ```
+    /// use gpufeed::Views;
+    /// use gpufeed::decode::ReadMode;
+    ///
+    /// let depth = Views::new(1).source("depth").read_mode(ReadMode::Gray16).follows("image");
+    /// # let _ = depth;
+    /// ```
+    pub fn read_mode(mut self, read_mode: ReadMode) -> Self {
+        self.read_mode = read_mode;
+        self
+    }
+
+    /// Gives each view the geometry of the same view of another group: its crops, borders, sizes, flips and warps, without
+    /// what it does to colours. So a mask or a depth stays with its picture.
+    ///
+    /// Both groups need as many views, and sources of one size in each sample: a sample whose sources differ in size fails.
+    /// The group's own list may have operators of colours that draw nothing, such as `Normalize`; they come last. Constant
+    /// borders, and what warps leave outside of the image, are 0. The other group may stand before or after this one, may
+    /// be of another source, and may follow none itself.
+    ///
+    /// ```
+    /// use gpufeed::Views;
+    /// use gpufeed::transforms::{RandomHorizontalFlip, RandomResizedCrop};
+    ///
+    /// let image = Views::new(1).transform(RandomResizedCrop::new(224)).transform(RandomHorizontalFlip::new(0.5));
+    /// let mask = Views::new(1).source("mask").follows("image");
+    /// # let _ = (image, mask);
+    /// ```
+    pub fn follows(mut self, group: impl Into<String>) -> Self {
+        self.follows = Some(group.into());
+        self
+    }
+
+    /// How views that [follow](Self::follows) others compute pixels between those of the source; [`Interpolation::Nearest`]
+    /// by default, so that no number arises which the source has not. Views that follow none have their operators' own.
+    pub fn interpolation(mut self, interpolation: Interpolation) -> Self {
+        self.interpolation = Some(interpolation);
+        self
     }
 
     /// Adds an operator; operators apply in the order in which they are added.
@@ -43,9 +120,10 @@ impl Views {
     }
 
     /// Adds a recipe's operators, and takes over its output and semantics if it names them. Its number of views does not
-    /// count.
+    /// count. A recipe with groups is no list: building the loader is an error then.
     pub fn recipe(mut self, recipe: impl Into<Recipe>) -> Self {
-        let Recipe { transforms, output, semantics, .. } = recipe.into();
+        let Recipe { transforms, output, semantics, groups, .. } = recipe.into();
+        self.recipe.groups.extend(groups);
         self.recipe.output = output.or(self.recipe.output);
         self.recipe.semantics = semantics.or(self.recipe.semantics);
         self.transforms(transforms)
@@ -63,5 +141,28 @@ impl Views {
     pub fn semantics(mut self, semantics: Semantics) -> Self {
         self.recipe.semantics = Some(semantics);
         self
+    }
+}
+
+/// The views of a group of a recipe.
+impl From<ViewGroup> for Views {
+    fn from(group: ViewGroup) -> Self {
+        let ViewGroup { name: _, views, source, read_mode, follows, interpolation, semantics, output, transforms } =
+            group;
+        let recipe = Recipe { views, semantics, output, transforms, ..Recipe::default() };
+        Views { recipe, source, read_mode, follows, interpolation }
+    }
+}
+
+impl Views {
+    /// These views as the group of a recipe.
+    pub(super) fn to_group(&self, name: &str) -> ViewGroup {
+        let Views { recipe, source, read_mode, follows, interpolation } = self;
+        let Recipe { views, semantics, output, transforms, .. } = recipe;
+        let mut group = ViewGroup::new(name, *views, transforms.clone());
+        (group.source, group.follows) = (source.clone(), follows.clone());
+        (group.read_mode, group.interpolation) = (*read_mode, *interpolation);
+        (group.semantics, group.output) = (*semantics, *output);
+        group
     }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use tracing::dispatcher;
 
 use super::number::PartNumber;
 use crate::dataset::Split;
@@ -101,8 +102,11 @@ pub(super) fn watched<T: Send + 'static>(
     let (events, heard) = unbounded();
     let stop = Arc::new(AtomicBool::new(false));
     let watch = Watch { threads, stopped: Arc::clone(&stop), events };
+    // What the caller's thread collects of log events, it collects of the step's, too.
+    let collector = dispatcher::get_default(Clone::clone);
     let caught = move || {
-        let done = catch_unwind(AssertUnwindSafe(|| work(&watch)));
+        let work = || dispatcher::with_default(&collector, || work(&watch));
+        let done = catch_unwind(AssertUnwindSafe(work));
         done.unwrap_or_else(|payload| Err(Error::panic("pack", &*payload)))
     };
     // Sets `stop` when this function returns, so that the step stops also if the listener panics.

@@ -5,7 +5,7 @@ use super::events::Watch;
 use super::recode::Recoding;
 use super::settings::{PackFormat, PackSettings};
 use super::source::OpenedSource;
-use crate::dataset::Split;
+use crate::dataset::{FieldChoice, Split};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::Folder;
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,13 @@ pub(super) struct Job {
     pub(super) shuffle: Option<u64>,
     #[serde(flatten)]
     pub(super) recoding: Recoding,
+    /// The fields, by the endings of their members: what a reader of the pack has to know about them.
+    #[serde(default, skip_serializing_if = "has_none")]
+    pub(super) fields: FieldChoice,
+}
+
+fn has_none(fields: &FieldChoice) -> bool {
+    *fields == FieldChoice::None
 }
 
 /// The current version of the layout, in which members of shards are named after their samples.
@@ -68,7 +75,26 @@ impl Job {
         let names = format!("{:016x}", hash.digest());
         let PackSettings { to, shard_bytes, shuffle, max_side, quality, .. } = *settings;
         let (prefix, recoding) = (settings.prefix.clone(), Recoding { max_side, quality });
-        Ok(Job { samples: data.len(), names, files, layout: LAYOUT, to, shard_bytes, prefix, shuffle, recoding })
+        let (samples, fields) = (data.len(), source.fields.listed());
+        Ok(Job { samples, names, files, layout: LAYOUT, to, shard_bytes, prefix, shuffle, recoding, fields })
+    }
+
+    /// Returns the names of the fields.
+    pub(super) fn field_names(&self) -> Vec<String> {
+        match &self.fields {
+            FieldChoice::Named(named) => named.iter().map(|(_, field)| field.name().to_owned()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Describes the fields for an error.
+    fn described_fields(&self) -> String {
+        match &self.fields {
+            FieldChoice::Named(named) => {
+                named.iter().map(|(_, field)| field.to_string()).collect::<Vec<_>>().join(", ")
+            }
+            _ => "none".to_owned(),
+        }
     }
 
     /// Returns true if the two jobs have samples with the same names in the same order, and the same classes.
@@ -109,6 +135,9 @@ impl Job {
         }
         if self.layout != other.layout {
             return Some(Mismatch::Another("another version of gpufeed".to_owned()));
+        }
+        if self.fields != other.fields {
+            return Some(Mismatch::Another(format!("other fields: {}", other.described_fields())));
         }
         if self == &(Job { files: self.files.clone(), ..other.clone() }) {
             return (self.files != other.files).then_some(Mismatch::Changed);

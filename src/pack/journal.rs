@@ -2,7 +2,7 @@
 //! is complete.
 
 use crate::advice::{PACK_BY_PARTS, PACK_VERIFY, PACK_WITHOUT_PLAN, Reason};
-use crate::dataset::{Split, UNFINISHED};
+use crate::dataset::{PACK_MANIFEST, UNFINISHED};
 use crate::error::{Error, Result};
 use crate::storage::{Contents, Folder};
 use serde::{Deserialize, Serialize};
@@ -13,10 +13,11 @@ use std::ops::Range;
 
 use super::errors::{failed, permitted, there};
 use super::job::{CHANGED, Job, Mismatch, occupied};
+use super::planned::Planned;
 use super::settings::PackFormat;
 
 /// The name of the file in a finished pack's folder that holds its manifest.
-pub(super) const MANIFEST: &str = "gpufeed-pack.json";
+pub(super) const MANIFEST: &str = PACK_MANIFEST;
 
 /// A sample that could not be read, and was left out of the pack.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,16 +93,6 @@ pub(super) struct Manifest {
     /// The plan, if the pack was made in parts; `None` if one run made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) plan: Option<Planned>,
-}
-
-/// Identifies a plan to pack in parts, in a manifest and in the records of parts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Planned {
-    /// The hash of the plan, in hexadecimal digits.
-    pub(super) plan: String,
-    pub(super) parts: usize,
-    /// The split of the source that is packed, train or test.
-    pub(super) split: Split,
 }
 
 impl Manifest {

@@ -30,6 +30,11 @@
 //! `cat/1.cls`. A sample's key ends at its first dot, so dots within a name become `_`. If another sample has the key
 //! already, the sample's number is appended. Samples without names have their numbers as keys.
 //!
+//! [Fields](crate::Dataset::fields) of the samples are members of shards, too. A member ends in the field's name, and in
+//! the ending that tells its kind where the name does not: `caption.txt` is text, `meta.json` JSON as it is, `score.npy`
+//! numbers, `depth.png` an image, and `features.bin` bytes. A sample without a value has no such member. The manifest
+//! `gpufeed-pack.json` lists the fields with their names, kinds and defaults.
+//!
 //! Several machines pack one data set together: call [`Packer::plan`] once, then [`Packer::part`] for each part, and at
 //! last [`Packer::join`].
 
@@ -41,24 +46,30 @@
 // source.rs              opens the source, and fingerprints its files
 // run.rs                 goes through the samples: workers.rs prepares them on all threads, recode.rs encodes a sample
 // write.rs               writes the samples into a folder: shards.rs writes tar files, hashed.rs hashes them
-// names.rs               names the members of shards
+// names.rs               names the members of shards; members.rs makes those of fields
+// endings.rs             how members of fields end; npy.rs writes numbers
 // journal.rs             records the progress, from which a stopped pack goes on; job.rs tells packs apart
 // lock.rs                keeps other processes out of a folder or a part
 // verify.rs              compares a pack with its source
+// planned.rs             what all parts of a plan have in common
 // errors.rs              errors that say what packing needs
 // src/dataset/ reads a pack, as it reads any other data set.
 
+mod endings;
 mod errors;
 mod events;
 mod hashed;
 mod job;
 mod journal;
 mod lock;
+mod members;
 mod names;
+mod npy;
 mod number;
 mod packed;
 mod packer;
 mod parts;
+mod planned;
 mod recode;
 mod run;
 mod settings;

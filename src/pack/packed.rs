@@ -29,6 +29,8 @@ pub struct Packed {
     pub samples: usize,
     /// The number of the source's classes that have names.
     pub classes: usize,
+    /// The names of the fields that the pack has beside images and labels.
+    pub fields: Vec<String>,
     /// The number of tar shards.
     pub shards: usize,
     /// The number of samples that earlier calls had packed.

@@ -139,7 +139,6 @@ impl<'a> Packer<'a> {
     ) -> Result<T> {
         let task = self.task;
         task.settings.check()?;
-        task.source.warn_of_fields();
         watched(&mut self.listener, task.settings.threads(), move |watch| {
             let out = task.open_out()?;
             let done = task.prepare(&out).and_then(|()| step(&task, &out, watch));

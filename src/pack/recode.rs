@@ -1,4 +1,5 @@
-//! Makes the file that is packed for a sample: the sample's own file, or its pixels decoded, reduced and encoded again.
+//! Makes the files that are packed for a sample: the image's own file, or its pixels decoded, reduced and encoded again;
+//! and the members of its fields.
 
 use crate::advice::{FactsAlone, PACK_MAX_SIDE, Reason};
 use crate::backend::Backend;
@@ -12,6 +13,8 @@ use crate::transforms::{Key, Resize};
 use image::ImageEncoder as _;
 use image::codecs::png::PngEncoder;
 use serde::{Deserialize, Serialize};
+
+use super::members::{Member, MemberFields};
 
 /// The settings for encoding images again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +33,8 @@ const QUALITY: u8 = 90;
 pub(super) struct Packed {
     pub(super) file: Vec<u8>,
     pub(super) label: Label,
+    /// The members of its fields.
+    pub(super) members: Vec<Member>,
     pub(super) extension: &'static str,
     pub(super) treatment: Treatment,
     /// The number of bytes that the sample has in the source.
@@ -67,52 +72,80 @@ pub(super) struct Picture {
 }
 
 impl Recoder {
-    /// Makes the file that is packed for sample `index`. A sample that cannot be read is skipped; a file that cannot be
-    /// decoded is copied.
+    /// Makes the files that are packed for sample `index` of a data set, of which these fields are packed. A sample that
+    /// cannot be read, or whose fields are not those of the data set, is skipped; a file that cannot be decoded is
+    /// copied.
     ///
     /// # Errors
     /// If the sample has float pixels, or more pixels than a JPEG holds; if a store or the network has failed; if the
     /// data set returns an [`ErrorKind::Fatal`](crate::ErrorKind::Fatal).
-    pub(super) fn pack(&mut self, data: &dyn Dataset, index: usize, recoding: Recoding) -> Result<Packed> {
+    pub(super) fn pack(
+        &mut self,
+        (data, fields): (&dyn Dataset, &MemberFields),
+        index: usize,
+        recoding: Recoding,
+    ) -> Result<Packed> {
         self.picture.rgb.clear();
         let mut file = std::mem::take(&mut self.file);
-        let packed = self.sample(data, index, recoding, &mut file);
+        let packed = self.sample((data, fields), index, recoding, &mut file);
         self.file = file;
         packed
     }
 
-    fn sample(&mut self, data: &dyn Dataset, index: usize, recoding: Recoding, buffer: &mut Vec<u8>) -> Result<Packed> {
+    fn sample(
+        &mut self,
+        (data, fields): (&dyn Dataset, &MemberFields),
+        index: usize,
+        recoding: Recoding,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Packed> {
+        let unreadable = |reason: String| {
+            let treatment = Treatment::Unreadable(reason);
+            Packed { file: Vec::new(), label: Label::None, members: Vec::new(), extension: "", treatment, read: 0 }
+        };
         let sample = match data.read(index, buffer) {
             Ok(sample) => sample,
             // The sample is not at fault, so it is not skipped. Packing ends, and a later attempt may succeed.
             Err(error) if error.is_fatal() || is_network_failure(&error) => return Err(error),
-            Err(error) => {
-                let treatment = Treatment::Unreadable(error.in_words_of(&FactsAlone));
-                return Ok(Packed { file: Vec::new(), label: Label::None, extension: "", treatment, read: 0 });
-            }
+            Err(error) => return Ok(unreadable(error.in_words_of(&FactsAlone))),
         };
+        // The pixels of fields keep their values, which may be distances or classes: they become PNGs, whatever the
+        // settings make of the sample's own image.
+        let image = |data: &SampleData<'_>| -> Result<_, Reason> {
+            Ok(match data {
+                SampleData::Encoded(bytes) => (bytes.to_vec(), extension(bytes)),
+                SampleData::Pixels(pixels) => (png(*pixels)?, "png"),
+            })
+        };
+        let members = match fields.members(&sample.fields, image) {
+            Ok(members) => members.map_err(|reason| Error::pack(data.name(index), reason))?,
+            Err(reason) => return Ok(unreadable(reason)),
+        };
+        let read_of_fields = members.iter().map(|(_, content)| content.len()).sum::<usize>();
         let label = sample.label;
         match sample.data {
             SampleData::Encoded(bytes) => {
-                let read = bytes.len();
-                let kept = |treatment| {
+                let read = bytes.len() + read_of_fields;
+                let kept = |treatment, members| {
                     let extension = extension(bytes);
-                    Packed { file: bytes.to_vec(), label: label.clone(), extension, treatment, read }
+                    Packed { file: bytes.to_vec(), label: label.clone(), members, extension, treatment, read }
                 };
                 if ImageFormat::recognise(bytes).is_none() {
-                    return Ok(kept(Treatment::Undecodable("no image of a known format".into())));
+                    return Ok(kept(Treatment::Undecodable("no image of a known format".into()), members));
                 }
                 match self.encoded(bytes, recoding) {
-                    Ok(None) => Ok(kept(Treatment::Kept)),
-                    Ok(Some(file)) => Ok(Packed { file, label, extension: "jpg", treatment: Treatment::Encoded, read }),
-                    Err(reason) => Ok(kept(Treatment::Undecodable(reason.text))),
+                    Ok(None) => Ok(kept(Treatment::Kept, members)),
+                    Ok(Some(file)) => {
+                        Ok(Packed { file, label, members, extension: "jpg", treatment: Treatment::Encoded, read })
+                    }
+                    Err(reason) => Ok(kept(Treatment::Undecodable(reason.text), members)),
                 }
             }
             SampleData::Pixels(pixels) => {
-                let read = pixels.bytes().len();
+                let read = pixels.bytes().len() + read_of_fields;
                 let file = self.pixels(pixels, recoding).map_err(|reason| Error::pack(data.name(index), reason))?;
                 let extension = extension(&file);
-                Ok(Packed { file, label, extension, treatment: Treatment::Encoded, read })
+                Ok(Packed { file, label, members, extension, treatment: Treatment::Encoded, read })
             }
         }
     }
@@ -148,20 +181,11 @@ impl Recoder {
 
     fn pixels(&mut self, pixels: Pixels<'_>, recoding: Recoding) -> Result<Vec<u8>, Reason> {
         let (width, height) = (pixels.width(), pixels.height());
-        let bytes = pixels.bytes();
-        let color = match pixels.format() {
-            PixelFormat::R8 => image::ExtendedColorType::L8,
-            PixelFormat::Rgb8 => image::ExtendedColorType::Rgb8,
-            PixelFormat::Rgba8 => image::ExtendedColorType::Rgba8,
-            PixelFormat::F32 { .. } => {
-                return Err("float pixels fit no image file without loss; pack 8-bit ones".into());
-            }
-        };
-        if recoding.quality.is_none() && recoding.size(width, height).is_none() {
-            let mut file = Vec::new();
-            PngEncoder::new(&mut file).write_image(bytes, width, height, color).map_err(unencoded)?;
-            return Ok(file);
+        let is_float = matches!(pixels.format(), PixelFormat::F32 { .. });
+        if is_float || (recoding.quality.is_none() && recoding.size(width, height).is_none()) {
+            return png(pixels);
         }
+        let bytes = pixels.bytes();
         let rgb = match pixels.format() {
             PixelFormat::R8 => bytes.iter().flat_map(|&v| [v, v, v]).collect(),
             PixelFormat::Rgba8 => bytes.as_chunks::<4>().0.iter().flat_map(|&[r, g, b, _]| [r, g, b]).collect(),
@@ -211,6 +235,20 @@ impl Recoding {
     }
 }
 
+/// Encodes pixels without loss.
+fn png(pixels: Pixels<'_>) -> Result<Vec<u8>, Reason> {
+    let color = match pixels.format() {
+        PixelFormat::R8 => image::ExtendedColorType::L8,
+        PixelFormat::Rgb8 => image::ExtendedColorType::Rgb8,
+        PixelFormat::Rgba8 => image::ExtendedColorType::Rgba8,
+        PixelFormat::F32 { .. } => return Err("float pixels fit no image file without loss; pack 8-bit ones".into()),
+    };
+    let mut file = Vec::new();
+    let encoder = PngEncoder::new(&mut file);
+    encoder.write_image(pixels.bytes(), pixels.width(), pixels.height(), color).map_err(unencoded)?;
+    Ok(file)
+}
+
 /// Makes a reason of an encoder's error.
 fn unencoded(error: impl std::fmt::Display) -> Reason {
     Reason::new(error.to_string())
@@ -226,7 +264,8 @@ fn reduced(picture: &Picture, width: u32, height: u32) -> Result<Picture> {
     Ok(Picture { width, height, rgb })
 }
 
-/// Returns the file name extension for a file's content. Unknown content gets `jpg`, the most common one.
+/// Returns the file name extension for a file's content, one of those in `endings.rs`. Unknown content gets `jpg`, the
+/// most common one.
 fn extension(bytes: &[u8]) -> &'static str {
     match ImageFormat::recognise(bytes) {
         Some(ImageFormat::Png) => "png",
@@ -250,7 +289,7 @@ mod tests {
         let bytes: Vec<u8> = (0..40 * 30 * format.bytes_per_pixel()).map(|i| (i / 40) as u8).collect();
         data.push_pixels(40, 30, format, bytes, Label::Class(5))?;
         let mut recoder = Recoder::default();
-        let packed = recoder.pack(&data, 0, recoding)?;
+        let packed = recoder.pack((&data, &MemberFields::default()), 0, recoding)?;
         recoder.decode(&packed.file)?;
         Ok((packed, recoder.picture))
     }

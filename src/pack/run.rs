@@ -49,7 +49,8 @@ impl Totals {
             Treatment::Unreadable(_) => return,
         }
         self.bytes_read += sample.read as u64;
-        self.bytes_packed += sample.file.len() as u64;
+        let of_fields = sample.members.iter().map(|(_, content)| content.len()).sum::<usize>();
+        self.bytes_packed += (sample.file.len() + of_fields) as u64;
     }
 }
 
@@ -127,7 +128,7 @@ impl<'a> PackRun<'a> {
         say(first);
         let announced = InOrder::new(data, first..end);
         let before = |index| announced.before(index);
-        let prepare = |recoder: &mut Recoder, index| recoder.pack(data, index, recoding);
+        let prepare = |recoder: &mut Recoder, index| recoder.pack((data, &source.fields), index, recoding);
         workers::in_order(watch.threads, first..end, watch, before, prepare, |index, sample| {
             self.totals.add(data, index, &sample);
             match &sample.treatment {

@@ -4,9 +4,9 @@
 //! keywords of Python's `gpufeed.pack` from them.
 
 use crate::byte_size as size;
-use crate::dataset::Split;
+use crate::dataset::{FieldChoice, MAX_FIELD_BYTES, Split};
 use crate::error::{Error, Result};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::path::PathBuf;
 
 /// The settings of a [`Packer`](super::Packer).
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 /// assert!(serde_json::from_str::<PackSettings>(r#"{"max_size": 500}"#).is_err());
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PackSettings {
@@ -40,6 +40,15 @@ pub struct PackSettings {
     /// The seed of a random order of the samples, in which neighbours are no more alike than others. A source in a
     /// store cannot be shuffled. Default: the source's order.
     pub shuffle: Option<u64>,
+    /// The fields that are packed beside images and labels: `"all"`, `"none"`, or those that are named, such as
+    /// `{"txt": "caption", "json": "meta"}`: what is read of the source (the ending of a member, a column), and the name
+    /// that it gets. Of an open data set, the names of its fields stand first. An LMDB has no place for fields. Default:
+    /// all of an open data set, and none of a path.
+    #[serde(with = "choice")]
+    pub fields: Option<FieldChoice>,
+    /// The most bytes that a field's value may have in a path: samples with larger ones are left out. Default: `"1M"`.
+    #[serde(with = "size")]
+    pub max_field_bytes: u64,
     /// The longest side of an image in pixels, 1 to 65535. An image with a longer side is reduced, bilinear and
     /// antialiased, and becomes a JPEG. Default: images stay as they are.
     pub max_side: Option<u32>,
@@ -92,12 +101,30 @@ impl Default for PackSettings {
             split: Split::default(),
             prefix: "shard".to_owned(),
             shuffle: None,
+            fields: None,
+            max_field_bytes: MAX_FIELD_BYTES,
             max_side: None,
             quality: None,
             workers: None,
             scratch: None,
             verify: false,
         }
+    }
+}
+
+/// Reads and writes the choice of fields, of which serde cannot tell none from the default.
+mod choice {
+    use super::{Deserialize, Deserializer, FieldChoice, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(choice: &Option<FieldChoice>, to: S) -> Result<S::Ok, S::Error> {
+        match choice {
+            Some(FieldChoice::None) => to.serialize_str("none"),
+            choice => choice.serialize(to),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<FieldChoice>, D::Error> {
+        Option::deserialize(from)
     }
 }
 
@@ -129,5 +156,27 @@ impl PackSettings {
     /// Returns the number of threads that read and encode: `workers`, else one for each core.
     pub(super) fn threads(&self) -> usize {
         self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_fields_and_the_default_are_told_apart() {
+        for (choice, text) in [
+            (None, "null"),
+            (Some(FieldChoice::None), "\"none\""),
+            (Some(FieldChoice::All), "\"all\""),
+            (Some(FieldChoice::from([("txt", "caption")])), r#"{"txt":"caption"}"#),
+        ] {
+            let settings = PackSettings { fields: choice, ..PackSettings::default() };
+            let written = serde_json::to_value(&settings).unwrap();
+            assert_eq!(written["fields"].to_string(), text);
+            assert_eq!(serde_json::from_value::<PackSettings>(written).unwrap(), settings);
+        }
+        let error = serde_json::from_str::<PackSettings>(r#"{"fields": "some"}"#).unwrap_err().to_string();
+        assert!(error.contains("expected \"all\""), "{error}");
     }
 }

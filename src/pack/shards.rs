@@ -1,7 +1,8 @@
 //! Writes samples into tar shards, which are tar files of a limited size.
 
+use super::endings::JSON;
 use super::errors::{failed_to_write, permitted};
-use crate::dataset::Label;
+use crate::dataset::{Label, label_of_json};
 use crate::error::{Error, Result};
 use crate::storage::Folder;
 use std::fs;
@@ -11,6 +12,7 @@ use tar::{Builder, Header};
 
 use super::hashed::Hashed;
 use super::journal::{Record, Shard, Skipped};
+use super::members::Member;
 
 /// The size in bytes of a block of a tar archive.
 const BLOCK: u64 = 512;
@@ -37,10 +39,16 @@ struct Open {
     bytes: u64,
 }
 
+/// The most bytes of a member that a reader takes for a label.
+const LARGEST_LABEL: usize = 1 << 20;
+/// The longest name in bytes that a member's own header has room for.
+const LONGEST_NAME: usize = 100;
+
 /// Returns how many bytes a member with `content` bytes of content takes in the archive: its header, and its content
-/// rounded up to whole blocks.
-fn size(content: usize) -> u64 {
-    BLOCK + (content as u64).next_multiple_of(BLOCK)
+/// rounded up to whole blocks. A longer name takes a member of its own.
+fn size(name: usize, content: usize) -> u64 {
+    let rounded = |content: usize| BLOCK + (content as u64).next_multiple_of(BLOCK);
+    rounded(content) + if name > LONGEST_NAME { rounded(name + 1) } else { 0 }
 }
 
 impl<'a> ShardWriter<'a> {
@@ -53,14 +61,20 @@ impl<'a> ShardWriter<'a> {
         ShardWriter { folder, prefix, limit, journal, shards, open: None }
     }
 
-    /// Adds a sample. Begins a new shard if the sample does not fit into the open one. `label` comes from [`label_of`].
+    /// Adds a sample. Begins a new shard if the sample does not fit into the open one. `label` comes from [`label_of`];
+    /// the members of fields follow it.
     pub(super) fn put(
         &mut self,
         (key, extension): (&str, &str),
         file: &[u8],
         label: Option<(&'static str, String)>,
+        fields: &[Member],
     ) -> Result<()> {
-        let bytes = size(file.len()) + label.as_ref().map_or(0, |(_, text)| size(text.len()));
+        let label = label.iter().map(|(kind, text)| (*kind, text.as_bytes()));
+        let fields = fields.iter().map(|(ending, content)| (&**ending, &**content));
+        let members: Vec<_> = std::iter::once((extension, file)).chain(label).chain(fields).collect();
+        let name = |ending: &str| key.len() + 1 + ending.len();
+        let bytes = members.iter().map(|(ending, content)| size(name(ending), content.len())).sum::<u64>();
         if self.open.as_ref().is_some_and(|open| open.bytes + bytes + END > self.limit) {
             self.close()?;
         }
@@ -68,9 +82,9 @@ impl<'a> ShardWriter<'a> {
             Some(open) => open,
             None => self.begin()?,
         };
-        let written = open
-            .member(&format!("{key}.{extension}"), file)
-            .and_then(|()| label.map_or(Ok(()), |(kind, text)| open.member(&format!("{key}.{kind}"), text.as_bytes())))
+        let written = members
+            .iter()
+            .try_for_each(|(ending, content)| open.member(&format!("{key}.{ending}"), content))
             .map_err(failed_to_write(self.folder, &open.name, &open.part));
         open.samples += 1;
         open.bytes += bytes;
@@ -141,13 +155,50 @@ impl Open {
 }
 
 /// Returns the archive member that holds a sample's label, as its extension and its content; `None` if the sample has
-/// no label.
+/// no label, or if the member of a field holds it.
 ///
 /// # Errors
-/// If JSON cannot hold the label.
-pub(super) fn label_of(sample: &str, label: &Label) -> Result<Option<(&'static str, String)>> {
+/// If JSON cannot hold the label, or if the member of a field would be read as another label.
+pub(super) fn label_of(sample: &str, label: &Label, fields: &[Member]) -> Result<Option<(&'static str, String)>> {
+    if label_is_in(fields, label).map_err(|reason| Error::pack(sample, reason))? {
+        return Ok(None);
+    }
     let lacks = || Error::pack(sample, "it has a label with numbers that JSON lacks (NaN, infinity)");
     label_member(label).ok_or_else(lacks)
+}
+
+/// Returns true if a reader finds the label in the member `.json` of a field, so that it needs no member of its own.
+///
+/// # Errors
+/// The reason, if a reader would find another label there.
+fn label_is_in(members: &[Member], label: &Label) -> Result<bool, String> {
+    let Some((_, text)) = members.iter().find(|(ending, _)| ending == JSON) else { return Ok(false) };
+    if matches!(label, Label::Class(_)) {
+        // A reader prefers the member `.cls`.
+        return Ok(false);
+    }
+    if text.len() > LARGEST_LABEL {
+        return Err(format!(
+            "its field \"json\" has {} bytes, and a reader looks there for a label of at most 1 MiB; rename the field",
+            text.len()
+        ));
+    }
+    match label_of_json(text) {
+        Ok(found) if found.as_ref().unwrap_or(&Label::None) == label => Ok(true),
+        Ok(found) => {
+            let [found, own] = [&found.unwrap_or_default(), label].map(described);
+            Err(format!("its field \"json\" would be read as {found}, and it has {own}; rename the field"))
+        }
+        Err(reason) => Err(format!("its field \"json\" would be read as a label: {reason}; rename the field")),
+    }
+}
+
+fn described(label: &Label) -> String {
+    match label {
+        Label::None => "no label".to_owned(),
+        Label::Class(class) => format!("the class {class}"),
+        Label::Multi(values) => format!("a vector of {}", values.len()),
+    }
 }
 
 fn label_member(label: &Label) -> Option<Option<(&'static str, String)>> {
@@ -166,7 +217,8 @@ fn label_member(label: &Label) -> Option<Option<(&'static str, String)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{Dataset, InMemory, TarShards};
+    use crate::dataset::{Dataset, FieldChoice, InMemory, TarShards};
+    use crate::pack::members::MemberFields;
     use crate::pack::recode::{Recoder, Recoding};
     use std::path::Path;
 
@@ -187,9 +239,10 @@ mod tests {
         let (folder, mut forgets) = (Folder::open(&path.into(), None)?, Forgets);
         let mut writer = ShardWriter::new(&folder, ("s", 4096), &mut forgets, Vec::new());
         for index in 0..data.len() {
-            let sample = Recoder::default().pack(data, index, Recoding::default())?;
-            let label = label_of(&data.name(index), &sample.label)?;
-            writer.put((&index.to_string(), sample.extension), &sample.file, label)?;
+            let fields = MemberFields::of(data.fields(), &FieldChoice::All)?;
+            let sample = Recoder::default().pack((data, &fields), index, Recoding::default())?;
+            let label = label_of(&data.name(index), &sample.label, &sample.members)?;
+            writer.put((&index.to_string(), sample.extension), &sample.file, label, &sample.members)?;
         }
         writer.finish()
     }
@@ -233,5 +286,21 @@ mod tests {
                 .to_string_lossy()
                 .ends_with(".part"))
         );
+    }
+
+    #[test]
+    fn a_label_stands_in_json_once() {
+        let members = |text: &str| vec![("json".to_owned(), text.as_bytes().to_vec())];
+        let multi = Label::from(vec![0.5, 1.0]);
+        assert_eq!(label_is_in(&[], &multi), Ok(false));
+        assert_eq!(label_is_in(&members("{\"label\": 7}"), &Label::Class(3)), Ok(false));
+        assert_eq!(label_is_in(&members("{\"caption\": \"a\"}"), &Label::None), Ok(true));
+        assert_eq!(label_is_in(&members("{\"label\": [0.5, 1]}"), &multi), Ok(true));
+        let refused = label_is_in(&members("{\"label\": 7}"), &Label::None).unwrap_err();
+        assert_eq!(refused, "its field \"json\" would be read as the class 7, and it has no label; rename the field");
+        assert!(label_is_in(&members("{\"label\": \"cat\"}"), &Label::None).unwrap_err().contains("rename the field"));
+        let large = members(&format!("[\"{}\"]", "x".repeat(1 << 20)));
+        assert!(label_is_in(&large, &Label::None).unwrap_err().contains("at most 1 MiB"));
+        assert_eq!(label_is_in(&large, &Label::Class(3)), Ok(false));
     }
 }

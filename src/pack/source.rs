@@ -1,6 +1,7 @@
 //! Opens the data set that is packed, and makes a fingerprint of its files, by which a later run notices a change.
 
-use crate::dataset::{Dataset, Field, Format, Label, ObjectStamp, Opened, Split};
+use crate::advice::PACK_FIELDS;
+use crate::dataset::{Dataset, FieldChoice, Format, Label, ObjectStamp, OpenOptions, Opened, Split, log_notices};
 use crate::decode::seek;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sampler::Sampler;
@@ -15,7 +16,8 @@ use std::time::UNIX_EPOCH;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::events::{Event, Watch};
-use super::settings::PackSettings;
+use super::members::MemberFields;
+use super::settings::{PackFormat, PackSettings};
 
 /// The source that a caller gives: a path, an address or a data set.
 #[derive(Clone)]
@@ -36,7 +38,7 @@ impl PackSource {
     /// Opens the data set to pack. Its samples come in their own order, or shuffled if the settings have a seed.
     pub(super) fn open(&self, settings: &PackSettings, watch: &Watch) -> Result<OpenedSource> {
         let opened = match self {
-            PackSource::Path(path) => open_path(path, settings.split, watch)?,
+            PackSource::Path(path) => open_path(path, settings, watch)?,
             PackSource::Data(_) if settings.split != Split::default() => {
                 let reason = "it chooses a part of a path, and the source is a data set; give the part itself";
                 return Err(Error::argument("split", reason));
@@ -44,24 +46,17 @@ impl PackSource {
             PackSource::Data(data) => {
                 // The files of a data set that does not name them, such as an LMDB, are found in its folder.
                 let path = data.folder().filter(|_| data.stored().is_none()).map(Path::to_owned).unwrap_or_default();
-                OpenedSource { data: Arc::clone(data), format: None, path }
+                // All fields of an open data set are packed, unless the settings choose some of them.
+                let choice = settings.fields.as_ref().unwrap_or(&FieldChoice::All);
+                let fields = MemberFields::of(data.fields(), choice)?;
+                OpenedSource { data: Arc::clone(data), format: None, path, fields }
             }
         };
         if opened.data.is_empty() {
             return Err(Error::pack(opened.shown(), "no samples"));
         }
+        opened.check_fields(settings)?;
         settings.shuffle.map_or(Ok(opened.clone()), |seed| opened.shuffled(seed))
-    }
-}
-
-impl PackSource {
-    /// Warns of an open data set's fields, which a pack has no place for. At a path none are read.
-    pub(super) fn warn_of_fields(&self) {
-        let PackSource::Data(data) = self else { return };
-        let fields: Vec<_> = data.fields().iter().map(Field::name).collect();
-        if !fields.is_empty() {
-            tracing::warn!(fields = fields.join(", "), "fields are not packed: a pack has images and labels");
-        }
     }
 }
 
@@ -75,9 +70,11 @@ impl fmt::Debug for PackSource {
 }
 
 /// Opens one split of the data set at a path. If there is another split, tells the caller its number of samples.
-fn open_path(path: &Path, split: Split, watch: &Watch) -> Result<OpenedSource> {
-    let format = Format::detect(path);
-    let Opened { train, test } = format.open_as_is(path)?;
+fn open_path(path: &Path, settings: &PackSettings, watch: &Watch) -> Result<OpenedSource> {
+    let (format, split) = (Format::detect(path), settings.split);
+    let fields = settings.fields.clone().unwrap_or_default();
+    let options = OpenOptions::new().as_is(true).fields(fields).max_field_bytes(settings.max_field_bytes);
+    let Opened { train, test } = format.open_with(path, options)?;
     let other_split = |data: &dyn Dataset, split| watch.say(Event::OtherSplit { samples: data.len(), split });
     let data = match (split, test) {
         (Split::Train, test) => {
@@ -94,7 +91,10 @@ fn open_path(path: &Path, split: Split, watch: &Watch) -> Result<OpenedSource> {
             return Err(Error::pack(path, reason));
         }
     };
-    Ok(OpenedSource { data: Arc::from(data), format: Some(format), path: path.to_owned() })
+    log_notices(&*data);
+    // The reader has read the fields that the settings choose, and no others.
+    let fields = MemberFields::of(data.fields(), &FieldChoice::All)?;
+    Ok(OpenedSource { data: Arc::from(data), format: Some(format), path: path.to_owned(), fields })
 }
 
 /// An open data set that is to be packed.
@@ -106,12 +106,27 @@ pub(super) struct OpenedSource {
     /// The path of the data set. For a data set that was already open: its folder, if it does not name its files, else
     /// empty.
     path: PathBuf,
+    /// The fields that are packed.
+    pub(super) fields: MemberFields,
 }
 
 impl OpenedSource {
-    /// Makes a source of an open data set, with the samples in the data set's order.
+    /// Makes a source of an open data set without fields, with the samples in the data set's order.
     pub(super) fn of(data: impl Dataset + 'static) -> OpenedSource {
-        OpenedSource { data: Arc::new(data), format: None, path: PathBuf::new() }
+        OpenedSource { data: Arc::new(data), format: None, path: PathBuf::new(), fields: MemberFields::default() }
+    }
+
+    /// Fails if the format to write has no place for fields. Warns of images that the settings leave as they are.
+    fn check_fields(&self, settings: &PackSettings) -> Result<()> {
+        if settings.to == PackFormat::Lmdb && !self.fields.is_empty() {
+            let reason = format!("an LMDB has no place for the fields of the data set: {}", self.fields.names());
+            return Err(Error::argument("to", reason).advise(PACK_FIELDS));
+        }
+        let recodes = settings.max_side.is_some() || settings.quality.is_some();
+        if let Some(fields) = self.fields.images().filter(|_| recodes) {
+            tracing::warn!(fields, "images of fields are packed as they are: only the samples' own are encoded anew");
+        }
+        Ok(())
     }
 
     fn shown(&self) -> PathBuf {

@@ -2,18 +2,19 @@
 
 use crate::advice::FactsAlone;
 use crate::dataset::in_order::InOrder;
-use crate::dataset::{Dataset, Label, Lmdb, Sample, SampleData, ShardIndexes, TarShards};
+use crate::dataset::{Dataset, Label, Lmdb, Sample, SampleData, ShardIndexes};
 use crate::error::{ErrorKind, Result};
 use crate::storage::Folder;
 use std::ops::Range;
 
 use super::errors::permitted;
 use super::events::{Event, Watch};
-use super::journal::Manifest;
+use super::journal::{Manifest, Skipped};
 use super::packed::{Compared, Unusable};
 use super::recode::{Picture, Recoder, Recoding, Treatment};
 use super::settings::PackFormat;
-use super::{hashed, workers};
+use super::source::OpenedSource;
+use super::{hashed, workers, write};
 
 /// Pictures whose peak signal-to-noise ratio is below this, in decibels, count as different. Photographs in JPEG of
 /// quality 1 have 15 to 20.
@@ -27,11 +28,12 @@ const LEAST: f64 = 10.0;
 /// Returns what differs, and a list of the samples that were copied although they should have been encoded or are not
 /// images: the name and the reason of each.
 pub(super) fn verify(
-    data: &dyn Dataset,
+    source: &OpenedSource,
     folder: &Folder,
     (manifest, range): (&Manifest, Range<usize>),
     watch: &Watch,
 ) -> Result<(Compared, Vec<(String, String)>)> {
+    let data = &*source.data;
     let (mut compared, mut undecodable) = (Compared::default(), Vec::new());
     // The shards in a store are not compared with their hashes; their samples are all compared below.
     if !folder.is_in_store() {
@@ -61,7 +63,10 @@ pub(super) fn verify(
         let reason = format!("{} samples, but the source has {}", packed.len(), indexes.len());
         compared.differs(out.display(), reason);
     }
-    compared.check_skipped(data, manifest);
+    compared.check_skipped(source, &manifest.skipped);
+    if source.fields.listed() != manifest.job.fields {
+        compared.differs(out.display(), format!("other fields than those of the source: {}", source.fields.names()));
+    }
     if packed.classes() != data.classes() {
         compared.differs(out.display(), "the classes have other names".to_owned());
     }
@@ -78,7 +83,7 @@ pub(super) fn verify(
         packed_in_order.before(index);
     };
     let one =
-        |recoder: &mut Recoder, index: usize| compare(recoder, (data, &*packed), (indexes[index], index), recoding);
+        |recoder: &mut Recoder, index: usize| compare(recoder, (source, &*packed), (indexes[index], index), recoding);
     workers::in_order(watch.threads, 0..count, watch, before, one, |index, of_sample: OfSample| {
         let OfSample { reasons, undecodable: reason, psnr } = of_sample;
         compared.samples += 1;
@@ -118,11 +123,13 @@ impl Compared {
         Ok(())
     }
 
-    /// Adds to the differences each sample that was skipped when the pack was made, and can be read now.
-    fn check_skipped(&mut self, data: &dyn Dataset, manifest: &Manifest) {
+    /// Adds to the differences each sample that was skipped when the pack was made, and can be read now: the image, and
+    /// the values of the fields that are packed.
+    fn check_skipped(&mut self, source: &OpenedSource, all: &[Skipped]) {
         let mut buffer = Vec::new();
-        for skipped in &manifest.skipped {
-            if data.read(skipped.skipped, &mut buffer).is_ok() {
+        for skipped in all {
+            let read = source.data.read(skipped.skipped, &mut buffer);
+            if read.is_ok_and(|sample| source.fields.are_packed(&sample.fields)) {
                 let reason = "it could not be read when this was packed, and can be now".to_owned();
                 self.differs(&skipped.name, reason);
             }
@@ -142,11 +149,11 @@ struct OfSample {
 
 fn compare(
     recoder: &mut Recoder,
-    (data, packed): (&dyn Dataset, &dyn Dataset),
+    (source, packed): (&OpenedSource, &dyn Dataset),
     (source_index, index): (usize, usize),
     recoding: Recoding,
 ) -> Result<OfSample> {
-    let expected = recoder.pack(data, source_index, recoding)?;
+    let expected = recoder.pack((&*source.data, &source.fields), source_index, recoding)?;
     let mut found = OfSample::default();
     if let Treatment::Unreadable(reason) = expected.treatment {
         found.reasons.push(format!("the source does not give it any more: {reason}"));
@@ -155,12 +162,15 @@ fn compare(
     let mut differs = |reason: String| found.reasons.push(reason);
     let mut buffer = Vec::new();
     let bytes = match packed.read(index, &mut buffer) {
-        Ok(Sample { data: SampleData::Encoded(bytes), label, .. }) => {
+        Ok(Sample { data: SampleData::Encoded(bytes), label, fields }) => {
             if bytes != expected.file {
                 differs("another file".into());
             }
             if !same(&label, &expected.label) {
                 differs(format!("the label {label:?} instead of {:?}", expected.label));
+            }
+            for field in source.fields.differing(&expected.members, &fields) {
+                differs(format!("another {field:?}"));
             }
             Some(bytes)
         }
@@ -202,7 +212,7 @@ fn open(folder: &Folder, manifest: &Manifest) -> Result<Box<dyn Dataset>> {
         // written.
         PackFormat::Tar => {
             let shards = manifest.shards.iter().map(|shard| folder.path(&shard.file));
-            let builder = TarShards::builder().allow_unlabelled(true).indexes(ShardIndexes::Memory);
+            let builder = write::reader(&manifest.job.fields).indexes(ShardIndexes::Memory);
             Ok(Box::new(builder.open_list(shards)?))
         }
         PackFormat::Lmdb => Ok(Box::new(Lmdb::builder().allow_unlabelled(true).open(folder.local())?)),
@@ -232,7 +242,8 @@ fn ratio(a: &Picture, b: &Picture) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{InMemory, PixelFormat};
+    use crate::dataset::{Field, FieldChoice, FieldKind, InMemory, PixelFormat};
+    use crate::pack::members::MemberFields;
 
     const QUALITY: Recoding = Recoding { max_side: None, quality: Some(90) };
 
@@ -246,10 +257,28 @@ mod tests {
     }
 
     #[test]
+    fn a_sample_that_was_skipped_for_its_fields_is_no_difference_while_they_are_the_same() {
+        let skipped = [Skipped { skipped: 0, name: "sample 0".to_owned(), reason: "no value of its field".to_owned() }];
+        let mut source = OpenedSource::of(picture(4, 3, false));
+        let found = |source: &OpenedSource| {
+            let mut compared = Compared::default();
+            compared.check_skipped(source, &skipped);
+            compared.different.len()
+        };
+        assert_eq!(found(&source), 1, "without fields it can be read");
+        // Its data set says that samples have a text, and this one has none.
+        let text = Field::new("text").kind(FieldKind::Text);
+        source.fields = MemberFields::of(&[text], &FieldChoice::All).unwrap();
+        assert_eq!(found(&source), 0);
+    }
+
+    #[test]
     fn another_picture_is_a_difference_whatever_is_wrong_with_it() {
         let source = picture(40, 30, false);
-        let file = |data: &InMemory| Recoder::default().pack(data, 0, QUALITY).unwrap().file;
+        let none = MemberFields::default();
+        let file = |data: &InMemory| Recoder::default().pack((data, &none), 0, QUALITY).unwrap().file;
         let own = file(&source);
+        let source = OpenedSource::of(source);
         for (packed, reason) in [
             (own.clone(), None),
             (own[..own.len() / 2].to_vec(), Some("it cannot be decoded: ")),

@@ -56,7 +56,7 @@ pub(super) fn report(
     let samples = range.len();
     let mut verified = None;
     if let Some(source) = source {
-        let (compared, undecodable) = verify::verify(&*source.data, out, (manifest, range), watch)?;
+        let (compared, undecodable) = verify::verify(source, out, (manifest, range), watch)?;
         // The comparison finds undecodable samples among all samples. Packing finds them only among the samples that
         // were not packed before.
         if !undecodable.is_empty() {
@@ -71,6 +71,7 @@ pub(super) fn report(
         to: manifest.job.to,
         samples,
         classes: manifest.classes,
+        fields: manifest.job.field_names(),
         shards: manifest.shards.len(),
         resumed,
         kept,

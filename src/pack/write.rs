@@ -1,6 +1,6 @@
 //! Writes a data set as tar shards or as an LMDB, and resumes work that earlier runs have left unfinished.
 
-use crate::dataset::{Dataset as _, TarShards};
+use crate::dataset::{Dataset as _, Field, FieldChoice, FieldKind, TarShards, TarShardsBuilder};
 use crate::error::Result;
 use crate::storage::Folder;
 
@@ -76,24 +76,34 @@ pub(super) fn write_shards<J: Record>(
         let mut writer = ShardWriter::new(folder, (prefix, bytes), &mut journal, found.shards);
         run.each(first, |index, prepared| match prepared {
             Prepared::Packed(sample) => {
-                let label = shards::label_of(&source.data.name(index), &sample.label)?;
+                let label = shards::label_of(&source.data.name(index), &sample.label, &sample.members)?;
                 let extension = names::extension(source, index, &sample);
                 let key = names.key(source, index);
-                writer.put((&key, &extension), &sample.file, label).map_err(resumable)
+                writer.put((&key, &extension), &sample.file, label, &sample.members).map_err(resumable)
             }
             Prepared::Skipped(skipped) => writer.skip(skipped).map_err(resumable),
         })?;
         writer.finish().map_err(resumable)?
     };
-    check_shards(folder, &shards, run.packed())?;
+    check_shards(folder, &shards, run.packed(), &source.fields.listed())?;
     Ok((journal, shards))
+}
+
+/// Returns the settings with which shards that have these fields are read. The values of fields are the bytes of their
+/// members.
+pub(super) fn reader(fields: &FieldChoice) -> TarShardsBuilder {
+    let builder = TarShards::builder().allow_unlabelled(true);
+    let FieldChoice::Named(named) = fields else { return builder };
+    let as_bytes = |field: &Field| Field::new(field.name()).kind(FieldKind::Bytes).optional();
+    let named = named.iter().map(|(ending, field)| (ending.clone(), as_bytes(field)));
+    builder.fields_of_pack(FieldChoice::Named(named.collect())).max_field_bytes(u64::MAX)
 }
 
 /// Opens the shards, which writes missing indexes, and checks the number of samples. A shard in a store has to be read
 /// back for its index, because the index has the ETag that the store has given the shard.
-pub(super) fn check_shards(folder: &Folder, shards: &[Shard], samples: usize) -> Result<()> {
+pub(super) fn check_shards(folder: &Folder, shards: &[Shard], samples: usize, fields: &FieldChoice) -> Result<()> {
     let paths: Vec<_> = shards.iter().map(|shard| folder.path(&shard.file)).collect();
-    let builder = TarShards::builder().allow_unlabelled(true).put_indexes(folder.is_in_store());
+    let builder = reader(fields).put_indexes(folder.is_in_store());
     // A part may have no samples, and an empty data set cannot be opened.
     let found = if paths.is_empty() { 0 } else { builder.open_list(paths)?.len() };
     if found != samples {

@@ -61,8 +61,8 @@ pub struct PassDescription {
     /// The declarations of its text, as naga reads them.
     #[serde(flatten)]
     pub declarations: Declarations,
-    /// Its whole text in WGSL. Where the plan is a GPU's that stores numbers of 16 bits, that of an f16 batch begins with
-    /// `enable wgpu_int16;`, which browsers lack; the plan of the CPU packs f16.
+    /// Its whole text in WGSL. Where the plan is a GPU's that stores numbers of 16 bits, that of an f16 or bf16 batch
+    /// begins with `enable wgpu_int16;`, which browsers lack; the plan of the CPU packs them.
     pub wgsl: String,
 }
 

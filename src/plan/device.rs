@@ -13,18 +13,20 @@ pub(crate) struct DeviceTraits {
 }
 
 impl Plan {
-    /// This plan as a device runs it. Where its shaders store numbers of 16 bits, the last stage writes an f16 batch
-    /// itself, without the f32 batch and its packing: 2 bytes an element of traffic instead of 10. Batches that are mixed
-    /// are mixed in f32, so they are packed after it. Both ways round in the same integers: the bits are equal.
+    /// This plan as a device runs it. Where its shaders store numbers of 16 bits, the last stage writes an f16 or bf16
+    /// batch itself, without the f32 batch and its packing: 2 bytes an element of traffic instead of 10. Batches that
+    /// are mixed are mixed in f32, so they are packed after it. Both ways round in the same integers: the bits are
+    /// equal.
     ///
     /// Not u8: a word holds four of them, and no device of wgpu stores a byte.
     pub(crate) fn on_device(mut self, traits: DeviceTraits, mixes: bool) -> Plan {
-        self.stores_halves = traits.stores_16_bits && !mixes && self.output.dtype == DType::F16;
+        let is_of_16_bits = matches!(self.output.dtype, DType::F16 | DType::BF16);
+        self.stores_halves = traits.stores_16_bits && !mixes && is_of_16_bits;
         self.rows = traits.rows;
         self
     }
 
-    /// True if the last stage writes the f16 of a batch.
+    /// True if the last stage writes the f16 or bf16 of a batch.
     pub(crate) fn stores_halves(&self) -> bool {
         self.stores_halves
     }
@@ -49,13 +51,16 @@ mod tests {
     use crate::transforms::{Normalize, Resize};
 
     #[test]
-    fn only_f16_that_is_not_mixed_is_stored_by_the_last_stage() {
+    fn only_halves_that_are_not_mixed_are_stored_by_the_last_stage() {
         let list = [Resize::new((8, 8)).into(), Resize::new((4, 4)).into(), Normalize::IMAGENET.into()];
         for layout in [Layout::Nchw, Layout::Nhwc] {
             for (dtype, stores_16_bits, mixes, expected) in [
                 (DType::F16, true, false, (true, false, 2)),
                 (DType::F16, true, true, (false, true, 4)),
                 (DType::F16, false, false, (false, true, 4)),
+                (DType::BF16, true, false, (true, false, 2)),
+                (DType::BF16, true, true, (false, true, 4)),
+                (DType::BF16, false, false, (false, true, 4)),
                 (DType::F32, true, false, (false, false, 4)),
             ] {
                 let traits = DeviceTraits { stores_16_bits, rows: None };

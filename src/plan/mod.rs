@@ -9,6 +9,7 @@
 //   fuse.rs           which ops share a stage
 //   list_checks.rs    what is checked of a list as a whole: its depth, its channels, the size of its outputs
 //   crops.rs          the outputs of FiveCrop and TenCrop: their keys, where they may stand, the pixels that they share
+//   following.rs      plans of images with the geometry of others
 //   output.rs         the form of a batch in memory
 //   semantics.rs      floats, or torchvision's arithmetic on 8-bit numbers, and where these end
 // From an image's ops to its program:
@@ -38,6 +39,7 @@ mod custom;
 pub(crate) mod declarations;
 pub(crate) mod description;
 pub(crate) mod device;
+mod following;
 mod fuse;
 pub(crate) mod gather;
 mod list_checks;
@@ -65,6 +67,7 @@ use crate::random::ahead::{Ahead, ImageAhead};
 use crate::transforms::params::{Context, first_slots};
 use crate::transforms::{Effect, JPEG_NAME, Key, Op, Params, Slot, Slots, Transform, random_paths};
 use crops::Crops;
+use following::Following;
 pub(crate) use fuse::PlanStage;
 use fuse::SlotPlace;
 pub use list_checks::normalized_twice;
@@ -109,6 +112,8 @@ pub struct Plan {
     semantics: Semantics,
     /// The first slot whose op gets floats: 0 with [`Semantics::Float`].
     first_float_slot: usize,
+    /// Set for images with the geometry of others.
+    following: Option<Following>,
 }
 
 impl Plan {
@@ -152,6 +157,17 @@ impl Plan {
         transforms: &[Transform],
         output: &Output,
     ) -> Result<Plan> {
+        Plan::compile_list(semantics, input_channels, transforms, output, None)
+    }
+
+    /// Compiles a list of which the first transforms may be those of the images that are followed.
+    fn compile_list(
+        semantics: Semantics,
+        input_channels: u32,
+        transforms: &[Transform],
+        output: &Output,
+        following: Option<Following>,
+    ) -> Result<Plan> {
         if input_channels != 1 && input_channels != 3 {
             return Err(Error::argument("channels", format!("{input_channels}; images of 1 or 3 channels work")));
         }
@@ -171,14 +187,19 @@ impl Plan {
         }
         let mut slots = Slots::default();
         transforms.iter().for_each(|transform| slots.add(transform));
+        let mut others = 0;
+        if let Some(following) = &following {
+            following.restrict(&mut slots.list);
+            others = following.transforms;
+        }
         let channels = output_channels(input_channels, &slots.list)?;
-        check_channels(input_channels, transforms)?;
+        check_channels(input_channels, &transforms[others..])?;
         let crops = Crops::new(transforms)?;
         let first_float_slot = semantics::first_float_slot(semantics, &slots.list)?;
         semantics::check_floats(&slots.list, first_float_slot)?;
         let (stages, places) = fuse::fuse(&slots.list, first_float_slot);
         let first_slots = first_slots(transforms);
-        for (transform, &slot) in transforms.iter().zip(&first_slots) {
+        for (transform, &slot) in transforms.iter().zip(&first_slots).skip(others) {
             transform.validate_range(usize::from(slot) < first_float_slot)?;
         }
         let plan = Plan {
@@ -197,6 +218,7 @@ impl Plan {
             rows: None,
             semantics,
             first_float_slot,
+            following,
         };
         plan.check_u8()?;
         Ok(plan)
@@ -287,10 +309,15 @@ impl Plan {
     fn params_with(&self, (width, height): (u32, u32), key: &Key, ahead: Option<ImageAhead<'_>>) -> Result<Params> {
         let mut ops = Vec::with_capacity(self.slots.len());
         let (key, crop) = key.of_view(self.crops.count);
-        let mut context = Context::new(key, crop, (width, height), self.input_channels, ahead, &mut ops);
+        // Operators draw as they do for the images that are followed.
+        let channels = self.following.map_or(self.input_channels, |following| following.channels);
+        let mut context = Context::new(key, crop, (width, height), channels, ahead, &mut ops);
         context.make_params_of_list(&self.transforms, &self.first_slots)?;
         for (slot, op) in self.fixed.iter().enumerate() {
             context.emit(slot as u16, op.clone())?;
+        }
+        if let Some(following) = &self.following {
+            following.keep(&mut ops);
         }
         Ok(Params { width, height, ops, scale: Scale::Full, mixed: None })
     }
@@ -324,7 +351,8 @@ impl Plan {
 
     /// The most dispatches of a chunk of a batch: stages, statistics, and one more if f32 is packed into another type. A
     /// stage that begins with a warp, a blur, sharpness or a policy has several kernels, and those that no image of the
-    /// chunk takes are left out. The plan of a loader whose GPU stores numbers of 16 bits packs no f16.
+    /// chunk takes are left out. The plan of a loader whose GPU stores numbers of 16 bits packs no f16 or
+    /// bf16.
     pub fn passes(&self) -> usize {
         self.pass_list().len()
     }
@@ -360,7 +388,8 @@ impl Plan {
 
     /// True if making parameters calls functions of the user.
     pub(crate) fn calls_users(&self) -> bool {
-        self.slots.iter().any(|slot| slot.custom.is_some())
+        let of_others = self.following.is_some_and(|following| following.calls_users);
+        of_others || self.slots.iter().any(|slot| slot.custom.is_some())
     }
 
     /// True if an image may have an operator that begins a stage.
@@ -408,7 +437,8 @@ impl std::fmt::Display for Plan {
         if self.packs() {
             writeln!(f, "  pack: f32 -> {:?}", self.output.dtype)?;
         } else if self.stores_halves {
-            writeln!(f, "  no packing: the last stage stores F16, as shaders store numbers of 16 bits here")?;
+            let dtype = self.output.dtype;
+            writeln!(f, "  no packing: the last stage stores {dtype:?}, as shaders store numbers of 16 bits here")?;
         }
         Ok(())
     }

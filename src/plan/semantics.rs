@@ -65,7 +65,8 @@ pub(super) fn first_float_slot(semantics: Semantics, slots: &[Slot]) -> Result<u
 /// # Errors
 /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a `JPEG` that gets floats.
 pub(super) fn check_floats(slots: &[Slot], first_float_slot: usize) -> Result<()> {
-    if !slots[first_float_slot..].iter().any(|slot| slot.transform == JPEG_NAME) {
+    let is_jpeg = |slot: &Slot| slot.transform == JPEG_NAME && slot.effect != Effect::Never;
+    if !slots[first_float_slot..].iter().any(is_jpeg) {
         return Ok(());
     }
     let reason = Reason::new("JPEG needs 8-bit numbers, but gets floats; put it before ToDtype and Normalize");

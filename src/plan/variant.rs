@@ -1,6 +1,6 @@
 //! The facts that determine the text of a pass.
 
-use super::output::DType;
+use super::output::{DType, Layout};
 
 /// How a stage gets its pixels. A stage that may begin with an operator of `gather.rs` has several kernels, and each
 /// image takes one of them.
@@ -106,16 +106,31 @@ pub enum PassTarget {
     Nchw,
     /// The batch, pixel by pixel.
     Nhwc,
-    /// The batch, channel by channel, in numbers of 16 bits.
+    /// The batch, channel by channel, in IEEE's numbers of 16 bits.
     NchwF16,
-    /// The batch, pixel by pixel, in numbers of 16 bits.
+    /// The batch, pixel by pixel, in IEEE's numbers of 16 bits.
     NhwcF16,
+    /// The batch, channel by channel, in bfloat16.
+    NchwBf16,
+    /// The batch, pixel by pixel, in bfloat16.
+    NhwcBf16,
 }
 
 impl PassTarget {
+    /// The batch in this layout and in this type, one of 16 bits.
+    pub(crate) fn of_16_bits(layout: Layout, dtype: DType) -> Self {
+        match (layout, dtype) {
+            (Layout::Nchw, DType::BF16) => PassTarget::NchwBf16,
+            (Layout::Nhwc, DType::BF16) => PassTarget::NhwcBf16,
+            (Layout::Nchw, _) => PassTarget::NchwF16,
+            (Layout::Nhwc, _) => PassTarget::NhwcF16,
+        }
+    }
+
     /// True if the pass stores numbers of 16 bits, for which its text asks.
     pub(crate) fn is_of_16_bits(self) -> bool {
-        matches!(self, PassTarget::NchwF16 | PassTarget::NhwcF16)
+        use PassTarget::{NchwBf16, NchwF16, NhwcBf16, NhwcF16};
+        matches!(self, NchwF16 | NhwcF16 | NchwBf16 | NhwcBf16)
     }
 }
 

@@ -33,6 +33,9 @@ impl Variant {
             Variant::Tables(source, kernel, steps) => tables_pass(*source, kernel, *steps),
             Variant::Pack(DType::U8) => [shader!("store/packed_u8"), shader!("store/packed")].join("\n"),
             Variant::Mix => shader!("batch/mix").to_owned(),
+            Variant::Pack(DType::BF16) => {
+                [shader!("store/bfloat_bits"), shader!("store/packed_bf16"), shader!("store/packed")].join("\n")
+            }
             Variant::Pack(_) => {
                 [shader!("store/half_bits"), shader!("store/packed_f16"), shader!("store/packed")].join("\n")
             }
@@ -87,6 +90,12 @@ fn sampling_pass(kernel: Option<&KernelFacts>, frame: &SamplingFacts, colors: &C
         }
         PassTarget::NhwcF16 => {
             files.extend([shader!("store/half_bits"), shader!("store/nhwc_f16"), shader!("store/stage")]);
+        }
+        PassTarget::NchwBf16 => {
+            files.extend([shader!("store/bfloat_bits"), shader!("store/nchw_bf16"), shader!("store/stage")]);
+        }
+        PassTarget::NhwcBf16 => {
+            files.extend([shader!("store/bfloat_bits"), shader!("store/nhwc_bf16"), shader!("store/stage")]);
         }
     }
     text.push_str(&files.join("\n"));

@@ -1,4 +1,4 @@
-//! Built-in recipes: a TOML file each, and a function that returns its list of transforms.
+//! Built-in recipes: a TOML file each, and a function that returns its list of transforms, or the recipe if it has groups.
 
 use super::{Recipe, from_toml};
 use crate::error::{Error, Result};
@@ -154,15 +154,50 @@ pub fn simclr() -> Vec<Transform> {
 
 /// Returns the list of `dino-global`: that of DINO's first global view, for [`Semantics::Uint8`](crate::Semantics::Uint8).
 ///
-/// DINO's second global view is blurred with p = 0.1, and then has `RandomSolarize::new(128.0).p(0.2)`. All views of a
-/// loader have one list, so a second loader makes it. DINO blurs by Pillow, with a radius of 0.1 to 2; here that is the
-/// standard deviation of a kernel of 23 pixels.
+/// DINO blurs by Pillow, with a radius of 0.1 to 2; here that is the standard deviation of a kernel of 23 pixels.
+/// [`dino`] has all of DINO's views.
 ///
 /// ```
 /// assert_eq!(gpufeed::recipe::dino_global().len(), 6);
 /// ```
 pub fn dino_global() -> Vec<Transform> {
     list("dino-global")
+}
+
+/// Returns `dino`: DINO's two global views of 224 and eight local ones of 96, in the groups `first`, `second` and `local`,
+/// for [`Semantics::Uint8`](crate::Semantics::Uint8). The first group is [`dino_global`]; the second is blurred with
+/// p = 0.1 and solarized with p = 0.2; the local ones are blurred with p = 0.5.
+///
+/// ```
+/// use gpufeed::recipe;
+///
+/// let dino = recipe::dino();
+/// let views: Vec<_> = dino.groups.iter().map(|group| (group.name.as_str(), group.views)).collect();
+/// assert_eq!(views, [("first", 1), ("second", 1), ("local", 8)]);
+/// assert_eq!(dino.groups[0].transforms, recipe::dino_global());
+/// ```
+pub fn dino() -> Recipe {
+    built_in("dino")
+}
+
+/// Returns the list of `clip-train`: OpenCLIP's RandomResizedCrop(224) of nearly the whole image, bicubic, and Normalize
+/// with OpenAI's mean and deviation, for [`Semantics::Uint8`](crate::Semantics::Uint8).
+///
+/// ```
+/// assert_eq!(gpufeed::recipe::clip_train().len(), 2);
+/// ```
+pub fn clip_train() -> Vec<Transform> {
+    list("clip-train")
+}
+
+/// Returns the list of `clip-eval`: OpenCLIP's Resize(224), bicubic, CenterCrop(224), and Normalize with OpenAI's mean and
+/// deviation, for [`Semantics::Uint8`](crate::Semantics::Uint8).
+///
+/// ```
+/// assert_eq!(gpufeed::recipe::clip_eval().len(), 3);
+/// ```
+pub fn clip_eval() -> Vec<Transform> {
+    list("clip-eval")
 }
 
 /// Returns the list of `deit`: bicubic crops, flip, RandAugment(2, 9), Normalize, RandomErasing(0.25) by noise, for
@@ -179,7 +214,7 @@ pub fn deit() -> Vec<Transform> {
 }
 
 /// The text of each recipe's file.
-const FILES: [(&str, &str); 17] = [
+const FILES: [(&str, &str); 20] = [
     ("imagenet-train", include_str!("imagenet-train.toml")),
     ("imagenet-train-jitter", include_str!("imagenet-train-jitter.toml")),
     ("imagenet-eval", include_str!("imagenet-eval.toml")),
@@ -197,11 +232,14 @@ const FILES: [(&str, &str); 17] = [
     ("simclr", include_str!("simclr.toml")),
     ("dino-global", include_str!("dino-global.toml")),
     ("deit", include_str!("deit.toml")),
+    ("dino", include_str!("dino.toml")),
+    ("clip-train", include_str!("clip-train.toml")),
+    ("clip-eval", include_str!("clip-eval.toml")),
 ];
 
 /// Names of the built-in recipes, for [`named`].
-pub const NAMES: [&str; 17] = {
-    let mut names = [""; 17];
+pub const NAMES: [&str; 20] = {
+    let mut names = [""; 20];
     let mut i = 0;
     while i < FILES.len() {
         names[i] = FILES[i].0;
@@ -212,7 +250,12 @@ pub const NAMES: [&str; 17] = {
 
 /// Returns the list of a built-in recipe.
 fn list(name: &str) -> Vec<Transform> {
-    named(name).expect("a test reads the files of all recipes").transforms
+    built_in(name).transforms
+}
+
+/// Returns a recipe that is there.
+fn built_in(name: &str) -> Recipe {
+    named(name).expect("a test reads the files of all recipes")
 }
 
 /// Returns a built-in recipe.

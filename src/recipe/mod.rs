@@ -1,30 +1,40 @@
-//! Recipes: a list of transforms with a name, a description and an output, as Rust or as a small TOML file.
+//! Recipes: a list of transforms, or groups of views with a list each, with a name, a description and an output, as Rust
+//! or as a small TOML file.
 
 // built_in.rs   the recipes of the library, from the TOML files beside it
-// read.rs       reads a recipe; errors name the line, the operator and the key
+// group.rs      a group of views in a recipe
+// read.rs       reads a recipe; errors name the line, the operator and the key; read_groups.rs reads its groups, and
+//               read_list.rs a list of operators
 // keys.rs       what works for each key
+// write.rs      writes a recipe
 
 mod built_in;
+mod group;
 mod keys;
 mod read;
+mod read_groups;
+mod read_list;
+mod write;
 
 pub use built_in::{
-    NAMES, augment_only, cifar_train, decode_only, deit, dino_global, imagenet_augmix, imagenet_eval,
-    imagenet_randaugment, imagenet_train, imagenet_train_jitter, imagenet_trivialaugment, mnist_train, named,
-    resize_crop, resize_crop_256, resize_jitter_gray, simclr, two_views,
+    NAMES, augment_only, cifar_train, clip_eval, clip_train, decode_only, deit, dino, dino_global, imagenet_augmix,
+    imagenet_eval, imagenet_randaugment, imagenet_train, imagenet_train_jitter, imagenet_trivialaugment, mnist_train,
+    named, resize_crop, resize_crop_256, resize_jitter_gray, simclr, two_views,
 };
+pub use group::ViewGroup;
+pub(crate) use group::{IMAGE, check_name};
 
 use crate::error::{Error, Result};
 use crate::plan::{Output, Semantics};
 use crate::transforms::{BatchTransform, Transform};
-use serde::Serialize;
 use std::path::Path;
 
 /// Most views of a sample: a batch of 64 samples then has 4,096 images.
 pub(crate) const MOST_VIEWS: usize = 64;
 
 /// A list of transforms and the layout of batches, from a TOML file or in Rust, for
-/// [`DataLoaderBuilder::recipe`](crate::DataLoaderBuilder::recipe).
+/// [`DataLoaderBuilder::recipe`](crate::DataLoaderBuilder::recipe). It has one list, or [`groups`](Self::groups) with a
+/// list each.
 ///
 /// ```
 /// use gpufeed::recipe::{self, Recipe};
@@ -42,17 +52,21 @@ pub struct Recipe {
     pub name: String,
     /// Its purpose; may be empty.
     pub description: String,
-    /// The operators, in the order in which they apply.
+    /// The operators, in the order in which they apply; empty in a recipe with groups.
     pub transforms: Vec<Transform>,
-    /// Layout and type of the batches; `None` leaves the loader's settings.
+    /// Layout and type of the batches; `None` leaves the loader's settings. In a recipe with groups it is for those that
+    /// name none.
     pub output: Option<Output>,
     /// The arithmetic of the operators; `None` leaves the loader's setting, which is
-    /// [`Semantics::Float`] by default.
+    /// [`Semantics::Float`] by default. In a recipe with groups it is for those that name none.
     pub semantics: Option<Semantics>,
-    /// Views of each sample: images with their own random numbers in the same batch. 1 to 64; default: 1.
+    /// Views of each sample: images with their own random numbers in the same batch. 1 to 64; default: 1, which a recipe
+    /// with groups needs, as each group has views of its own.
     pub views: usize,
-    /// The transform of whole batches; `None` leaves the loader's setting.
+    /// The transform of whole batches; `None` leaves the loader's setting. A recipe with groups has none.
     pub batch_transform: Option<BatchTransform>,
+    /// Groups of views with a list each, in the place of the one list; empty by default.
+    pub groups: Vec<ViewGroup>,
 }
 
 impl Default for Recipe {
@@ -65,6 +79,7 @@ impl Default for Recipe {
             semantics: None,
             views: 1,
             batch_transform: None,
+            groups: Vec::new(),
         }
     }
 }
@@ -105,51 +120,67 @@ impl From<&Recipe> for Recipe {
     }
 }
 
-/// A recipe for writing; reading uses another type, which has the positions of keys.
-#[derive(Serialize)]
-struct WrittenRecipe<'a> {
-    #[serde(skip_serializing_if = "str::is_empty")]
-    name: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    description: &'a str,
-    #[serde(skip_serializing_if = "is_one")]
-    views: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    semantics: Option<Semantics>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<Output>,
-    transform: &'a [Transform],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    batch_transform: &'a [BatchTransform],
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
-fn is_one(views: &usize) -> bool {
-    *views == 1
-}
-
 impl Recipe {
-    /// Checks every argument of every transform.
+    /// Checks every argument of every transform, and that a recipe with groups has nothing that is for one list alone.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the argument's name and the values that work.
     pub fn validate(&self) -> Result<()> {
         check_views(self.views)?;
-        self.transforms.iter().try_for_each(Transform::validate)?;
+        self.check_groups()?;
+        let transforms = self.groups.iter().flat_map(|group| &group.transforms);
+        self.transforms.iter().chain(transforms).try_for_each(Transform::validate)?;
         self.batch_transform.iter().try_for_each(BatchTransform::validate)
+    }
+
+    /// Checks the groups, and that there is nothing beside them which is for one list alone.
+    fn check_groups(&self) -> Result<()> {
+        if self.groups.is_empty() {
+            return Ok(());
+        }
+        let refuse = |setting, reason: &str| Err(Error::argument(setting, reason));
+        if !self.transforms.is_empty() {
+            return refuse("group", "the recipe has a list of its own, too; give it to a group");
+        }
+        if self.views != 1 {
+            return refuse("views", "the recipe has groups; each has views of its own");
+        }
+        if self.batch_transform.is_some() {
+            return refuse("batch_transform", "the recipe has groups, and only the images of one list are mixed");
+        }
+        group::check(&self.groups).map_err(|(_, error)| error)
+    }
+
+    /// The groups, each with the output and the semantics that it has from the recipe. The list of a recipe without
+    /// groups is one called `image`.
+    ///
+    /// ```
+    /// use gpufeed::recipe;
+    ///
+    /// let images = |name: &str| recipe::named(name).unwrap().lists().iter().map(|group| group.views).sum::<usize>();
+    /// assert_eq!((images("dino"), images("simclr")), (10, 2));
+    /// ```
+    pub fn lists(&self) -> Vec<ViewGroup> {
+        if self.groups.is_empty() {
+            let mut group = ViewGroup::new(IMAGE, self.views, self.transforms.clone());
+            (group.output, group.semantics) = (self.output, self.semantics);
+            return vec![group];
+        }
+        let filled = |group: &ViewGroup| {
+            let (output, semantics) = (group.output.or(self.output), group.semantics.or(self.semantics));
+            ViewGroup { output, semantics, ..group.clone() }
+        };
+        self.groups.iter().map(filled).collect()
     }
 
     /// Writes the recipe as TOML, which [`from_toml`] reads.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a [`CustomColor`](crate::transforms::CustomColor), which
-    /// TOML cannot represent.
+    /// TOML cannot represent, and for groups beside what is for one list alone.
     pub fn to_toml(&self) -> Result<String> {
-        let Recipe { name, description, transforms, output, semantics, views, batch_transform } = self;
-        let (views, semantics, output, batch_transform) = (*views, *semantics, *output, batch_transform.as_slice());
-        let file =
-            WrittenRecipe { name, description, views, semantics, output, transform: transforms, batch_transform };
-        toml::to_string(&file).map_err(|error| Error::argument("recipe", error.to_string()))
+        self.check_groups()?;
+        write::toml(self)
     }
 }
 
@@ -162,7 +193,8 @@ pub(crate) fn check_views(views: usize) -> Result<()> {
 }
 
 /// Reads a recipe from TOML: one `[[transform]]` table per operator, with torchvision's names, arguments and defaults,
-/// and at most one `[[batch_transform]]`, which may be a `RandomChoice`.
+/// and at most one `[[batch_transform]]`, which may be a `RandomChoice`; or a `[[group]]` table for each group of views,
+/// with a list `[[group.transform]]` each.
 ///
 /// ```
 /// let recipe = gpufeed::recipe::from_toml(
@@ -174,7 +206,7 @@ pub(crate) fn check_views(views: usize) -> Result<()> {
 ///
 ///     [output]
 ///     layout = "Nhwc"              # or Nchw, the default
-///     dtype = "F16"                # or U8, or F32, the default
+///     dtype = "F16"                # or BF16, U8, or F32, the default
 ///
 ///     [[transform]]
 ///     type = "RandomResizedCrop"
@@ -204,6 +236,31 @@ pub(crate) fn check_views(views: usize) -> Result<()> {
 /// )?;
 /// assert_eq!((recipe.transforms.len(), recipe.views), (2, 2));
 /// assert_eq!(recipe.batch_transform.unwrap().name(), "RandomChoice");
+///
+/// let recipe = gpufeed::recipe::from_toml(
+///     r#"
+///     semantics = "Uint8"          # of the groups that name none; output works alike
+///
+///     [[group]]
+///     name = "global"              # its name in batches
+///     views = 2                    # 1 by default
+///
+///     [[group.transform]]
+///     type = "RandomResizedCrop"
+///     size = 224
+///
+///     [[group]]
+///     name = "local"
+///     views = 8
+///     output = { layout = "Nchw", dtype = "F16" }
+///     ## source, read_mode, follows and interpolation are those of Views, for other images of a sample.
+///
+///     [[group.transform]]
+///     type = "RandomResizedCrop"
+///     size = 96
+///     "#,
+/// )?;
+/// assert_eq!((recipe.groups.len(), recipe.groups[1].views), (2, 8));
 ///
 /// let error = gpufeed::recipe::from_toml("[[transform]]\ntype = \"RandomGrayscale\"\np = 2\n").unwrap_err();
 /// assert_eq!(error.to_string(), "recipe: line 3, RandomGrayscale: p: 2 is not a probability; 0 to 1 work");

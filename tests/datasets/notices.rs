@@ -2,7 +2,7 @@
 
 use crate::shard::archive;
 use gpufeed::dataset::{Notice, ShardIndexes, TarShards, TarShardsBuilder};
-use gpufeed::pack::Packer;
+use gpufeed::pack::{PackSettings, Packer};
 use gpufeed::transforms::CenterCrop;
 use gpufeed::{Backend, DataLoader, Dataset, Field, FieldKind, ImageList, InMemory, Label};
 use gpufeed_testing::encoded::{encode, picture};
@@ -122,8 +122,8 @@ fn members_of_other_kinds_are_counted_by_kind() {
         said(&data),
         [
             "labels are none",
+            "captions (.txt) of samples are not read (1,000, the first 000.txt): fields = {\"txt\": \"caption\"} reads them",
             "1,000 members in .json are not read; the first is 000.json",
-            "1,000 members in .txt are not read; the first is 000.txt",
         ]
     );
 }
@@ -148,7 +148,7 @@ fn numbers_in_texts_are_labels_only_if_all_texts_are_numbers() {
         text.iter().any(|text| text.starts_with("3 of 4 members in .txt are numbers and the others are not")),
         "{text:?}"
     );
-    assert!(text.iter().any(|text| text.starts_with("4 members in .txt are not read; the first is a.txt")), "{text:?}");
+    assert!(text.iter().any(|text| text.contains("not read (4, the first a.txt): fields = {\"txt\"")), "{text:?}");
     assert!(refused(open(&[&number, &mixed], |builder| builder)).contains("sample a has no label"));
     assert!(refused(open(&[&number], |builder| builder.text_labels(false))).contains("sample a has no label"));
     let (found, _) = open(&[&mixed], |builder| builder.allow_unlabelled(true).text_labels(true)).unwrap();
@@ -234,9 +234,17 @@ fn fields_that_nobody_gets_are_named() {
         drop(DataLoader::builder(data).transform(CenterCrop::new(8)).build(&Backend::Cpu).unwrap());
     });
     assert_eq!(built, ["a field of images is read, but no batch has it"]);
+    // A pack has them, but its settings for images are for the samples' own.
     let folder = tempfile::tempdir().unwrap();
-    let packed = warnings(&|data| drop(Packer::of(data, folder.path().join("pack")).pack().unwrap()));
-    assert_eq!(packed, ["fields are not packed: a pack has images and labels"]);
+    let pack = |name: &str, quality| {
+        let mut settings = PackSettings::default();
+        settings.quality = quality;
+        let packer = |data| Packer::of(data, folder.path().join(name)).settings(settings.clone());
+        warnings(&|data| drop(packer(data).pack().unwrap()))
+    };
+    assert!(pack("as it is", None).is_empty());
+    let encoded = pack("encoded", Some(90));
+    assert_eq!(encoded, ["images of fields are packed as they are: only the samples' own are encoded anew"]);
 }
 
 fn list(name: &str, text: &str) -> (TempDir, PathBuf) {

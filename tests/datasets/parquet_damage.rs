@@ -2,7 +2,7 @@
 //! in proportion to the file.
 
 use gpufeed::Dataset;
-use gpufeed::dataset::{Parquet, ShardIndexes};
+use gpufeed::dataset::{Field, FieldChoice, FieldKind, Parquet, ShardIndexes};
 use gpufeed_testing::parquet_files::{Row, Style, file};
 use parquet::basic::Compression;
 use std::fs;
@@ -29,8 +29,12 @@ fn files() -> Vec<Vec<u8>> {
 
 /// Opens the bytes as a file and reads all samples; returns how many could be read.
 fn try_all(bytes: &[u8], path: &std::path::Path) -> Option<usize> {
+    try_fields(bytes, path, FieldChoice::None)
+}
+
+fn try_fields(bytes: &[u8], path: &std::path::Path, fields: FieldChoice) -> Option<usize> {
     fs::write(path, bytes).unwrap();
-    let data = Parquet::builder().indexes(ShardIndexes::Memory).allow_unlabelled(true).open(path);
+    let data = Parquet::builder().indexes(ShardIndexes::Memory).allow_unlabelled(true).fields(fields).open(path);
     let read = data.ok().map(|data| {
         assert!(data.len() <= bytes.len(), "a byte for each row");
         let mut buffer = Vec::new();
@@ -73,6 +77,40 @@ fn damaged_parquet_files_never_panic() {
         }
     }
     assert!(refused > 1000 && opened > 1000, "{refused} {opened}");
+}
+
+#[test]
+fn damaged_fields_never_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = || {
+        FieldChoice::from(vec![
+            ("image.path", Field::new("path").optional()),
+            ("label", Field::new("number").kind(FieldKind::Json)),
+            ("image", Field::new("picture")),
+        ])
+    };
+    let lists = crate::parquet_fields::files();
+    let (mut refused, mut opened) = (0, 0);
+    for (number, whole) in files().into_iter().chain(lists).enumerate() {
+        for turn in 0..300 {
+            let turn = turn + 10_000 * number as u64;
+            let mut bytes = whole.clone();
+            for change in 0..1 + random(turn, 1) % 3 {
+                let at = random(turn, 10 + change as u64) % whole.len();
+                match turn % 3 {
+                    0 => bytes[at] ^= 1 << (random(turn, 2) % 8),
+                    1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][random(turn, 3) % 5],
+                    _ => bytes[at] = random(turn, 4) as u8,
+                }
+            }
+            let fields = if number < 9 && turn.is_multiple_of(2) { named() } else { FieldChoice::All };
+            match try_fields(&bytes, &folder.path().join(format!("{turn}.parquet")), fields) {
+                Some(_) => opened += 1,
+                None => refused += 1,
+            }
+        }
+    }
+    assert!(refused > 500 && opened > 500, "{refused} {opened}");
 }
 
 /// Each value of a dictionary takes memory, and a few bytes of zstd may be a page of millions of empty ones.

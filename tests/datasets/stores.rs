@@ -2,7 +2,7 @@
 //! indexes beside objects and in folders, and errors that say what to write instead.
 
 use crate::shard::{archive, header};
-use gpufeed::dataset::{Format, Parquet, RemoteOptions, ShardIndexes, TarShards};
+use gpufeed::dataset::{FieldChoice, Format, Parquet, RemoteOptions, ShardIndexes, TarShards};
 use gpufeed::transforms::RandomResizedCrop;
 use gpufeed::{Backend, DataLoader, Dataset, Images, Label, Order, SampleData, dataset};
 use gpufeed_testing::encoded;
@@ -106,6 +106,26 @@ fn with_indexes_in_memory_alone_none_beside_an_object_is_read() {
         let log = server.log();
         let beside = log[before..].iter().any(|request| request.key.ends_with(".gpufeed-index"));
         assert_eq!(beside, asked, "{indexes:?}");
+    }
+}
+
+#[test]
+fn fields_of_parquet_files_in_stores_are_those_on_this_machine() {
+    let (server, folder) = (StoreServer::start(), tempfile::tempdir().unwrap());
+    let files = crate::parquet_fields::files();
+    both(&server, folder.path(), &[("p-0.parquet", files[0].clone()), ("p-1.parquet", files[1].clone())]);
+    let builder = || Parquet::builder().fields(FieldChoice::All).allow_unlabelled(true).remote(options(&server));
+    let local = builder().open(folder.path().join("p-{0..1}.parquet")).unwrap();
+    let remote = builder().open(server.s3("bucket/set/p-{0..1}.parquet")).unwrap();
+    assert_eq!(local.fields(), remote.fields());
+    assert!(local.access().is_none());
+    let access = remote.access().expect("in a store");
+    let all: Vec<_> = (0..remote.len()).collect();
+    assert!(access.is_remote() && access.prefetch_samples() > 0 && all.len() == 12);
+    access.prefetch(&all);
+    for index in all {
+        let found = crate::parquet_fields::values(&remote, index);
+        assert_eq!(found, crate::parquet_fields::values(&local, index), "{index}");
     }
 }
 

@@ -8,7 +8,8 @@ use gpufeed::transforms::{
     RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomPosterize, RandomResizedCrop,
     RandomSolarize, RandomVerticalFlip, RandomZoomOut, Transform,
 };
-use gpufeed::{Output, Plan, Semantics, recipe};
+use gpufeed::{Output, Plan, Semantics};
+use gpufeed_testing::bits::named_lists;
 use gpufeed_testing::operators::OPERATORS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -56,10 +57,9 @@ fn json_and_toml_hold_every_transform() {
 
 #[test]
 fn drawn_parameters_survive_json() {
-    let recipes = recipe::NAMES.iter().map(|name| {
-        let recipe = recipe::load(name).expect("a built-in recipe");
-        let semantics = recipe.semantics.unwrap_or_default();
-        (Plan::compile_as(semantics, 3, &recipe.transforms, &Output::default()).expect(name), (640, 480))
+    let recipes = named_lists().map(|(name, list)| {
+        let semantics = list.semantics.unwrap_or_default();
+        (Plan::compile_as(semantics, 3, &list.transforms, &Output::default()).expect(&name), (640, 480))
     });
     let alone = every_transform().map(|transform| (plan_alone(&transform), (123, 91)));
     for (plan, (width, height)) in alone.chain(recipes) {

@@ -3,6 +3,7 @@
 
 use crate::{operators, policies};
 use gpufeed::decode::Scale;
+use gpufeed::recipe::ViewGroup;
 use gpufeed::transforms::{Key, Params};
 use gpufeed::{Order, Output, Plan, Recipe, Sampler, State, recipe};
 use gpufeed_testing::frozen::{check_read, files, path};
@@ -63,14 +64,13 @@ fn states_of_version_1_are_read_as_they_were() {
 
 #[test]
 fn parameters_are_read_as_they_were() {
-    let draw = |name: &&str| {
-        let recipe = recipe::named(name).unwrap();
-        let semantics = recipe.semantics.unwrap_or_default();
-        let plan = Plan::compile_as(semantics, 3, &recipe.transforms, &Output::default()).unwrap();
+    let draw = |group: ViewGroup| {
+        let semantics = group.semantics.unwrap_or_default();
+        let plan = Plan::compile_as(semantics, 3, &group.transforms, &Output::default()).unwrap();
         plan.make_params(500, 375, &Key { seed: 1, epoch: 2, sample: 3, ..Key::default() }).unwrap()
     };
     let mut params: Vec<Params> = vec![operators::params(), scaled(), operators::added_params()];
-    params.extend(recipe::NAMES.iter().map(draw));
+    params.extend(recipe::NAMES.iter().flat_map(|name| recipe::named(name).unwrap().lists()).map(draw));
     params.push(operators::later_params());
     params.extend(operators::mixed_params());
     params.push(policies::added_params());

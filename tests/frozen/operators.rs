@@ -22,6 +22,7 @@ pub(crate) fn recipe() -> Recipe {
         semantics: None,
         views: 3,
         batch_transform: None,
+        groups: Vec::new(),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::{operators, policies};
 use gpufeed::transforms::{Key, Transform};
-use gpufeed::{Output, Plan, Semantics, recipe};
+use gpufeed::{Output, Plan, Semantics};
+use gpufeed_testing::bits::named_lists;
 use gpufeed_testing::one_channel::for_channels;
 use gpufeed_testing::{bits, frozen};
 
@@ -29,11 +30,8 @@ fn params(semantics: Semantics, transforms: &[Transform], (width, height): (u32,
 
 #[test]
 fn parameters_are_drawn_as_they_were() {
-    let built_in = |name: &&'static str| {
-        let recipe = recipe::named(name).unwrap();
-        ((*name).to_owned(), recipe.semantics.unwrap_or_default(), recipe.transforms)
-    };
-    let mut lists: Vec<_> = recipe::NAMES.iter().map(built_in).collect();
+    let mut lists: Vec<_> =
+        named_lists().map(|(name, list)| (name, list.semantics.unwrap_or_default(), list.transforms)).collect();
     // Its images have one channel where its `Normalize` has three different numbers, which a plan refuses.
     lists.push(("every operator".to_owned(), Semantics::Float, for_channels(3, operators::recipe().transforms)));
     // JPEG has no arithmetic on floats.

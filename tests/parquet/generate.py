@@ -1,10 +1,12 @@
-"""Writes the Parquet files of this folder, as Hugging Face's `datasets` and pyarrow write them, and expected.json with the
-rows that `datasets` reads from them. `scripts/test-parquet.sh` makes its environment.
+"""Writes the Parquet files of this folder, as Hugging Face's `datasets` and pyarrow write them, and expected.json and
+fields.json with the rows and fields that `datasets` reads from them. `scripts/test-parquet.sh` makes its environment.
 
     python generate.py [FOLDER]
 """
 
 import base64
+import datetime
+import decimal
 import hashlib
 import io
 import json
@@ -12,6 +14,7 @@ import sys
 from pathlib import Path
 
 import datasets
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as encryption
@@ -19,6 +22,7 @@ from PIL import Image
 
 FOLDER = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
 NAMES = ["cat", "dog", "wug"]
+STRUCT = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 
 
 def image(number: int, kind: str) -> bytes:
@@ -34,6 +38,81 @@ def image(number: int, kind: str) -> bytes:
 def rows(count: int):
     return [{"image": {"bytes": image(i, "PNG" if i % 3 else "BMP"), "path": f"{i:04}.png" if i % 4 else None},
              "label": i % 3} for i in range(count)]
+
+
+def fields_table(count: int):
+    """Columns of every kind that is read as a field, with nulls."""
+    captions = [["one", "zw\u00f6lf \"b\"\n"], [], None, [None, "x"]]
+    return pa.table({
+        "image": pa.array([{"bytes": image(i, "PNG"), "path": None} for i in range(count)], STRUCT),
+        "caption": pa.array([None if i % 5 == 4 else f"caption {i} \u732b" for i in range(count)], pa.string()),
+        "title": pa.array([f"t{i % 3}" for i in range(count)], pa.large_string()),
+        "captions": pa.array([captions[i % 4] for i in range(count)], pa.list_(pa.string())),
+        "edited": pa.array([{"bytes": image(i + 50, "PNG"), "path": f"{i}.png"} if i % 3 else None for i in range(count)],
+                           STRUCT),
+        "frames": pa.array([[{"bytes": image(i + n, "PNG"), "path": None} for n in range(i % 3)] for i in range(count)],
+                           pa.list_(STRUCT)),
+        "kind": pa.array([i % 3 for i in range(count)], pa.int64()),
+        "meta": pa.array([{"author": f"a{i}" if i % 2 else None, "score": i / 3, "tags": ["t"] * (i % 3)}
+                          if i % 7 else None for i in range(count)],
+                         pa.struct([("author", pa.string()), ("score", pa.float64()), ("tags", pa.list_(pa.string()))])),
+        "objects": pa.array([[{"bbox": [0.5, i, n, 1.0], "id": n} for n in range(i % 4)] for i in range(count)],
+                            pa.list_(pa.struct([("bbox", pa.list_(pa.float32())), ("id", pa.int32())]))),
+        "embedding": pa.array([[i + n / 8 for n in range(4)] for i in range(count)], pa.list_(pa.float32())),
+        "fixed": pa.array([[i, i + 1] for i in range(count)], pa.list_(pa.int16(), 2)),
+        "matrix": pa.array([[[i, n] for n in range(i % 3)] for i in range(count)], pa.list_(pa.list_(pa.int32()))),
+        "good": pa.array([i % 3 == 0 if i % 4 else None for i in range(count)], pa.bool_()),
+        "blob": pa.array([bytes([i, 255, 0]) for i in range(count)], pa.binary()),
+        **{f"n_{kind}": pa.array([i * 3 % 128 for i in range(count)], kind)
+           for kind in [pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64()]},
+        "n_half": pa.array([np.float16(i / 4) for i in range(count)], pa.float16()),
+        "n_float": pa.array([i / 3 for i in range(count)], pa.float32()),
+        "n_double": pa.array([i / 3 if i % 6 else None for i in range(count)], pa.float64()),
+        "day": pa.array([datetime.date(2024, 1, 1 + i % 28) for i in range(count)], pa.date32()),
+        "moment": pa.array([datetime.datetime(2024, 1, 1, 0, 0, i % 60) for i in range(count)], pa.timestamp("us")),
+        "price": pa.array([decimal.Decimal(i) / 4 for i in range(count)], pa.decimal128(9, 2)),
+    })
+
+
+def expected_fields(path: Path):
+    """What `datasets` reads of each column: values as JSON has them; of bytes and images the hash of their file."""
+    read = datasets.load_dataset("parquet", data_files=str(path), split="train", cache_dir=str(FOLDER / ".cache"))
+    for name, feature in list(read.features.items()):
+        if isinstance(feature, datasets.Image):
+            read = read.cast_column(name, datasets.Image(decode=False))
+
+    def plain(value):
+        if isinstance(value, bytes):
+            return hashlib.sha256(value).hexdigest()
+        if isinstance(value, dict) and set(value) == {"bytes", "path"}:
+            return plain(value["bytes"])
+        if isinstance(value, datetime.datetime):
+            return round((value - datetime.datetime(1970, 1, 1)).total_seconds() * 1e6)
+        if isinstance(value, datetime.date):
+            return (value - datetime.date(1970, 1, 1)).days
+        if isinstance(value, dict):
+            return {key: plain(inner) for key, inner in value.items()}
+        return [plain(inner) for inner in value] if isinstance(value, list) else value
+
+    columns = [name for name in read.column_names if name != "price"]
+    return {name: [plain(row[name]) for row in read] for name in columns}
+
+
+def write_fields():
+    """The same columns by `datasets` and by pyarrow in other ways, and what `datasets` reads of them."""
+    table = fields_table(24)
+    found = {}
+    features = datasets.Features({
+        **datasets.Features.from_arrow_schema(table.schema), "image": datasets.Image(), "edited": datasets.Image(),
+        "kind": datasets.ClassLabel(names=NAMES)})
+    by_datasets = datasets.Dataset(table).cast(features)
+    by_datasets.to_parquet(FOLDER / "fields.parquet", batch_size=10)
+    pq.write_table(table, FOLDER / "fields_v2.parquet", compression="zstd", data_page_version="2.0", data_page_size=200,
+                   write_batch_size=3, row_group_size=11)
+    pq.write_table(table, FOLDER / "fields_snappy.parquet", compression="snappy", use_dictionary=False, row_group_size=9)
+    for name in ["fields.parquet", "fields_v2.parquet", "fields_snappy.parquet"]:
+        found[name] = expected_fields(FOLDER / name)
+    (FOLDER / "fields.json").write_text(json.dumps(found, indent=0, sort_keys=True) + "\n")
 
 
 def expected(path: Path, image_column: str, label_column: str | None):
@@ -86,6 +165,7 @@ def main():
     pq.write_table(twice, FOLDER / "dictionary.parquet", compression="none")
     found["dictionary.parquet"] = expected(FOLDER / "dictionary.parquet", "image", "label")
 
+    write_fields()
     (FOLDER / "expected.json").write_text(json.dumps(found, indent=0, sort_keys=True) + "\n")
     # Hugging Face marks rows without a label with -1; sets may keep their images elsewhere.
     hidden = [{**row, "label": -1} for row in data[:5]]

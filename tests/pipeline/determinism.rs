@@ -81,7 +81,7 @@ fn batches_that_are_no_whole_words_are_right_too() {
             builder.transform(ColorJitter::new(0.4, 0.4, 0.4, 0.1)).output(Layout::Nhwc, dtype).batch_size(3).workers(2)
         };
         let floats = seen(place.build(odd(DType::F32)).epoch(0).unwrap());
-        for (dtype, tolerance) in [(DType::F16, 6e-4), (DType::U8, 1.0001 / 255.0)] {
+        for (dtype, tolerance) in [(DType::F16, 6e-4), (DType::BF16, 4.8e-3), (DType::U8, 1.0001 / 255.0)] {
             let loader = place.build(odd(dtype));
             for (batch, floats) in loader.epoch(0).unwrap().zip(&floats) {
                 let batch = batch.unwrap();
@@ -320,7 +320,7 @@ fn padding_is_a_second_occurrence() {
 #[test]
 fn a_replayed_image_is_the_batchs_bit_for_bit() {
     each_place(180, |place| {
-        for (layout, dtype) in [(Layout::Nchw, DType::F32), (Layout::Nhwc, DType::F16)] {
+        for (layout, dtype) in [(Layout::Nchw, DType::F32), (Layout::Nhwc, DType::F16), (Layout::Nchw, DType::BF16)] {
             let loader = place.build(builder().output(layout, dtype));
             let batches = seen(loader.epoch(0).unwrap());
             let mut told = 0;

@@ -39,23 +39,23 @@ fn builder() -> DataLoaderBuilder {
 
 /// A group of a batch as plain values.
 #[derive(Clone, Debug, PartialEq)]
-struct Seen {
-    name: String,
-    shape: [usize; 4],
-    valid: usize,
-    ids: Vec<u64>,
-    params: Vec<Params>,
-    bytes: Vec<u8>,
+pub(super) struct Seen {
+    pub(super) name: String,
+    pub(super) shape: [usize; 4],
+    pub(super) valid: usize,
+    pub(super) ids: Vec<u64>,
+    pub(super) params: Vec<Params>,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Seen {
-    fn image(&self, number: usize) -> &[u8] {
+    pub(super) fn image(&self, number: usize) -> &[u8] {
         let bytes = self.bytes.len() / self.ids.len();
         &self.bytes[number * bytes..(number + 1) * bytes]
     }
 }
 
-fn groups(batch: &Batch) -> Vec<Seen> {
+pub(super) fn groups(batch: &Batch) -> Vec<Seen> {
     let group = |group: gpufeed::BatchGroup<'_>| Seen {
         name: group.name().to_owned(),
         shape: group.shape(),
@@ -67,12 +67,12 @@ fn groups(batch: &Batch) -> Vec<Seen> {
     batch.groups().map(group).collect()
 }
 
-fn run(loader: &DataLoader, epoch: u64) -> Vec<Vec<Seen>> {
+pub(super) fn run(loader: &DataLoader, epoch: u64) -> Vec<Vec<Seen>> {
     loader.epoch(epoch).unwrap().map(|batch| groups(&batch.unwrap())).collect()
 }
 
 /// Panics with the first difference, without printing bytes.
-fn assert_same(left: &[Vec<Seen>], right: &[Vec<Seen>], what: &str) {
+pub(super) fn assert_same(left: &[Vec<Seen>], right: &[Vec<Seen>], what: &str) {
     assert_eq!(left.len(), right.len(), "{what}: batches");
     for (number, (a, b)) in left.iter().zip(right).enumerate() {
         for (a, b) in a.iter().zip(b) {

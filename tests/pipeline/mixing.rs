@@ -7,7 +7,7 @@ use gpufeed::transforms::{
 };
 use gpufeed::{Backend, Cache, DType, DataLoader, DataLoaderBuilder, Label, LastBatch, Layout};
 use gpufeed_testing::pipeline::{Place, Seen, assert_same, is_full, places, seen, small_files, within};
-use half::f16;
+use half::{bf16, f16};
 
 const SAMPLES: u32 = 11;
 const SIDE: usize = 20;
@@ -50,6 +50,7 @@ fn values(image: &[u8], dtype: DType) -> Vec<f32> {
     match dtype {
         DType::F32 => image.as_chunks::<4>().0.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect(),
         DType::F16 => image.as_chunks::<2>().0.iter().map(|bytes| f16::from_ne_bytes(*bytes).to_f32()).collect(),
+        DType::BF16 => image.as_chunks::<2>().0.iter().map(|bytes| bf16::from_ne_bytes(*bytes).to_f32()).collect(),
         DType::U8 => image.iter().map(|byte| f32::from(*byte)).collect(),
     }
 }
@@ -143,6 +144,7 @@ fn mixed_batches_are_the_formula_of_the_others() {
             (Layout::Nchw, DType::F32),
             (Layout::Nhwc, DType::F32),
             (Layout::Nhwc, DType::F16),
+            (Layout::Nchw, DType::BF16),
             (Layout::Nchw, DType::U8),
         ] {
             for views in [1, 3] {
@@ -160,9 +162,11 @@ fn mixed_batches_are_the_formula_of_the_others() {
                         for (mixed, others) in mixed.iter().zip(&others) {
                             check_parameters(mixed, others, partner, views);
                             let difference = difference(mixed, others, (layout, dtype), views, 0).expect("mixed");
-                            // Shaders may contract a multiplication and an addition; f16 has steps of up to 2^-9 here.
+                            // Shaders may contract a multiplication and an addition; f16 has steps of up to 2^-9 here,
+                            // and bf16 of 2^-6.
                             let allowed = match (transform.name(), dtype) {
                                 ("MixUp", DType::F16) => 2f32.powi(-9),
+                                ("MixUp", DType::BF16) => 2f32.powi(-6),
                                 ("MixUp", DType::F32) if place.is_shaders() => 1e-6,
                                 _ => 0.0,
                             };
@@ -228,6 +232,7 @@ fn a_replay_of_a_mixed_image_has_the_batchs_bits() {
             (DType::F32, MixUp::new(0.8).into()),
             (DType::F32, MixUp::new(0.8).partner(Partner::Reversed).into()),
             (DType::F16, choice()),
+            (DType::BF16, MixUp::new(0.8).into()),
             (DType::U8, BatchTransform::from(CutMix::new(1.0))),
         ] {
             let builder =

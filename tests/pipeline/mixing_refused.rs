@@ -58,7 +58,7 @@ fn bytes_are_not_blended() {
     for transform in [MixUp::new(1.0).into(), BatchTransform::from(choice)] {
         let error = refused(bytes().batch_transform(transform));
         assert!(error.starts_with("batch_transform: MixUp blends floats, but the output has 8-bit numbers"), "{error}");
-        assert!(error.ends_with("; DType::F32 and DType::F16 work"), "{error}");
+        assert!(error.ends_with("; DType::F32, DType::F16 and DType::BF16 work"), "{error}");
     }
     assert!(bytes().batch_transform(CutMix::new(1.0)).build(&Backend::Cpu).is_ok());
 }

@@ -12,9 +12,24 @@ use gpufeed_testing::operators::OPERATORS;
 use gpufeed_testing::pipeline::small_files;
 use gpufeed_testing::sequences::sequence;
 
+/// The recipes in floats; the others are in 8-bit numbers.
+const FLOATS: [&str; 11] = [
+    "imagenet-train",
+    "imagenet-train-jitter",
+    "imagenet-eval",
+    "resize-crop-256",
+    "resize-crop-224",
+    "resize-jitter-gray",
+    "augment-only",
+    "decode-only",
+    "cifar-train",
+    "mnist-train",
+    "two-views",
+];
+
 #[test]
 fn built_in_files_are_the_functions() {
-    let functions: [(&str, Vec<Transform>); 17] = [
+    let functions: [(&str, Vec<Transform>); 20] = [
         ("imagenet-train", recipe::imagenet_train()),
         ("imagenet-train-jitter", recipe::imagenet_train_jitter()),
         ("imagenet-eval", recipe::imagenet_eval()),
@@ -32,6 +47,9 @@ fn built_in_files_are_the_functions() {
         ("simclr", recipe::simclr()),
         ("dino-global", recipe::dino_global()),
         ("deit", recipe::deit()),
+        ("dino", Vec::new()),
+        ("clip-train", recipe::clip_train()),
+        ("clip-eval", recipe::clip_eval()),
     ];
     assert_eq!(functions.each_ref().map(|(name, _)| *name), recipe::NAMES);
     for (name, transforms) in functions {
@@ -40,19 +58,20 @@ fn built_in_files_are_the_functions() {
         assert!(built_in.description.len() > 20, "{name}");
         assert_eq!(built_in.transforms, transforms, "{name}");
         assert_eq!(built_in.views, if ["two-views", "simclr"].contains(&name) { 2 } else { 1 });
-        let uint8 =
-            ["imagenet-randaugment", "imagenet-trivialaugment", "imagenet-augmix", "simclr", "dino-global", "deit"];
-        assert_eq!(built_in.semantics, uint8.contains(&name).then_some(Semantics::Uint8), "{name}");
+        let floats = FLOATS.contains(&name);
+        assert_eq!(built_in.semantics, (!floats).then_some(Semantics::Uint8), "{name}");
         let mixed = BatchTransform::choice([MixUp::new(0.8).into(), CutMix::new(1.0).into()]).p([0.5, 0.5]);
         assert_eq!(built_in.batch_transform, (name == "deit").then(|| mixed.into()), "{name}");
         let decodes = name == "decode-only";
         let (layout, dtype) = if decodes { (Layout::Nhwc, DType::U8) } else { (Layout::Nchw, DType::F32) };
         assert_eq!(built_in.output, Some(Output { layout, dtype }), "{name}");
         // Every recipe makes batches of one size from any image that it is for.
-        let semantics = built_in.semantics.unwrap_or_default();
-        let plan = Plan::compile_as(semantics, 3, &built_in.transforms, &built_in.output.unwrap()).unwrap();
-        assert!(plan.output_size().is_some(), "{name}");
-        assert_eq!(plan.channels(), if name == "mnist-train" { 1 } else { 3 });
+        for list in built_in.lists() {
+            let semantics = list.semantics.unwrap_or_default();
+            let plan = Plan::compile_as(semantics, 3, &list.transforms, &list.output.unwrap()).unwrap();
+            assert!(plan.output_size().is_some(), "{name}");
+            assert_eq!(plan.channels(), if name == "mnist-train" { 1 } else { 3 });
+        }
         assert_eq!(recipe::load(name).unwrap(), built_in);
     }
 }
@@ -75,6 +94,7 @@ fn every_operator_there_and_back() {
         semantics: None,
         views: 3,
         batch_transform: None,
+        groups: Vec::new(),
     };
     assert_eq!(through_toml(&whole), whole);
     for transform in &whole.transforms {
@@ -190,7 +210,7 @@ fn unknown_keys_and_operators_are_named_with_what_there_is() {
         (
             "transform = []\n[output]\nlayout = \"Nchw\"\ndtype = \"F64\"\n",
             "line 4",
-            "expected one of `F32`, `F16`, `U8`",
+            "expected one of `F32`, `F16`, `BF16`, `U8`",
         ),
         ("views = 0\ntransform = []\n", "line 1", "views: 0; 1 to 64 work"),
         ("\nviews = 65\ntransform = []\n", "line 2", "views: 65; 1 to 64 work"),

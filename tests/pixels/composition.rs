@@ -20,7 +20,7 @@ use gpufeed_testing::lists::{Dice, list};
 use gpufeed_testing::one_channel::for_channels;
 use gpufeed_testing::pipeline::is_full;
 use gpufeed_testing::{procedural, reference};
-use half::f16;
+use half::{bf16, f16};
 
 const LISTS: u64 = 300;
 /// Number of images on which each list is tried.
@@ -229,6 +229,15 @@ fn half_units(values: &[f32], bytes: &[u8]) -> i32 {
         .unwrap_or(0)
 }
 
+/// As [`half_units`], of bf16.
+fn bfloat_units(values: &[f32], bytes: &[u8]) -> i32 {
+    let seen = bytes.as_chunks::<2>().0.iter().map(|&bytes| i32::from(u16::from_ne_bytes(bytes)));
+    assert_eq!(values.len(), seen.len());
+    let signed = |bits: i32| if bits & 0x8000 == 0 { bits } else { -(bits & 0x7fff) };
+    let expected = values.iter().map(|&value| i32::from(bf16::from_f32(value).to_bits()));
+    expected.zip(seen).map(|(expected, seen)| (signed(expected) - signed(seen)).abs()).max().unwrap_or(0)
+}
+
 /// Tells whether `byte` is what torchvision makes of `value`; where a rounding step lies closer than 1e-4, the
 /// neighbouring byte counts, too.
 fn is_byte(value: f32, byte: u8) -> bool {
@@ -250,6 +259,7 @@ fn layouts_and_types_hold_the_same_values() {
         let first = prepare(Layout::Nchw, DType::F32);
         for layout in [Layout::Nchw, Layout::Nhwc] {
             let [single, half, byte] = [DType::F32, DType::F16, DType::U8].map(|dtype| prepare(layout, dtype));
+            let bfloat = prepare(layout, DType::BF16);
             for (source, params) in &composition.images {
                 let name = format!("{}: {layout:?}: {}", place.name, composition.describe(params));
                 let planes = first.floats(source, params);
@@ -258,6 +268,8 @@ fn layouts_and_types_hold_the_same_values() {
                 let units = half_units(&values, &half.bytes(source, params));
                 assert!(units <= i32::from(!matches!(place.backend, Backend::Cpu)), "f16, {units} ulp: {name}");
                 worst_units = worst_units.max(units);
+                let units = bfloat_units(&values, &bfloat.bytes(source, params));
+                assert!(units <= i32::from(!matches!(place.backend, Backend::Cpu)), "bf16, {units} ulp: {name}");
                 let bytes = byte.bytes(source, params);
                 assert_eq!(bytes.len(), values.len(), "{name}");
                 let wrong = values.iter().zip(&bytes).position(|(&value, &byte)| !is_byte(value, byte));

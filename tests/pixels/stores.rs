@@ -1,6 +1,6 @@
-//! f16 and u8 output equals the f32 output of the same plan, converted on the host, bit for bit: on every backend, at
-//! sizes where rows and images begin anywhere in a 32-bit word, and in each of 100 runs. If two invocations wrote one
-//! word, some runs would lose an element.
+//! f16, bf16 and u8 output equals the f32 output of the same plan, converted on the host, bit for bit: on every
+//! backend, at sizes where rows and images begin anywhere in a 32-bit word, and in each of 100 runs. If two invocations
+//! wrote one word, some runs would lose an element.
 //!
 //! The conversions that `DType` documents are tested by value, not by the crate with which the CPU executor converts.
 
@@ -20,7 +20,13 @@ use image::RgbImage;
 const SIZES: [(u32, u32); 4] = [(3, 299), (3, 331), (5, 1), (3, 3)];
 /// The smallest size of a staging slot, in bytes.
 const SLOT: u64 = 16 << 20;
-const PACKED: [DType; 2] = [DType::F16, DType::U8];
+const PACKED: [DType; 3] = [DType::F16, DType::BF16, DType::U8];
+
+/// Returns how often a type is tested where others are `usual` times. A bf16 is written as an f16 is, so that fewer
+/// runs show what is its own.
+fn runs(dtype: DType, usual: usize) -> usize {
+    if dtype == DType::BF16 { usual.div_ceil(8) } else { usual }
+}
 
 /// Size, layout and channels of an output, without its element type.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +67,7 @@ fn converted(floats: &[u8], dtype: DType) -> Vec<u8> {
     match dtype {
         DType::F32 => floats.flat_map(f32::to_ne_bytes).collect(),
         DType::F16 => floats.flat_map(|v| half::f16::from_f32(v).to_ne_bytes()).collect(),
+        DType::BF16 => floats.flat_map(|v| half::bf16::from_f32(v).to_ne_bytes()).collect(),
         DType::U8 => floats.map(|v| (v.clamp(0.0, 1.0) * (256.0 - 0.001)) as u8).collect(),
     }
 }
@@ -110,7 +117,7 @@ fn every_word_holds_what_f32_converts_to() {
                 for dtype in PACKED {
                     let (_, packed) = prepare(place, &shape.transforms(), &shape.output(dtype));
                     let expected = converted(&floats, dtype);
-                    for run in 0..60 {
+                    for run in 0..runs(dtype, 60) {
                         let seen = compare(&expected, &packed.run(&images).unwrap(), dtype);
                         assert_eq!(seen, Ok(()), "{}, {shape:?}, {dtype:?}, run {run}", place.name);
                     }
@@ -166,7 +173,7 @@ fn batches_hold_what_f32_converts_to() {
                 assert_eq!(floats.len(), 5);
                 for dtype in PACKED {
                     let (output, workers) = (shape.output(dtype), [1, 2, 5][number % 3]);
-                    let result = check_line((place, builder.clone()), &floats, output, (workers, 8));
+                    let result = check_line((place, builder.clone()), &floats, output, (workers, runs(dtype, 8)));
                     assert_eq!(result, Ok(()), "{shape:?}, {dtype:?}");
                 }
             }
@@ -174,27 +181,37 @@ fn batches_hold_what_f32_converts_to() {
     });
 }
 
-/// Where shaders store numbers of 16 bits, the last stage stores f16; a device opened without that packs it. Both give
-/// the same bits, and the first needs neither the pass nor the f32 batch.
+/// Where shaders store numbers of 16 bits, the last stage stores f16 and bf16; a device opened without that packs them.
+/// Both give the same bits, and the first needs neither the pass nor the f32 batch.
 #[test]
-#[expect(clippy::print_stdout, reason = "tests print what they skipped")]
 fn f16_has_the_same_bits_stored_and_packed() {
-    within(1200, "f16, stored and packed", || {
-        let values: Vec<f32> = neighbours().into_iter().map(|(value, _)| value).step_by(7).collect();
+    stored_and_packed(DType::F16);
+}
+
+#[test]
+fn bf16_has_the_same_bits_stored_and_packed() {
+    stored_and_packed(DType::BF16);
+}
+
+#[expect(clippy::print_stdout, reason = "tests print what they skipped")]
+fn stored_and_packed(dtype: DType) {
+    within(1200, "16 bits, stored and packed", move || {
+        let cases = if dtype == DType::BF16 { bf16_neighbours() } else { neighbours() };
+        let values: Vec<f32> = cases.into_iter().map(|(value, _)| value).step_by(7).collect();
         for device in loader_devices() {
             let feature = wgpu::Features::SHADER_I16;
             if !device.features().contains(feature) {
-                println!("{}: shaders store no numbers of 16 bits, so f16 is packed", device.name);
+                println!("{}: shaders store no numbers of 16 bits, so they are packed", device.name);
                 continue;
             }
             let place = |what: &str, features| {
                 let (name, backend) = (format!("{}, {what}", device.name), device.open(features).into());
                 Place { name, backend, execute: Execute::Gpu }
             };
-            let storing = place("f16 stored", device.features());
-            let packing = place("f16 packed", device.features() - feature);
-            let bits = |place: &Place| stored(place, &values, DType::F16).1;
-            assert_eq!(compare(&bits(&packing), &bits(&storing), DType::F16), Ok(()), "{}", device.name);
+            let storing = place("stored", device.features());
+            let packing = place("packed", device.features() - feature);
+            let bits = |place: &Place| stored(place, &values, dtype).1;
+            assert_eq!(compare(&bits(&packing), &bits(&storing), dtype), Ok(()), "{}", device.name);
             let mut data = InMemory::new();
             for number in 0..7 {
                 let picture = picture(number, 50 - number, 23 + 2 * number);
@@ -204,14 +221,14 @@ fn f16_has_the_same_bits_stored_and_packed() {
             for shape in shapes() {
                 let builder =
                     DataLoader::builder(data.clone()).recipe(shape.transforms()).batch_size(3).slot_bytes(SLOT);
-                let loader = |place: &Place| place.build(builder.clone().output(shape.layout, DType::F16));
+                let loader = |place: &Place| place.build(builder.clone().output(shape.layout, dtype));
                 let [stored, packed] = [&storing, &packing].map(loader);
                 assert_eq!(stored.plan().passes() + 1, packed.plan().passes(), "{}", stored.explain());
                 assert!(stored.memory() < packed.memory(), "{}{}", stored.explain(), packed.explain());
                 let (seen, expected) = (batches(&stored), batches(&packed));
                 assert_eq!(seen.len(), expected.len());
                 for (seen, expected) in seen.iter().zip(&expected) {
-                    assert_eq!(compare(expected, seen, DType::F16), Ok(()), "{}, {shape:?}", device.name);
+                    assert_eq!(compare(expected, seen, dtype), Ok(()), "{}, {shape:?}", device.name);
                 }
             }
         }
@@ -219,8 +236,8 @@ fn f16_has_the_same_bits_stored_and_packed() {
 }
 
 /// A batch that spans several slots comes from several submissions, and the boundaries between them lie within words.
-/// The test makes 104 such batches on every adapter: 13 of each type in each of four shapes, which have both layouts,
-/// both numbers of channels and every width.
+/// The test makes 112 such batches on every adapter: 13 of f16 and u8 and 2 of bf16 in each of four shapes, which have
+/// both layouts, both numbers of channels and every width.
 #[test]
 fn words_that_several_submissions_share_are_whole() {
     within(600, "batches of several slots", || {
@@ -245,7 +262,7 @@ fn words_that_several_submissions_share_are_whole() {
                 assert_eq!((floats.len(), loader.stats().cpu_fallback), (1, 0));
                 for dtype in PACKED {
                     let (output, workers) = (shape.output(dtype), [1, 2, 4, 6][number / 5]);
-                    let result = check_line((place, builder.clone()), &floats, output, (workers, 13));
+                    let result = check_line((place, builder.clone()), &floats, output, (workers, runs(dtype, 13)));
                     assert_eq!(result, Ok(()), "{shape:?}, {dtype:?}");
                 }
             }
@@ -340,6 +357,58 @@ fn f16_is_the_nearest_and_the_even_one_of_two() {
     });
 }
 
+/// As [`neighbours`], of bf16: the numbers that are normal in f32, up to the largest one. The number after it would be
+/// 2^128, and is infinity.
+fn bf16_neighbours() -> Vec<(f32, u16)> {
+    let value = |bits: u16| f64::from(128 + (bits & 0x7f)) * 2f64.powi(i32::from(bits >> 7) - 134);
+    let mut list = Vec::new();
+    for low in 0x80..0x7f80u16 {
+        // Every sum of two neighbours is whole in f64, and half of it in f32.
+        let halfway = ((value(low) + value(low + 1)) / 2.0) as f32;
+        let even = low + (low & 1);
+        let four =
+            [(value(low) as f32, low), (halfway.next_down(), low), (halfway, even), (halfway.next_up(), low + 1)];
+        list.extend(four.into_iter().flat_map(|(value, bits)| [(value, bits), (-value, bits | 0x8000)]));
+    }
+    list
+}
+
+#[test]
+fn bf16_is_the_nearest_and_the_even_one_of_two() {
+    within(120, "all bf16", || {
+        let mut cases = bf16_neighbours();
+        for beyond in [f32::MAX, f32::INFINITY] {
+            cases.extend([(beyond, 0x7f80), (-beyond, 0xff80)]);
+        }
+        // Beyond f16's range, and an f16 that bf16 rounds.
+        cases.extend([(65536.0, 0x4780), (1e10, 0x5015), (1.0 + 1.0 / 1024.0, 0x3f80)]);
+        let values: Vec<f32> = cases.iter().map(|case| case.0).collect();
+        // Those of which the lower half alone says that they are not infinite, or whose carry would reach the sign.
+        let nans =
+            [f32::NAN, -f32::NAN].into_iter().chain([0x7f80_0001, 0xff80_ffff, 0x7fff_ffff, !0].map(f32::from_bits));
+        let nans: Vec<f32> = nans.collect();
+        let subnormal: Vec<f32> = [1, 0x7fff, 0x8000, 0x8001, 0x0040_8000, 0x007f_ffff].map(f32::from_bits).into();
+        for place in executors() {
+            let (floats, seen) = stored(place, &values, DType::BF16);
+            assert_eq!(floats, values, "{}: f32 goes through as it is", place.name);
+            let wrong = halves(&seen).into_iter().zip(&cases).find(|(seen, case)| *seen != case.1);
+            assert_eq!(wrong, None, "{}", place.name);
+            let seen = halves(&stored(place, &nans, DType::BF16).1);
+            assert!(seen.iter().all(|bits| bits & 0x7fff > 0x7f80), "{}: {seen:x?}", place.name);
+            // Subnormal f32 may become zeros on the way.
+            let seen = halves(&stored(place, &subnormal, DType::BF16).1);
+            for (bits, value) in seen.into_iter().zip(&subnormal) {
+                let nearest = half::bf16::from_f32(*value).to_bits();
+                assert!(bits & 0x7fff == 0 || bits == nearest, "{}: {bits:x} of {value:e}", place.name);
+            }
+        }
+        // The comparison can fail: the upper half of the bits alone would be noticed.
+        let truncated = values.iter().map(|value| (value.to_bits() >> 16) as u16);
+        let differing = truncated.zip(&cases).filter(|(seen, case)| *seen != case.1).count();
+        assert!(differing > 90_000, "{differing}");
+    });
+}
+
 #[test]
 fn u8_gives_every_byte_back_and_truncates_between() {
     within(120, "all u8", || {
@@ -415,6 +484,18 @@ fn values_beyond_f16_are_infinite() {
             };
             // The values reach ±125,000, of which f16 represents those below 65520.
             let seen = run(DType::F16);
+            let bfloats = run(DType::BF16);
+            assert!(
+                halves(&bfloats).iter().all(|&bits| bits & 0x7fff < 0x7f80),
+                "{}: bf16 has f32's range",
+                place.name
+            );
+            assert_eq!(
+                compare(&converted(&run(DType::F32), DType::BF16), &bfloats, DType::BF16),
+                Ok(()),
+                "{}",
+                place.name
+            );
             let infinite = halves(&seen).iter().filter(|&&half| half & 0x7fff == 0x7c00).count();
             assert!((1..seen.len() / 2).contains(&infinite), "{}: {infinite} are infinite", place.name);
             assert_eq!(compare(&converted(&run(DType::F32), DType::F16), &seen, DType::F16), Ok(()), "{}", place.name);

@@ -14,8 +14,9 @@ use gpufeed::internals::shaders::{
 /// blur's threads have 16 rows.
 fn frames(kernel: Kernel, statistics: u32) -> Vec<SamplingFacts> {
     let mut frames = Vec::new();
-    use PassTarget::{Intermediate, IntermediateBytes, Nchw, NchwF16, Nhwc, NhwcF16};
-    let targets = [Intermediate, IntermediateBytes, Nchw, Nhwc, NchwF16, NhwcF16].map(|target| (target, statistics));
+    use PassTarget::{Intermediate, IntermediateBytes, Nchw, NchwBf16, NchwF16, Nhwc, NhwcBf16, NhwcF16};
+    let targets = [Intermediate, IntermediateBytes, Nchw, Nhwc, NchwF16, NhwcF16, NchwBf16, NhwcBf16];
+    let targets = targets.map(|target| (target, statistics));
     let of_statistics = (0..statistics).map(|known| (PassTarget::Statistic, known));
     for (target, known_statistics) in targets.into_iter().chain(of_statistics) {
         for source in [PassSource::Bytes, PassSource::Floats] {

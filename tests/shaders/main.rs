@@ -71,7 +71,7 @@ fn frames(contrast: bool) -> Vec<SamplingFacts> {
                 targets.iter().for_each(&mut add);
                 // A store does not depend on the filters: with none and with all it is seen often enough.
                 if bits == 0 || bits + 1 == 1 << FILTERS.len() {
-                    targets.iter().filter_map(in_16_bits).for_each(|target| add(&target));
+                    targets.iter().flat_map(in_16_bits).for_each(|target| add(&target));
                 }
             }
         }
@@ -79,14 +79,14 @@ fn frames(contrast: bool) -> Vec<SamplingFacts> {
     frames
 }
 
-/// Returns the target of a device that stores numbers of 16 bits in the place of one in f32.
-fn in_16_bits(&(target, statistics, known): &(PassTarget, u32, u32)) -> Option<(PassTarget, u32, u32)> {
-    let target = match target {
-        PassTarget::Nchw => PassTarget::NchwF16,
-        PassTarget::Nhwc => PassTarget::NhwcF16,
-        _ => return None,
+/// Returns the targets of a device that stores numbers of 16 bits in the place of one in f32.
+fn in_16_bits(&(target, statistics, known): &(PassTarget, u32, u32)) -> Vec<(PassTarget, u32, u32)> {
+    let targets: &[PassTarget] = match target {
+        PassTarget::Nchw => &[PassTarget::NchwF16, PassTarget::NchwBf16],
+        PassTarget::Nhwc => &[PassTarget::NhwcF16, PassTarget::NhwcBf16],
+        _ => &[],
     };
-    Some((target, statistics, known))
+    targets.iter().map(|&target| (target, statistics, known)).collect()
 }
 
 /// Returns the opcodes of all colour steps, sorted.
@@ -156,7 +156,8 @@ fn is_seen(colors: &ColorFacts, number: usize, all: usize) -> bool {
 /// every run checks.
 fn variants(all: &[u32], all_sets: bool) -> Vec<Variant> {
     let without_contrast = all.iter().copied().filter(|&opcode| opcode != opcode::CONTRAST).collect();
-    let mut variants = vec![Variant::Pack(DType::F16), Variant::Pack(DType::U8), Variant::Mix];
+    let packed = [DType::F16, DType::BF16, DType::U8].map(Variant::Pack);
+    let mut variants: Vec<Variant> = packed.into_iter().chain([Variant::Mix]).collect();
     for (contrast, opcodes) in [(false, Vec::new()), (false, without_contrast), (true, all.to_vec())] {
         let steps = (opcodes.len() as u32).min(UNROLLED_STEPS);
         let colors = ColorFacts { opcodes, positions: Vec::new(), functions: String::new(), steps };
@@ -393,8 +394,8 @@ fn representative(variant: Variant) -> Variant {
     // A constant in the text; `kernels.rs` and the recipes have others.
     frame.rows = 16;
     frame.target = match frame.target {
-        PassTarget::NchwF16 => PassTarget::Nchw,
-        PassTarget::NhwcF16 => PassTarget::Nhwc,
+        PassTarget::NchwF16 | PassTarget::NchwBf16 => PassTarget::Nchw,
+        PassTarget::NhwcF16 | PassTarget::NhwcBf16 => PassTarget::Nhwc,
         other => other,
     };
     Variant::Sample(frame, ColorFacts { steps: colors.steps.min(MANY_STEPS), ..colors })
@@ -433,8 +434,8 @@ fn every_plan_is_inside_the_enumeration() {
     let mut met = HashSet::new();
     for number in 0..3000 {
         let mut dice = Dice(number);
-        let list = lists::list(&mut dice, number % 3 > 0);
-        let dtype = [DType::U8, DType::F32, DType::F16][number as usize % 3];
+        let dtype = [DType::U8, DType::F32, DType::F16, DType::BF16][number as usize / 2 % 4];
+        let list = lists::list(&mut dice, dtype != DType::U8);
         let layout = if dice.chance(50) { Layout::Nchw } else { Layout::Nhwc };
         let channels = if dice.chance(30) { 1 } else { 3 };
         let list = for_channels(channels, list);

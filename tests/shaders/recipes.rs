@@ -3,6 +3,7 @@
 use super::translate;
 use gpufeed::internals::shaders::{Kernel, PassTarget, Variant, cached, passes, validate};
 use gpufeed::{DType, Plan, recipe};
+use gpufeed_testing::bits::named_lists;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
@@ -10,10 +11,9 @@ use std::fmt::Write;
 /// stores floats.
 pub(super) fn recipe_passes() -> Vec<(String, Variant)> {
     let mut found: Vec<(String, Variant)> = Vec::new();
-    for name in recipe::NAMES {
-        let recipe = recipe::named(name).unwrap();
-        let (semantics, output) = (recipe.semantics.unwrap_or_default(), recipe.output.unwrap_or_default());
-        let plan = Plan::compile_as(semantics, 3, &recipe.transforms, &output).unwrap();
+    for (name, list) in named_lists() {
+        let (semantics, output) = (list.semantics.unwrap_or_default(), list.output.unwrap_or_default());
+        let plan = Plan::compile_as(semantics, 3, &list.transforms, &output).unwrap();
         // Only the CPU executor has AugMix.
         if name == "imagenet-augmix" {
             continue;

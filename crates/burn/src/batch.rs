@@ -9,7 +9,7 @@ use burn::tensor::{Device, Int, Shape, Tensor, TensorData};
 use burn_fusion::stream::StreamId;
 use burn_fusion::{Fusion, FusionBackend, FusionRuntime, NoOp, get_client};
 use gpufeed::internals::run_checked;
-use gpufeed::{Batch, DType, Error, ErrorKind, Gpu, Images, Label, Result, wgpu};
+use gpufeed::{Batch, BatchGroup, DType, Error, ErrorKind, Gpu, Images, Label, Result, wgpu};
 
 /// The advice in the error for a batch on a GPU whose `device` argument is another device.
 const SHARED: &str = "build the loader with what Backend::for_burn(), Gpu::for_burn() or Gpu::from_burn() gives, and use the device beside it";
@@ -38,12 +38,21 @@ pub trait BatchExt {
     /// On a GPU the images are copied within its memory; the batch may be dropped at once. A batch on the CPU can go to
     /// any of Burn's devices. Call this method on the thread that computes with the tensor, because Burn has a memory
     /// pool for each thread. Burn can compute with [`DType::F16`] on a GPU whose adapter has the feature `shader-f16`;
-    /// `Device::supports_dtype` reports it.
+    /// `Device::supports_dtype` reports it. [`DType::BF16`] works where Burn computes with it: on the CPU, with `flex`,
+    /// and on few GPUs.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`] if the batch is on a GPU and `device` is not that very device, or if its type is
-    /// [`DType::U8`]; [`ErrorKind::Device`] if the GPU is lost.
+    /// [`DType::U8`], or [`DType::BF16`] where `Device::supports_dtype` lacks it; [`ErrorKind::Device`] if the GPU is
+    /// lost.
     fn to_tensor(&self, device: &Device) -> Result<Tensor<4>>;
+
+    /// Returns the images of the group with this name as [`to_tensor`](Self::to_tensor) does, which has those of the first
+    /// group.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`] if the batch has no such group; those of [`to_tensor`](Self::to_tensor).
+    fn group_tensor(&self, name: &str, device: &Device) -> Result<Tensor<4>>;
 
     /// Returns the class numbers as a tensor on `device`, with the integer type that Burn uses there.
     ///
@@ -61,30 +70,18 @@ pub trait BatchExt {
 
 impl BatchExt for Batch {
     fn to_tensor(&self, device: &Device) -> Result<Tensor<4>> {
-        let dtype = match self.dtype() {
-            DType::F32 => backend::DType::F32,
-            DType::F16 => backend::DType::F16,
-            DType::U8 => {
-                let reason = "DType::U8 is no type of Burn's float tensors: .output(layout, DType::F32), or F16";
-                return Err(argument("output", reason));
+        let Some(first) = self.groups().next() else { return Err(argument("group", "the batch has none")) };
+        tensor(self.gpu(), first, device)
+    }
+
+    fn group_tensor(&self, name: &str, device: &Device) -> Result<Tensor<4>> {
+        match self.group(name) {
+            Some(group) => tensor(self.gpu(), group, device),
+            None => {
+                let names: Vec<_> = self.groups().map(|group| group.name().to_owned()).collect();
+                Err(argument("group", format!("no group {name:?}; the batch has {}", names.join(", "))))
             }
-        };
-        let (Some(gpu), Images::Gpu { buffer, offset }) = (self.gpu(), self.images()) else {
-            let data = TensorData::from_bytes_vec(self.to_host()?, self.shape(), dtype);
-            return Ok(Tensor::from_data(data, (device, dtype)));
-        };
-        let inner = device.clone().without_autodiff();
-        // The devices must be equal, because wgpu panics on buffers of another instance's device.
-        let shared = burn_device(gpu) == Some(&inner);
-        let (DispatchDevice::Cube(cube), true) = (inner.as_dispatch(), shared) else {
-            return Err(argument("device", format!("{device:?} is not the batch's GPU ({gpu}); {SHARED}")));
-        };
-        let copy = copy(gpu, (buffer, offset), self.bytes(), cube, Shape::from(self.shape()), dtype)?;
-        let tensor = Tensor::from_primitive::<Cube>(Cube::adopt(copy));
-        Ok(match device.gradient_checkpointing_strategy() {
-            Some(strategy) => tensor.autodiff().with_gradient_checkpointing_strategy(strategy),
-            None => tensor,
-        })
+        }
     }
 
     fn class_tensor(&self, device: &Device) -> Result<Tensor<1, Int>> {
@@ -100,6 +97,42 @@ impl BatchExt for Batch {
         let rows = self.soft_labels(num_classes)?;
         Ok(Tensor::from_data(TensorData::new(rows, [self.len(), num_classes]), device))
     }
+}
+
+/// Makes a tensor of the images of a group of a batch, which is on `gpu`.
+fn tensor(gpu: Option<&Gpu>, group: BatchGroup<'_>, device: &Device) -> Result<Tensor<4>> {
+    let dtype = match group.dtype() {
+        DType::F32 => backend::DType::F32,
+        DType::F16 => backend::DType::F16,
+        DType::BF16 if device.supports_dtype(backend::DType::BF16) => backend::DType::BF16,
+        DType::BF16 => {
+            let reason = format!(
+                "Burn computes with no DType::BF16 on {device:?}: .output(layout, DType::F32), or F16 where \
+                 Device::supports_dtype has it"
+            );
+            return Err(argument("output", reason));
+        }
+        DType::U8 => {
+            let reason = "DType::U8 is no type of Burn's float tensors: .output(layout, DType::F32), or F16";
+            return Err(argument("output", reason));
+        }
+    };
+    let (Some(gpu), Images::Gpu { buffer, offset }) = (gpu, group.images()) else {
+        let data = TensorData::from_bytes_vec(group.to_host()?, group.shape(), dtype);
+        return Ok(Tensor::from_data(data, (device, dtype)));
+    };
+    let inner = device.clone().without_autodiff();
+    // The devices must be equal, because wgpu panics on buffers of another instance's device.
+    let shared = burn_device(gpu) == Some(&inner);
+    let (DispatchDevice::Cube(cube), true) = (inner.as_dispatch(), shared) else {
+        return Err(argument("device", format!("{device:?} is not the batch's GPU ({gpu}); {SHARED}")));
+    };
+    let copy = copy(gpu, (buffer, offset), group.bytes(), cube, Shape::from(group.shape()), dtype)?;
+    let tensor = Tensor::from_primitive::<Cube>(Cube::adopt(copy));
+    Ok(match device.gradient_checkpointing_strategy() {
+        Some(strategy) => tensor.autodiff().with_gradient_checkpointing_strategy(strategy),
+        None => tensor,
+    })
 }
 
 fn argument(setting: &'static str, reason: impl Into<String>) -> Error {

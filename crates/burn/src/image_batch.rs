@@ -41,16 +41,21 @@ impl ImageBatch {
     /// # Errors
     /// [`ErrorKind::Argument`](gpufeed::ErrorKind::Argument) for a batch with several groups or with fields, which an
     /// `ImageBatch` has no place for; those of the tensors.
-    pub(crate) fn new(batch: &Batch, rows: Range<usize>, device: &Device) -> Result<ImageBatch> {
+    pub(crate) fn new(batch: &Batch, samples: Range<usize>, device: &Device) -> Result<ImageBatch> {
         let groups: Vec<_> = batch.groups().map(|group| group.name().to_owned()).collect();
         if groups.len() > 1 {
-            let reason = format!("{}; an ImageBatch has the images of one group", groups.join(", "));
+            let reason =
+                format!("{}; an ImageBatch has the images of one group, BurnLoader::grouped all", groups.join(", "));
             return Err(ErrorKind::Argument { setting: "group", reason }.into());
         }
         if let Some(column) = batch.columns().first() {
-            let reason = format!("{:?}; an ImageBatch has images and labels alone", column.name());
+            let reason =
+                format!("{:?}; an ImageBatch has images and labels alone, BurnLoader::grouped all", column.name());
             return Err(ErrorKind::Argument { setting: "fields", reason }.into());
         }
+        // All views of a sample, with their crops, are consecutive rows of the batch.
+        let each = batch.views() * batch.crops();
+        let rows = each * samples.start..each * samples.end;
         let (mut images, mut classes) = (batch.to_tensor(device)?, batch.class_tensor(device)?);
         if rows != (0..batch.len()) {
             images = images.slice(s![rows.clone(), .., .., ..]);

@@ -1,7 +1,7 @@
 //! Implements Burn's `DataLoader` trait for gpufeed loaders: one, or one for each of several devices.
 
-use crate::ImageBatch;
 use crate::shard::Shard;
+use crate::{GroupBatch, ImageBatch};
 use burn::data::dataloader::{self, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
 use burn::tensor::Device;
@@ -9,6 +9,9 @@ use gpufeed::{Batch, DataLoader, Epochs, Error, ErrorKind, Result};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Makes an item of some samples of a batch, on a device.
+type Convert<O> = dyn Fn(&Batch, Range<usize>, &Device) -> Result<O> + Send + Sync;
 
 /// Wraps a [`DataLoader`] as Burn's trait of the same name, so that Burn's `Learner` accepts it.
 ///
@@ -42,7 +45,7 @@ pub struct BurnLoader<O = ImageBatch> {
     shards: Arc<[Shard]>,
     /// The device of the tensors, if it is not that of the shards.
     device: Option<Device>,
-    convert: Arc<dyn Fn(ImageBatch) -> O + Send + Sync>,
+    convert: Arc<Convert<O>>,
     /// The epoch that the next call of `iter` starts.
     epoch: AtomicU64,
     /// The range of the items that this loader yields.
@@ -125,7 +128,15 @@ impl BurnLoader {
 
     fn of(shards: Arc<[Shard]>) -> BurnLoader {
         let places = 0..shards.iter().map(Shard::items).sum();
-        BurnLoader { shards, device: None, convert: Arc::new(|batch| batch), epoch: AtomicU64::new(0), places }
+        BurnLoader { shards, device: None, convert: Arc::new(ImageBatch::new), epoch: AtomicU64::new(0), places }
+    }
+
+    /// Yields a [`GroupBatch`] for each batch, with the images of all groups
+    /// ([`DataLoaderBuilder::group`](gpufeed::DataLoaderBuilder::group)) and the columns of fields, for which an
+    /// [`ImageBatch`] has no place: it is an error where there are some.
+    pub fn grouped(self) -> BurnLoader<GroupBatch> {
+        let BurnLoader { shards, device, epoch, places, .. } = self;
+        BurnLoader { shards, device, convert: Arc::new(GroupBatch::new), epoch, places }
     }
 }
 
@@ -133,7 +144,8 @@ impl<O: 'static> BurnLoader<O> {
     /// Converts each item with `map`.
     pub fn map<P>(self, map: impl Fn(O) -> P + Send + Sync + 'static) -> BurnLoader<P> {
         let BurnLoader { shards, device, convert, epoch, places } = self;
-        BurnLoader { shards, device, convert: Arc::new(move |batch| map(convert(batch))), epoch, places }
+        let convert = move |batch: &Batch, samples: Range<usize>, on: &Device| convert(batch, samples, on).map(&map);
+        BurnLoader { shards, device, convert: Arc::new(convert), epoch, places }
     }
 
     /// Sets the epoch that the first call of `iter` starts, for a training that resumes from a checkpoint.
@@ -231,12 +243,11 @@ impl<O: 'static> Iter<'_, O> {
         let Range { start, end } = shard.items_of(self.batch);
         let (start, end) = (first + start, first + end);
         let batch = batch?;
-        // Places count samples. All views of a sample, with their crops, are consecutive rows of the batch.
-        let images = batch.views() * batch.crops();
-        let rows = images * (self.next - start)..images * (end.min(places.end) - start);
-        let item = ImageBatch::new(&batch, rows, device.as_ref().unwrap_or(&shard.device))?;
+        // Places count samples.
+        let samples = self.next - start..end.min(places.end) - start;
+        let item = convert(&batch, samples, device.as_ref().unwrap_or(&shard.device))?;
         (self.batch, self.next) = (self.batch + 1, end);
-        Ok(convert(item))
+        Ok(item)
     }
 }
 

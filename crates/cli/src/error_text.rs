@@ -56,7 +56,7 @@ impl Language for Flags {
             "seek_indexes" => "seek-index".to_owned(),
             "shard" => "part".to_owned(),
             "RemoteOptions::certificates" => return "SSL_CERT_FILE".into(),
-            "transforms" | "views" | "output" | "semantics" | "batch_transform" => {
+            "transforms" | "views" | "output" | "semantics" | "batch_transform" | "group" => {
                 return format!("{name} in the recipe").into();
             }
             _ => match name.strip_prefix("RemoteOptions::") {
@@ -110,6 +110,8 @@ impl Language for Flags {
             Setting::PackVerify => "verify",
             Setting::PackScratch => "scratch",
             Setting::PackMaxSide => "max-side",
+            Setting::PackTo => "to",
+            Setting::PackFields => "fields",
             // The command has no flags for the settings of data sets.
             _ => return None,
         };

@@ -2,10 +2,11 @@
 
 use crate::backend::{BackendChoice, Opened};
 use crate::bench::procedural;
+use crate::dataset::FieldArguments;
 use crate::{DONE, Outcome, dataset, to_stdout};
 use clap::builder::RangedU64ValueParser;
 use gpufeed::internals::{Shown, shaders};
-use gpufeed::{Backend, DataLoader, Dataset, Execute, LoaderSettings};
+use gpufeed::{Backend, DataLoader, Dataset, Execute, Field, LoaderSettings, Plan};
 use serde_json::json;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -22,6 +23,8 @@ pub(crate) struct ExplainArguments {
     /// A data set in any format, or the address of one in a store or on a web server
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
+    #[command(flatten)]
+    fields: FieldArguments,
     /// Where batches go
     #[arg(long, value_enum, default_value = "auto")]
     backend: BackendChoice,
@@ -51,7 +54,8 @@ pub(crate) struct ExplainArguments {
 pub(crate) fn run(arguments: &ExplainArguments) -> Outcome {
     let recipe = crate::recipe(&arguments.recipe)?;
     let data: Arc<dyn Dataset> = match &arguments.data {
-        Some(path) => dataset::open(path)?.data,
+        Some(path) => dataset::open_with(path, &arguments.fields)?.data,
+        None if arguments.fields.are_given() => return Err(crate::conflict("--fields needs --data").into()),
         None => procedural::one(&arguments.recipe)?,
     };
     let Opened { backend, chosen } = arguments.backend.open(arguments.adapter.as_deref(), arguments.shaders)?;
@@ -63,11 +67,14 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Outcome {
         settings = settings.updated(file)?;
     }
     let loader = DataLoader::builder(data).recipe(recipe).settings(settings).build(&backend)?;
-    let passes = shaders::passes(loader.plan());
+    let passes = passes(&loader);
     if arguments.json {
         let mut value = json(&loader, &passes, chosen.as_deref());
         if arguments.wgsl {
             value["shaders"] = serde_json::to_value(shaders::Description::of(loader.plan())?)?;
+            for ((_, plan), group) in loader.plans().zip(value["groups"].as_array_mut().into_iter().flatten()) {
+                group["shaders"] = serde_json::to_value(shaders::Description::of(plan)?)?;
+            }
         }
         to_stdout(|out| writeln!(out, "{value:#}"))?;
     } else if arguments.wgsl {
@@ -81,24 +88,45 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Outcome {
     Ok(DONE)
 }
 
+/// The passes of all groups with their names, which have the group's name in front where there are several.
+fn passes(loader: &DataLoader) -> Vec<(String, shaders::Variant)> {
+    let several = loader.plans().count() > 1;
+    let of_group = |(group, plan): (&str, &Plan)| {
+        let named = |(name, variant)| (if several { format!("{}, {name}", Shown(group)) } else { name }, variant);
+        shaders::passes(plan).into_iter().map(named).collect::<Vec<_>>()
+    };
+    loader.plans().flat_map(of_group).collect()
+}
+
 fn json(loader: &DataLoader, passes: &[(String, shaders::Variant)], chosen: Option<&str>) -> serde_json::Value {
     let plan = loader.plan();
     let identity = if let Backend::Gpu(gpu) = loader.backend() { Some(gpu.identity()) } else { None };
-    let output = plan.output();
     let names: Vec<&str> = passes.iter().map(|(name, _)| name.as_str()).collect();
+    let groups = loader.plans().zip(loader.recipes()).map(|((name, plan), (_, recipe))| {
+        json!({
+            "name": name,
+            "views": recipe.views,
+            "crops": plan.crops(),
+            "plan": plan.to_string(),
+            "dispatches": plan.passes(),
+            "output": output(plan),
+        })
+    });
+    let field = |field: &Field| {
+        let kind = field.values().map(|kind| kind.to_string());
+        json!({ "name": field.name(), "kind": kind, "text": field.to_string() })
+    };
     json!({
         "backend": loader.backend().to_string(),
         "adapter": identity,
         "chosen": chosen,
+        // Of the first group, where there are several.
         "plan": plan.to_string(),
         "passes": names,
         "dispatches": plan.passes(),
-        "output": {
-            "size": plan.output_size().map(|(width, height)| [height, width]),
-            "channels": plan.channels(),
-            "layout": format!("{:?}", output.layout),
-            "dtype": format!("{:?}", output.dtype),
-        },
+        "output": output(plan),
+        "groups": groups.collect::<Vec<_>>(),
+        "fields": loader.dataset().fields().iter().map(field).collect::<Vec<_>>(),
         "data": loader.dataset().notices().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "samples": loader.dataset().len(),
         "batches": loader.len(),
@@ -106,5 +134,16 @@ fn json(loader: &DataLoader, passes: &[(String, shaders::Variant)], chosen: Opti
         "recipe": loader.recipe().to_toml().ok(),
         "settings": loader.settings(),
         "text": loader.explain(),
+    })
+}
+
+/// The size, the form and the type of the images of a plan.
+fn output(plan: &Plan) -> serde_json::Value {
+    let output = plan.output();
+    json!({
+        "size": plan.output_size().map(|(width, height)| [height, width]),
+        "channels": plan.channels(),
+        "layout": format!("{:?}", output.layout),
+        "dtype": format!("{:?}", output.dtype),
     })
 }

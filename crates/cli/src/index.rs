@@ -5,7 +5,7 @@ use crate::part::{AskedPart, MOST_PARTS, PartNumber};
 use crate::{DONE, FINDINGS, Outcome, dataset, error_text, units};
 use clap::builder::RangedU64ValueParser;
 use console::style;
-use gpufeed::dataset::{Format, Subset, TarShards};
+use gpufeed::dataset::{FieldChoice, Format, Subset, TarShards};
 use gpufeed::decode::{IndexSummary, SeekIndexes};
 use gpufeed::internals::{Shown, addresses_of};
 use gpufeed::storage::{Address, Location};
@@ -49,6 +49,10 @@ pub(crate) struct IndexArguments {
     /// The number of parts, for --part auto
     #[arg(long, value_name = "N", requires = "part", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MOST_PARTS as u64))]
     parts: Option<usize>,
+    /// For tar shards in a store: the indexes list all members of the samples, so that no machine has to read a shard to
+    /// open it with fields, such as captions. Such an index is about twice as large
+    #[arg(long, conflicts_with_all = ["out", "prune"])]
+    fields: bool,
     /// Threads [default: all cores]; for seek indexes, as those of objects are made 32 at a time
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=4096))]
     workers: Option<usize>,
@@ -70,6 +74,12 @@ pub(crate) fn run(arguments: &IndexArguments) -> Outcome {
     }
     let part = arguments.part.map(|asked| asked.resolve(arguments.parts, "--parts")).transpose()?;
     let location = Location::from(&*arguments.data);
+    let is_in_store = matches!(location, Location::Address(_));
+    if arguments.fields && !(is_in_store && Format::detect(&arguments.data) == Format::Tar) {
+        let reason =
+            "--fields is for tar shards in a store; on this machine an index lists members once fields are asked for";
+        return Err(crate::conflict(reason).into());
+    }
     if let (None, Location::Address(address)) = (&arguments.out, &location) {
         if arguments.prune {
             let reason = "--prune is for seek indexes, and those of objects are in a file: name it with --out";
@@ -80,7 +90,7 @@ pub(crate) fn run(arguments: &IndexArguments) -> Outcome {
                           for the store more than they compute";
             return Err(crate::conflict(reason).into());
         }
-        return index_objects(address, &arguments.data, part, arguments.json);
+        return index_objects(address, arguments, part);
     }
     let mut data = dataset::open(&arguments.data)?.data;
     if let Some(part) = part {
@@ -209,9 +219,10 @@ fn print(summary: &IndexSummary, part: Option<PartNumber>, prune: bool, seconds:
 ///
 /// # Errors
 /// Objects that cannot be read, and a store that cannot be written.
-fn index_objects(address: &Address, data: &Path, part: Option<PartNumber>, as_json: bool) -> Outcome {
+fn index_objects(address: &Address, arguments: &IndexArguments, part: Option<PartNumber>) -> Outcome {
+    let (data, as_json) = (&*arguments.data, arguments.json);
     let start = Instant::now();
-    let (samples, objects) = open_objects(address, data, part).map_err(|error| match error.kind() {
+    let (samples, objects) = open_objects(address, data, part, arguments.fields).map_err(|error| match error.kind() {
         ErrorKind::Io { path, .. } if path.to_string_lossy().ends_with("gpufeed-index") => format!(
             "{} (the indexes cannot be put beside the objects; each machine then makes its own, and keeps them where its \
              loader says)",
@@ -229,8 +240,14 @@ fn index_objects(address: &Address, data: &Path, part: Option<PartNumber>, as_js
 }
 
 /// Returns the number of samples and of objects.
-fn open_objects(address: &Address, data: &Path, part: Option<PartNumber>) -> Result<(usize, usize), Error> {
-    let tar = || TarShards::builder().allow_unlabelled(true).put_indexes(true);
+fn open_objects(
+    address: &Address,
+    data: &Path,
+    part: Option<PartNumber>,
+    fields: bool,
+) -> Result<(usize, usize), Error> {
+    let choice = || if fields { FieldChoice::All } else { FieldChoice::None };
+    let tar = || TarShards::builder().allow_unlabelled(true).fields(choice()).put_indexes(true);
     #[cfg(feature = "parquet")]
     if Format::detect(data) == Format::Parquet {
         let builder = gpufeed::dataset::Parquet::builder().allow_unlabelled(true).put_indexes(true);

@@ -3,7 +3,8 @@
 use gpufeed::{LoaderSettings, Output, Recipe};
 
 /// Moves the output (layout and type), the semantics and the number of views from the settings into the recipe, if the
-/// settings have them. Then they also apply where the command uses the recipe without a loader.
+/// settings have them. Then they also apply where the command uses the recipe without a loader. Of a recipe with groups
+/// they are for the groups that name none.
 pub(crate) fn move_into(recipe: &mut Recipe, settings: &mut LoaderSettings) {
     let (layout, dtype) = (settings.layout.take(), settings.dtype.take());
     if layout.is_some() || dtype.is_some() {

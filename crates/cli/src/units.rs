@@ -1,4 +1,4 @@
-//! Formats numbers for people: three digits and a unit.
+//! Formats numbers for people: three digits and a unit. Reads numbers of bytes.
 
 /// Formats seconds: `1.27 ms`.
 pub(crate) fn duration(seconds: f64) -> String {
@@ -8,6 +8,21 @@ pub(crate) fn duration(seconds: f64) -> String {
 /// Formats bytes with decimal units: `98.3 MB`.
 pub(crate) fn bytes(bytes: f64) -> String {
     scaled(bytes, &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")])
+}
+
+/// Reads a number of bytes, at least 1, such as `4096` or `256M`.
+///
+/// # Errors
+/// Another text.
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    let (digits, unit) = match text.char_indices().last() {
+        Some((at, 'K' | 'k')) => (&text[..at], 1 << 10),
+        Some((at, 'M' | 'm')) => (&text[..at], 1 << 20),
+        Some((at, 'G' | 'g')) => (&text[..at], 1 << 30),
+        _ => (text, 1),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "a number of bytes, like 256M".to_owned())
 }
 
 /// Formats a rate of bytes: `11.3 GB/s`.

@@ -1,6 +1,7 @@
 //! Hashes of the batches of every built-in recipe. `tests/frozen/` stores the hashes of the CPU backend;
 //! `scripts/same-bits.sh` compares the hashes of two builds on every adapter.
 
+use gpufeed::recipe::ViewGroup;
 use gpufeed::{
     Backend, Batch, Cache, DataLoader, Execute, InMemory, Label, OnError, PixelFormat, Result, Semantics, recipe,
 };
@@ -68,12 +69,25 @@ impl std::fmt::Display for Case {
     }
 }
 
-/// Returns every built-in recipe with each cache of `kept`, with one view and with two.
+/// Returns the lists of all built-in recipes with their names: a recipe's, or a recipe's and a group's.
+pub fn named_lists() -> impl Iterator<Item = (String, ViewGroup)> {
+    recipe::NAMES.into_iter().flat_map(|name| {
+        let recipe = recipe::named(name).expect("its name is in the list");
+        let grouped = !recipe.groups.is_empty();
+        let named =
+            move |list: ViewGroup| (if grouped { format!("{name}, {}", list.name) } else { name.to_owned() }, list);
+        recipe.lists().into_iter().map(named)
+    })
+}
+
+/// Returns every built-in recipe with each cache of `kept`, with one view and with two; one with groups as it is.
 pub fn cases(kept: &[Kept]) -> Vec<Case> {
     let mut cases = Vec::new();
     for recipe in recipe::NAMES {
         for &kept in kept {
-            cases.extend([1, 2].map(|views| Case { recipe, kept, views }));
+            let grouped = recipe::named(recipe).is_ok_and(|recipe| !recipe.groups.is_empty());
+            let views = if grouped { &[1][..] } else { &[1, 2] };
+            cases.extend(views.iter().map(|&views| Case { recipe, kept, views }));
         }
     }
     cases
@@ -139,13 +153,18 @@ pub fn samples_for(name: &str) -> Result<InMemory> {
     Ok(InMemory::clone(data))
 }
 
-/// Adds a batch's shape, ids, labels and pixels to the hash.
+/// Adds a batch's shape, ids, labels and pixels to the hash, then those of the groups after the first one.
 fn add(hash: &mut Xxh3, batch: &Batch) -> Result<()> {
     batch.shape().iter().for_each(|&side| hash.update(&(side as u64).to_le_bytes()));
     batch.ids().iter().for_each(|id| hash.update(&id.to_le_bytes()));
     let classes = batch.classes().expect("every sample has a class");
     classes.iter().for_each(|class| hash.update(&class.to_le_bytes()));
     hash.update(&batch.to_host()?);
+    for group in batch.groups().skip(1) {
+        group.shape().iter().for_each(|&side| hash.update(&(side as u64).to_le_bytes()));
+        group.ids().iter().for_each(|id| hash.update(&id.to_le_bytes()));
+        hash.update(&group.to_host()?);
+    }
     Ok(())
 }
 

@@ -11,7 +11,7 @@
 //! | `images.rs`, `procedural.rs`, `encoded.rs`, `damaged.rs` | images, and files of them, whole and damaged |
 //! | `jpeg_engine.rs`, `jpeg_decode.rs` | what must hold whatever a JPEG's bytes are |
 //! | `frozen.rs`, `bits.rs` | committed files to compare with; hashes of batches |
-//! | `store_server.rs`, `sparse_shard.rs`, `parquet_files.rs` | a server of objects; shards and Parquet files |
+//! | `store_server.rs`, `sparse_shard.rs`, `parquet_files.rs`, `parquet_columns.rs` | a server of objects; shards and Parquet files |
 //! | `watch.rs`, `counting.rs` | threads and buffers that are left; large allocations |
 //! | `dice.rs`, `quirks.rs` | random numbers of the tests' own; drivers that deviate |
 
@@ -46,6 +46,8 @@ pub mod lists;
 pub mod named;
 #[cfg(feature = "gpufeed")]
 pub mod one_channel;
+#[cfg(feature = "parquet")]
+pub mod parquet_columns;
 #[cfg(feature = "parquet")]
 pub mod parquet_files;
 #[cfg(feature = "gpufeed")]

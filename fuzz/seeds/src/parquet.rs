@@ -11,8 +11,8 @@ pub fn seeds(golden: &Path) -> Result<Vec<Seed>, Box<dyn Error>> {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "parquet") {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            // Flags of the target: 1 allows samples without labels, 2 names the columns.
-            for flags in [1u8, 3] {
+            // Flags of the target: 1 allows samples without labels, 2 names the columns, 8 reads all fields, 16 some.
+            for flags in [1u8, 3, 9, 17] {
                 seeds.push((format!("{name}-{flags}"), [&[flags][..], &std::fs::read(&path)?].concat()));
             }
         }

@@ -76,8 +76,9 @@ pub fn seeds() -> Vec<Seed> {
         ("pax", pax),
         ("links", links.concat()),
     ] {
-        // Flags of the target: 1 allows samples without labels, 2 sets other extensions, 4 corrects the checksums.
-        for how in [0, 1, 5, 7] {
+        // Flags of the target: 1 allows samples without labels, 2 sets other extensions, 4 corrects the checksums, 8
+        // asks for fields.
+        for how in [0, 1, 5, 7, 9, 13] {
             seeds.push((format!("{name}-{how}"), [vec![how], ended(members.clone())].concat()));
         }
     }
@@ -89,22 +90,40 @@ pub fn seeds() -> Vec<Seed> {
 /// values of its label, and its class.
 type Entry = (u64, u32, u32, u32, u32, u32);
 
+/// A member in an index: its offset, length and hash, the number of its ending, and the number of its sample.
+type Listed = (u64, u64, u32, u32, usize);
+
 /// Makes an index from behind the facts of its shard: lengths, what is true of all labels, the one segment, the classes,
-/// and the segment's content. The target corrects the checksums.
-fn index(entries: &[Entry], targets: &[f32], keys: &str, classes: &str) -> Vec<u8> {
+/// and the segment's content, with members if there are some. The target corrects the checksums.
+fn index(entries: &[Entry], targets: &[f32], keys: &str, classes: &str, members: Option<&[Listed]>) -> Vec<u8> {
+    let listed = members.map_or(0, <[Listed]>::len) as u32;
     let mut data: Vec<u8> =
-        [targets.len() as u32, 0, keys.len() as u32, 0].into_iter().flat_map(u32::to_le_bytes).collect();
+        [targets.len() as u32, 0, keys.len() as u32, listed].into_iter().flat_map(u32::to_le_bytes).collect();
     for &(offset, length, hash, key_end, targets, label) in entries {
         data.extend(offset.to_le_bytes());
         data.extend([length, hash, key_end, targets, label, 0].into_iter().flat_map(u32::to_le_bytes));
     }
     data.extend(targets.iter().flat_map(|target| target.to_le_bytes()));
+    if let Some(members) = members {
+        for sample in 0..entries.len() {
+            let end = members.iter().filter(|member| member.4 <= sample).count() as u32;
+            data.extend(end.to_le_bytes());
+        }
+        for &(offset, length, hash, ending, _) in members {
+            data.extend([offset, length].into_iter().flat_map(u64::to_le_bytes));
+            data.extend([hash, ending].into_iter().flat_map(u32::to_le_bytes));
+        }
+    }
     data.extend(keys.as_bytes());
     let segments = u64::from(!entries.is_empty());
     let length = data.len() as u64 * segments;
-    // Samples, segments, classes, data; samples without a label, the first of them, one more than the largest class, its sample.
-    let numbers = [entries.len() as u64, segments, classes.len() as u64, length, 1, 2, 4, 0];
-    let mut bytes: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
+    // Samples, segments, classes, data; samples without a label, the first of them, one more than the largest class, its
+    // sample; the same of texts, and of captions: none.
+    let numbers = [entries.len() as u64, segments, classes.len() as u64, length, 1, 2, 4, 0, 0, 0, 0, 0, 0, 0];
+    // The byte in front says whether the set has fields.
+    let mut bytes = vec![u8::from(members.is_some())];
+    let numbers: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
+    bytes.extend(numbers);
     if segments == 1 {
         bytes.extend([length, 0].into_iter().flat_map(u64::to_le_bytes));
     }
@@ -117,10 +136,15 @@ pub fn indexes() -> Vec<Seed> {
     let class = u32::MAX;
     let entries = [(1536, 5, 1, 3, class, 1), (3584, 10, 2, 4, 3, 0), (5632, 0, 3, 5, class - 1, 0)];
     let classes = "[\"cat\",\"dog\",\"bird\",\"fish\"]";
-    let whole = index(&entries, &[0.5, 1.0, 2.0], "a/123", classes);
+    let whole = |classes: &str, members| index(&entries, &[0.5, 1.0, 2.0], "a/123", classes, members);
+    let ending = |name: &str| format!("{{\"name\":\"{name}\",\"samples\":1,\"labels\":0,\"unread\":[\"x\",1]}}");
+    let table = format!("{{\"endings\":[{},{}],\"left_out\":0,\"no_labels\":0}}", ending("seg.xyz"), ending("txt"));
+    let listing = format!("{{\"classes\":{classes},\"noticed\":{{}},\"members\":{table}}}");
+    let members = [(7680, 6, 4, 0, 2), (8704, 5, 5, 1, 2)];
     vec![
-        ("whole".to_owned(), whole),
-        ("one".to_owned(), index(&entries[..1], &[], "a/1", "")),
-        ("none".to_owned(), index(&[], &[], "", "")),
+        ("whole".to_owned(), whole(classes, None)),
+        ("members".to_owned(), whole(&listing, Some(&members))),
+        ("one".to_owned(), index(&entries[..1], &[], "a/1", "", None)),
+        ("none".to_owned(), index(&[], &[], "", "", None)),
     ]
 }

@@ -21,7 +21,12 @@ impl MadeFrom {
     /// Shows Python's garbage collector the data set that this one was made from, if there is one.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self {
-            MadeFrom::Adapted { of, .. } => visit.call(of),
+            MadeFrom::Adapted { of, by } => {
+                if let Adaptor::Concat(others) = by {
+                    others.iter().try_for_each(|other| visit.call(other))?;
+                }
+                visit.call(of)
+            }
             MadeFrom::Opened { .. } | MadeFrom::Wrapped => Ok(()),
         }
     }
@@ -47,6 +52,8 @@ pub(crate) enum Adaptor {
     Subset(Vec<usize>),
     /// All samples, with a weight for each.
     Weights(Vec<f64>),
+    /// All samples, and then those of other data sets.
+    Concat(Vec<Py<Dataset>>),
 }
 
 impl Adaptor {
@@ -57,6 +64,10 @@ impl Adaptor {
             Adaptor::Repeat(times) => Ok((method("repeat")?, (of, times).into_pyobject(py)?)),
             Adaptor::Subset(indices) => Ok((method("subset")?, (of, indices).into_pyobject(py)?)),
             Adaptor::Weights(weights) => Ok((method("with_weights")?, (of, weights).into_pyobject(py)?)),
+            Adaptor::Concat(others) => {
+                let all: Vec<_> = std::iter::once(of).chain(others).collect();
+                Ok((method("concat")?, PyTuple::new(py, all)?))
+            }
         }
     }
 }

@@ -11,15 +11,16 @@ impl Folder {
         let mut builder = ImageFolder::builder();
         set!(builder, extensions = self.extensions, allow_empty = self.allow_empty, unlabelled = self.unlabelled);
         set!(builder, max_file_bytes = self.max_file_bytes);
+        set!(builder, fields = self.fields, max_field_bytes = self.max_field_bytes);
         builder.open(path).map(whole)
     }
 }
 
 impl Images {
     pub(super) fn open(self, path: &Path) -> Result<Opened> {
-        let Images { extensions, unlabelled, max_file_bytes } = self;
+        let Images { extensions, unlabelled, max_file_bytes, fields, max_field_bytes } = self;
         let unlabelled = unlabelled.or(Some(true));
-        Folder { extensions, unlabelled, max_file_bytes, allow_empty: None }.open(path)
+        Folder { extensions, unlabelled, max_file_bytes, fields, max_field_bytes, allow_empty: None }.open(path)
     }
 }
 
@@ -42,6 +43,7 @@ impl List {
         let delimiter = self.delimiter.and_then(|delimiter| u8::try_from(delimiter).ok());
         set!(builder, class_names = names, root = self.root, header = self.header, delimiter = delimiter);
         set!(builder, path_column = self.image_column, label_columns = columns, max_file_bytes = self.max_file_bytes);
+        set!(builder, fields = self.fields, max_field_bytes = self.max_field_bytes);
         builder.open(path).map(whole)
     }
 }
@@ -51,6 +53,7 @@ impl Tar {
         let mut builder = TarShards::builder().remote(remote);
         set!(builder, extensions = self.extensions, allow_unlabelled = self.allow_unlabelled);
         set!(builder, text_labels = self.text_labels, classes = names(self.class_names)?);
+        set!(builder, fields = self.fields, max_field_bytes = self.max_field_bytes);
         set!(builder, indexes = self.indexes.map(indexes), index_memory = self.index_memory.map(memory));
         set!(builder, put_indexes = self.put_indexes, max_file_bytes = self.max_file_bytes, counts = self.counts);
         builder.open(path).map(whole)
@@ -64,6 +67,7 @@ impl Parquet {
         set!(builder, allow_unlabelled = self.allow_unlabelled, classes = names(self.class_names)?);
         set!(builder, indexes = self.indexes.map(indexes), index_memory = self.index_memory.map(memory));
         set!(builder, put_indexes = self.put_indexes, max_file_bytes = self.max_file_bytes, counts = self.counts);
+        set!(builder, fields = self.fields, max_field_bytes = self.max_field_bytes);
         set!(builder, max_page_bytes = self.max_page_bytes);
         if let Some(split) = self.split {
             return builder.split(split).open(path).map(whole);

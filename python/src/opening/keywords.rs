@@ -5,7 +5,7 @@
 //! several formats have the same keyword, only the first one documents the keyword. A field of the type `Word` takes
 //! one of the words that the field's documentation has in quotes.
 
-use gpufeed::dataset::Format;
+use gpufeed::dataset::{FieldChoice, Format};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -60,11 +60,20 @@ formats! {
         unlabelled: bool,
         /// Bytes of the largest image that is read; the sample of a larger one fails. Default: `"1G"`.
         max_file_bytes: Size,
+        /// The fields beside image and label: `"all"`, or what is read (the ending of a member or of a file beside the
+        /// image, a column), with its name in batches, `{"txt": "caption"}`, or with its `name`, `kind`, `optional` and
+        /// `default`. The names `"image"` and `"label"` choose the sample's own. `["index", "path"]` are the number and the
+        /// name of each sample, of any format. Default: none.
+        fields: FieldChoice,
+        /// Bytes of the largest value of a field that is read; the sample of a larger one fails. Default: `"1M"`.
+        max_field_bytes: Size,
     }
     Images "a folder of images" {
         extensions: Vec<String>,
         unlabelled: bool,
         max_file_bytes: Size,
+        fields: FieldChoice,
+        max_field_bytes: Size,
     }
     List "a list of files" {
         /// The column of the images: of a list or Parquet files, or an array of an `.npz`. Default: the one with a
@@ -83,6 +92,8 @@ formats! {
         /// The character between the columns of a CSV file, such as `";"`. Default: a comma, or a tab in `.tsv`.
         delimiter: char,
         max_file_bytes: Size,
+        fields: FieldChoice,
+        max_field_bytes: Size,
     }
     Numpy "a NumPy file" {
         /// The split: of Parquet files `"train"`, `"validation"` or `"test"`, of others `"train"` or `"test"`. Default:
@@ -112,6 +123,8 @@ formats! {
         /// `wids` index, `gpufeed-pack.json`. A file is then opened when one of its samples comes. Default: all files
         /// are opened at once.
         counts: PathBuf,
+        fields: FieldChoice,
+        max_field_bytes: Size,
     }
     Lmdb "an LMDB" {
         allow_unlabelled: bool,
@@ -142,6 +155,8 @@ formats! {
         /// Bytes that a compressed page of Parquet files may become. Default: 64 times its own, and `"64M"` at least.
         max_page_bytes: Size,
         counts: PathBuf,
+        fields: FieldChoice,
+        max_field_bytes: Size,
     }
 }
 

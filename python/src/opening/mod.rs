@@ -1,5 +1,6 @@
 //! Opens a data set by its path or address, with the keywords that the caller gave to Python's `gpufeed.open`.
-//! `keywords.rs` says which keywords each format takes, and `formats.rs` opens each format.
+//! `keywords.rs` says which keywords each format takes, and `formats.rs` opens each format; `positions.rs` has the fields
+//! that every format has.
 
 /// Calls the builder's method for each value that is `Some`, which is a setting that the caller gave.
 macro_rules! set {
@@ -14,8 +15,9 @@ macro_rules! set {
 
 mod formats;
 mod keywords;
+mod positions;
 
-use gpufeed::dataset::{Format, Opened, RemoteOptions, Split};
+use gpufeed::dataset::{Field, FieldChoice, Format, Opened, RemoteOptions, Split};
 use gpufeed::storage::Location;
 use gpufeed::{Dataset, Error, ErrorKind, Result};
 use keywords::{FORMATS, Remote};
@@ -35,10 +37,36 @@ pub(crate) struct Opening {
 /// The prefix of the names of the keywords for remote data, which every format takes.
 const REMOTE: &str = "remote_";
 
+/// The keyword of fields.
+const FIELDS: &str = "fields";
+
 impl Opening {
     /// Opens the data set at the path. A keyword that the data set's format does not take is an error.
     pub(crate) fn open(&self) -> Result<Opened> {
-        let given: Map<String, Value> = read(self.keywords.parse().map_err(|error| unread(&error))?)?;
+        let mut given: Map<String, Value> = read(self.keywords.parse().map_err(|error| unread(&error))?)?;
+        let fields = given
+            .remove(FIELDS)
+            .map(|fields| serde_json::from_value(fields).map_err(|error| refuse(FIELDS, error.to_string())));
+        let (positions, own) = positions::divide(fields.transpose()?.unwrap_or_default());
+        // The sample's own image and label, which may be chosen alone, are none of the data set's fields.
+        let is_own = |field: &Field| matches!(field.name(), "image" | "label");
+        let named = matches!(&own, FieldChoice::Named(named) if named.iter().any(|(_, field)| !is_own(field)));
+        if own != FieldChoice::None {
+            let written = serde_json::to_value(own).map_err(|error| refuse(FIELDS, error.to_string()))?;
+            given.insert(FIELDS.to_owned(), written);
+        }
+        let Opened { train, test, .. } = self.open_with(given)?;
+        if named && train.fields().is_empty() {
+            return Err(refuse(
+                FIELDS,
+                "data of this format have none beside image and label but \"index\" and \"path\"",
+            ));
+        }
+        let test = test.map(|test| positions::add(test, &positions));
+        Ok(Opened { train: positions::add(train, &positions), test })
+    }
+
+    fn open_with(&self, given: Map<String, Value>) -> Result<Opened> {
         let (remote, of_format): (Map<_, _>, Map<_, _>) =
             given.into_iter().partition(|(keyword, _)| keyword.starts_with(REMOTE));
         let remote = read::<Remote>(remote.into())?.options()?;

@@ -160,6 +160,11 @@ impl Dataset for Concat {
         part.data.read(index, buffer)
     }
 
+    fn label(&self, index: usize) -> Option<Label> {
+        let (part, index) = self.part(index)?;
+        part.data.label(index)
+    }
+
     fn name(&self, index: usize) -> String {
         match self.part(index) {
             Some((part, index)) => part.data.name(index),

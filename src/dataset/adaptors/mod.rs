@@ -94,6 +94,10 @@ macro_rules! of_one_set {
             self.inner_index(index).map_or_else(|| format!("sample {index}"), |inner| self.data.name(inner))
         }
 
+        fn label(&self, index: usize) -> Option<$crate::dataset::Label> {
+            self.data.label(self.inner_index(index)?)
+        }
+
         fn inner(&self) -> Option<&dyn Dataset> {
             None
         }
@@ -147,6 +151,10 @@ mod tests {
 
         fn name(&self, index: usize) -> String {
             format!("odd {index}")
+        }
+
+        fn label(&self, index: usize) -> Option<Label> {
+            Some(Label::Class(index as u32 + 20))
         }
 
         fn id(&self, index: usize) -> u64 {
@@ -261,6 +269,8 @@ mod tests {
             assert_eq!((data.name(1), data.id(1), data.channels()), ("odd 1".to_owned(), 101, 1), "{number}");
             assert_eq!((data.classes(), data.folder()), (&["a".to_owned()][..], Some(Path::new("odd"))), "{number}");
             assert_eq!(data.weights().unwrap()[..2], [1.0, 3.0], "{number}");
+            let labels = [1, data.len() - 1].map(|index| data.label(index));
+            assert_eq!(labels, [Some(Label::Class(21)), Some(Label::Class(21))], "{number}");
             assert_eq!(data.weights().unwrap().len(), data.len(), "{number}");
             let access = data.access().unwrap();
             assert_eq!((access.job_samples(), access.prefetch_samples()), (7, 11), "{number}");

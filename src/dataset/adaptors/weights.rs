@@ -1,6 +1,6 @@
 //! A data set whose samples come with different probabilities.
 
-use crate::dataset::{Dataset, Sample};
+use crate::dataset::{Dataset, Label, Sample};
 use crate::error::Result;
 use crate::sampler::check_weights;
 
@@ -57,6 +57,10 @@ impl<D: Dataset> Dataset for Weighted<D> {
         self.data.is_in_memory()
     }
 
+    fn label(&self, index: usize) -> Option<Label> {
+        self.data.label(index)
+    }
+
     fn inner(&self) -> Option<&dyn Dataset> {
         Some(&self.data)
     }
@@ -69,7 +73,7 @@ impl<D: Dataset> Dataset for Weighted<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{InMemory, Label};
+    use crate::dataset::InMemory;
 
     fn files() -> InMemory {
         (0..3u8).map(|byte| (vec![byte], Label::None)).collect::<InMemory>().with_classes(["a"])

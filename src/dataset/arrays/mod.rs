@@ -8,7 +8,7 @@ use crate::advice::{self, Reason};
 use bytes::Bytes;
 
 use super::labels::Labels;
-use super::{Dataset, Notice, PixelFormat, Pixels, Sample, SampleData, out_of_range};
+use super::{Dataset, Label, Notice, PixelFormat, Pixels, Sample, SampleData, out_of_range};
 use crate::error::{Error, Result};
 use values::interleaved;
 
@@ -261,6 +261,10 @@ impl Dataset for Arrays {
         let bytes = &self.bytes[index * size..(index + 1) * size];
         let pixels = Pixels::new(self.width, self.height, self.format, bytes)?;
         Ok(Sample::new(SampleData::Pixels(pixels), self.labels.get(index)))
+    }
+
+    fn label(&self, index: usize) -> Option<Label> {
+        (index < self.len()).then(|| self.labels.get(index))
     }
 
     fn name(&self, index: usize) -> String {

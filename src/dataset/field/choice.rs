@@ -33,6 +33,17 @@ pub enum FieldChoice {
     Named(Vec<(String, Field)>),
 }
 
+impl FieldChoice {
+    /// Returns true if the choice asks for nothing: an empty list of names asks for as much as none.
+    pub(crate) fn asks_for_nothing(&self) -> bool {
+        match self {
+            FieldChoice::None => true,
+            FieldChoice::All => false,
+            FieldChoice::Named(named) => named.is_empty(),
+        }
+    }
+}
+
 impl<S: Into<String>, F: Into<Field>, const COUNT: usize> From<[(S, F); COUNT]> for FieldChoice {
     fn from(named: [(S, F); COUNT]) -> Self {
         FieldChoice::Named(named.into_iter().map(|(source, field)| (source.into(), field.into())).collect())
@@ -174,6 +185,7 @@ impl<'de> Deserialize<'de> for FieldChoice {
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<FieldChoice, E> {
                 match text {
                     "all" => Ok(FieldChoice::All),
+                    "none" => Ok(FieldChoice::None),
                     _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
                 }
             }

@@ -57,7 +57,8 @@ pub struct Field {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FieldKind {
-    /// An image beside the sample's own. No batch has it yet: the loader says so, once.
+    /// An image beside the sample's own. A batch has it in the groups of which it is the source
+    /// ([`Views::source`](crate::Views::source)); the loader says once that no group has it as its source.
     Image,
     /// Text in UTF-8, as it is: nothing is stripped.
     Text,

@@ -1,22 +1,10 @@
-//! Opens an [`ImageFolder`]: which files are images, and which folders are refused.
+//! Settings of an [`ImageFolder`].
 
-use crate::advice;
-use std::fs::{self, DirEntry};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::super::MAX_FILE_BYTES;
-use super::super::image_files::ImageFiles;
-use super::super::labels::Labels;
+use super::super::{FieldChoice, MAX_FIELD_BYTES, MAX_FILE_BYTES};
 use super::ImageFolder;
-use super::endings::has_extension;
-use super::noticed::{Noticed, below, count, note_hidden};
-use super::walk::{files_below, is_folder, is_hidden, python_order};
-#[cfg(test)]
-use crate::dataset::Notice;
-use crate::error::{Error, ErrorKind, Result};
-
-/// Class names that an error lists; it counts the rest.
-const NAMED: usize = 8;
+use crate::error::Result;
 
 /// Settings of an [`ImageFolder`], from [`ImageFolder::builder`].
 ///
@@ -35,16 +23,25 @@ const NAMED: usize = 8;
 /// ```
 #[derive(Clone, Debug)]
 pub struct ImageFolderBuilder {
-    extensions: Vec<String>,
-    allow_empty: bool,
-    unlabelled: bool,
-    max_file_bytes: u64,
+    pub(super) extensions: Vec<String>,
+    pub(super) allow_empty: bool,
+    pub(super) unlabelled: bool,
+    pub(super) fields: FieldChoice,
+    pub(super) max_field_bytes: u64,
+    pub(super) max_file_bytes: u64,
 }
 
 impl ImageFolderBuilder {
     pub(super) fn new() -> Self {
         let extensions = ImageFolder::EXTENSIONS.map(String::from).to_vec();
-        ImageFolderBuilder { extensions, allow_empty: false, unlabelled: false, max_file_bytes: MAX_FILE_BYTES }
+        ImageFolderBuilder {
+            extensions,
+            allow_empty: false,
+            unlabelled: false,
+            fields: FieldChoice::None,
+            max_field_bytes: MAX_FIELD_BYTES,
+            max_file_bytes: MAX_FILE_BYTES,
+        }
     }
 
     /// Sets the endings of image names, in upper or lower case (ASCII), with or without the leading dot. Default:
@@ -71,6 +68,51 @@ impl ImageFolderBuilder {
         self
     }
 
+    /// Sets which files beside the images are [fields](crate::Dataset::fields) of the samples, by their endings: `txt` is
+    /// `cat.txt` beside `cat.jpg`, `depth.png` is `cat.depth.png`, in upper or lower case. `caption;txt` takes the first
+    /// that an image has. Default: none.
+    ///
+    /// A file in such an ending is no sample of its own, also if it is an image: with `("png", "mask")` the images are
+    /// those of the other [`extensions`](Self::extensions). The name `image` sets the endings of the images themselves:
+    /// `("left.jpg", "image")`. [`FieldChoice::All`] takes all files that have the stem of an image, each by its ending, and
+    /// images whose stem goes on behind a dot with letters (`cat.depth.png`, but not `cat.1.jpg`); what some images lack is
+    /// [optional](crate::Field::optional).
+    ///
+    /// What a field is follows from its ending, unless its [`kind`](crate::Field::kind) is set: text (`txt`), JSON
+    /// (`json`), numbers (`npy`, `cls`), images, or else bytes. A field that no image has is an error of
+    /// [`open`](Self::open); a value that is no text or no JSON is an error of its sample.
+    ///
+    /// If the root has a file `metadata.csv` or `metadata.jsonl`, Hugging Face's list of images, the samples and their
+    /// fields are those of this list, as [`ImageListBuilder::fields`](crate::dataset::ImageListBuilder::fields) has them;
+    /// a [notice](crate::Dataset::notices) names images that it lacks.
+    ///
+    /// ```
+    /// use gpufeed::dataset::FieldValue;
+    /// use gpufeed::{Dataset, ImageFolder};
+    ///
+    /// let root = tempfile::tempdir()?;
+    /// std::fs::write(root.path().join("cat.jpg"), "the image")?;
+    /// std::fs::write(root.path().join("cat.txt"), "a cat on a mat")?;
+    /// let captioned = ImageFolder::builder().unlabelled(true).fields([("txt", "caption")]).open(root.path())?;
+    /// let mut buffer = Vec::new();
+    /// assert_eq!(captioned.read(0, &mut buffer)?.fields, [FieldValue::from("a cat on a mat")]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn fields(mut self, fields: impl Into<FieldChoice>) -> Self {
+        self.fields = fields.into();
+        self
+    }
+
+    /// Sets the most bytes that the value of a field may have; of a field of images
+    /// [`max_file_bytes`](Self::max_file_bytes) does. A larger one is not read, and its sample is an error. Default:
+    /// [`MAX_FIELD_BYTES`], 1 MiB.
+    #[must_use]
+    pub fn max_field_bytes(mut self, bytes: u64) -> Self {
+        self.max_field_bytes = bytes;
+        self
+    }
+
     /// Sets the most bytes that an image file may have. A larger file is not read, and its sample is an error
     /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)). Default:
     /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
@@ -84,104 +126,10 @@ impl ImageFolderBuilder {
     ///
     /// # Errors
     ///
-    /// The errors of [`ImageFolder::open`], and [`ErrorKind::Argument`] if there is no extension or an empty one. With
-    /// [`allow_empty`](Self::allow_empty), there must still be at least one image in total.
+    /// The errors of [`ImageFolder::open`], and [`ErrorKind::Argument`](crate::ErrorKind::Argument) if there is no extension
+    /// or an empty one. With [`allow_empty`](Self::allow_empty), there must still be at least one image in total.
     pub fn open(self, root: impl Into<PathBuf>) -> Result<ImageFolder> {
-        let root = root.into();
-        if self.extensions.is_empty() || self.extensions.iter().any(|extension| extension == ".") {
-            let reason = format!("{:?}, but each must name a format, like .jpg", self.extensions);
-            return Err(Error::argument("extensions", reason));
-        }
-
-        let mut found = ImageFiles {
-            root,
-            classes: Vec::new(),
-            paths: Vec::new(),
-            labels: Labels::None,
-            notices: Vec::new(),
-            max_file_bytes: self.max_file_bytes,
-            whole_folder: true,
-        };
-        let (root, mut noticed) = (found.root.clone(), Noticed::default());
-        if self.unlabelled {
-            files_below(&root, &root, &self.extensions, false, &mut found.paths, &mut noticed)?;
-            if found.paths.is_empty() {
-                let hint = format!("looked for {} at any depth{}", self.extensions.join(" "), noticed.unread_too());
-                return Err(ErrorKind::EmptyDataset { what: root.display().to_string(), hint }.into());
-            }
-            found.paths.shrink_to_fit();
-            found.notices = noticed.notices();
-            return Ok(ImageFolder(found));
-        }
-
-        let entries = fs::read_dir(&root)
-            .and_then(Iterator::collect::<std::io::Result<Vec<DirEntry>>>)
-            .map_err(|source| Error::io(&root, source))?;
-        let (mut folders, mut files): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_folder);
-        if folders.is_empty() {
-            return Err(self.no_class_folder(&root, files.len()));
-        }
-        files.sort_unstable_by_key(DirEntry::file_name);
-        for file in &files {
-            let name = file.file_name();
-            match has_extension(&name, &self.extensions) {
-                true => count(&mut noticed.outside, || name.to_string_lossy().into_owned()),
-                false => noticed.other(&name),
-            }
-        }
-        folders.sort_unstable_by(|a, b| python_order(&a.file_name(), &b.file_name()));
-
-        let (mut empty, mut targets) = (Vec::new(), Vec::new());
-        for (folder, class) in folders.iter().zip(0u32..) {
-            let name = folder.file_name().to_string_lossy().into_owned();
-            let before = found.paths.len();
-            files_below(&root, &folder.path(), &self.extensions, true, &mut found.paths, &mut noticed)?;
-            if is_hidden(&folder.path()) {
-                note_hidden(&mut noticed, || below(&root, &folder.path()), found.paths.len() - before);
-            }
-            if found.paths.len() == before {
-                empty.push(name.clone());
-            }
-            targets.resize(found.paths.len(), class);
-            found.classes.push(name);
-        }
-        if found.paths.is_empty() || !(empty.is_empty() || self.allow_empty) {
-            return Err(self.no_images(&found, &empty, &noticed));
-        }
-        found.paths.shrink_to_fit();
-        targets.shrink_to_fit();
-        found.labels = Labels::Classes(targets);
-        found.notices = noticed.notices();
-        Ok(ImageFolder(found))
-    }
-
-    fn no_class_folder(&self, root: &Path, files: usize) -> Error {
-        let what = root.display().to_string();
-        if files == 0 {
-            let hint = "the folder is empty; each class is a folder in it".to_owned();
-            return ErrorKind::EmptyDataset { what, hint }.into();
-        }
-        let hint = format!(
-            "there are {files} files directly in it, but no folder; each class is a folder in it, even if there is only one"
-        );
-        Error::from(ErrorKind::EmptyDataset { what, hint }).advise(advice::FOLDER_UNLABELLED)
-    }
-
-    fn no_images(&self, found: &ImageFiles, empty: &[String], noticed: &Noticed) -> Error {
-        let mut names = empty[..empty.len().min(NAMED)].join(", ");
-        if empty.len() > NAMED {
-            names += &format!(" and {} more", empty.len() - NAMED);
-        }
-        let what = match empty.len() {
-            1 => format!("{}, class folder {names}", found.root.display()),
-            _ => format!("{}, class folders {names}", found.root.display()),
-        };
-        let mut hint = format!("looked for {} at any depth{}", self.extensions.join(" "), noticed.unread_too());
-        if found.paths.is_empty() {
-            return ErrorKind::EmptyDataset { what, hint }.into();
-        }
-        hint += &format!("; the other classes have {}", found.paths.len());
-        Error::from(ErrorKind::EmptyDataset { what, hint }).advise(advice::FOLDER_ALLOW_EMPTY)
+        self.listed(root.into()).map(ImageFolder)
     }
 }
 
@@ -189,7 +137,9 @@ impl ImageFolderBuilder {
 mod tests {
     use super::super::tests::tree;
     use super::*;
-    use crate::Dataset;
+    use crate::dataset::Notice;
+    use crate::{Dataset, ErrorKind};
+    use std::path::Path;
 
     fn refused(root: &Path) -> String {
         ImageFolder::open(root).unwrap_err().to_string()

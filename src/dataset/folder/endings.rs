@@ -18,6 +18,11 @@ pub(super) fn of_other_image(name: &OsStr) -> Option<&'static str> {
     OTHERS.iter().chain(&NOT_DECODED).find(|ending| ends_with(name, ending)).copied()
 }
 
+/// Returns the length of the longest of `extensions`, in upper or lower case, in which a name ends.
+pub(super) fn longest(name: &OsStr, extensions: &[String]) -> Option<usize> {
+    extensions.iter().filter(|extension| ends_with(name, extension)).map(String::len).max()
+}
+
 /// Returns true if a name ends in one of `extensions`, in upper or lower case.
 pub(super) fn has_extension(name: &OsStr, extensions: &[String]) -> bool {
     extensions.iter().any(|extension| ends_with(name, extension))
@@ -48,6 +53,7 @@ mod tests {
             ("é.gz", false),
         ] {
             assert_eq!(has_extension(OsStr::new(name), &extensions), expected, "{name}");
+            assert_eq!(longest(OsStr::new(name), &extensions).is_some(), expected, "{name}");
         }
     }
 }

@@ -1,11 +1,16 @@
 //! A folder of class folders, listed as torchvision's `ImageFolder` lists it.
 //!
-//! `builder.rs` opens a folder, `walk.rs` finds its files by their `endings.rs`, and `noticed.rs` has what is not
-//! taken.
+//! `builder.rs` has the settings, `listing.rs` lists the images, `walk.rs` finds the files by their `endings.rs`, in an
+//! `order.rs`, and `noticed.rs` has what is not taken. `choice.rs` reads the setting of fields, and `beside.rs` finds the
+//! files beside images.
 
+mod beside;
 mod builder;
+mod choice;
 pub(crate) mod endings;
+mod listing;
 mod noticed;
+mod order;
 pub(crate) mod walk;
 
 use std::path::{Path, PathBuf};

@@ -1,14 +1,15 @@
 //! Finds the files below a folder, in the order of Python's `sorted(os.walk(folder, followlinks=True))`.
 
-use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::endings::has_extension;
+use super::beside::BesideSearch;
+use super::endings::longest;
 use super::noticed::{Noticed, below, count, note_hidden};
+use super::order::python_order;
 use crate::error::{Error, Result};
 use crate::quote::Shown;
 
@@ -26,6 +27,8 @@ struct WalkedFolder {
     /// The path below the start, with a '/' before each part. Python sorts by it, and so does this on every platform.
     key: OsString,
     files: Vec<OsString>,
+    /// The other files in it.
+    others: Vec<OsString>,
 }
 
 /// Appends to `paths` the files at any depth below `start` whose name ends in one of `extensions`. Hidden folders are
@@ -33,6 +36,8 @@ struct WalkedFolder {
 ///
 /// A link to `root`, or to a folder that contains `root`, is not followed. It would give each image twice, and a walk
 /// from `/` would take longer than anybody waits.
+///
+/// `beside` finds files beside the images, by the setting of fields.
 ///
 /// Python sorts the folders by their whole path, in which '/' is a character like others: "a-b" comes between "a" and
 /// "a/c". A depth-first walk would not find this order.
@@ -42,6 +47,7 @@ pub(super) fn files_below(
     extensions: &[String],
     hidden: bool,
     paths: &mut Vec<Box<Path>>,
+    beside: &mut BesideSearch,
     noticed: &mut Noticed,
 ) -> Result<()> {
     let real_root = fs::canonicalize(root).map_err(|source| Error::io(root, source))?;
@@ -59,6 +65,7 @@ pub(super) fn files_below(
         links,
         found: Vec::new(),
         outside,
+        beside: &*beside,
         noticed: &mut *noticed,
     };
     walk.folder(start.to_owned(), OsString::new())?;
@@ -80,6 +87,7 @@ pub(super) fn files_below(
     folders.sort_unstable_by(|a, b| python_order(&a.key, &b.key));
     for mut folder in folders {
         folder.files.sort_unstable_by(|a, b| python_order(a, b));
+        beside.folder(&folder.path, paths.len(), &mut folder.files, folder.others, extensions, noticed)?;
         paths.extend(folder.files.iter().map(|file| folder.path.join(file).into_boxed_path()));
     }
     Ok(())
@@ -128,13 +136,14 @@ struct Walk<'a> {
     found: Vec<WalkedFolder>,
     /// True inside a folder to which a link outside of the root leads.
     outside: bool,
+    beside: &'a BesideSearch,
     noticed: &'a mut Noticed,
 }
 
 impl Walk<'_> {
     /// Walks the folder at `path`, whose real path is the last of `inside`.
     fn folder(&mut self, path: PathBuf, key: OsString) -> Result<()> {
-        let mut files = Vec::new();
+        let (mut files, mut others) = (Vec::new(), Vec::new());
         if self.outside {
             self.noticed.behind += 1;
             if self.noticed.behind > BEHIND_LINKS {
@@ -150,10 +159,14 @@ impl Walk<'_> {
             let entry = entry.map_err(|source| Error::io(&path, source))?;
             let name = entry.file_name();
             if !is_folder(&entry) {
-                if has_extension(&name, self.extensions) {
-                    files.push(name);
-                } else {
-                    self.noticed.other(&name);
+                match longest(&name, self.extensions) {
+                    Some(ending) if self.beside.choice.leaves(&name, ending) => files.push(name),
+                    _ => {
+                        if !self.beside.choice.may_take(&name) {
+                            self.noticed.other(&name);
+                        }
+                        others.push(name);
+                    }
                 }
                 continue;
             }
@@ -186,7 +199,11 @@ impl Walk<'_> {
             self.outside = outside;
         }
         if !files.is_empty() {
-            self.found.push(WalkedFolder { path, key, files });
+            self.found.push(WalkedFolder { path, key, files, others });
+        } else {
+            // They lie beside no image.
+            let kept = others.iter().filter(|name| self.beside.choice.may_take(name));
+            kept.for_each(|name| self.noticed.other(name));
         }
         Ok(())
     }
@@ -205,24 +222,6 @@ impl Walk<'_> {
     }
 }
 
-/// Orders names like Python strings: by code point.
-///
-/// For UTF-8 this is the order of the bytes. Python reads a byte that is not UTF-8 as the code point 0xDC00 + byte,
-/// which sorts before characters such as U+FB01 or an emoji, whose bytes are smaller.
-pub(super) fn python_order(a: &OsStr, b: &OsStr) -> Ordering {
-    match (a.to_str(), b.to_str()) {
-        (Some(a), Some(b)) => a.cmp(b),
-        _ => code_points(a).cmp(code_points(b)),
-    }
-}
-
-fn code_points(name: &OsStr) -> impl Iterator<Item = u32> {
-    name.as_encoded_bytes().utf8_chunks().flat_map(|chunk| {
-        let escaped = chunk.invalid().iter().map(|&byte| 0xDC00 + u32::from(byte));
-        chunk.valid().chars().map(u32::from).chain(escaped)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,20 +231,7 @@ mod tests {
         use super::*;
         use crate::dataset::Notice;
         use crate::{Dataset, ImageFolder};
-        use std::os::unix::ffi::OsStrExt;
         use std::os::unix::fs::symlink;
-
-        #[test]
-        fn bytes_that_are_no_utf8_sort_as_in_python() {
-            // Python 3.11's order: sorted() after os.fsdecode().
-            let sorted: [&[u8]; 6] = [b"a", "é".as_bytes(), "퟿".as_bytes(), b"\x80", b"\xffa", "😀".as_bytes()];
-            for (i, a) in sorted.iter().enumerate() {
-                for (j, b) in sorted.iter().enumerate() {
-                    let order = python_order(OsStr::from_bytes(a), OsStr::from_bytes(b));
-                    assert_eq!(order, i.cmp(&j), "{a:?} {b:?}");
-                }
-            }
-        }
 
         #[test]
         fn links_are_followed_but_not_in_circles() {
@@ -266,7 +252,16 @@ mod tests {
             let mut paths = Vec::new();
             let mut noticed = Noticed::default();
             let start = at("cat");
-            files_below(root.path(), &start, &[".jpg".to_owned()], true, &mut paths, &mut noticed).unwrap();
+            files_below(
+                root.path(),
+                &start,
+                &[".jpg".to_owned()],
+                true,
+                &mut paths,
+                &mut BesideSearch::default(),
+                &mut noticed,
+            )
+            .unwrap();
             let below: Vec<_> = paths.iter().map(|p| p.strip_prefix(at("cat")).unwrap()).collect();
             let expected = ["1.jpg", "dangling.jpg", "same.jpg", "deep/2.jpg", "link/sub/3.jpg"];
             assert_eq!(below, expected.map(Path::new));
@@ -328,7 +323,8 @@ mod tests {
             }
             // These 7 folders have 13,700 paths, 1,957 to each folder; 20 folders would have 3 · 10¹⁷.
             let (start, mut noticed) = (folder(0), Noticed::default());
-            let found = files_below(root.path(), &start, &[".jpg".to_owned()], true, &mut Vec::new(), &mut noticed);
+            let (jpg, mut beside) = ([".jpg".to_owned()], BesideSearch::default());
+            let found = files_below(root.path(), &start, &jpg, true, &mut Vec::new(), &mut beside, &mut noticed);
             let error = found.unwrap_err().to_string();
             assert!(error.contains("link") && error.contains("Remove such links"), "{error}");
         }

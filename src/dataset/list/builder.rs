@@ -2,14 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
+use super::super::file_fields::{FieldLimits, FileFields};
 use super::super::image_files::ImageFiles;
-use super::super::{MAX_FILE_BYTES, Notice};
+use super::super::{FieldChoice, MAX_FIELD_BYTES, MAX_FILE_BYTES, Notice};
 use super::ImageList;
+use super::asked::Asked;
 use super::columns::Settings;
+use super::fields::Listed;
 use super::rows::{Failure, labels};
 use super::{csv, json};
 use crate::error::{Error, ErrorKind, Result};
+use crate::quote::shortened;
 use crate::storage::local::regular_file;
+
+/// The name of Hugging Face's lists of images, without the ending `.csv` or `.jsonl`.
+const METADATA: &str = "metadata";
 
 /// Settings of an [`ImageList`], from [`ImageList::builder`].
 ///
@@ -28,12 +35,20 @@ use crate::storage::local::regular_file;
 pub struct ImageListBuilder {
     root: Option<PathBuf>,
     settings: Settings,
+    fields: FieldChoice,
+    max_field_bytes: u64,
     max_file_bytes: u64,
 }
 
 impl ImageListBuilder {
     pub(super) fn new() -> Self {
-        ImageListBuilder { root: None, settings: Settings::default(), max_file_bytes: MAX_FILE_BYTES }
+        ImageListBuilder {
+            root: None,
+            settings: Settings::default(),
+            fields: FieldChoice::None,
+            max_field_bytes: MAX_FIELD_BYTES,
+            max_file_bytes: MAX_FILE_BYTES,
+        }
     }
 
     /// Sets the folder that paths are relative to. Default: the list's own folder.
@@ -44,7 +59,8 @@ impl ImageListBuilder {
     }
 
     /// States that the first line of a CSV file names the columns, or does not. Default: it does if one of its fields
-    /// is a usual name of paths or labels ([`ImageList`] lists them) and none ends as the names of images do.
+    /// is a usual name of paths or labels ([`ImageList`] lists them), or a name that another setting asks for, and none
+    /// ends as the names of images do.
     #[must_use]
     pub fn header(mut self, header: bool) -> Self {
         self.settings.header = Some(header);
@@ -96,6 +112,53 @@ impl ImageListBuilder {
         self
     }
 
+    /// Sets which columns, or JSON keys, are [fields](crate::Dataset::fields) of the samples, by their names. In a CSV file
+    /// without names a column has its number, from 0 on. Default: none.
+    ///
+    /// The names `image` and `label` choose the columns of the paths and of the labels: `("target", "image")`. A column that
+    /// becomes a field is the label only if a setting says so, too. [`FieldChoice::All`] takes all columns but those of path
+    /// and label, each by its name; those that some lines lack are [optional](crate::Field::optional). With fields beside these
+    /// two, a list in which several columns could be the label has none.
+    ///
+    /// In CSV a column is text, unless the field has another [`kind`](crate::Field::kind): numbers (`0.5`, `True`, `[1, 2]`),
+    /// JSON, or images, whose paths it then has. Text is not trimmed, and an empty one is none. In JSON lines texts are
+    /// text, numbers and lists of them are numbers if they have one type and one shape, and all else is JSON, as it is
+    /// written; a key without a value, or with `null`, is none. Numbers are int64, float64 where some are no whole numbers,
+    /// or bool.
+    ///
+    /// ```
+    /// use gpufeed::dataset::{Field, FieldKind};
+    /// use gpufeed::{Dataset, ImageList};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let list = folder.path().join("pairs.csv");
+    /// std::fs::write(&list, "left,right,text,score\nl1.jpg,r1.jpg,a cat,0.5\nl2.jpg,r2.jpg,,1\n")?;
+    ///
+    /// let pairs = ImageList::builder().fields(vec![
+    ///     ("left", Field::new("image")),
+    ///     ("right", Field::new("right").kind(FieldKind::Image)),
+    ///     ("text", Field::new("caption").optional()),
+    ///     ("score", Field::new("score").kind(FieldKind::Numbers)),
+    /// ]);
+    /// let pairs = pairs.open(&list)?;
+    /// assert_eq!(pairs.fields()[1].to_string(), "caption (text, may be absent)");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn fields(mut self, fields: impl Into<FieldChoice>) -> Self {
+        self.fields = fields.into();
+        self
+    }
+
+    /// Sets the most bytes that the value of a field may have; of a field of images
+    /// [`max_file_bytes`](Self::max_file_bytes) does. A larger one is an error of [`open`](Self::open). Default:
+    /// [`MAX_FIELD_BYTES`], 1 MiB.
+    #[must_use]
+    pub fn max_field_bytes(mut self, bytes: u64) -> Self {
+        self.max_field_bytes = bytes;
+        self
+    }
+
     /// Sets the most bytes that an image file may have. A larger file is not read, and its sample is an error
     /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)). Default:
     /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
@@ -112,26 +175,30 @@ impl ImageListBuilder {
     /// The errors of [`ImageList::open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<ImageList> {
         let path = path.as_ref();
+        let settings = self.asked()?;
         let bytes = regular_file::read(path).map_err(|source| Error::io(path, source))?;
         let failed = |(line, reason): Failure| Error::data_file(path, format!("line {line}"), reason);
         let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
-        let rows = match extension.to_str() {
-            Some("jsonl" | "ndjson" | "json") => {
-                let text = std::str::from_utf8(&bytes).map_err(|error| {
-                    let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() as u64;
-                    failed((line, "no UTF-8".into()))
-                })?;
-                json::rows(text, &self.settings)
-            }
-            ending => {
-                let usual = if ending == Some("tsv") { b'\t' } else { b',' };
-                csv::rows(&bytes[..], self.settings.delimiter.unwrap_or(usual), &self.settings)
-            }
+        let is_json = matches!(extension.to_str(), Some("jsonl" | "ndjson" | "json"));
+        let rows = if is_json {
+            let text = std::str::from_utf8(&bytes).map_err(|error| {
+                let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() as u64;
+                failed((line, "no UTF-8".into()))
+            })?;
+            json::rows(text, &settings)
+        } else {
+            let usual = if extension == "tsv" { b'\t' } else { b',' };
+            csv::rows(&bytes[..], settings.delimiter.unwrap_or(usual), &settings)
         };
-        let list = rows.map_err(failed)?;
+        let mut list = rows.map_err(failed)?;
+        drop(bytes);
         if list.rows.is_empty() {
             let hint = "no line names a path".to_owned();
             return Err(ErrorKind::EmptyDataset { what: path.display().to_string(), hint }.into());
+        }
+        if let Some(missing) = list.fields.missing() {
+            let reason = format!("no line has the key {}; there are {}", shortened(missing), list.keys());
+            return Err(Error::data_file(path, "all lines", reason));
         }
         let (labels, classes) = labels(&list.rows).map_err(failed)?;
         let mut notices = vec![Notice::Labels { what: list.describe(&labels, classes.len()) }];
@@ -145,9 +212,50 @@ impl ImageListBuilder {
             Some(root) => root,
             None => path.parent().map(Path::to_owned).unwrap_or_default(),
         };
-        let paths = list.rows.into_iter().map(|row| root.join(row.path).into_boxed_path()).collect();
+        let listed = Listed {
+            is_json,
+            is_metadata: path.file_stem().is_some_and(|stem| stem == METADATA),
+            samples: list.rows.len(),
+            max_field_bytes: self.max_field_bytes,
+        };
+        let fields = std::mem::take(&mut list.fields).finish(listed).map_err(|(sample, reason)| {
+            match sample.and_then(|sample| list.rows.get(sample)) {
+                Some(row) => failed((row.line, reason)),
+                None => Error::data_file(path, "all lines", reason),
+            }
+        })?;
         let max_file_bytes = self.max_file_bytes;
-        Ok(ImageList(ImageFiles { root, paths, labels, classes, notices, max_file_bytes, whole_folder: false }))
+        let limits = FieldLimits { max_field_bytes: self.max_field_bytes, max_file_bytes };
+        let fields = FileFields::of(fields, &root, Some(path), limits)?;
+        let paths = list.rows.into_iter().map(|row| root.join(row.path).into_boxed_path()).collect();
+        let whole_folder = false;
+        Ok(ImageList(ImageFiles { root, paths, labels, classes, notices, max_file_bytes, fields, whole_folder }))
+    }
+
+    /// Returns the settings with what the choice of fields says of the columns.
+    ///
+    /// # Errors
+    /// A path or a label that both name, and differently.
+    fn asked(&self) -> Result<Settings> {
+        let asked = Asked::of(&self.fields)?;
+        let mut settings = Settings { asked: asked.columns, ..self.settings.clone() };
+        let refuse = |what: &str| {
+            let reason =
+                format!("they name another column of the {what} than the setting of that column does; leave one out");
+            Err(Error::argument("fields", reason))
+        };
+        if let Some(path) = asked.path
+            && settings.path_column.replace(path.clone()).is_some_and(|set| set != path)
+        {
+            return refuse("image");
+        }
+        if !asked.labels.is_empty() {
+            if !settings.label_columns.is_empty() && settings.label_columns != asked.labels {
+                return refuse("label");
+            }
+            settings.label_columns = asked.labels;
+        }
+        Ok(settings)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Chooses the columns of a CSV file, or the keys of JSON lines, that are the path and the label. Both follow one rule.
 
+use super::asked::AskedColumns;
 use crate::advice::{self, Reason};
 use crate::quote::shortened;
 
@@ -22,6 +23,9 @@ pub(super) struct Settings {
     pub(super) delimiter: Option<u8>,
     pub(super) path_column: Option<String>,
     pub(super) label_columns: Vec<String>,
+    /// The columns that become fields. They are the path or the label only if a setting says so, or if no other column
+    /// can be the path.
+    pub(super) asked: AskedColumns,
 }
 
 /// The columns of a CSV file, by their numbers.
@@ -31,15 +35,21 @@ pub(super) struct CsvColumns {
     pub(super) labels: Vec<usize>,
     /// True if the label's column has no usual name, but is the only one that may be it.
     pub(super) only_one: bool,
+    /// The columns that become fields.
+    pub(super) fields: Vec<usize>,
     /// The names of the columns that are not read.
     pub(super) unread: Vec<String>,
 }
 
 impl CsvColumns {
-    /// Returns true if a first line names the columns: one of its fields is a usual name, and none names an image.
-    pub(super) fn are_named(fields: &[&str]) -> bool {
-        let usual = fields.iter().any(|field| is_usual(field, &PATHS) || is_usual(field, &LABELS));
-        usual && !fields.iter().any(|field| is_image(field))
+    /// Returns true if a first line names the columns: one of its fields is a usual name, or a name that the settings ask
+    /// for, and none names an image.
+    pub(super) fn are_named(fields: &[&str], settings: &Settings) -> bool {
+        let set = |field: &str| settings.path_column.iter().chain(&settings.label_columns).any(|name| name == field);
+        // Columns without names are called by their numbers.
+        let asked = |field: &str| field.parse::<usize>().is_err() && (set(field) || settings.asked.name(field));
+        let named = |field: &&str| is_usual(field, &PATHS) || is_usual(field, &LABELS) || asked(field);
+        fields.iter().any(named) && !fields.iter().any(|field| is_image(field))
     }
 
     /// Chooses columns by the names in the first line.
@@ -49,30 +59,43 @@ impl CsvColumns {
     pub(super) fn named(names: &[&str], settings: &Settings) -> Result<CsvColumns, Reason> {
         // pandas writes its index as a first column without a name, and reads and writes it again as "Unnamed: 0".
         let nameless = |at: usize| names[at].is_empty() || names[at].starts_with("Unnamed: ");
-        let usual = |of: &[&str], but: Option<usize>| {
-            of.iter()
-                .find_map(|name| (0..names.len()).find(|at| names[*at].eq_ignore_ascii_case(name) && Some(*at) != but))
+        let asked = &settings.asked;
+        let usual = |of: &[&str], may_be: &dyn Fn(usize) -> bool| {
+            of.iter().find_map(|name| (0..names.len()).find(|at| names[*at].eq_ignore_ascii_case(name) && may_be(*at)))
         };
+        let is_free = |at: usize| !asked.name(names[at]);
         let called = |name: &String| -> Result<usize, String> {
             let found = names.iter().position(|own| own == name);
             found.ok_or_else(|| format!("there is no column {}; there are {}", shortened(name), list(names)))
         };
         let named = settings.label_columns.iter().map(called).collect::<Result<Vec<_>, _>>()?;
+        if let AskedColumns::Named(fields) = asked {
+            fields.iter().try_for_each(|(source, _)| called(source).map(|_| ()))?;
+        }
         let path = match &settings.path_column {
             Some(name) => called(name)?,
             None => {
-                let first = || {
-                    (0..names.len()).find(|at| !nameless(*at) && !named.contains(at) && !is_usual(names[*at], &LABELS))
+                let first = |may_be: &dyn Fn(usize) -> bool| {
+                    (0..names.len()).find(|at| {
+                        !nameless(*at) && !named.contains(at) && !is_usual(names[*at], &LABELS) && may_be(*at)
+                    })
                 };
-                usual(&PATHS, None).or_else(first).unwrap_or(0)
+                let found = usual(&PATHS, &is_free).or_else(|| usual(&PATHS, &|_| true));
+                found.or_else(|| first(&is_free)).or_else(|| first(&|_| true)).unwrap_or(0)
             }
         };
-        let others =
-            || (0..names.len()).filter(|at| *at != path && !nameless(*at) && !is_usual(names[*at], &NO_LABELS));
-        let (labels, only_one) = match (named.is_empty(), usual(&LABELS, Some(path)), others().count()) {
+        let others = || {
+            (0..names.len())
+                .filter(|at| *at != path && !nameless(*at) && !is_usual(names[*at], &NO_LABELS) && is_free(*at))
+        };
+        let usual_label = usual(&LABELS, &|at| at != path && is_free(at));
+        let (labels, only_one) = match (named.is_empty(), usual_label, others().count()) {
             (false, ..) => (named, false),
             (true, Some(label), _) => (vec![label], false),
+            // All other columns are fields.
+            (true, None, _) if asked.is_all() => (Vec::new(), false),
             (true, None, 0 | 1) => (others().collect(), true),
+            (true, None, _) if !asked.is_none() => (Vec::new(), false),
             (true, None, _) => {
                 let all: Vec<&str> = others().map(|at| names[at]).collect();
                 let reason = format!("several columns could be the label: {}; call one of them label", list(&all));
@@ -88,10 +111,19 @@ impl CsvColumns {
                 return Err(format!("two columns are called {}; which is meant is not known", list(&same)).into());
             }
         }
-        let rest = (0..names.len()).filter(|at| *at != path && !labels.contains(at));
+        let is_other = |at: &usize| *at != path && !labels.contains(at);
+        let is_field = |at: usize| asked.name(names[at]) || asked.is_all() && is_other(&at) && !nameless(at);
+        let fields: Vec<usize> = (0..names.len()).filter(|at| is_field(*at)).collect();
+        if let Some(twice) =
+            fields.iter().find(|at| fields.iter().any(|other| other > *at && names[*other] == names[**at]))
+        {
+            let name = names[*twice];
+            return Err(format!("two columns are called {}; which is meant is not known", list(&[name, name])).into());
+        }
+        let rest = (0..names.len()).filter(|at| is_other(at) && !is_field(*at));
         let unread =
             rest.map(|at| if names[at].is_empty() { "(without a name)" } else { names[at] }.to_owned()).collect();
-        Ok(CsvColumns { path, labels, only_one, unread })
+        Ok(CsvColumns { path, labels, only_one, fields, unread })
     }
 
     /// Chooses columns of a file whose first line is a sample. Its columns have numbers, from 0 on.
@@ -111,10 +143,16 @@ impl CsvColumns {
         };
         let path = settings.path_column.as_ref().map_or(Ok(0), called)?;
         let named = settings.label_columns.iter().map(called).collect::<Result<Vec<_>, _>>()?;
-        let others = || (0..count).filter(|at| *at != path);
+        let asked = &settings.asked;
+        if let AskedColumns::Named(fields) = asked {
+            fields.iter().try_for_each(|(source, _)| called(source).map(|_| ()))?;
+        }
+        let others = || (0..count).filter(|at| *at != path && !asked.name(&at.to_string()));
         let labels = match (named.is_empty(), others().count()) {
             (false, _) => named,
+            (true, _) if asked.is_all() => Vec::new(),
             (true, 0 | 1) => others().collect(),
+            (true, _) if !asked.is_none() => Vec::new(),
             (true, more) => {
                 let reason = format!(
                     "{more} columns could be the label, and the first line names none of them; write names there, one of \
@@ -123,8 +161,11 @@ impl CsvColumns {
                 return Err(Reason::new(reason).advise(advice::LIST_LABEL_COLUMNS));
             }
         };
-        let unread = others().filter(|at| !labels.contains(at)).map(|at| at.to_string()).collect();
-        Ok(CsvColumns { path, labels, only_one: false, unread })
+        let is_other = |at: &usize| *at != path && !labels.contains(at);
+        let is_field = |at: usize| asked.name(&at.to_string()) || asked.is_all() && is_other(&at);
+        let fields = (0..count).filter(|at| is_field(*at)).collect();
+        let unread = (0..count).filter(|at| is_other(at) && !is_field(*at)).map(|at| at.to_string()).collect();
+        Ok(CsvColumns { path, labels, only_one: false, fields, unread })
     }
 }
 
@@ -137,7 +178,7 @@ pub(super) fn other_delimiter(fields: &[&str], delimiter: u8, is_sample: bool) -
         [(b',', "commas"), (b';', "semicolons"), (b'\t', "tabs"), (b'|', "vertical bars")];
     let (found, name) = DELIMITERS.into_iter().find(|(other, _)| {
         let parts: Vec<&str> = line.split(char::from(*other)).map(|part| part.trim().trim_matches('"')).collect();
-        let named = CsvColumns::are_named(&parts);
+        let named = CsvColumns::are_named(&parts, &Settings::default());
         let words = !is_sample && !parts.iter().any(|part| part.is_empty() || is_image(part));
         *other != delimiter && parts.len() > 1 && (named || is_image(parts[0]) || words)
     })?;
@@ -208,6 +249,39 @@ mod tests {
                 "{header}"
             );
         }
+    }
+
+    #[test]
+    fn columns_of_fields_are_neither_path_nor_label_unless_a_setting_says_so() {
+        let named = |fields: &[&str]| {
+            let fields = fields.iter().map(|name| ((*name).to_owned(), (*name).into())).collect();
+            Settings { asked: AskedColumns::Named(fields), ..Settings::default() }
+        };
+        let all = Settings { asked: AskedColumns::All, ..Settings::default() };
+        for (header, settings, path, labels, fields, unread) in [
+            ("path,label,caption", named(&["caption"]), 0, &[1][..], &[2][..], ""),
+            ("path,breed,caption,title", named(&["title", "caption"]), 0, &[1], &[2, 3], ""),
+            ("path,label,caption", named(&["label"]), 0, &[], &[1], "caption"),
+            ("path,caption,width,height", named(&["caption"]), 0, &[], &[1], "width,height"),
+            ("file_name,title", named(&["file_name"]), 0, &[1], &[0], ""),
+            ("file_name,image,label", named(&["file_name"]), 1, &[2], &[0], ""),
+            (",path,x,y", all.clone(), 1, &[], &[2, 3], "(without a name)"),
+            ("path,class,x", all.clone(), 0, &[1], &[2], ""),
+            ("image,title", all, 0, &[], &[1], ""),
+        ] {
+            let names: Vec<&str> = header.split(',').collect();
+            let found = CsvColumns::named(&names, &settings).unwrap();
+            let expected = (path, labels.to_vec(), fields.to_vec(), unread.to_owned());
+            assert_eq!((found.path, found.labels, found.fields, found.unread.join(",")), expected, "{header}");
+        }
+        let error = CsvColumns::named(&["path", "title"], &named(&["caption"])).unwrap_err().text;
+        assert_eq!(error, "there is no column caption; there are path, title");
+        let found = CsvColumns::numbered(4, &named(&["3"])).unwrap();
+        assert_eq!(
+            (found.path, found.labels, found.fields, found.unread.join(",")),
+            (0, vec![], vec![3], "1,2".into())
+        );
+        assert!(CsvColumns::numbered(2, &named(&["caption"])).unwrap_err().text.contains("the numbers 0 to 1"));
     }
 
     #[test]

@@ -4,14 +4,16 @@ use crate::advice::{self, Reason};
 use csv::{ReaderBuilder, StringRecord};
 
 use super::columns::{CsvColumns, Settings, is_image, other_delimiter};
+use super::fields::FieldColumns;
 use super::rows::{Failure, ListedSample, Parsed, Rows};
 use crate::quote::shortened;
 
 /// Parses rows of CSV.
 pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<Rows, Failure> {
-    let mut reader =
-        ReaderBuilder::new().delimiter(delimiter).has_headers(false).trim(csv::Trim::All).from_reader(bytes);
-    let mut found = Rows { what: "column", ..Rows::default() };
+    // Texts of fields stay as they are; all else is trimmed below.
+    let mut reader = ReaderBuilder::new().delimiter(delimiter).has_headers(false).from_reader(bytes);
+    let mut found = Rows { what: "column", fields: FieldColumns::of(&settings.asked), ..Rows::default() };
+    let mut field_names: Vec<String> = Vec::new();
     let (mut chosen, mut record) = (None, StringRecord::new());
     // True until the first sample is read, in a file whose first line may be the names of columns.
     let mut may_be_names = settings.header.is_none();
@@ -30,11 +32,11 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
         let columns = match chosen {
             Some(ref columns) => columns,
             None => {
-                let fields: Vec<&str> = record.iter().collect();
+                let fields: Vec<&str> = record.iter().map(str::trim).collect();
                 if let Some(reason) = other_delimiter(&fields, delimiter, settings.header == Some(false)) {
                     return Err(fail(reason));
                 }
-                let named = settings.header.unwrap_or_else(|| CsvColumns::are_named(&fields));
+                let named = settings.header.unwrap_or_else(|| CsvColumns::are_named(&fields, settings));
                 let columns = match named {
                     true => CsvColumns::named(&fields, settings),
                     false => CsvColumns::numbered(fields.len(), settings),
@@ -42,6 +44,8 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
                 let columns = chosen.insert(columns.map_err(fail)?);
                 let name = |at: &usize| if named { fields[*at].to_owned() } else { at.to_string() };
                 found.labels = columns.labels.iter().map(name).collect();
+                field_names = columns.fields.iter().map(name).collect();
+                field_names.iter().for_each(|name| found.fields.expect(name));
                 found.unread.clone_from(&columns.unread);
                 found.only_one = columns.only_one;
                 may_be_names &= !named;
@@ -51,7 +55,7 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
                 &*columns
             }
         };
-        let path = record.get(columns.path).unwrap_or_default();
+        let path = record.get(columns.path).unwrap_or_default().trim();
         if path.is_empty() {
             return Err(fail("no path".into()));
         }
@@ -68,7 +72,7 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
             );
             doubtful = Some((line, Reason::new(reason).advise(advice::LIST_HEADER_OR_SAMPLE)));
         }
-        let fields: Vec<&str> = columns.labels.iter().map(|at| record.get(*at).unwrap_or_default()).collect();
+        let fields: Vec<&str> = columns.labels.iter().map(|at| record.get(*at).unwrap_or_default().trim()).collect();
         let label = match fields[..] {
             [] => Parsed::None,
             [field] => Parsed::one(field, settings.names).map_err(fail)?,
@@ -79,6 +83,14 @@ pub(super) fn rows(bytes: &[u8], delimiter: u8, settings: &Settings) -> Result<R
                     .collect::<Result<_, _>>()?,
             ),
         };
+        for (name, at) in field_names.iter().zip(&columns.fields) {
+            // A field without a text is none, as in pandas and in `datasets`.
+            let pushed = match record.get(*at).unwrap_or_default() {
+                "" => found.fields.push_null(found.rows.len(), name),
+                text => found.fields.push(found.rows.len(), name, text),
+            };
+            pushed.map_err(Reason::from).map_err(fail)?;
+        }
         found.rows.push(ListedSample { line, path: path.to_owned(), label });
     }
 }

@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 
 use super::super::label_numbers;
 use super::columns::{LABELS, PATHS, Settings, list};
+use super::fields::FieldColumns;
+use super::members::members;
 use super::rows::{Failure, ListedSample, Parsed, Rows};
 
 /// The most names of unread keys that are remembered: lines can have any keys.
@@ -16,7 +18,8 @@ const UNREAD: usize = 64;
 pub(super) fn rows(text: &str, settings: &Settings) -> Result<Rows, Failure> {
     const LIKE: &str = "write lines like {\"path\": \"a.jpg\", \"label\": 3}";
     let lines = text.strip_prefix('\u{FEFF}').unwrap_or(text).lines().zip(1u64..);
-    let mut found = Rows { what: "key", ..Rows::default() };
+    let mut found = Rows { what: "key", fields: FieldColumns::of(&settings.asked), ..Rows::default() };
+    let is_free = |key: &str| !settings.asked.name(key);
     let mut unread = BTreeSet::new();
     for (text, line) in lines.filter(|(text, _)| !text.trim().is_empty()) {
         let fail = |reason: String| (line, Reason::from(reason));
@@ -24,7 +27,10 @@ pub(super) fn rows(text: &str, settings: &Settings) -> Result<Rows, Failure> {
             serde_json::from_str(text).map_err(|error| fail(format!("{error}; {LIKE}")))?;
         let key = match &settings.path_column {
             Some(name) => object.get_key_value(name),
-            None => usual(&object, &PATHS).map_err(fail)?,
+            None => match usual(&object, &PATHS, &is_free).map_err(fail)? {
+                None => usual(&object, &PATHS, &|_| true).map_err(fail)?,
+                found => found,
+            },
         };
         let Some((path_key, path)) = key else {
             let names = settings.path_column.clone().unwrap_or_else(|| PATHS.join(", "));
@@ -44,7 +50,7 @@ pub(super) fn rows(text: &str, settings: &Settings) -> Result<Rows, Failure> {
             // The first line that has a usual key chooses for the whole list, as the header of a CSV file does.
             let chosen = found.labels.first().map(|key| [key.as_str()]);
             let names = chosen.as_ref().map_or(&LABELS[..], |key| &key[..]);
-            labels.extend(usual(&object, names).map_err(fail)?);
+            labels.extend(usual(&object, names, &is_free).map_err(fail)?);
         }
         let label = match labels[..] {
             [] => Parsed::None,
@@ -59,7 +65,19 @@ pub(super) fn rows(text: &str, settings: &Settings) -> Result<Rows, Failure> {
                     .collect::<Result<_, _>>()?,
             ),
         };
-        let rest = object.keys().filter(|key| *key != path_key && !labels.iter().any(|(label, _)| label == key));
+        let is_other = |key: &String| key != path_key && !labels.iter().any(|(label, _)| *label == key);
+        if !found.fields.is_empty() {
+            for (key, value) in members(text).unwrap_or_default() {
+                if settings.asked.name(&key) || is_other(&key) {
+                    let pushed = match value {
+                        "null" => found.fields.push_null(found.rows.len(), &key),
+                        value => found.fields.push(found.rows.len(), &key, value),
+                    };
+                    pushed.map_err(fail)?;
+                }
+            }
+        }
+        let rest = object.keys().filter(|key| is_other(key) && !settings.asked.take(key));
         for key in rest.take(UNREAD.saturating_sub(unread.len())) {
             if !unread.contains(key) {
                 unread.insert(key.clone());
@@ -76,13 +94,17 @@ pub(super) fn rows(text: &str, settings: &Settings) -> Result<Rows, Failure> {
     Ok(found)
 }
 
-/// Returns the first of the usual keys that a line has, whatever its value.
+/// Returns the first of the usual keys that a line has and that may be it, whatever its value.
 ///
 /// # Errors
 /// The reason if two keys have its name, in upper or lower case.
-fn usual<'a>(object: &'a Map<String, Value>, names: &[&str]) -> Result<Option<(&'a String, &'a Value)>, String> {
+fn usual<'a>(
+    object: &'a Map<String, Value>,
+    names: &[&str],
+    may_be: &dyn Fn(&str) -> bool,
+) -> Result<Option<(&'a String, &'a Value)>, String> {
     for name in names {
-        let same: Vec<_> = object.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name)).collect();
+        let same: Vec<_> = object.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name) && may_be(key)).collect();
         match same[..] {
             [] => {}
             [one] => return Ok(Some(one)),

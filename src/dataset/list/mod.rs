@@ -1,12 +1,17 @@
 //! A file that lists images and their labels.
 //!
-//! `builder.rs` opens a list, `columns.rs` chooses the columns that `csv.rs` and `json.rs` read, and `rows.rs` reads
-//! lines.
+//! `builder.rs` opens a list, `asked.rs` reads its setting of fields, `columns.rs` chooses the columns that `csv.rs` and
+//! `json.rs` (whose lines `members.rs` divides) read, and `rows.rs` reads lines. `fields.rs` has the columns that become
+//! fields, `numbers.rs` those that are numbers.
 
+mod asked;
 mod builder;
 mod columns;
 mod csv;
+mod fields;
 mod json;
+mod members;
+mod numbers;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -33,9 +38,9 @@ pub use builder::ImageListBuilder;
 ///   name, as pandas writes its index, is no such column, nor is one called `index`, `idx`, `id`, `split`, `subset`,
 ///   `fold`, `text`, `caption`, `captions` or `prompt`. In JSON lines, the first line that has one of these keys
 ///   chooses the key of all lines, whatever its value in that line.
-/// - Other columns and keys are not read. Several of them become one label only if
-///   [`label_columns`](ImageListBuilder::label_columns) names them. A CSV file in which several columns could be the
-///   label is an error.
+/// - Other columns and keys are not read, unless [`fields`](ImageListBuilder::fields) asks for them. Several of them
+///   become one label only if [`label_columns`](ImageListBuilder::label_columns) names them. A CSV file in which several
+///   columns could be the label is an error, unless fields are asked for.
 ///
 /// If a field of the first line has one of these names, and no field ends as the names of images do, that line names
 /// the columns and is not a sample. Two columns or keys whose names differ only in upper and lower case are an error.
@@ -101,6 +106,13 @@ impl ImageList {
     /// Returns the label of sample `index` without reading its image; [`Label::None`] if out of range.
     pub fn label(&self, index: usize) -> Label {
         self.0.labels.get(index)
+    }
+}
+
+/// For a folder whose images a list has.
+impl From<ImageList> for ImageFiles {
+    fn from(list: ImageList) -> ImageFiles {
+        list.0
     }
 }
 

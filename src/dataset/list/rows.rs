@@ -2,7 +2,8 @@
 
 use super::super::label_numbers;
 use super::super::labels::Labels;
-use super::columns::{LABELS, called};
+use super::columns::{LABELS, called, list};
+use super::fields::FieldColumns;
 use crate::advice::{self, Reason};
 use crate::quote::shortened;
 
@@ -91,6 +92,8 @@ pub(super) struct Rows {
     /// The columns or keys that labels come from, and those that are not read.
     pub(super) labels: Vec<String>,
     pub(super) unread: Vec<String>,
+    /// The columns or keys that become fields.
+    pub(super) fields: FieldColumns,
     /// True if the label's column has no usual name, but is the only one that may be it.
     pub(super) only_one: bool,
     /// "column" or "key".
@@ -98,6 +101,12 @@ pub(super) struct Rows {
 }
 
 impl Rows {
+    /// Returns the names of columns or keys that are not read, for an error.
+    pub(super) fn keys(&self) -> String {
+        let names: Vec<&str> = self.unread.iter().chain(&self.labels).map(String::as_str).collect();
+        list(&names)
+    }
+
     /// Describes the labels in words.
     pub(super) fn describe(&self, labels: &Labels, classes: usize) -> String {
         let only_one = if self.only_one { ", the only one that may be the label" } else { "" };

@@ -162,7 +162,24 @@ impl Lmdb {
         }
     }
 
-    fn label(&self, key: &str, text: Option<&[u8]>) -> Result<Label> {
+    /// Reads the label of a sample whose keys are numbers.
+    fn numbered_label(&self, index: usize, buffer: &mut Vec<u8>) -> Result<Label> {
+        match self.locations.class(index) {
+            _ if self.words => Ok(Label::None),
+            Some(class) => Ok(Label::Class(class)),
+            None => {
+                let key = label_key(index as u64 + 1);
+                let text = self.reader.get(key.as_bytes(), self.max_file_bytes, buffer)?;
+                let label = self.parsed_label(&key, text)?;
+                if let Label::Class(class) = label {
+                    self.locations.note_class(index, class);
+                }
+                Ok(label)
+            }
+        }
+    }
+
+    fn parsed_label(&self, key: &str, text: Option<&[u8]>) -> Result<Label> {
         let label = text.map(layout::parse);
         match label {
             Some(Ok(label)) => Ok(label),
@@ -194,23 +211,10 @@ impl Dataset for Lmdb {
         if index >= self.len() {
             return Err(out_of_range(index, self.len()));
         }
-        let (reader, limit) = (&*self.reader, self.max_file_bytes);
         let (image, label) = match &*self.keys {
             Keys::Numbered(_) => {
-                let number = index as u64 + 1;
-                let label = match self.locations.class(index) {
-                    _ if self.words => Ok(Label::None),
-                    Some(class) => Ok(Label::Class(class)),
-                    None => {
-                        let key = label_key(number);
-                        let label = self.label(&key, reader.get(key.as_bytes(), limit, buffer)?);
-                        if let Ok(Label::Class(class)) = label {
-                            self.locations.note_class(index, class);
-                        }
-                        label
-                    }
-                };
-                (self.value(index, image_key(number).as_bytes(), buffer)?, label?)
+                let label = self.numbered_label(index, buffer);
+                (self.value(index, image_key(index as u64 + 1).as_bytes(), buffer)?, label?)
             }
             Keys::Listed { bytes, ends, class } => {
                 let key = Keys::listed(bytes, ends, index);
@@ -230,6 +234,15 @@ impl Dataset for Lmdb {
             return Err(broken(self.path(), reason));
         }
         Ok(Sample::new(SampleData::Encoded(image), label))
+    }
+
+    /// Returns the label if it has a key of its own. That of a value with class and image is read with the image.
+    fn label(&self, index: usize) -> Option<Label> {
+        match &*self.keys {
+            Keys::Numbered(_) if index < self.len() => self.numbered_label(index, &mut Vec::new()).ok(),
+            Keys::Listed { class: false, .. } if index < self.len() => Some(Label::None),
+            _ => None,
+        }
     }
 
     fn name(&self, index: usize) -> String {

@@ -64,7 +64,7 @@ impl ArrayHeader {
 }
 
 /// Parses `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`: these keys, in any order.
-fn parse(text: &str) -> Option<ArrayHeader> {
+pub(super) fn parse(text: &str) -> Option<ArrayHeader> {
     let mut rest = Text(text);
     rest.skip("{")?;
     let (mut descr, mut fortran, mut shape) = (None, None, None);

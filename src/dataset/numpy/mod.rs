@@ -1,9 +1,10 @@
 //! numpy's files: `.npy` and `.npz`.
 //!
-//! `header.rs` reads an array's type and shape, `labels.rs` its labels.
+//! `header.rs` reads an array's type and shape, `labels.rs` its labels, `numbers.rs` an array as the value of a field.
 
 mod header;
 mod labels;
+mod numbers;
 
 use crate::advice::{self, Reason};
 use std::fs::File;
@@ -14,6 +15,7 @@ use zip::ZipArchive;
 
 use self::header::ArrayHeader;
 use self::labels::labelled;
+pub(super) use self::numbers::{MAGIC, numbers};
 use super::arrays::ArrayValues;
 use super::unpacked::Unpacked;
 use super::{Arrays, Notice};

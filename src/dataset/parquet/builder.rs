@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::Parquet;
+use super::fields::{Chosen, ColumnSettings, Fields, ReadLimits};
 use super::files::{self, SetFiles};
 use super::pages::Pages;
 use super::scan::ParquetFormat;
-use crate::dataset::Notice;
 use crate::dataset::shards::{FileList, Settings, Shards, setters};
+use crate::dataset::{FieldChoice, MAX_FIELD_BYTES, Notice};
 use crate::error::Result;
 
 /// Settings of [`Parquet`], from [`Parquet::builder`].
@@ -20,8 +21,9 @@ use crate::error::Result;
 /// ```
 #[derive(Clone, Debug)]
 pub struct ParquetBuilder {
-    image_column: Option<String>,
-    label_column: Option<String>,
+    columns: ColumnSettings,
+    fields: FieldChoice,
+    max_field_bytes: u64,
     split: Option<String>,
     max_page_bytes: Option<u64>,
     settings: Settings,
@@ -29,15 +31,21 @@ pub struct ParquetBuilder {
 
 impl ParquetBuilder {
     pub(super) fn new() -> Self {
-        let settings = Settings::default();
-        ParquetBuilder { image_column: None, label_column: None, split: None, max_page_bytes: None, settings }
+        ParquetBuilder {
+            columns: ColumnSettings::default(),
+            fields: FieldChoice::None,
+            max_field_bytes: MAX_FIELD_BYTES,
+            split: None,
+            max_page_bytes: None,
+            settings: Settings::default(),
+        }
     }
 
     /// Sets the column of the images: a struct of `bytes` and perhaps `path`, or a binary column. Default: the one that
     /// Hugging Face's features call an image, or else the only one that looks like that.
     #[must_use]
     pub fn image_column(mut self, name: impl Into<String>) -> Self {
-        self.image_column = Some(name.into());
+        self.columns.image = Some(name.into());
         self
     }
 
@@ -46,7 +54,7 @@ impl ParquetBuilder {
     /// another name beside a column of integers with such a name is an error: which of the two is the label is not known.
     #[must_use]
     pub fn label_column(mut self, name: impl Into<String>) -> Self {
-        self.label_column = Some(name.into());
+        self.columns.label = Some(name.into());
         self
     }
 
@@ -71,6 +79,53 @@ impl ParquetBuilder {
     #[must_use]
     pub fn classes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.settings.classes = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the named fields that samples have beside image and label: columns, each with the name that it has in batches,
+    /// or [`FieldChoice::All`] for every other column of the first file that can be read. Default: none.
+    ///
+    /// A source is the name of a column (`caption`), a part of a struct (`meta.author`), or an element of a list
+    /// (`captions[0]`, `images[1]`). A field with the name `image` or `label` chooses the sample's own.
+    ///
+    /// | column | [`FieldKind`](crate::dataset::FieldKind) |
+    /// |---|---|
+    /// | a string | `Text` |
+    /// | JSON; lists of strings, structs, lists of structs, which are written as JSON | `Json` |
+    /// | bytes | `Bytes` |
+    /// | a number, true or false; dates, times and timestamps as the whole numbers that they are stored as | `Numbers` |
+    /// | a list of numbers, or lists of one length in a list | `Numbers` with a shape |
+    /// | a struct of `bytes` and `path` | `Image` |
+    ///
+    /// [`Field::kind`](crate::dataset::Field::kind) asks for another kind: numbers as JSON, a string as JSON that it is,
+    /// bytes as an image. A null is an absent value. Other columns are refused by name, and left out of
+    /// [`FieldChoice::All`]: decimal numbers, timestamps of 96 bits, maps, lists of images.
+    ///
+    /// Fields are read a row group at a time, and stay in memory up to 128 MiB; a larger row group is held alone. Rows in
+    /// random order of a set with large row groups read a row group for many samples: an
+    /// [order of blocks](crate::Order::Blocks) or smaller row groups help. In a store, the images of fields are not announced
+    /// before they are read; all other fields are.
+    ///
+    /// ```no_run
+    /// use gpufeed::dataset::{Field, Parquet};
+    ///
+    /// let pairs = Parquet::builder()
+    ///     .fields([("caption", Field::new("text")), ("meta.score", Field::new("score"))])
+    ///     .allow_unlabelled(true)
+    ///     .open("captions")?;
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    #[must_use]
+    pub fn fields(mut self, fields: impl Into<FieldChoice>) -> Self {
+        self.fields = fields.into();
+        self
+    }
+
+    /// Sets the most bytes of a field's value; a sample with a longer one fails. Images have the limit
+    /// [`max_file_bytes`](Self::max_file_bytes). Default: [`MAX_FIELD_BYTES`], 1 MiB.
+    #[must_use]
+    pub fn max_field_bytes(mut self, bytes: u64) -> Self {
+        self.max_field_bytes = bytes;
         self
     }
 
@@ -114,15 +169,25 @@ impl ParquetBuilder {
     }
 
     fn open_files(self, files: FileList) -> Result<Parquet> {
-        let max_page_bytes = self.max_page_bytes;
-        let format = ParquetFormat { image_column: self.image_column, label_column: self.label_column, max_page_bytes };
+        let (max_page_bytes, mut columns) = (self.max_page_bytes, self.columns);
+        let chosen = Chosen::of(self.fields, &mut columns)?;
+        let (image_column, label_column) = (columns.image.clone(), columns.label.clone());
+        let format = ParquetFormat { image_column, label_column, max_page_bytes };
         let hint = "the files have no rows".to_owned();
         let settings = self.settings.clone();
         let mut shards = Shards::open(format, files, self.settings, hint)?;
         let classes = if settings.classes.is_empty() { shards.own_classes()? } else { settings.classes.clone() };
         shards.check(settings.checks(classes.len()))?;
-        let folder = shards.folder();
-        let (pages, max_file_bytes) = (Pages::new(max_page_bytes), settings.max_file_bytes);
-        Ok(Parquet { shards, pages, classes, folder, split_not_read: None, max_file_bytes })
+        let max_file_bytes = settings.max_file_bytes;
+        let limits = ReadLimits { max_field_bytes: self.max_field_bytes, max_file_bytes, max_page_bytes };
+        let fields = match chosen {
+            None => None,
+            Some(chosen) => {
+                let first = shards.find(0)?;
+                Some(Fields::open(chosen, &columns, (first.number, first.file), shards.files(), limits)?)
+            }
+        };
+        let (pages, folder) = (Pages::new(max_page_bytes), shards.folder());
+        Ok(Parquet { shards, pages, classes, folder, split_not_read: None, max_file_bytes, fields })
     }
 }

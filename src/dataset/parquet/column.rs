@@ -7,7 +7,8 @@ use std::ops::Range;
 use super::codec::{Codec, LARGEST};
 use super::footer::Footer;
 use super::hybrid::Hybrid;
-use super::thrift::{Broken, Kind, Thrift};
+use super::page_header::{PageHeader, header, unread_encoding};
+use super::thrift::Broken;
 use crate::error::{Error, Result};
 use crate::storage::file::DataFile;
 
@@ -21,55 +22,16 @@ pub(super) struct ColumnReader<'a> {
     /// The row group and the name of the column, for errors.
     place: String,
     pub(super) codec: Codec,
-    /// The definition level of a value that is there.
+    /// The definition level of a value that is there, and the level of the innermost list that it is in.
     definition: u32,
+    repetition: u32,
     at: u64,
     end: u64,
+    /// All bytes of the chunk, if they were read at once.
+    whole: Option<(u64, Vec<u8>)>,
     /// True if a page had an encoding that is not supported.
     encoded: Cell<bool>,
     max_page_bytes: Option<u64>,
-}
-
-/// The header of a page, and where its content is.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PageHeader {
-    kind: i64,
-    pub(super) values: u32,
-    pub(super) encoding: i64,
-    /// The bytes of definition levels before the content, for pages in which the levels have a place of their own.
-    levels: Option<u32>,
-    repetition: i64,
-    packed: bool,
-    compressed: u32,
-    uncompressed: u32,
-    /// The offset of the content in the file.
-    at: u64,
-}
-
-impl PageHeader {
-    pub(super) fn is_dictionary(&self) -> bool {
-        self.kind == 2
-    }
-
-    /// Returns true if the page's values lie in the file as they are.
-    pub(super) fn is_plain(&self) -> bool {
-        !self.packed
-    }
-
-    /// Returns where the content begins in the file.
-    pub(super) fn begin(&self) -> u64 {
-        self.at
-    }
-
-    /// Returns where the content ends in the file.
-    pub(super) fn end(&self) -> u64 {
-        self.at + u64::from(self.compressed)
-    }
-
-    /// Returns true if the values are indices of a dictionary.
-    pub(super) fn is_indexed(&self) -> bool {
-        matches!(self.encoding, 2 | 8)
-    }
 }
 
 /// The content of a page of values.
@@ -78,13 +40,46 @@ pub(super) struct Content {
     pub(super) bytes: Vec<u8>,
     /// The range of `bytes` that has the values.
     pub(super) values: Range<usize>,
+    /// The ranges of the definition levels, and of the repetition levels.
     levels: Range<usize>,
+    repeats: Range<usize>,
+}
+
+/// The pages of a column in a row group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chunk {
+    pub(super) begin: u64,
+    pub(super) end: u64,
+    codec: Codec,
+}
+
+impl Chunk {
+    /// The chunk of a row group without rows.
+    pub(super) const EMPTY: Chunk = Chunk { begin: 0, end: 0, codec: Codec::None };
+
+    /// # Errors
+    /// Pages that are not in the file, or whose compression is not supported.
+    pub(super) fn of(file: &DataFile, footer: &Footer, (group, leaf): (usize, usize)) -> Result<Chunk> {
+        let refused = |reason: String| Error::data_file(file.name(), place(group, &footer.name(leaf)), reason);
+        let codec = Codec::of(footer.compression(group, leaf)).map_err(|name| {
+            refused(format!("{name} is not read; write the file again, uncompressed or with Snappy, gzip or zstd"))
+        })?;
+        match footer.pages(group, leaf) {
+            Some((begin, end)) => Ok(Chunk { begin, end, codec }),
+            None => Err(refused("the footer says that its pages are not in this file: it is damaged".into())),
+        }
+    }
+}
+
+/// Names a column of a row group in errors.
+pub(super) fn place(group: usize, column: &str) -> String {
+    format!("row group {group}, column {}", crate::quote::shortened(column))
 }
 
 impl Content {
     /// Makes the content of a page whose values have no levels.
     pub(super) fn of_values(bytes: Vec<u8>) -> Content {
-        Content { values: 0..bytes.len(), levels: 0..0, bytes }
+        Content { values: 0..bytes.len(), levels: 0..0, repeats: 0..0, bytes }
     }
 }
 
@@ -98,16 +93,26 @@ impl<'a> ColumnReader<'a> {
         max_page_bytes: Option<u64>,
     ) -> Result<ColumnReader<'a>> {
         let shape = &footer.leaves[leaf];
-        let place = format!("row group {group}, column {}", crate::quote::shortened(&footer.name(leaf)));
-        let refused = |reason: String| Error::data_file(file.name(), &place, reason);
-        let codec = Codec::of(footer.compression(group, leaf)).map_err(|name| {
-            refused(format!("{name} is not read; write the file again, uncompressed or with Snappy, gzip or zstd"))
-        })?;
-        let Some((at, end)) = footer.pages(group, leaf) else {
-            return Err(refused("the footer says that its pages are not in this file: it is damaged".into()));
-        };
-        let encoded = Cell::new(false);
-        Ok(ColumnReader { max_page_bytes, encoded, file, codec, definition: shape.definition, at, end, place })
+        let (chunk, place) = (Chunk::of(file, footer, (group, leaf))?, place(group, &footer.name(leaf)));
+        Ok(Self::of_chunk(file, place, chunk, (shape.definition, shape.repetition), max_page_bytes))
+    }
+
+    /// Makes a reader of these pages. `place` is for errors; the levels are those of definition and of repetition.
+    pub(super) fn of_chunk(
+        file: &'a DataFile,
+        place: String,
+        chunk: Chunk,
+        (definition, repetition): (u32, u32),
+        max_page_bytes: Option<u64>,
+    ) -> ColumnReader<'a> {
+        let (Chunk { begin: at, end, codec }, encoded) = (chunk, Cell::new(false));
+        ColumnReader { file, place, codec, definition, repetition, at, end, whole: None, encoded, max_page_bytes }
+    }
+
+    /// Reads all pages at once: one read in the place of two for each page.
+    pub(super) fn read_whole(mut self) -> Result<ColumnReader<'a>> {
+        self.whole = Some((self.at, self.read(self.at, (self.end - self.at) as usize)?));
+        Ok(self)
     }
 
     /// Returns an error of this column.
@@ -153,7 +158,7 @@ impl<'a> ColumnReader<'a> {
             if !header.packed && header.uncompressed != header.compressed {
                 return Err(self.lies(begin, "its two lengths differ, but it is not compressed"));
             }
-            if header.repetition != 0 {
+            if header.repetition != 0 && self.repetition == 0 {
                 return Err(self.lies(begin, "it has repetition levels, but its column does not repeat"));
             }
             match header.kind {
@@ -166,6 +171,10 @@ impl<'a> ColumnReader<'a> {
     }
 
     fn read(&self, at: u64, length: usize) -> Result<Vec<u8>> {
+        if let Some((begin, bytes)) = &self.whole {
+            let from = bytes.get((at - begin) as usize..).and_then(|from| from.get(..length));
+            return from.map(<[u8]>::to_vec).ok_or_else(|| self.lies(at, "it has more bytes than its column"));
+        }
         self.file.bytes(at, length).map_err(|source| Error::io(self.file.name(), source))
     }
 
@@ -202,16 +211,13 @@ impl<'a> ColumnReader<'a> {
             9 => "BYTE_STREAM_SPLIT",
             _ => "an unknown one",
         };
-        self.refused(format!(
-            "its encoding is {name}, which gpufeed does not read; write the file again with plain or dictionary encoding, \
-             as pyarrow and Hugging Face's datasets do"
-        ))
+        self.refused(unread_encoding(name))
     }
 
     /// Reads the compressed part of a page, or all of a page without one. Returns its offset in the file, and the
     /// bytes.
     pub(super) fn compressed(&self, header: &PageHeader) -> Result<(u64, Vec<u8>)> {
-        let levels = header.levels.filter(|_| header.packed).unwrap_or(0);
+        let levels = header.levels().filter(|_| header.packed).unwrap_or(0);
         let Some(length) = header.compressed.checked_sub(levels) else {
             return Err(self.lies(header.at, "its levels are longer than the page"));
         };
@@ -221,7 +227,7 @@ impl<'a> ColumnReader<'a> {
 
     /// Returns the length of the compressed part of a page when it is unpacked.
     pub(super) fn unpacked_length(&self, header: &PageHeader) -> Result<u32> {
-        let levels = header.levels.filter(|_| header.packed).unwrap_or(0);
+        let levels = header.levels().filter(|_| header.packed).unwrap_or(0);
         header
             .uncompressed
             .checked_sub(levels)
@@ -232,54 +238,74 @@ impl<'a> ColumnReader<'a> {
     pub(super) fn unpack(&self, header: &PageHeader, bytes: Vec<u8>) -> Result<Vec<u8>> {
         let codec = if header.packed { self.codec } else { Codec::None };
         let length = self.unpacked_length(header)?;
+        if bytes.is_empty() && length == 0 {
+            // A page of which all values are missing. Snappy refuses no bytes.
+            return Ok(bytes);
+        }
         codec.unpack(bytes, length, self.max_page_bytes).map_err(|reason| self.refused(reason))
     }
 
     /// Finds the levels and the values in the unpacked bytes of a page.
     pub(super) fn split(&self, header: &PageHeader, mut bytes: Vec<u8>) -> Result<Content> {
-        if let Some(levels) = header.levels.filter(|_| header.packed) {
+        if let Some(levels) = header.levels().filter(|_| header.packed) {
             // Levels with a place of their own are never compressed. They are put after the values, so that these need
             // not be moved.
             let begin = bytes.len();
             bytes.extend_from_slice(&self.read(header.at, levels as usize)?);
-            return Ok(Content { levels: begin..bytes.len(), values: 0..begin, bytes });
+            let repeats = begin..begin + header.repetition as usize;
+            return Ok(Content { levels: repeats.end..bytes.len(), repeats, values: 0..begin, bytes });
         }
-        let (levels, values) = self.levels_in(header, &bytes)?;
-        Ok(Content { levels, values: values..bytes.len(), bytes })
+        let (repeats, levels) = self.levels_in(header, &bytes)?;
+        Ok(Content { values: levels.end..bytes.len(), levels, repeats, bytes })
     }
 
-    /// Finds the levels at the start of a page. Returns their range, and where the values begin.
-    fn levels_in(&self, header: &PageHeader, bytes: &[u8]) -> Result<(Range<usize>, usize)> {
-        let range = match (header.levels, self.definition) {
-            (Some(levels), _) => 0..levels as usize,
-            (None, 0) => 0..0,
-            (None, _) => {
-                let length = bytes.first_chunk::<4>().map(|length| u32::from_le_bytes(*length) as usize);
-                4..length.and_then(|length| length.checked_add(4)).unwrap_or(usize::MAX)
+    /// Finds the repetition levels and the definition levels at the start of a page. The values begin after the latter.
+    fn levels_in(&self, header: &PageHeader, bytes: &[u8]) -> Result<(Range<usize>, Range<usize>)> {
+        let after = |begin: usize, level: u32| match level {
+            0 => begin..begin,
+            _ => {
+                let length = bytes.get(begin..).and_then(|bytes| bytes.first_chunk::<4>());
+                let end = length.and_then(|length| (begin + 4).checked_add(u32::from_le_bytes(*length) as usize));
+                begin + 4..end.unwrap_or(usize::MAX)
             }
         };
-        match range.end <= bytes.len() {
-            true => Ok((range.clone(), range.end)),
+        let (repeats, levels) = match header.levels {
+            Some(levels) => {
+                let repeats = 0..header.repetition as usize;
+                (repeats.clone(), repeats.end..repeats.end + levels as usize)
+            }
+            None => {
+                let repeats = after(0, self.repetition);
+                let levels =
+                    if repeats.end > bytes.len() { repeats.clone() } else { after(repeats.end, self.definition) };
+                (repeats, levels)
+            }
+        };
+        match repeats.end <= bytes.len() && levels.end <= bytes.len() {
+            true => Ok((repeats, levels)),
             false => Err(self.lies(header.at, "its levels are longer than the page")),
         }
     }
 
     /// Reads only the levels of a page that is not compressed. Returns them, and where the values are in the file.
     pub(super) fn levels(&self, header: &PageHeader) -> Result<(Content, Range<u64>)> {
-        let length = match (header.levels, self.definition) {
-            (Some(levels), _) => levels.into(),
-            (None, 0) => 0,
-            (None, _) => {
-                let length = self.read(header.at, 4.min(header.compressed as usize))?;
-                4 + length.first_chunk::<4>().map_or(u64::MAX - 4, |length| u32::from_le_bytes(*length).into())
+        let lies = || self.lies(header.at, "its levels are longer than the page");
+        let mut length = u64::from(header.levels().unwrap_or(0));
+        if header.levels.is_none() {
+            // Each kind of levels stands after its length.
+            for _ in [self.repetition, self.definition].into_iter().filter(|level| *level > 0) {
+                let left = u64::from(header.compressed).checked_sub(length).ok_or_else(lies)?;
+                let prefix = self.read(header.at + length, left.min(4) as usize)?;
+                let levels = prefix.first_chunk::<4>().ok_or_else(lies)?;
+                length += 4 + u64::from(u32::from_le_bytes(*levels));
             }
-        };
+        }
         if length > header.compressed.into() {
-            return Err(self.lies(header.at, "its levels are longer than the page"));
+            return Err(lies());
         }
         let bytes = self.read(header.at, length as usize)?;
-        let (levels, values) = self.levels_in(header, &bytes)?;
-        let content = Content { levels, values: values..bytes.len(), bytes };
+        let (repeats, levels) = self.levels_in(header, &bytes)?;
+        let content = Content { values: levels.end..bytes.len(), levels, repeats, bytes };
         Ok((content, header.at + length..header.end()))
     }
 
@@ -292,48 +318,27 @@ impl<'a> ColumnReader<'a> {
             _ => levels.as_mut()?.next().map(|found| found == level),
         })
     }
-}
 
-/// Reads the header of a page. Returns the header, and its length in bytes.
-fn header(bytes: &[u8]) -> std::result::Result<(PageHeader, usize), Broken> {
-    let mut header = PageHeader { kind: -1, packed: true, ..PageHeader::default() };
-    let length = |thrift: &mut Thrift<'_>| {
-        let length = u32::try_from(thrift.number()?).ok().filter(|length| *length <= i32::MAX as u32);
-        length.ok_or(Broken::Says("a length is negative"))
-    };
-    let mut thrift = Thrift::new(bytes);
-    thrift.structure(|thrift, field, kind| {
-        match (field, kind) {
-            (1, Kind::Integer) => header.kind = thrift.number()?,
-            (2, Kind::Integer) => header.uncompressed = length(thrift)?,
-            (3, Kind::Integer) => header.compressed = length(thrift)?,
-            // Headers of pages with values, and of a dictionary.
-            (5 | 7, Kind::Struct) => thrift.structure(|thrift, field, kind| {
-                match (field, kind) {
-                    (1, Kind::Integer) => header.values = length(thrift)?,
-                    (2, Kind::Integer) => header.encoding = thrift.number()?,
-                    _ => return Ok(false),
-                }
-                Ok(true)
-            })?,
-            // The header of pages with values, in the second version.
-            (8, Kind::Struct) => thrift.structure(|thrift, field, kind| {
-                match (field, kind) {
-                    (1, Kind::Integer) => header.values = length(thrift)?,
-                    (4, Kind::Integer) => header.encoding = thrift.number()?,
-                    (5, Kind::Integer) => header.levels = Some(length(thrift)?),
-                    (6, Kind::Integer) => header.repetition = thrift.number()?,
-                    (7, Kind::False) => {
-                        header.packed = false;
-                        return Ok(false);
-                    }
-                    _ => return Ok(false),
-                }
-                Ok(true)
-            })?,
-            _ => return Ok(false),
+    /// Returns the repetition level and the definition level of each value. The iterator ends early if the levels do.
+    pub(super) fn each_level<'b>(&self, content: &'b Content) -> impl Iterator<Item = (u32, u32)> + use<'b> {
+        fn runs(bytes: &[u8], most: u32) -> (u32, Option<Hybrid<'_>>) {
+            (most, Hybrid::new(bytes, u32::BITS - most.leading_zeros()))
         }
-        Ok(true)
-    })?;
-    Ok((header, thrift.at()))
+        fn next((most, runs): &mut (u32, Option<Hybrid<'_>>)) -> Option<u32> {
+            if *most == 0 { Some(0) } else { runs.as_mut()?.next() }
+        }
+        let mut repeats = runs(&content.bytes[content.repeats.clone()], self.repetition);
+        let mut levels = runs(&content.bytes[content.levels.clone()], self.definition);
+        std::iter::from_fn(move || Some((next(&mut repeats)?, next(&mut levels)?)))
+    }
+
+    /// Returns the level of a value that is there.
+    pub(super) fn definition(&self) -> u32 {
+        self.definition
+    }
+
+    /// Returns the bytes of the column's pages in the file, of those that are still to be read.
+    pub(super) fn bytes(&self) -> u64 {
+        self.end - self.at
+    }
 }

@@ -60,14 +60,15 @@ impl ParquetColumns {
 }
 
 /// The description of the columns in the key `huggingface`.
-struct Features(serde_json::Map<String, Value>);
+#[derive(Default)]
+pub(super) struct Features(serde_json::Map<String, Value>);
 
 impl Features {
     /// Reads the key. The result is empty if the file has no such key.
     ///
     /// # Errors
     /// The reason if it cannot be read.
-    fn read(text: Option<&str>) -> Result<Features, String> {
+    pub(super) fn read(text: Option<&str>) -> Result<Features, String> {
         let Some(text) = text else { return Ok(Features(serde_json::Map::new())) };
         let mut value = serde_json::from_str::<Value>(text).map_err(|error| format!("no JSON: {error}"))?;
         match value.pointer_mut("/info/features").map(Value::take) {
@@ -80,8 +81,16 @@ impl Features {
         }
     }
 
-    fn is(&self, column: &str, kind: &str) -> bool {
+    pub(super) fn is(&self, column: &str, kind: &str) -> bool {
         self.0.get(column).is_some_and(|feature| feature["_type"] == kind)
+    }
+
+    /// Returns true if a column is an image, or a list of images.
+    pub(super) fn has_image(&self, column: &str) -> bool {
+        // Lists have been written as `{"feature": ..}` and as `[..]`.
+        let listed =
+            |feature: &Value| feature.get("feature").or_else(|| feature.get(0)).map(|of| of["_type"] == "Image");
+        self.is(column, "Image") || self.0.get(column).and_then(listed).unwrap_or(false)
     }
 
     /// Returns the names of the classes of a column, if it has any.

@@ -143,6 +143,27 @@ impl Footer {
         pairs.iter().find(|pair| pair.key == "huggingface")?.value.as_deref()
     }
 
+    /// Returns the columns as a tree.
+    pub(super) fn schema(&self) -> &parquet::schema::types::Type {
+        self.metadata.file_metadata().schema_descr().root_schema()
+    }
+
+    /// Returns the name of an encoding that a column has in a row group and that is not read; `None` if there is none.
+    pub(super) fn unread_encoding(&self, group: usize, leaf: usize) -> Option<String> {
+        use parquet::basic::Encoding;
+        let is_unread = |encoding: &Encoding| {
+            matches!(
+                encoding,
+                Encoding::DELTA_BINARY_PACKED
+                    | Encoding::DELTA_LENGTH_BYTE_ARRAY
+                    | Encoding::DELTA_BYTE_ARRAY
+                    | Encoding::BYTE_STREAM_SPLIT
+            )
+        };
+        let mut encodings = self.metadata.row_group(group).column(leaf).encodings();
+        encodings.find(is_unread).map(|encoding| encoding.to_string())
+    }
+
     /// Returns the name of a column at the top.
     pub(super) fn top_name(&self, top: usize) -> &str {
         let schema = self.metadata.file_metadata().schema_descr().root_schema();

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::column::{ColumnReader, Content, PageHeader};
+use super::column::{ColumnReader, Content};
+use super::page_header::PageHeader;
 use super::values::{indices, rows_left};
 use crate::dataset::shards::{Page, StoredImage};
 use crate::error::{Error, Result};
@@ -88,6 +89,66 @@ pub(super) fn each(
         0 => Ok(()),
         left => Err(column.refused(format!("its last {left} images are missing: the file is damaged"))),
     }
+}
+
+/// Calls `see` with the levels of each entry of a column that may be in lists, of repetition and of definition, and with
+/// where its value lies, if it has one. There may be at most `entries` entries.
+///
+/// # Errors
+/// Pages that are damaged; the errors of `see`.
+pub(super) fn each_entry(
+    file: &DataFile,
+    length: u64,
+    column: &mut ColumnReader<'_>,
+    entries: u64,
+    mut see: impl FnMut(u32, u32, Option<StoredImage>) -> Result<()>,
+) -> Result<()> {
+    let mut window = Window { file, length, bytes: Vec::new(), at: 0 };
+    let mut dictionary: Vec<StoredImage> = Vec::new();
+    let mut left = entries;
+    while let Some(header) = column.next_page()? {
+        if header.is_dictionary() {
+            dictionary.clear();
+            column.check_dictionary(&header, entries)?;
+            let place = ValuePage::of_dictionary(column, &header)?;
+            let mut values = place.values(&mut window);
+            for _ in 0..header.values {
+                dictionary.push(values.next(column)?);
+            }
+            continue;
+        }
+        left = rows_left(column, &header, left)?;
+        let short = || column.refused("a page ends before its last value: the file is damaged");
+        if header.is_indexed() {
+            let content = column.content(&header)?;
+            let mut levels = column.each_level(&content);
+            let mut indices = indices(column, &header, &content.bytes[content.values.clone()])?;
+            for _ in 0..header.values {
+                let (repetition, definition) = levels.next().ok_or_else(short)?;
+                let image = match definition == column.definition() {
+                    false => None,
+                    true => {
+                        let index = indices.as_mut().and_then(|indices| indices.next()).ok_or_else(short)?;
+                        let image = dictionary.get(index as usize);
+                        Some(*image.ok_or_else(|| column.refused("an image is not in its dictionary"))?)
+                    }
+                };
+                see(repetition, definition, image)?;
+            }
+        } else if header.encoding == 0 {
+            let place = ValuePage::of_values(column, &header)?;
+            let mut levels = column.each_level(&place.content);
+            let mut values = place.values(&mut window);
+            for _ in 0..header.values {
+                let (repetition, definition) = levels.next().ok_or_else(short)?;
+                let there = definition == column.definition();
+                see(repetition, definition, if there { Some(values.next(column)?) } else { None })?;
+            }
+        } else {
+            return Err(column.encoding(&header));
+        }
+    }
+    Ok(())
 }
 
 /// A page of plain values, in the file as they are or unpacked.

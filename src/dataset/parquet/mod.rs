@@ -5,34 +5,36 @@
 //! | `builder.rs`, `files.rs` | opens a set; which files, and of which split |
 //! | `footer.rs`, `guard.rs`, `thrift.rs` | what a footer says, by the crate `parquet`; what is checked before it reads one |
 //! | `columns.rs` | which columns are read |
-//! | `column.rs`, `hybrid.rs`, `codec.rs` | pages, their levels and numbers, how they are unpacked |
+//! | `column.rs`, `page_header.rs`, `hybrid.rs`, `codec.rs` | pages, their levels and numbers, how they are unpacked |
 //! | `scan.rs`, `images.rs`, `values.rs` | one pass over a file: where its images are, labels, names |
-//! | `pages.rs` | compressed pages while samples are read |
+//! | `pages.rs` | images and compressed pages while samples are read |
+//! | `fields/` | named fields: other columns, by row groups |
 
 mod builder;
 mod codec;
 mod column;
 mod columns;
+mod fields;
 mod files;
 mod footer;
 mod guard;
 mod hybrid;
 mod images;
+mod page_header;
 mod pages;
 mod scan;
 mod thrift;
 mod values;
 
-use std::io;
 use std::path::{Path, PathBuf};
 
-use super::shards::{Shards, of_files};
-use super::{Dataset, Notice, ObjectStamp, Sample, SampleData, Stored};
+use super::shards::{Shards, StoredImage};
+use super::{Access, Dataset, Field, Label, Notice, ObjectStamp, Remote, Sample, SampleData, Stored};
 use crate::error::{Error, ErrorKind, Result};
-use crate::storage::local::regular_file;
+use crate::storage::file::DataFile;
 pub use builder::ParquetBuilder;
+use fields::{Fields, Row};
 pub(super) use files::is_in;
-use images::PREFIX;
 use pages::Pages;
 use scan::ParquetFormat;
 
@@ -49,6 +51,8 @@ use scan::ParquetFormat;
 ///
 /// [`image_column`](ParquetBuilder::image_column) and [`label_column`](ParquetBuilder::label_column) choose other columns.
 /// The `path` is the sample's name where it has one.
+///
+/// [`fields`](ParquetBuilder::fields) reads other columns, such as captions, as named fields of the samples.
 ///
 /// Files are scanned once, in one pass over their pages. The places of all images are stored in an index next to each
 /// file ([`ShardIndexes`](super::ShardIndexes)). If the images are stored uncompressed, as Hugging Face's `datasets`
@@ -78,6 +82,7 @@ pub struct Parquet {
     /// The splits that [`parts`](Self::parts) leaves out.
     split_not_read: Option<Notice>,
     max_file_bytes: u64,
+    fields: Option<Fields>,
 }
 
 impl Parquet {
@@ -136,39 +141,59 @@ impl Parquet {
 }
 
 impl Dataset for Parquet {
-    of_files!();
+    fn len(&self) -> usize {
+        self.shards.len()
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    fn fields(&self) -> &[Field] {
+        self.fields.as_ref().map_or(&[], Fields::fields)
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    fn label(&self, index: usize) -> Option<Label> {
+        self.shards.find(index).ok().map(|found| found.label())
+    }
+
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
+    fn access(&self) -> Option<&dyn Access> {
+        let shards = self.shards.access()?;
+        Some(if self.fields.is_some() { self } else { shards })
+    }
+
+    fn stored(&self) -> Option<&dyn Stored> {
+        Some(self)
+    }
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         let found = self.shards.find(index)?;
-        let (entry, path) = (found.entry(), found.file.name());
+        let entry = found.entry();
         if u64::from(entry.length) > self.max_file_bytes {
             let (name, bytes) = (self.name(index), entry.length.into());
             return Err(ErrorKind::FileTooLarge { name, bytes, max_file_bytes: self.max_file_bytes }.into());
         }
+        let (offset, length, check) = (entry.offset, entry.length, entry.check);
+        let image = StoredImage { offset, length, check, page: found.segment.page(entry).copied() };
+        let range = self.pages.image(found.number, found.file, &image, buffer, 0)?;
+        let range = range.ok_or_else(|| self.changed(index))?;
         let label = found.label();
-        let failed = |source| Error::io(path, source);
-        if let Some(page) = found.segment.page(entry) {
-            let length = entry.length as usize;
-            regular_file::lengthen(buffer, length, 0).map_err(failed)?;
-            self.pages.read(found.number, found.file, page, |bytes| {
-                // The index was checked against the page's length, and the page against the same length.
-                let from = bytes.get(entry.offset as usize..).and_then(|from| from.get(..length));
-                buffer[..length].copy_from_slice(from.ok_or_else(|| self.changed(index))?);
-                Ok(())
-            })?;
-            return Ok(Sample::new(SampleData::Encoded(&buffer[..length]), label));
-        }
-        // The image's length stands before it. Both are read, and the length is compared.
-        let length = PREFIX + entry.length as usize;
-        regular_file::lengthen(buffer, length, 0).map_err(failed)?;
-        match found.file.read_exact(&mut buffer[..length], entry.offset - PREFIX as u64) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(self.changed(index)),
-            read => read.map_err(failed)?,
-        }
-        if images::check(&buffer[..length]) != entry.check {
-            return Err(self.changed(index));
-        }
-        Ok(Sample::new(SampleData::Encoded(&buffer[PREFIX..length]), label))
+        let Some(fields) = &self.fields else {
+            return Ok(Sample::new(SampleData::Encoded(&buffer[range]), label));
+        };
+        let row = self.row_of(index, found.number, found.file);
+        let values = fields.read(row, &self.pages, buffer, range.end)?;
+        let buffer: &'a [u8] = buffer;
+        let values = values.into_iter().map(|value| value.of_buffer(buffer)).collect();
+        Ok(Sample::new(SampleData::Encoded(&buffer[range]), label).with_fields(values))
     }
 
     fn name(&self, index: usize) -> String {
@@ -185,6 +210,20 @@ impl Dataset for Parquet {
 
     fn notices(&self) -> Vec<Notice> {
         let mut notices = self.shards.notices(self.classes.len());
+        if let Some(fields) = &self.fields {
+            let mut noticed = Vec::new();
+            notices.retain(|notice| match notice {
+                Notice::ColumnsNotRead { columns } => {
+                    noticed.clone_from(columns);
+                    false
+                }
+                _ => true,
+            });
+            let columns = fields.unread(&noticed);
+            if !columns.is_empty() {
+                notices.push(Notice::ColumnsNotRead { columns });
+            }
+        }
         notices.extend(self.split_not_read.clone());
         notices
     }
@@ -201,7 +240,38 @@ impl Stored for Parquet {
     }
 }
 
+/// With fields, their pages are announced beside those of the images.
+impl Access for Parquet {
+    fn prefetch_samples(&self) -> usize {
+        self.shards.prefetch_samples()
+    }
+
+    fn prefetch(&self, indices: &[usize]) {
+        self.shards.prefetch(indices);
+        let Some(fields) = &self.fields else { return };
+        let mut last = None;
+        for index in indices {
+            // A file that could not be opened is not tried again. The reads of its samples will report the error.
+            if self.shards.place(*index).is_some_and(|(number, _)| self.shards.is_open(number))
+                && let Ok(found) = self.shards.find(*index)
+            {
+                fields.expect(self.row_of(*index, found.number, found.file), &mut last);
+            }
+        }
+        self.shards.remotes().iter().for_each(Remote::fetch_expected);
+    }
+
+    fn remotes(&self) -> Vec<Remote> {
+        self.shards.remotes()
+    }
+}
+
 impl Parquet {
+    fn row_of<'a>(&self, index: usize, number: usize, file: &'a DataFile) -> Row<'a> {
+        let row = self.shards.place(index).map_or(0, |(_, row)| row);
+        Row { number, file, rows: self.shards.samples_of(number), row }
+    }
+
     fn changed(&self, index: usize) -> Error {
         let (file, row) = self.shards.place(index).unwrap_or_default();
         let name = self.shards.file(file).unwrap_or(Path::new(""));

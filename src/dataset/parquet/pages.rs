@@ -2,14 +2,18 @@
 
 use crate::advice::Reason;
 use std::cell::RefCell;
+use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::codec::Codec;
-use crate::dataset::shards::Page;
+use super::images::{self, PREFIX};
+use crate::dataset::shards::{Page, StoredImage};
 use crate::error::{Error, Result};
 use crate::storage::file::DataFile;
+use crate::storage::local::regular_file;
 
 /// The most pages that a thread holds, and the most bytes of them. A page that is larger is held alone.
 const PAGES: usize = 8;
@@ -73,6 +77,44 @@ impl Pages {
             kept.push(found);
             copied
         })
+    }
+}
+
+impl Pages {
+    /// Reads an image of `file`, whose number in the set this is, to the bytes of `buffer` after the first `at`. Returns
+    /// its range there; `None` if the image has gone, because the file was changed.
+    ///
+    /// # Errors
+    /// The system's, and those of [`read`](Self::read).
+    pub(super) fn image(
+        &self,
+        number: usize,
+        file: &DataFile,
+        image: &StoredImage,
+        buffer: &mut Vec<u8>,
+        at: usize,
+    ) -> Result<Option<Range<usize>>> {
+        let failed = |source| Error::io(file.name(), source);
+        let length = image.length as usize;
+        if let Some(page) = &image.page {
+            let range = at..at + length;
+            regular_file::lengthen(buffer, range.end, at).map_err(failed)?;
+            let there = self.read(number, file, page, |bytes| {
+                // The index was checked against the page's length, and the page against the same length.
+                let from = bytes.get(image.offset as usize..).and_then(|from| from.get(..length));
+                Ok(from.map(|from| buffer[range.clone()].copy_from_slice(from)))
+            })?;
+            return Ok(there.map(|()| range));
+        }
+        // The image's length stands before it. Both are read, and the length is compared.
+        let range = at..at + PREFIX + length;
+        regular_file::lengthen(buffer, range.end, at).map_err(failed)?;
+        match file.read_exact(&mut buffer[range.clone()], image.offset - PREFIX as u64) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            read => read.map_err(failed)?,
+        }
+        let same = images::check(&buffer[range.clone()]) == image.check;
+        Ok(same.then_some(at + PREFIX..range.end))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Reads the small columns: labels and names.
 
-use super::column::{ColumnReader, PageHeader};
+use super::column::ColumnReader;
 use super::footer::Physical;
 use super::hybrid::Hybrid;
+use super::page_header::PageHeader;
 use crate::error::Result;
 
 /// The longest name that a sample may have. A sample with a longer one has no name.

@@ -59,6 +59,11 @@ impl<F: ShardFormat> Access for Shards<F> {
                 continue;
             }
             let Ok(found) = self.find(*index) else { continue };
+            let members = found.members();
+            if !members.is_empty() {
+                self.format.reads_with(found.entry(), members).into_iter().for_each(|range| found.file.expect(range));
+                continue;
+            }
             let page = found.segment.page(found.entry());
             let range = F::bytes_read(found.entry(), page);
             let this = (found.number, range.clone());

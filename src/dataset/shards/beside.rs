@@ -3,7 +3,7 @@
 use std::io;
 
 use super::binding::Binding;
-use super::index::IndexBytes;
+use super::index::{Index, IndexBytes};
 use crate::dataset::class_names;
 use crate::error::{Error, Result};
 use crate::storage::{Remote, RemoteObject};
@@ -27,9 +27,9 @@ impl<'a> Beside<'a> {
         Beside { object, address: object.remote().beside(object.meta(), &name) }
     }
 
-    /// Fetches the index. `None` if there is none, or if it is damaged, larger than [`most`], or belongs to another
-    /// content of the object.
-    pub(super) fn get(&self, binding: &Binding) -> Result<Option<IndexBytes>> {
+    /// Fetches the index. `None` if there is none, or if it is damaged, larger than [`most`], belongs to another content
+    /// of the object, or is refused by `can_use`.
+    pub(super) fn get(&self, binding: &Binding, can_use: impl FnOnce(&Index) -> bool) -> Result<Option<IndexBytes>> {
         let Some(address) = &self.address else { return Ok(None) };
         let found = self.object.remote().get_small(address, most(binding.length));
         let found = match found {
@@ -41,12 +41,12 @@ impl<'a> Beside<'a> {
             }
             found => found?,
         };
-        Ok(found.and_then(|(bytes, _)| IndexBytes::parse(bytes, binding)))
+        Ok(found.and_then(|(bytes, _)| IndexBytes::parse(bytes, binding, can_use)))
     }
 
-    /// Returns true if the index is there, and belongs to the object.
-    pub(super) fn is_there(&self, binding: &Binding) -> Result<bool> {
-        Ok(self.get(binding)?.is_some())
+    /// Returns true if an index that can be used is there, and belongs to the object.
+    pub(super) fn is_there(&self, binding: &Binding, can_use: impl FnOnce(&Index) -> bool) -> Result<bool> {
+        Ok(self.get(binding, can_use)?.is_some())
     }
 
     /// Writes the index, unless it is larger than [`most`]: then nobody would read it.

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::entry::SEGMENT;
-use super::index::{Index, LabelFacts};
+use super::index::Index;
+use super::label_facts::LabelFacts;
 use super::{ShardFormat, Shards};
 use crate::error::Result;
 

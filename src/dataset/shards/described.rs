@@ -1,21 +1,27 @@
-//! The part of an index that describes its file: the names of classes, and what the scan noticed.
+//! The part of an index that describes its file: the names of classes, what the scan noticed, and the endings of members.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
+use super::member::MemberTable;
 use super::noticed::Noticed;
 
-/// The file's own class names, and what its scan noticed. Written as a plain list of names if the scan noticed nothing.
+/// The file's own class names, what its scan noticed, and the endings of members if it lists them. Written as a plain
+/// list of names if there is nothing else.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Described {
     Classes(Vec<String>),
+    // The variant below would take this one's object, too, so that this one comes first.
+    Members { classes: Vec<String>, noticed: Noticed, members: MemberTable },
     Noticed { classes: Vec<String>, noticed: Noticed },
 }
 
 impl Described {
-    pub(super) fn new(classes: Vec<String>, noticed: Noticed) -> Described {
-        if noticed == Noticed::default() {
+    pub(super) fn new(classes: Vec<String>, noticed: Noticed, members: Option<MemberTable>) -> Described {
+        if let Some(members) = members {
+            Described::Members { classes, noticed, members }
+        } else if noticed == Noticed::default() {
             Described::Classes(classes)
         } else {
             Described::Noticed { classes, noticed }
@@ -29,13 +35,14 @@ impl Described {
         }
     }
 
-    pub(super) fn parse(bytes: &[u8]) -> Option<(Vec<String>, Noticed)> {
+    pub(super) fn parse(bytes: &[u8]) -> Option<(Vec<String>, Noticed, Option<MemberTable>)> {
         if bytes.is_empty() {
-            return Some((Vec::new(), Noticed::default()));
+            return Some((Vec::new(), Noticed::default(), None));
         }
         Some(match serde_json::from_slice(bytes).ok()? {
-            Described::Classes(classes) => (classes, Noticed::default()),
-            Described::Noticed { classes, noticed } => (classes, noticed),
+            Described::Classes(classes) => (classes, Noticed::default(), None),
+            Described::Members { classes, noticed, members } => (classes, noticed, Some(members)),
+            Described::Noticed { classes, noticed } => (classes, noticed, None),
         })
     }
 }

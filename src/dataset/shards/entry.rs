@@ -2,6 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use super::member::Member;
 use crate::dataset::Label;
 
 /// The samples of a segment. The last segment of a file may have fewer.
@@ -72,11 +73,14 @@ pub(in crate::dataset) struct Page {
 }
 
 /// Up to [`SEGMENT`] samples that follow each other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::dataset) struct Segment {
     pub(super) entries: Box<[SampleEntry]>,
     pub(super) targets: Box<[f32]>,
     pub(super) pages: Box<[Page]>,
+    /// The members of all samples, and the end of each sample's members; none if no field asks for any.
+    pub(super) members: Box<[Member]>,
+    pub(super) ends: Box<[u32]>,
 }
 
 impl Segment {
@@ -98,9 +102,25 @@ impl Segment {
         }
     }
 
+    /// Returns the members of a sample that a field asks for.
+    pub(super) fn members(&self, at: usize) -> &[Member] {
+        let begin = at.checked_sub(1).map_or(0, |before| self.ends.get(before).copied().unwrap_or_default());
+        let end = self.ends.get(at).copied().unwrap_or_default();
+        self.members.get(begin as usize..end as usize).unwrap_or_default()
+    }
+
+    /// Returns true if every member has an ending of the table and belongs to one sample.
+    pub(super) fn has_members(&self, endings: usize) -> bool {
+        let ends = self.ends.len() == self.entries.len() && self.ends.is_sorted();
+        let all = self.ends.last().copied().unwrap_or_default() as usize == self.members.len();
+        ends && all && self.members.iter().all(|member| (member.ending as usize) < endings)
+    }
+
     /// Returns the memory that the segment takes.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Segment>() + size_of_val(&*self.entries) + size_of_val(&*self.targets) + size_of_val(&*self.pages)
+        let members = size_of_val(&*self.members) + size_of_val(&*self.ends);
+        let parts = size_of_val(&*self.entries) + size_of_val(&*self.targets) + size_of_val(&*self.pages);
+        size_of::<Segment>() + parts + members
     }
 
     /// Returns true if every entry points into the data, and the data has nothing else, because a forged file can have

@@ -1,7 +1,7 @@
 //! The files of a set: those that a path or an address names, or a list of files.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{brace, listing};
 use crate::error::{Error, ErrorKind, Result};
@@ -77,9 +77,17 @@ impl FileList {
     }
 
     /// Returns the connection, and the address of the first file with its credentials, if the files are in stores.
-    pub(super) fn first_address(&self) -> Option<(&Remote, &str)> {
+    pub(in crate::dataset) fn first_address(&self) -> Option<(&Remote, &str)> {
         let first = self.0.first()?;
         Some((first.remote()?, first.address()?))
+    }
+
+    /// Returns the path of the first file, if the files are on this machine.
+    pub(in crate::dataset) fn first_path(&self) -> Option<&Path> {
+        match self.0.first()? {
+            UnopenedFile::Path(path) => Some(path),
+            _ => None,
+        }
     }
 
     /// Returns the name of a file that is in the list twice.

@@ -87,7 +87,7 @@ mod tests {
 
     fn segment(number: usize) -> Segment {
         let targets = vec![number as f32; 100].into();
-        Segment { entries: Box::default(), targets, pages: Box::default() }
+        Segment { targets, ..Segment::default() }
     }
 
     #[test]

@@ -5,7 +5,10 @@
 //! | header | 176: magic, version, checksum of the rest of the head, the file it belongs to ([`Binding`]), lengths, facts |
 //! | segments | 16 a segment of 512 samples: where it ends, and its checksum |
 //! | classes | the file's own class names as a JSON list, or nothing; an object of these and of what was noticed ([`Described`]) |
-//! | for each segment | 16: lengths; 32 a sample ([`SampleEntry`]); 4 a number of the labels that are lists; 32 a page ([`Page`]); keys |
+//! | for each segment | 16: lengths; 32 a sample ([`SampleEntry`]); 4 a number of the labels that are lists; 32 a page ([`Page`]); with members 4 a sample and 24 a member ([`Member`]); keys |
+//!
+//! Version 5 has no members. It is what sets without fields write, and what they read beside version 6, which lists the
+//! members of samples for sets with fields, and has the table of their endings in the object of [`Described`].
 //!
 //! The first three are the head. It is read when a set is opened; a segment is read when one of its samples is. Numbers
 //! are in the machine's byte order. An index of another byte order has another magic number, and is made again, as is
@@ -21,16 +24,19 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::binding::Binding;
 use super::described::{Described, hash};
-use super::entry::{CLASS, Labelled, Page, SEGMENT, SampleEntry, Segment, TEXT, UNLABELLED};
+use super::entry::{CLASS, Page, SEGMENT, SampleEntry, Segment, TEXT, UNLABELLED};
+use super::label_facts::LabelFacts;
+use super::member::{Member, MemberTable};
 use super::noticed::Noticed;
 use super::spool::Spool;
-use crate::dataset::Label;
 use crate::storage::local::{atomic_file, read_at, regular_file};
 
 /// The first bytes of the file, as a number of this machine.
 const MAGIC: u64 = u64::from_ne_bytes(*b"gpufeed\x02");
 /// The version of the layout, and of the way in which a scan reads a file.
-const VERSION: u64 = 5;
+pub(super) const VERSION: u64 = 5;
+/// The version of indexes that list the members of samples.
+pub(super) const MEMBERS_VERSION: u64 = 6;
 
 /// The kind of the error for a file that is not an index, and therefore must not be overwritten.
 pub(super) const FOREIGN: io::ErrorKind = io::ErrorKind::AlreadyExists;
@@ -59,64 +65,15 @@ impl IndexHeader {
     /// The first byte that the checksum covers.
     const CHECKED: usize = 24;
 
+    /// Returns true if this is an index of this machine's byte order in a version that is read.
+    fn is_known(&self) -> bool {
+        self.magic == MAGIC && [VERSION, MEMBERS_VERSION].contains(&self.version)
+    }
+
     /// Returns the length of the head.
     fn head(&self) -> Option<u64> {
         let table = self.segments.checked_mul(size_of::<SegmentEnd>() as u64)?;
         table.checked_add(self.classes)?.checked_add(IndexHeader::SIZE as u64)
-    }
-}
-
-/// Facts about the labels of all samples of a file, by which they are checked when a set is opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct LabelFacts {
-    /// The number of samples without a label, and the first of them.
-    pub(super) unlabelled: u64,
-    pub(super) first_unlabelled: u64,
-    /// One more than the largest class, or 0; and the first sample of that class.
-    pub(super) classes: u64,
-    pub(super) largest: u64,
-    /// The same for classes in texts, and the number of such samples.
-    pub(super) text_classes: u64,
-    pub(super) largest_text: u64,
-    pub(super) texts: u64,
-    pub(super) first_text: u64,
-    /// The number of texts that are no numbers, and the first of them. Their samples have another label or none.
-    pub(super) captions: u64,
-    pub(super) first_caption: u64,
-}
-
-impl LabelFacts {
-    fn count(number: &mut u64, first: &mut u64, sample: u64) {
-        if *number == 0 {
-            *first = sample;
-        }
-        *number += 1;
-    }
-
-    pub(super) fn add_caption(&mut self, sample: u64) {
-        Self::count(&mut self.captions, &mut self.first_caption, sample);
-    }
-
-    pub(super) fn add(&mut self, sample: u64, label: &Labelled) {
-        let count = Self::count;
-        match label {
-            Labelled::As(Label::None) => count(&mut self.unlabelled, &mut self.first_unlabelled, sample),
-            Labelled::As(Label::Class(class)) if u64::from(*class) >= self.classes => {
-                (self.classes, self.largest) = (u64::from(*class) + 1, sample);
-            }
-            Labelled::As(_) => {}
-            Labelled::Text(class) => {
-                count(&mut self.texts, &mut self.first_text, sample);
-                if u64::from(*class) >= self.text_classes {
-                    (self.text_classes, self.largest_text) = (u64::from(*class) + 1, sample);
-                }
-            }
-            Labelled::Caption => {
-                self.add_caption(sample);
-                count(&mut self.unlabelled, &mut self.first_unlabelled, sample);
-            }
-        }
     }
 }
 
@@ -134,11 +91,13 @@ pub(super) struct SegmentHead {
     pub(super) targets: u32,
     pub(super) pages: u32,
     pub(super) keys: u32,
-    pub(super) zero: u32,
+    /// The number of members; 0 in an index without members.
+    pub(super) members: u32,
 }
 
 /// Returns the head of an index file.
 pub(super) fn head(
+    version: u64,
     binding: &Binding,
     samples: u64,
     facts: &LabelFacts,
@@ -149,7 +108,7 @@ pub(super) fn head(
     let (segments, classes_length) = (rows.len() as u64, classes.len() as u64);
     let mut header = IndexHeader {
         magic: MAGIC,
-        version: VERSION,
+        version,
         checksum: 0,
         binding: *binding,
         samples,
@@ -172,14 +131,20 @@ pub(super) struct IndexBytes {
 }
 
 impl IndexBytes {
-    /// Takes the bytes of an index file. `None` if they are damaged, or do not belong to the file of this binding.
-    pub(super) fn parse(mut bytes: Vec<u8>, binding: &Binding) -> Option<IndexBytes> {
+    /// Takes the bytes of an index file. `None` if they are damaged, do not belong to the file of this binding, or are
+    /// refused by `can_use`.
+    pub(super) fn parse(
+        mut bytes: Vec<u8>,
+        binding: &Binding,
+        can_use: impl FnOnce(&Index) -> bool,
+    ) -> Option<IndexBytes> {
         let header = bytemuck::pod_read_unaligned::<IndexHeader>(bytes.get(..IndexHeader::SIZE)?);
         let length = header.head().filter(|head| head.checked_add(header.data) == Some(bytes.len() as u64))?;
-        let ours = header.magic == MAGIC && header.version == VERSION && header.binding == *binding;
+        let ours = header.is_known() && header.binding == *binding;
         let data = bytes.split_off(usize::try_from(length).ok()?);
         let parsed = IndexBytes { head: bytes, data };
-        let whole = Index::of(&header, &parsed.head, Segments::Memory(Box::default())).is_some();
+        let whole =
+            Index::of(&header, &parsed.head, Segments::Memory(Box::default())).is_some_and(|index| can_use(&index));
         (ours && whole).then_some(parsed)
     }
 
@@ -214,6 +179,8 @@ pub(super) struct Index {
     pub(super) classes: Vec<String>,
     pub(super) names: Option<u128>,
     pub(super) noticed: Noticed,
+    /// The endings of the members, if the index lists them.
+    pub(super) members: Option<MemberTable>,
     /// The length of the file that the index belongs to.
     pub(super) length: u64,
     rows: Box<[SegmentEnd]>,
@@ -244,9 +211,7 @@ impl Index {
             return Ok(None);
         };
         let length = header.head().filter(|head| head.checked_add(header.data) == Some(metadata.len()));
-        let Some(length) = length.filter(|_| header.magic == MAGIC && header.version == VERSION) else {
-            return Ok(None);
-        };
+        let Some(length) = length.filter(|_| header.is_known()) else { return Ok(None) };
         // Takes memory by the file's real length, not by lengths in its header.
         file.take(length.saturating_sub(head.len() as u64)).read_to_end(&mut head)?;
         head.truncate(length as usize);
@@ -281,12 +246,15 @@ impl Index {
             .split_at_checked(head.len().checked_sub(IndexHeader::SIZE + usize::try_from(header.classes).ok()?)?)?;
         let rows: Vec<SegmentEnd> = pod_collect_to_vec(table);
         let samples = usize::try_from(header.samples).ok()?;
-        let (classes, noticed) = Described::parse(classes)?;
+        let (classes, noticed, members) = Described::parse(classes)?;
+        if members.is_some() != (header.version == MEMBERS_VERSION) {
+            return None;
+        }
         let ends = rows.windows(2).all(|rows| rows[0].end <= rows[1].end);
         let whole = rows.last().map_or(0, |row| row.end) == header.data && samples.div_ceil(SEGMENT) == rows.len();
         let (length, names) = (header.binding.length, hash(&classes));
         let facts = header.facts;
-        let index = Index { samples, facts, classes, names, noticed, length, rows: rows.into(), segments };
+        let index = Index { samples, facts, classes, names, noticed, members, length, rows: rows.into(), segments };
         (ends && whole).then_some(index)
     }
 
@@ -347,8 +315,17 @@ impl Index {
         let entries: Vec<SampleEntry> = pod_collect_to_vec(part(samples * size_of::<SampleEntry>() as u64)?);
         let targets: Vec<f32> = pod_collect_to_vec(part(u64::from(head.targets) * 4)?);
         let pages: Vec<Page> = pod_collect_to_vec(part(u64::from(head.pages) * size_of::<Page>() as u64)?);
+        let (mut ends, mut members): (Vec<u32>, Vec<Member>) = Default::default();
+        if self.members.is_some() {
+            ends = pod_collect_to_vec(part(samples * 4)?);
+            members = pod_collect_to_vec(part(u64::from(head.members) * size_of::<Member>() as u64)?);
+        }
         let keys = std::str::from_utf8(part(head.keys.into())?).ok()?;
-        let segment = Segment { entries: entries.into(), targets: targets.into(), pages: pages.into() };
+        let (entries, targets, pages) = (entries.into(), targets.into(), pages.into());
+        let segment = Segment { entries, targets, pages, members: members.into(), ends: ends.into() };
+        if self.members.as_ref().is_some_and(|table| !segment.has_members(table.endings.len())) {
+            return None;
+        }
         let facts = segment.entries.iter().all(|entry| match entry.targets {
             CLASS => u64::from(entry.label) < self.facts.classes,
             TEXT => u64::from(entry.label) < self.facts.text_classes,

@@ -5,7 +5,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::binding::Binding;
 use super::described::Described;
 use super::entry::{CLASS, Labelled, Page, SEGMENT, SampleEntry, TEXT, UNLABELLED};
-use super::index::{IndexBytes, LabelFacts, SegmentEnd, SegmentHead, head};
+use super::index::{IndexBytes, MEMBERS_VERSION, SegmentEnd, SegmentHead, VERSION, head};
+use super::label_facts::LabelFacts;
+use super::member::{FoundMember, MemberLists};
 use super::noticed::Noticed;
 use crate::dataset::Label;
 
@@ -32,9 +34,35 @@ pub(in crate::dataset) struct IndexBuilder {
     targets: Vec<f32>,
     pages: Vec<Page>,
     keys: String,
+    /// The members of samples, if the index lists them.
+    lists: Option<MemberLists>,
 }
 
 impl IndexBuilder {
+    /// Makes the builder of an index that lists the members of its samples.
+    pub(in crate::dataset) fn listing_members() -> IndexBuilder {
+        IndexBuilder { lists: Some(MemberLists::default()), ..IndexBuilder::default() }
+    }
+
+    /// Returns true if the index lists the members of its samples.
+    pub(in crate::dataset) fn lists_members(&self) -> bool {
+        self.lists.is_some()
+    }
+
+    /// Adds members of the sample that is pushed next.
+    pub(in crate::dataset) fn members(&mut self, found: Vec<FoundMember>) {
+        if let Some(lists) = &mut self.lists {
+            lists.add(found);
+        }
+    }
+
+    /// Counts a member that is no label, though a set without fields would refuse it for that.
+    pub(in crate::dataset) fn no_label(&mut self) {
+        if let Some(lists) = &mut self.lists {
+            lists.table.no_labels += 1;
+        }
+    }
+
     /// Adds a sample. Images of the same page have to follow each other.
     ///
     /// # Errors
@@ -46,7 +74,8 @@ impl IndexBuilder {
         label: impl Into<Labelled>,
     ) -> Result<(), String> {
         let label = label.into();
-        let full = |_| "the keys or labels of 512 samples are more than 4 GiB: make them shorter".to_owned();
+        const FULL: &str = "the keys, labels or members of 512 samples are more than 4 GiB: make them shorter";
+        let full = |_| FULL.to_owned();
         self.facts.add(self.samples, &label);
         let (label, targets) = match label {
             Labelled::As(Label::None) | Labelled::Caption => (0, UNLABELLED),
@@ -73,6 +102,9 @@ impl IndexBuilder {
         };
         let StoredImage { offset, length, check, .. } = location;
         self.entries.push(SampleEntry { offset, length, check, key_end, targets, label, page });
+        if let Some(lists) = &mut self.lists {
+            lists.end_sample().ok_or(FULL)?;
+        }
         self.samples += 1;
         if self.entries.len() == SEGMENT {
             self.end_segment();
@@ -93,10 +125,17 @@ impl IndexBuilder {
     fn end_segment(&mut self) {
         let begin = self.data.len();
         let [targets, pages, keys] = [self.targets.len(), self.pages.len(), self.keys.len()].map(|n| n as u32);
-        self.data.extend_from_slice(bytemuck::bytes_of(&SegmentHead { targets, pages, keys, zero: 0 }));
+        let members = self.lists.as_ref().map_or(0, |lists| lists.members.len() as u32);
+        self.data.extend_from_slice(bytemuck::bytes_of(&SegmentHead { targets, pages, keys, members }));
         self.data.extend_from_slice(bytemuck::cast_slice(&self.entries));
         self.data.extend_from_slice(bytemuck::cast_slice(&self.targets));
         self.data.extend_from_slice(bytemuck::cast_slice(&self.pages));
+        if let Some(lists) = &mut self.lists {
+            self.data.extend_from_slice(bytemuck::cast_slice(&lists.ends));
+            self.data.extend_from_slice(bytemuck::cast_slice(&lists.members));
+            lists.ends.clear();
+            lists.members.clear();
+        }
         self.data.extend_from_slice(self.keys.as_bytes());
         self.rows.push(SegmentEnd { end: self.data.len() as u64, checksum: xxh3_64(&self.data[begin..]) });
         self.entries.clear();
@@ -110,8 +149,10 @@ impl IndexBuilder {
         if !self.entries.is_empty() {
             self.end_segment();
         }
-        let classes = Described::new(self.classes, self.noticed).to_bytes();
-        let head = head(binding, self.samples, &self.facts, &self.rows, &classes, self.data.len() as u64);
+        let table = self.lists.map(|lists| lists.table);
+        let version = if table.is_some() { MEMBERS_VERSION } else { VERSION };
+        let classes = Described::new(self.classes, self.noticed, table).to_bytes();
+        let head = head(version, binding, self.samples, &self.facts, &self.rows, &classes, self.data.len() as u64);
         IndexBytes { head, data: self.data }
     }
 }

@@ -7,14 +7,17 @@
 //! | `open_files.rs` | how many of them stay open |
 //! | `settings.rs`, `counts.rs` | what can be set; the numbers of samples from a JSON file |
 //! | `entry.rs`, `index.rs`, `index_builder.rs`, `binding.rs` | a sample, the index file, how it is made, which file it belongs to |
+//! | `label_facts.rs` | what is true of the labels of a file |
 //! | `stored_at.rs`, `beside.rs`, `spool.rs` | where indexes are stored |
 //! | `in_use.rs` | the parts of indexes that are in memory |
 //! | `open.rs`, `open_one.rs` | opens the files, and makes the indexes that are missing |
+//! | `member.rs`, `asked_members.rs` | the members of samples beside their images; those that fields ask for |
 //! | `access.rs` | files in stores: announces the samples that are read next |
 //! | `checks.rs`, `class_lists.rs` | labels that are missing, classes without a name; names of classes that differ between files |
 //! | `noticed.rs`, `described.rs` | what scans noticed: members that are not read, where labels come from |
 
 mod access;
+mod asked_members;
 mod beside;
 mod binding;
 mod brace;
@@ -27,7 +30,9 @@ mod files;
 mod in_use;
 mod index;
 mod index_builder;
+mod label_facts;
 mod listing;
+mod member;
 mod noticed;
 mod open;
 mod open_files;
@@ -51,6 +56,7 @@ use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::storage::file::DataFile;
+pub(super) use asked_members::SeenEndings;
 pub(super) use checks::{Checks, Fault, Faulty};
 use counts::SampleCounts;
 use entry::SEGMENT;
@@ -60,6 +66,7 @@ pub use files::addresses_of;
 use in_use::InUse;
 use index::Index;
 pub(super) use index_builder::{IndexBuilder, StoredImage};
+pub(super) use member::{Ending, FoundMember, Member};
 use noticed::Noticed;
 pub(super) use noticed::OTHER_KINDS;
 pub(super) use settings::{Settings, of_files, setters};
@@ -88,6 +95,29 @@ pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
 
     /// Returns the error for a label with a fault.
     fn refuse(&self, sample: &Faulty<'_>) -> Error;
+
+    /// Returns true if the set reads fields, so that indexes have to list the members of samples.
+    fn lists_members(&self) -> bool {
+        false
+    }
+
+    /// Returns the endings of the members that the set's fields ask for.
+    fn wanted(&self) -> &[String] {
+        &[]
+    }
+
+    /// Returns true if a member can be where an index of a file of `length` bytes says.
+    fn member_fits(&self, member: &Member, length: u64) -> bool {
+        let _ = (member, length);
+        false
+    }
+
+    /// Returns the bytes of a file that the reads of an image and of its sample's members take, a range a read. None if
+    /// the sample is not read, because a member is larger than the set allows.
+    fn reads_with(&self, entry: &SampleEntry, members: &[Member]) -> Vec<Range<u64>> {
+        let _ = (entry, members);
+        Vec::new()
+    }
 }
 
 /// The files of a set, in order, and where their samples are.
@@ -159,6 +189,11 @@ impl IndexedSample<'_> {
         &self.segment.entries[self.at]
     }
 
+    /// Returns the members of the sample that fields ask for.
+    pub(super) fn members(&self) -> &[Member] {
+        self.segment.members(self.at)
+    }
+
     pub(super) fn label(&self) -> super::Label {
         self.segment.label(self.entry(), self.texts)
     }
@@ -170,9 +205,25 @@ impl<F: ShardFormat> Shards<F> {
         self.starts.last().copied().unwrap_or_default()
     }
 
+    /// Returns the format, with its settings.
+    pub(super) fn format(&self) -> &F {
+        &self.format
+    }
+
+    pub(super) fn format_mut(&mut self) -> &mut F {
+        &mut self.format
+    }
+
     /// Returns the number of files.
     pub(super) fn files(&self) -> usize {
         self.files.len()
+    }
+
+    /// Returns the number of samples of file `number`.
+    #[cfg(feature = "parquet")]
+    pub(super) fn samples_of(&self, number: usize) -> usize {
+        let ends = self.starts.get(number).zip(self.starts.get(number + 1));
+        ends.map_or(0, |(begin, end)| end - begin)
     }
 
     /// Returns the name of file `number`.
@@ -236,21 +287,26 @@ impl<F: ShardFormat> Shards<F> {
     /// Reads a segment. If the index is damaged, or its file has gone, makes the index again first.
     fn read_segment(&self, file: usize, number: usize) -> Result<Segment> {
         let (data, index) = self.opened(file)?;
-        let length = index.length;
-        let fits = |entry: &SampleEntry, page: Option<&Page>| self.format.fits(entry, page, length);
-        if let Ok(Some(segment)) = index.segment(number, fits) {
+        if let Some(segment) = self.usable_segment(&index, number) {
             return Ok(segment);
         }
         let mut current = self.files[file].index.lock();
         // Another thread may have rebuilt the index already.
         if let Some(current) = &*current
             && !Arc::ptr_eq(current, &index)
-            && let Ok(Some(segment)) = current.segment(number, fits)
+            && let Some(segment) = self.usable_segment(current, number)
         {
             return Ok(segment);
         }
+        // Another process may have replaced the index, for example by one that lists members.
+        if let Some(stored) = self.stored_again(data, &index)
+            && let Some(segment) = self.usable_segment(&stored, number)
+        {
+            *current = Some(Arc::new(stored));
+            return Ok(segment);
+        }
         let again = self.scan_again(data, &index)?;
-        let segment = again.segment(number, fits).ok().flatten();
+        let segment = self.usable_segment(&again, number);
         *current = Some(Arc::new(again));
         segment.ok_or_else(|| changed(data.name()))
     }

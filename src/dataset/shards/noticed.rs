@@ -49,6 +49,14 @@ impl Noticed {
         }
     }
 
+    /// Takes back what was counted, as it is read for a field.
+    pub(super) fn read(&mut self, what: &str, count: u64) {
+        let what = if self.unread.contains_key(what) { what } else { OTHER_KINDS };
+        if let Some((left, _)) = self.unread.get_mut(what) {
+            *left = left.saturating_sub(count);
+        }
+    }
+
     /// Counts a sample whose name has dots.
     pub(in crate::dataset) fn dotted(&mut self, key: &str) {
         self.dotted.get_or_insert_with(|| (0, text_of(key.as_bytes()))).0 += 1;
@@ -99,14 +107,15 @@ impl<F: ShardFormat> Shards<F> {
         let (mut texts, mut captions, mut unlabelled, mut samples, mut open) = (0, 0, 0, 0, 0);
         for shard in &self.files {
             let Some(noticed) = shard.noticed.get() else { continue };
-            all.add(noticed);
+            let index = shard.index.lock().clone();
+            all.add(&self.without_fields(noticed, index.as_ref().and_then(|index| index.members.as_ref())));
             if let Some(reason) = &noticed.broken_key
                 && !notices.iter().any(|notice| matches!(notice, Notice::BrokenKey { .. }))
             {
                 let (file, reason) = (shard.name().to_owned(), reason.clone());
                 notices.push(Notice::BrokenKey { file, reason });
             }
-            let Some(index) = shard.index.lock().clone() else { continue };
+            let Some(index) = index else { continue };
             open += 1;
             texts += index.facts.texts;
             captions += index.facts.captions;
@@ -122,11 +131,11 @@ impl<F: ShardFormat> Shards<F> {
         } else {
             unlabelled += texts;
         }
-        let unread_texts = if texts_are_labels { captions } else { captions + texts };
-        if unread_texts > 0 {
-            let first = all.text.clone().unwrap_or_default();
-            all.count("members in .txt", unread_texts, || first);
-        }
+        let unread_texts = match (self.format.wanted().iter().any(|ending| ending == "txt"), texts_are_labels) {
+            (true, _) => 0,
+            (false, true) => captions,
+            (false, false) => captions + texts,
+        };
         let from = all.labels.iter().map(String::as_str).collect::<Vec<_>>().join(" and ");
         let what = match (from.is_empty(), classes) {
             (true, _) => "none".to_owned(),
@@ -145,6 +154,10 @@ impl<F: ShardFormat> Shards<F> {
         }
         if unlabelled > 0 && unlabelled < samples {
             notices.push(Notice::Unlabelled { samples: unlabelled, of: samples });
+        }
+        if unread_texts > 0 {
+            let first = all.text.clone().unwrap_or_default();
+            notices.push(Notice::CaptionsNotRead { count: unread_texts, first });
         }
         notices.extend(all.not_read());
         notices

@@ -121,7 +121,7 @@ impl<F: ShardFormat> Shards<F> {
         }
         drop(own);
         let noticed = std::mem::take(&mut found.noticed);
-        self.warn_late(&shard.name, &noticed);
+        self.warn_late(&shard.name, &self.without_fields(&noticed, found.members.as_ref()));
         let _ = shard.noticed.set(noticed);
         let found = Arc::new(found);
         *index = Some(Arc::clone(&found));

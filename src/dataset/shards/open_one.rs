@@ -23,10 +23,11 @@ impl<F: ShardFormat> Shards<F> {
                 None
             })
         });
+        let index = index.filter(|index| self.can_use(index));
         let index = match (index, file.object()) {
             (Some(index), Some(object)) if self.settings.put_indexes => {
                 let beside = super::beside::Beside::of(object);
-                if !beside.is_there(&binding)? {
+                if !beside.is_there(&binding, |index| self.can_use(index))? {
                     let bytes = stored.as_deref().map(crate::storage::local::regular_file::read).transpose();
                     let bytes = bytes.map_err(|source| Error::io(file.name(), source))?;
                     beside.put(bytes.unwrap_or_default())?;
@@ -34,7 +35,7 @@ impl<F: ShardFormat> Shards<F> {
                 Some(index)
             }
             (None, Some(object)) if self.settings.indexes != ShardIndexes::Memory => {
-                match super::beside::Beside::of(object).get(&binding)? {
+                match super::beside::Beside::of(object).get(&binding, |index| self.can_use(index))? {
                     Some(bytes) => self.kept(&file, &binding, bytes),
                     None => None,
                 }
@@ -87,8 +88,8 @@ impl<F: ShardFormat> Shards<F> {
             }
             let saved = if ours { bytes.save(&stored) } else { Err(FOREIGN.into()) };
             match saved.and_then(|()| Index::load(&stored, binding)) {
-                Ok(Some(index)) => return Some(index),
-                Ok(None) => {}
+                Ok(Some(index)) if self.can_use(&index) => return Some(index),
+                Ok(_) => {}
                 Err(error) => {
                     let then = "the index of a file of samples stays in memory; give a folder for indexes";
                     tracing::warn!(path = %Shown(stored.display()), %error, "{then}");
@@ -113,6 +114,15 @@ impl<F: ShardFormat> Shards<F> {
         };
         let spool = self.spool.get_or_init(|| Spool::new().inspect_err(warn).ok().map(Arc::new)).as_ref()?;
         Index::spooled(bytes, spool).inspect_err(warn).ok().flatten()
+    }
+
+    /// Reads the stored index of a file, whose segments were not those of the index `before`. `None` if it is of no use.
+    pub(super) fn stored_again(&self, file: &DataFile, before: &Index) -> Option<Index> {
+        let binding = self.binding(file).ok()?;
+        let mut index = Index::load(&self.stored(file)?, &binding).ok().flatten()?;
+        (index.classes, index.noticed) = Default::default();
+        let same = index.samples == before.samples && index.length == before.length;
+        (same && self.can_use(&index)).then_some(index)
     }
 
     /// Makes the index of a file again. It has to have as many samples as before.

@@ -67,8 +67,8 @@ macro_rules! setters {
             self
         }
 
-        /// Sets the most bytes of memory for the parts of indexes that are in use. A sample takes 32 bytes, and 4 for
-        /// each number of a label that is a list. Parts are read again when they are needed, in a few microseconds.
+        /// Sets the most bytes of memory for the parts of indexes that are in use. A sample takes 32 bytes, 4 for each
+        /// number of a label that is a list, and 28 for a member of a tar shard that is a field. Parts are read again when they are needed, in a few microseconds.
         /// Default: 32 MiB, a million samples.
         #[must_use]
         pub fn index_memory(mut self, bytes: usize) -> Self {
@@ -133,6 +133,10 @@ macro_rules! of_files {
 
         fn folder(&self) -> Option<&std::path::Path> {
             self.folder.as_deref()
+        }
+
+        fn label(&self, index: usize) -> Option<crate::dataset::Label> {
+            self.shards.find(index).ok().map(|found| found.label())
         }
 
         fn inner(&self) -> Option<&dyn Dataset> {

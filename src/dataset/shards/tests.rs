@@ -4,8 +4,10 @@ use std::path::Path;
 
 use super::binding::Binding;
 use super::entry::{Page, SEGMENT, SampleEntry};
-use super::index::{FOREIGN, Index, LabelFacts};
+use super::index::{FOREIGN, Index};
 use super::index_builder::{IndexBuilder, StoredImage};
+use super::label_facts::LabelFacts;
+use super::member::FoundMember;
 use super::spool::Spool;
 use crate::dataset::Label;
 use xxhash_rust::xxh3::xxh3_64;
@@ -181,5 +183,45 @@ fn entries_that_point_outside_are_refused_even_with_right_checksums() {
         ("many targets", vec![(ENTRIES - 16, &u32::MAX.to_ne_bytes())]),
     ] {
         assert!(forged(&path, &changes), "{what}");
+    }
+}
+
+/// An index of two samples with three members and one.
+fn listing() -> IndexBuilder {
+    let found = |ending: &str, offset: u64, label: bool| {
+        let unread = (!label).then(|| format!("members in .{ending}"));
+        FoundMember { ending: ending.to_owned(), offset, length: 9, check: 5, unread, label }
+    };
+    let mut index = IndexBuilder::listing_members();
+    index.members(vec![found("txt", 3072, false), found("cls", 1536, true), found("left.npy", 2048, false)]);
+    index.push("a", at(512, 100, None), &Label::Class(3)).unwrap();
+    index.no_label();
+    index.members(vec![found("txt", 4096, false)]);
+    index.push("b", at(3584, 100, None), &Label::None).unwrap();
+    index
+}
+
+#[test]
+fn members_are_listed_by_sample_and_ending() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index");
+    listing().finish(&binding(1 << 20)).save(&path).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let index = load(&path).unwrap();
+    let table = index.members.as_ref().unwrap();
+    let endings: Vec<_> = table.endings.iter().map(|ending| (&*ending.name, ending.samples, ending.labels)).collect();
+    assert_eq!(endings, [("cls", 1, 1), ("left.npy", 1, 0), ("txt", 2, 0)]);
+    assert_eq!((table.left_out, table.no_labels), (0, 1));
+    let segment = index.segment(0, fits).unwrap().unwrap();
+    let members =
+        |sample| segment.members(sample).iter().map(|member| (member.offset, member.ending)).collect::<Vec<_>>();
+    assert_eq!((members(0), members(1)), (vec![(1536, 0), (2048, 1), (3072, 2)], vec![(4096, 2)]));
+    assert_eq!((members(2), index.key(1)), (Vec::new(), Some("b".to_owned())));
+    for at in 8..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &bytes).unwrap();
+        let segment = load(&path).and_then(|index| index.segment(0, fits).unwrap());
+        assert!(segment.is_none(), "byte {at}");
     }
 }

@@ -1,12 +1,17 @@
-//! Opens [`TarShards`]: chooses the shards and the members, and how labels are checked.
+//! Opens [`TarShards`]: chooses the shards, the members and the fields, and how labels are checked.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::choice::MemberChoice;
+use super::fields::MemberFields;
+use super::of_pack;
+use super::rules::ScanRules;
 use super::scan::TarFormat;
 use super::{TarShards, label};
-use crate::dataset::Notice;
+use crate::dataset::field::FieldChoice;
 use crate::dataset::shards::{FileList, Settings, Shards, setters};
+use crate::dataset::{MAX_FIELD_BYTES, Notice};
 use crate::error::{Error, Result};
 use crate::storage::Location;
 
@@ -20,8 +25,7 @@ pub const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 /// use gpufeed::dataset::{ShardIndexes, TarShards};
 ///
 /// let captions = TarShards::builder()
-///     .extensions(["jpg", "webp"])
-///     .allow_unlabelled(true)
+///     .fields([("jpg;webp", "image"), ("txt", "caption"), ("json", "meta")])
 ///     .indexes(ShardIndexes::Folder("/var/cache/laion".into()))
 ///     .open("/mnt/laion/{00000..00127}.tar")?;
 /// # Ok::<(), gpufeed::Error>(())
@@ -29,12 +33,21 @@ pub const UNFINISHED: &str = ".gpufeed-pack-unfinished";
 #[derive(Clone, Debug)]
 pub struct TarShardsBuilder {
     extensions: Vec<String>,
+    fields: FieldChoice,
+    of_pack: bool,
+    max_field_bytes: u64,
     settings: Settings,
 }
 
 impl TarShardsBuilder {
     pub(super) fn new() -> Self {
-        let builder = TarShardsBuilder { extensions: Vec::new(), settings: Settings::default() };
+        let builder = TarShardsBuilder {
+            extensions: Vec::new(),
+            fields: FieldChoice::None,
+            of_pack: false,
+            max_field_bytes: MAX_FIELD_BYTES,
+            settings: Settings::default(),
+        };
         builder.extensions(TarShards::EXTENSIONS)
     }
 
@@ -44,6 +57,50 @@ impl TarShardsBuilder {
     pub fn extensions<S: AsRef<str>>(mut self, extensions: impl IntoIterator<Item = S>) -> Self {
         let plain = |extension: S| extension.as_ref().trim_start_matches('.').to_ascii_lowercase();
         self.extensions = extensions.into_iter().map(plain).collect();
+        self
+    }
+
+    /// Sets which members are [fields](crate::Dataset::fields) of the samples, by their endings: what follows the first
+    /// dot of a name, in small letters, such as `txt` or `left.jpg`. `sci.txt;txt` takes the first that a sample has.
+    /// Default: none.
+    ///
+    /// The name `image` chooses the sample's own image: `("jpg;png", "image")`. The name `label` chooses the member of its
+    /// label, of `cls`, `json` and `txt`. Without it a label is read where one is, except from a `.txt` that is a field,
+    /// and samples may have none. [`FieldChoice::All`] reads all members but the image and the label, each by its ending;
+    /// those that some samples lack are [optional](crate::dataset::Field::optional). All fields of a [pack](crate::pack) are those that its
+    /// manifest `gpufeed-pack.json`, beside the shards, lists with names, kinds and defaults.
+    ///
+    /// What a field is follows from its ending, unless its [`kind`](crate::dataset::Field::kind) is set: text (`txt`), JSON (`json`),
+    /// numbers (`npy`, `cls`), images, or else bytes. A field that no sample has is an error of [`open`](Self::open); a
+    /// value that is no text or no JSON is an error of its sample.
+    ///
+    /// ```
+    /// use gpufeed::dataset::{Field, FieldValue, TarShards};
+    ///
+    /// let pairs = TarShards::builder().fields(vec![
+    ///     ("left.jpg", Field::new("image")),
+    ///     ("right.jpg", Field::new("right")),
+    ///     ("txt", Field::new("caption").default_value(FieldValue::from(""))),
+    /// ]);
+    /// # let _ = pairs;
+    /// ```
+    #[must_use]
+    pub fn fields(mut self, fields: impl Into<FieldChoice>) -> Self {
+        self.fields = fields.into();
+        self
+    }
+
+    /// Sets the fields that the manifest of a pack lists. Unlike other fields, one that no sample has is no error.
+    pub(crate) fn fields_of_pack(self, fields: FieldChoice) -> Self {
+        TarShardsBuilder { of_pack: true, ..self.fields(fields) }
+    }
+
+    /// Sets the most bytes that the value of a field may have; of a field of images
+    /// [`max_file_bytes`](Self::max_file_bytes) does. A larger one is not read, and its sample is an error. Default:
+    /// [`MAX_FIELD_BYTES`], 1 MiB.
+    #[must_use]
+    pub fn max_field_bytes(mut self, bytes: u64) -> Self {
+        self.max_field_bytes = bytes;
         self
     }
 
@@ -99,15 +156,41 @@ impl TarShardsBuilder {
         self.open_files(files)
     }
 
+    /// Returns the members that are asked for. All those of a pack are those that its manifest lists.
+    fn choice(&self, files: &FileList) -> Result<Option<MemberChoice>> {
+        let listed = match self.fields {
+            FieldChoice::All => of_pack::listed_fields(files)?,
+            _ => None,
+        };
+        let of_pack = self.of_pack || listed.is_some();
+        let choice = MemberChoice::of(listed.as_ref().unwrap_or(&self.fields))?;
+        Ok(choice.map(|choice| MemberChoice { of_pack, ..choice }))
+    }
+
     fn open_files(self, files: FileList) -> Result<TarShards> {
-        if self.extensions.is_empty() || self.extensions.iter().any(|e| e.is_empty() || label::KINDS.contains(&&**e)) {
-            let reason = format!("{:?}, but each must name a format, like jpg, and none a label", self.extensions);
+        let choice = self.choice(&files)?;
+        let usual = self.extensions.clone();
+        let mut rules = ScanRules { extensions: usual, ..ScanRules::default() };
+        let (mut settings, mut fields) = (self.settings.clone(), MemberFields::default());
+        if let Some(choice) = &choice {
+            rules = choice.rules(rules.extensions);
+            fields = MemberFields::wanting(choice);
+            settings.allow_unlabelled |= choice.allows_unlabelled();
+            match (settings.text_labels, choice.text_labels()) {
+                (Some(set), Some(chosen)) if set != chosen => {
+                    let reason = format!("{set}, but by the setting of fields the .txt of a sample is another thing");
+                    return Err(Error::argument("text_labels", reason));
+                }
+                (set, chosen) => settings.text_labels = set.or(chosen),
+            }
+        }
+        let extensions = &rules.extensions;
+        if extensions.is_empty() || extensions.iter().any(|e| e.is_empty() || label::KINDS.contains(&&**e)) {
+            let reason = format!("{extensions:?}, but each must name a format, like jpg, and none a label");
             return Err(Error::argument("extensions", reason));
         }
-        let hint = format!("looked for members that end in .{}", self.extensions.join(" ."));
-        let format = TarFormat { extensions: self.extensions.clone() };
-        let settings = self.settings.clone();
-        let mut shards = Shards::open(format, files, self.settings, hint)?;
+        let hint = format!("looked for members that end in .{}", extensions.join(" ."));
+        let mut shards = Shards::open(TarFormat { rules, fields }, files, settings.clone(), hint)?;
         // Takes the names that the user has given, or else those of a file in the shards' folder, or else those of the
         // first shard that has any.
         let mut classes = settings.classes.clone();
@@ -118,6 +201,11 @@ impl TarShardsBuilder {
             classes = shards.own_classes()?;
         }
         shards.check(settings.checks(classes.len()))?;
+        if let Some(choice) = &choice {
+            let text_labels = settings.text_labels != Some(false);
+            let limits = (self.max_field_bytes, settings.max_file_bytes);
+            shards.format_mut().fields = MemberFields::decide(choice, &shards.seen_endings()?, text_labels, limits)?;
+        }
         let folder = shards.folder();
         Ok(TarShards { shards, classes, folder, beside: None, max_file_bytes: settings.max_file_bytes })
     }

@@ -32,6 +32,14 @@ pub(super) fn parse(kind: usize, bytes: &[u8]) -> Result<Option<Label>, String> 
     }
 }
 
+/// Returns the label that a reader of tar shards finds in a member `.json`; `None` if it has none.
+///
+/// # Errors
+/// The reason, if it cannot be read as one.
+pub(crate) fn label_of_json(bytes: &[u8]) -> Result<Option<Label>, String> {
+    parse(JSON, bytes)
+}
+
 /// Reads the `label` or `cls` of an object, or the value itself. A number is a class, and a list has one number for
 /// each class or target.
 fn from_json(value: &Value) -> Result<Option<Label>, String> {

@@ -1,12 +1,22 @@
 //! Tar shards in WebDataset's convention, read in any order.
 //!
-//! `builder.rs` opens shards. `scan.rs` reads headers (`header.rs`), `names.rs` says which sample a member belongs to,
-//! `samples.rs` makes samples of the members, and `label.rs` reads their labels.
+//! `builder.rs` opens shards, and `choice.rs` reads the setting of their fields. `scan.rs` reads headers (`header.rs`) by
+//! the rules in `rules.rs`, and remembers the first read that failed (`first_failure.rs`). `names.rs` says which sample a
+//! member belongs to, `group.rs` divides members by that, `samples.rs` makes samples of them, and `label.rs` reads their
+//! labels. `fields.rs` finds the members of fields, and `read.rs` reads them with the image; `of_pack.rs` reads which a pack
+//! has.
 
 mod builder;
+mod choice;
+mod fields;
+mod first_failure;
+mod group;
 mod header;
 mod label;
 mod names;
+mod of_pack;
+mod read;
+mod rules;
 mod samples;
 mod scan;
 
@@ -14,9 +24,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::shards::{Shards, of_files};
-use super::{Dataset, Notice, ObjectStamp, Sample, SampleData, Stored};
-use crate::error::{Error, ErrorKind, Result};
-use crate::quote::shown;
+use super::{Dataset, Field, Notice, ObjectStamp, Sample, SampleData, Stored};
+use crate::error::{Error, Result};
 use crate::storage::local::regular_file;
 use header::{BLOCK, header_hash};
 use scan::TarFormat;
@@ -24,6 +33,8 @@ use scan::TarFormat;
 pub use builder::TarShardsBuilder;
 #[doc(hidden)] // `gpufeed pack` writes it
 pub use builder::UNFINISHED;
+pub(crate) use label::label_of_json;
+pub(crate) use of_pack::PACK_MANIFEST;
 
 /// Samples in tar files, packed as in WebDataset: the members of a sample follow each other and share their name up to
 /// the first dot.
@@ -33,7 +44,7 @@ pub use builder::UNFINISHED;
 /// | one of [`EXTENSIONS`](Self::EXTENSIONS): `000123.jpg` | the image, in any supported format |
 /// | `.cls` | the label: a class, as a decimal number |
 /// | `.json` | the label, if there is no `.cls`: an object's `label` or `cls`, or all of it; a number is a class, a list [`Label::Multi`](crate::Label::Multi) |
-/// | `.txt` | the label, if there is neither and all such texts of the set are numbers; else captions, which are ignored ([`text_labels`](TarShardsBuilder::text_labels)) |
+/// | `.txt` | the label, if there is neither and all such texts of the set are numbers; else captions, which are ignored unless they are a field ([`text_labels`](TarShardsBuilder::text_labels)) |
 /// | `classes.txt`, `classes.json` | names of the classes, one a line, or a list, or an object of each name's index; a file in the shards' folder has priority |
 ///
 /// A sample's name may have dots. `photo 12.05.2021.png` is the image of the sample `photo 12.05.2021`, because no
@@ -43,8 +54,9 @@ pub use builder::UNFINISHED;
 /// `.json`, or a `.txt` if `photo 12` has only that. The members of samples with the same name up to the first dot may
 /// be mixed.
 ///
-/// Other members are not read, nor are folders and hidden files. A [notice](super::Dataset::notices) says how many
-/// there are of which kind. Plain tar files of any flavour are read (ustar, GNU and pax with their long names).
+/// Other members are read as [fields](TarShardsBuilder::fields) if that is asked for, such as captions. Those that are not
+/// are left out, as are folders and hidden files. A [notice](super::Dataset::notices) says how many there are of which
+/// kind. Plain tar files of any flavour are read (ustar, GNU and pax with their long names).
 /// Compressed ones are refused, because their samples cannot be reached at random.
 ///
 /// The headers are read once. The offsets of all samples are stored in an index next to each shard
@@ -127,29 +139,28 @@ impl Dataset for TarShards {
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         let found = self.shards.find(index)?;
+        if !self.fields().is_empty() {
+            return self.read_with_fields(index, &found, buffer);
+        }
+        self.check_image(index, &found)?;
         let (entry, path) = (found.entry(), found.file.name());
         let begin = entry.offset - BLOCK;
         let length = BLOCK as usize + entry.length as usize;
-        if u64::from(entry.length) > self.max_file_bytes {
-            let (name, bytes) = (self.name(index), entry.length.into());
-            return Err(ErrorKind::FileTooLarge { name, bytes, max_file_bytes: self.max_file_bytes }.into());
-        }
         regular_file::lengthen(buffer, length, 0).map_err(|source| Error::io(path, source))?;
         let bytes = &mut buffer[..length];
-        let changed = || {
-            let key = self.key(index).map(|(_, key)| shown(key.as_bytes())).unwrap_or_default();
-            let reason = format!("sample {key} has gone: the shard was changed; open the data set again");
-            header::refused(path, begin, reason)
-        };
         match found.file.read_exact(bytes, begin) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(changed()),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(self.gone(index, &found, begin)),
             read => read.map_err(|source| Error::io(path, source))?,
         }
         let (header, image) = buffer[..length].split_at(BLOCK as usize);
         if header_hash(header) != entry.check {
-            return Err(changed());
+            return Err(self.gone(index, &found, begin));
         }
         Ok(Sample::new(SampleData::Encoded(image), found.label()))
+    }
+
+    fn fields(&self) -> &[Field] {
+        &self.shards.format().fields.fields
     }
 
     fn name(&self, index: usize) -> String {

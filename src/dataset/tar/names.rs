@@ -1,26 +1,7 @@
 //! Decides by a member's name to which sample the member belongs, and what it is there.
 
-use std::collections::HashMap;
-
 use super::label;
 use crate::dataset::shards::OTHER_KINDS;
-
-/// The members of a sample by WebDataset's rule, which follow each other.
-pub(super) struct Group {
-    pub(super) key: Vec<u8>,
-    /// The offset of the first member's header.
-    pub(super) at: u64,
-    pub(super) members: Vec<Member>,
-}
-
-pub(super) struct Member {
-    pub(super) name: Vec<u8>,
-    pub(super) role: Role,
-    /// The offset of the member's header; the offset of its data, and their bytes.
-    pub(super) header: u64,
-    pub(super) begin: u64,
-    pub(super) size: u64,
-}
 
 /// The role of a member.
 #[derive(Clone, Copy)]
@@ -30,13 +11,15 @@ pub(super) enum Role {
     /// The ending after a later dot says what the member is. The key would then have this length.
     Dotted(usize, Kind),
     Classes,
+    /// A member that is neither image nor label. It may be a field of the sample that its name belongs to.
+    Further,
 }
 
 impl Role {
     pub(super) fn kind(self) -> Option<Kind> {
         match self {
             Role::Part(kind) | Role::Dotted(_, kind) => Some(kind),
-            Role::Classes => None,
+            Role::Classes | Role::Further => None,
         }
     }
 }
@@ -57,63 +40,6 @@ impl Kind {
     }
 }
 
-/// Members that share a key.
-#[derive(Default)]
-pub(super) struct Part {
-    /// The name of the first member, and the offset of its header.
-    pub(super) first: Vec<u8>,
-    pub(super) at: u64,
-    pub(super) image: Option<Member>,
-    /// The label of each kind, if there is one.
-    pub(super) labels: [Option<Member>; label::KINDS.len()],
-    /// Second images, and second labels of the same kind.
-    pub(super) doubles: Vec<Member>,
-}
-
-impl Part {
-    fn add(&mut self, member: Member) {
-        if self.first.is_empty() {
-            self.first.clone_from(&member.name);
-            self.at = member.header;
-        }
-        let place = match member.role.kind() {
-            Some(Kind::Label(kind)) => &mut self.labels[kind],
-            _ => &mut self.image,
-        };
-        if place.is_some() {
-            self.doubles.push(member);
-        } else {
-            *place = Some(member);
-        }
-    }
-}
-
-/// A group, divided into the members that WebDataset's rule knows, and the members with further dots by the lengths of
-/// their keys.
-pub(super) struct Divided {
-    pub(super) whole: Option<Part>,
-    pub(super) parts: Vec<(usize, Part)>,
-}
-
-pub(super) fn divide(members: Vec<Member>) -> Divided {
-    let mut divided = Divided { whole: None, parts: Vec::new() };
-    let mut known: HashMap<Vec<u8>, usize> = HashMap::new();
-    for member in members {
-        match member.role {
-            Role::Dotted(length, _) => {
-                let key = member.name.get(..length).unwrap_or_default().to_vec();
-                let at = *known.entry(key).or_insert(divided.parts.len());
-                if at == divided.parts.len() {
-                    divided.parts.push((length, Part::default()));
-                }
-                divided.parts[at].1.add(member);
-            }
-            _ => divided.whole.get_or_insert_default().add(member),
-        }
-    }
-    divided
-}
-
 /// Splits a name by WebDataset's rule. The key is the path up to the first dot of the file's name, and the extension is
 /// the rest, in small letters. `None` for hidden files and for names without a dot.
 pub(super) fn split(name: &[u8]) -> Option<(&[u8], String)> {
@@ -121,6 +47,12 @@ pub(super) fn split(name: &[u8]) -> Option<(&[u8], String)> {
     let dot = base + name[base..].iter().position(|&byte| byte == b'.')?;
     let extension = String::from_utf8_lossy(&name[dot + 1..]).to_ascii_lowercase();
     (dot > base && !extension.is_empty()).then(|| (&name[..dot], extension))
+}
+
+/// Returns the ending of a member of the sample with this key, in small letters. `None` if it is no member of it.
+pub(super) fn ending_of(name: &[u8], key: &[u8]) -> Option<String> {
+    let ending = name.strip_prefix(key)?.strip_prefix(b".")?;
+    Some(String::from_utf8_lossy(ending).to_ascii_lowercase())
 }
 
 /// Finds the longest known ending that begins at a later dot. Returns its length with that dot, and what it stands for.
@@ -202,6 +134,19 @@ mod tests {
             (".png", None),
         ] {
             assert_eq!(longest_known(extension, &images), expected, "{extension}");
+        }
+    }
+
+    #[test]
+    fn endings_belong_to_a_key() {
+        for (name, key, expected) in [
+            ("a/1.left.JPG", "a/1", Some("left.jpg")),
+            ("photo 12.05.2021.npy", "photo 12.05.2021", Some("npy")),
+            ("photo 12.05.2021.npy", "photo 12.05.20", None),
+            ("1.jpg", "2", None),
+            ("1", "1", None),
+        ] {
+            assert_eq!(ending_of(name.as_bytes(), key.as_bytes()).as_deref(), expected, "{name}");
         }
     }
 

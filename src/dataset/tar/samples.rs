@@ -1,18 +1,19 @@
 //! Makes the samples of a shard from groups of members: images, labels, and what is not read.
 
 use crate::advice;
-use std::cell::RefCell;
 use std::collections::HashSet;
-use std::io;
 use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::first_failure::FirstFailure;
+use super::group::{self, Further, Group, Member, Part};
 use super::header::{BLOCK, header_hash, refused};
 use super::label;
-use super::names::{self, Group, Kind, Member, Part};
+use super::names::{self, Kind};
+use super::rules::{LabelRule, ScanRules};
 use crate::dataset::Label;
-use crate::dataset::shards::{IndexBuilder, Labelled, StoredImage};
+use crate::dataset::shards::{FoundMember, IndexBuilder, Labelled, StoredImage};
 use crate::error::{Error, Result};
 use crate::quote::shown;
 use crate::storage::file::DataFile;
@@ -25,6 +26,7 @@ pub(super) struct Samples<'a> {
     pub(super) path: &'a Path,
     pub(super) file: &'a DataFile,
     pub(super) extensions: &'a [String],
+    rules: &'a ScanRules,
     pub(super) index: IndexBuilder,
     /// The hashes of all keys so far, and those of keys with dots that have labels but no image.
     keys: HashSet<u128>,
@@ -36,27 +38,6 @@ pub(super) struct Samples<'a> {
     held: Vec<NewSample>,
     buffer: Vec<u8>,
     failed: &'a FirstFailure,
-}
-
-/// The first read of a scan that failed. If there is one, the archive itself is not damaged. A read beyond the file's
-/// end does not count.
-#[derive(Debug, Default)]
-pub(super) struct FirstFailure(RefCell<Option<io::Error>>);
-
-impl FirstFailure {
-    /// Notes a failure, and returns an error of the same kind and text.
-    pub(super) fn note(&self, error: io::Error) -> io::Error {
-        if error.kind() == io::ErrorKind::UnexpectedEof {
-            return error;
-        }
-        let same = io::Error::new(error.kind(), error.to_string());
-        self.0.borrow_mut().get_or_insert(error);
-        same
-    }
-
-    pub(super) fn take(self) -> Option<io::Error> {
-        self.0.into_inner()
-    }
 }
 
 /// A sample that is not in the index yet.
@@ -74,15 +55,20 @@ struct NewSample {
     paired: bool,
     /// True if the sample has a caption beside its label.
     caption: bool,
+    /// The sample's members beside its image, if the index lists them.
+    members: Vec<FoundMember>,
 }
 
 impl<'a> Samples<'a> {
-    pub(super) fn new(file: &'a DataFile, extensions: &'a [String], failed: &'a FirstFailure) -> Samples<'a> {
+    pub(super) fn new(file: &'a DataFile, rules: &'a ScanRules, failed: &'a FirstFailure) -> Samples<'a> {
+        let lists = rules.lists_members;
+        let index = if lists { IndexBuilder::listing_members() } else { IndexBuilder::default() };
         Samples {
             path: file.name(),
             file,
-            extensions,
-            index: IndexBuilder::default(),
+            extensions: &rules.extensions,
+            rules,
+            index,
             keys: HashSet::new(),
             alone: HashSet::new(),
             labelled: false,
@@ -92,6 +78,18 @@ impl<'a> Samples<'a> {
         }
     }
 
+    /// Returns true if the index lists the members of samples.
+    pub(super) fn lists_members(&self) -> bool {
+        self.index.lists_members()
+    }
+
+    /// Returns the hash of the header at this offset.
+    pub(super) fn check_of(&self, header: u64) -> Result<u32> {
+        let mut bytes = [0; BLOCK as usize];
+        self.file.read_exact(&mut bytes, header).map_err(|source| Error::io(self.path, source))?;
+        Ok(header_hash(&bytes))
+    }
+
     /// Inserts the samples of a group into the index.
     pub(super) fn add(&mut self, group: Group) -> Result<()> {
         let Group { key, at, members } = group;
@@ -99,21 +97,28 @@ impl<'a> Samples<'a> {
         if names::is_metadata(&key) && !members.iter().any(is_image) {
             return Ok(());
         }
-        let divided = names::divide(members);
+        let divided = group::divide(members);
         if let Some(whole) = &divided.whole {
             self.new_key(&key, at, &whole.first)?;
         }
         let (mut has_image, mut beside) = (false, [false; label::KINDS.len()]);
-        if let Some(whole) = divided.whole {
+        if let Some(whole) = &divided.whole {
             beside = whole.labels.each_ref().map(Option::is_some);
             has_image = whole.image.is_some();
-            let candidate = divided.parts.iter().find_map(|(_, part)| part.image.as_ref());
-            self.whole(&key, at, whole, candidate.map(|image| &*image.name))?;
         }
-        for (length, part) in divided.parts {
+        // Beside another image a part is a further image (`000.seg.png`), unless it has a label of its own.
+        let is_sample = |samples: &mut Self, (_, part): &(usize, Part)| {
+            part.image.is_some() && (!has_image || samples.has_own_label(part, beside))
+        };
+        let are_samples: Vec<_> = divided.parts.iter().map(|part| is_sample(self, part)).collect();
+        let lists = self.lists_members();
+        let mut further = if lists { divided.further(&key, &are_samples) } else { Further::new() };
+        if let Some(whole) = divided.whole {
+            let candidate = divided.parts.iter().find_map(|(_, part)| part.image.as_ref());
+            self.whole(&key, at, whole, candidate.map(|image| &*image.name), further.remove(&key).unwrap_or_default())?;
+        }
+        for ((length, part), is_sample) in divided.parts.into_iter().zip(are_samples) {
             let own_key = part.first[..length].to_vec();
-            // Beside another image this is a further image (`000.seg.png`), unless it has a label of its own.
-            let is_sample = part.image.is_some() && (!has_image || self.has_own_label(&part, beside));
             if !is_sample {
                 if part.image.is_none() {
                     self.label_alone(&own_key, part.at, &part.first)?;
@@ -126,15 +131,23 @@ impl<'a> Samples<'a> {
             }
             self.new_key(&own_key, part.at, &part.first)?;
             let image = part.image.as_ref().map(|image| image.name.clone());
-            self.sample(&own_key, part.at, part, image)?;
+            let members = further.remove(&own_key).unwrap_or_default();
+            self.sample(&own_key, part.at, part, image, members)?;
         }
         Ok(())
     }
 
     /// Takes the members whose names WebDataset's rule divides. `candidate` is an image that the rule does not know.
-    fn whole(&mut self, key: &[u8], at: u64, whole: Part, candidate: Option<&[u8]>) -> Result<()> {
+    fn whole(
+        &mut self,
+        key: &[u8],
+        at: u64,
+        whole: Part,
+        candidate: Option<&[u8]>,
+        members: Vec<FoundMember>,
+    ) -> Result<()> {
         if whole.image.is_some() {
-            return self.sample(key, at, whole, None);
+            return self.sample(key, at, whole, None, members);
         }
         // A text or JSON file alone is not a sample without its image, but for example a README.
         if whole.labels[label::CLS].is_none() && !self.has_json_label(&whole) {
@@ -188,9 +201,23 @@ impl<'a> Samples<'a> {
         self.at(at, reason)
     }
 
-    /// Reads the label of a sample, and inserts the sample. `dotted` is the image's name if the key has dots.
-    fn sample(&mut self, key: &[u8], at: u64, part: Part, dotted: Option<Vec<u8>>) -> Result<()> {
+    /// Reads the label of a sample, and inserts the sample. `dotted` is the image's name if the key has dots, and
+    /// `members` are those that are neither image nor label.
+    fn sample(
+        &mut self,
+        key: &[u8],
+        at: u64,
+        mut part: Part,
+        dotted: Option<Vec<u8>>,
+        mut members: Vec<FoundMember>,
+    ) -> Result<()> {
         let named = shown(key);
+        if self.rules.first_image {
+            for other in part.choose_image(key, self.extensions) {
+                let ending = names::ending_of(&other.name, key).unwrap_or_default();
+                members.push(other.found(ending, self.unread(&other), false));
+            }
+        }
         if let Some(double) = part.doubles.first() {
             let is_label = matches!(double.role.kind(), Some(Kind::Label(_)));
             let what = if is_label { "one" } else { "an image" };
@@ -203,15 +230,20 @@ impl<'a> Samples<'a> {
             let reason = format!("sample {named}: an image of {} bytes, but at most 4 GiB are read", image.size);
             return Err(self.at(at, reason));
         };
-        let mut header = [0; BLOCK as usize];
-        self.file.read_exact(&mut header, image.header).map_err(|source| Error::io(self.path, source))?;
+        let check = if self.lists_members() { image.check } else { self.check_of(image.header)? };
         let paired = part.labels.iter().any(Option::is_some);
         let (mut label, mut from, mut caption) = (Labelled::As(Label::None), None, false);
         for (kind, member) in part.labels.into_iter().enumerate() {
             let Some(member) = member else { continue };
+            let lists = self.lists_members();
+            let mut list = |unread: Option<String>, is_label: bool| {
+                if lists {
+                    members.push(member.found(label::KINDS[kind].to_owned(), unread, is_label));
+                }
+            };
             // A text beside another label is read, too, because it may show that the set's texts are captions.
-            if from.is_some() && kind != label::TEXT {
-                self.index.noticed.unread(&names::kind(&member.name), &member.name);
+            if !self.rules.labels.takes(kind) || from.is_some() && kind != label::TEXT {
+                list(self.unread(&member), false);
                 continue;
             }
             // A text that is too large for a label counts as a caption.
@@ -219,10 +251,18 @@ impl<'a> Samples<'a> {
                 true => Ok(None),
                 false => self.small(member.begin, member.size).and_then(|bytes| label::parse(kind, bytes)),
             };
-            let parsed = parsed.map_err(|reason| {
-                let kind = label::KINDS[kind];
-                self.at(member.header, format!("label of sample {named}, .{kind}: {reason}"))
-            })?;
+            let parsed = match parsed {
+                Err(_) if self.rules.labels == LabelRule::Lenient => {
+                    self.index.no_label();
+                    None
+                }
+                Err(reason) => {
+                    let kind = label::KINDS[kind];
+                    return Err(self.at(member.header, format!("label of sample {named}, .{kind}: {reason}")));
+                }
+                Ok(parsed) => parsed,
+            };
+            let (is_label, mut unread) = (from.is_none() && parsed.is_some(), None);
             match (kind, parsed) {
                 (label::TEXT, None) if from.is_some() => {
                     self.index.noticed.text(&member.name);
@@ -236,12 +276,13 @@ impl<'a> Samples<'a> {
                     };
                 }
                 (_, Some(parsed)) if from.is_none() => (label, from) = (Labelled::As(parsed), Some(kind)),
-                _ => self.index.noticed.unread(&names::kind(&member.name), &member.name),
+                _ => unread = self.unread(&member),
             }
+            list(unread, is_label);
         }
-        let location = StoredImage { offset: image.begin, length, check: header_hash(&header), page: None };
+        let location = StoredImage { offset: image.begin, length, check, page: None };
         let key = String::from_utf8_lossy(key).into_owned();
-        let found = NewSample { key, at, location, label, from, dotted, paired, caption };
+        let found = NewSample { key, at, location, label, from, dotted, paired, caption, members };
         if found.paired && !self.labelled {
             self.labelled = true;
             for held in std::mem::take(&mut self.held) {
@@ -254,6 +295,13 @@ impl<'a> Samples<'a> {
             return Ok(());
         }
         self.insert(found)
+    }
+
+    /// Counts a member as not read, and returns the words for its kind.
+    fn unread(&mut self, member: &Member) -> Option<String> {
+        let kind = names::kind(&member.name);
+        self.index.noticed.unread(&kind, &member.name);
+        Some(kind)
     }
 
     /// Inserts a sample into the index. If other samples have labels, an image with dots in its name and nothing beside
@@ -272,6 +320,7 @@ impl<'a> Samples<'a> {
         if let Some(from) = found.from {
             self.index.noticed.label(&format!("members in .{}", label::KINDS[from]));
         }
+        self.index.members(found.members);
         self.index.push(&found.key, found.location, found.label).map_err(|reason| self.at(found.at, reason))
     }
 

@@ -6,11 +6,14 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
 use tar::{Archive, Entry};
-use xxhash_rust::xxh3::xxh3_64;
 
+use super::fields::{self, MemberFields};
+use super::first_failure::FirstFailure;
+use super::group::{Group, Member};
 use super::header::{BLOCK, refused};
-use super::names::{self, Group, Kind, Member, Role};
-use super::samples::{FirstFailure, Samples};
+use super::names::{self, Kind, Role};
+use super::rules::ScanRules;
+use super::samples::Samples;
 use crate::dataset::class_names;
 use crate::dataset::shards::{self, Fault, Faulty, IndexBuilder, Page, ShardFormat};
 use crate::error::{Error, Result};
@@ -23,21 +26,22 @@ const LARGEST_HEADERS: u64 = 4 << 20;
 const COMPRESSED: [(&[u8], &str); 4] =
     [(b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ", "xz"), (b"BZh", "bzip2")];
 
-/// The format of tar shards, whose images have these endings.
-#[derive(Debug)]
+/// The format of tar shards.
+#[derive(Debug, Default)]
 pub(super) struct TarFormat {
-    pub(super) extensions: Vec<String>,
+    pub(super) rules: ScanRules,
+    pub(super) fields: MemberFields,
 }
 
 impl ShardFormat for TarFormat {
     const CLASSES: Advice = advice::TAR_CLASSES;
 
     fn settings(&self) -> u64 {
-        xxh3_64(self.extensions.join("/").as_bytes())
+        self.rules.hash()
     }
 
     fn scan(&self, file: &DataFile) -> Result<IndexBuilder> {
-        scan(file, &self.extensions)
+        scan(file, &self.rules)
     }
 
     fn fits(&self, entry: &shards::SampleEntry, page: Option<&Page>, length: u64) -> bool {
@@ -47,6 +51,23 @@ impl ShardFormat for TarFormat {
 
     fn bytes_read(entry: &shards::SampleEntry, _: Option<&Page>) -> Range<u64> {
         entry.offset - BLOCK..entry.offset + u64::from(entry.length)
+    }
+
+    fn lists_members(&self) -> bool {
+        self.rules.lists_members
+    }
+
+    fn wanted(&self) -> &[String] {
+        &self.fields.wanted
+    }
+
+    fn member_fits(&self, member: &shards::Member, length: u64) -> bool {
+        member.offset >= BLOCK && member.offset.checked_add(member.length).is_some_and(|end| end <= length)
+    }
+
+    fn reads_with(&self, entry: &shards::SampleEntry, members: &[shards::Member]) -> Vec<Range<u64>> {
+        let chosen = self.fields.of_sample(members);
+        chosen.map_or(Vec::new(), |chosen| fields::reads(entry, chosen.into_iter().flatten()))
     }
 
     fn refuse(&self, sample: &Faulty<'_>) -> Error {
@@ -84,21 +105,21 @@ impl ShardFormat for TarFormat {
 /// Names shard and offset: files that are not tar archives, compressed or cut short; members that claim more bytes than
 /// there are, sparse ones, links instead of images; repeated keys, samples without an image or with two; invalid
 /// labels.
-fn scan(file: &DataFile, extensions: &[String]) -> Result<IndexBuilder> {
+fn scan(file: &DataFile, rules: &ScanRules) -> Result<IndexBuilder> {
     let failed = FirstFailure::default();
-    let found = members(file, extensions, &failed);
+    let found = members(file, rules, &failed);
     // If a read has failed, it is the reason, whatever the scan took it for.
     failed.take().map_or(found, |source| Err(Error::io(file.name(), source)))
 }
 
-fn members(file: &DataFile, extensions: &[String], first_failure: &FirstFailure) -> Result<IndexBuilder> {
+fn members(file: &DataFile, rules: &ScanRules, first_failure: &FirstFailure) -> Result<IndexBuilder> {
     let path = file.name();
     let failed = |source| Error::io(path, source);
     let length = file.stamp().map_err(failed)?.length;
     check_start(file, length)?;
     let read = Cell::new(0);
     let mut archive = Archive::new(Headers { reader: file.reader(length), read: &read, failed: first_failure });
-    let mut scan = Scan { length, samples: Samples::new(file, extensions, first_failure), open: None };
+    let mut scan = Scan { length, samples: Samples::new(file, rules, first_failure), open: None, waiting: None };
     let mut end = 0;
     for member in archive.entries_with_seek().map_err(failed)? {
         let member = member.map_err(|error| refused(path, end, damaged(&error)))?;
@@ -170,6 +191,8 @@ struct Scan<'a> {
     length: u64,
     samples: Samples<'a>,
     open: Option<Group>,
+    /// The last members that are neither images nor labels, and that came before the others of their sample.
+    waiting: Option<Group>,
 }
 
 impl Scan<'_> {
@@ -199,12 +222,20 @@ impl Scan<'_> {
         };
         let next = end.next_multiple_of(BLOCK);
         let regular = kind.is_file() || kind.is_contiguous();
+        // The crate changes a header by the extended one before it, so the bytes of the file are read.
+        let lists = self.samples.lists_members() && regular;
+        let check = if lists { self.samples.check_of(header)? } else { 0 };
         let parted = names::split(&name);
         let role = parted.as_ref().and_then(|(key, extension)| self.role(&name, key, extension));
-        let (Some((key, extension)), Some(role)) = (parted, role) else {
-            let kind = if names::is_reserved(&name) { self.reserved(&name) } else { Some(names::kind(&name)) };
+        let (Some((key, extension)), Some(role)) = (&parted, role) else {
+            let reserved = names::is_reserved(&name);
+            let kind = if reserved { self.reserved(&name) } else { Some(names::kind(&name)) };
             if let Some(kind) = kind.filter(|_| regular) {
                 self.samples.index.noticed.unread(&kind, &name);
+            }
+            if let (Some((key, _)), true) = (parted, lists && !reserved) {
+                let key = key.to_vec();
+                self.further(key, Member { name, role: Role::Further, header, begin, size, check });
             }
             return Ok(next);
         };
@@ -217,7 +248,7 @@ impl Scan<'_> {
         }
         if let Role::Classes = role {
             if self.samples.index.classes.is_empty() {
-                let names = self.samples.small(begin, size).and_then(|bytes| class_names::parsed(&extension, bytes));
+                let names = self.samples.small(begin, size).and_then(|bytes| class_names::parsed(extension, bytes));
                 match names {
                     Ok(names) => self.samples.index.classes = names,
                     Err(reason) => return refuse(reason),
@@ -225,13 +256,28 @@ impl Scan<'_> {
             }
             return Ok(next);
         }
-        if self.open.as_ref().is_none_or(|open| open.key != key) {
+        if self.open.as_ref().is_none_or(|open| open.key != *key) {
             self.finish()?;
         }
-        let key = key.to_vec();
-        let open = self.open.get_or_insert_with(|| Group { key, at: header, members: Vec::new() });
-        open.members.push(Member { name, role, header, begin, size });
+        let waiting = &mut self.waiting;
+        let open = self.open.get_or_insert_with(|| {
+            let before = waiting.take().filter(|waiting| waiting.key == *key);
+            let members = before.map(|before| before.members).unwrap_or_default();
+            Group { key: key.to_vec(), at: header, members }
+        });
+        open.members.push(Member { name, role, header, begin, size, check });
         Ok(next)
+    }
+
+    /// Takes a member that is neither image nor label. It ends no group of members, as it may be of no sample at all.
+    fn further(&mut self, key: Vec<u8>, member: Member) {
+        if let Some(open) = self.open.as_mut().filter(|open| open.key == key) {
+            return open.members.push(member);
+        }
+        match &mut self.waiting {
+            Some(waiting) if waiting.key == key => waiting.members.push(member),
+            waiting => *waiting = Some(Group { key, at: member.header, members: vec![member] }),
+        }
     }
 
     /// Returns the kind of an image that WebDataset skips because it lies below a folder called `__..__`. Other members

@@ -88,10 +88,12 @@ impl DataLoaderBuilder {
         }
         let fields = self.dataset.fields().to_vec();
         Field::check(&fields)?;
-        for field in fields.iter().filter(|field| field.values() == Some(FieldKind::Image)) {
-            tracing::warn!(field = field.name(), "a field of images is read, but no batch has it");
-        }
         let compiled = self.compile(backend)?;
+        for (number, field) in fields.iter().enumerate().filter(|(_, field)| field.values() == Some(FieldKind::Image)) {
+            if !compiled.sources.iter().any(|source| source.field() == Some(number)) {
+                tracing::warn!(field = field.name(), "a field of images is read, but no batch has it");
+            }
+        }
         let most_intermediate = self.settings.memory_budget.max(BESIDES);
         // Batches that do not fit are refused below, by the sizes that are theirs.
         let batches_fit =
@@ -101,7 +103,7 @@ impl DataLoaderBuilder {
         let of_groups = compiled.groups.iter().map(least).collect::<Result<Vec<_>>>()?;
         let a_worker = Workers { count: workers as u64, bytes: of_groups.into_iter().max().unwrap_or(0) };
         let (execution, budget) = self.execution(backend, &compiled, a_worker)?;
-        let Compiled { groups, mut recipes, batch_bytes } = compiled;
+        let Compiled { groups, sources, mut recipes, batch_bytes } = compiled;
         // Shaders that were compiled before call nothing on the device, so that its loss has not been noticed.
         execution.executor().gpu().map_or(Ok(()), |gpu| gpu.alive("building a loader"))?;
         let len = self.dataset.len();
@@ -115,6 +117,7 @@ impl DataLoaderBuilder {
         for recipe in &mut recipes {
             recipe.semantics = recipe.semantics.filter(|semantics| *semantics != Semantics::Float);
         }
+        let recipe = self.whole_recipe(&recipes);
         let of_settings = LoaderSettings {
             shard: (shard != Shard::WHOLE).then_some(ShardChoice::ByHand { rank: shard.rank, world: shard.world }),
             workers: Some(workers),
@@ -148,6 +151,7 @@ impl DataLoaderBuilder {
             outputs: groups.iter().map(|group| group.outputs).sum(),
             batch_bytes,
             groups,
+            sources,
             sampler,
             shard,
             batch_transform: self.recipe.batch_transform.clone(),
@@ -161,6 +165,7 @@ impl DataLoaderBuilder {
         };
         Ok(DataLoader {
             pipeline: Arc::new(pipeline),
+            recipe,
             recipes,
             backend: backend.clone(),
             budget,

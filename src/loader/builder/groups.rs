@@ -1,17 +1,16 @@
 //! The groups of a loader: their lists, their plans, and where their images lie in a batch.
 
+use super::sources::{Sources, follow};
 use super::{DataLoaderBuilder, Views, mixing};
 use crate::advice::{self, Reason};
 use crate::backend::Backend;
 use crate::error::{Error, ErrorKind, Result};
 use crate::loader::Execute;
-use crate::loader::group::{ALIGNMENT, Group};
+use crate::loader::group::{ALIGNMENT, Group, of_source};
+use crate::loader::source::Source;
 use crate::plan::split::{CacheSplit, Executor};
-use crate::plan::{Output, Plan, Semantics, normalized_twice};
-use crate::recipe::{Recipe, check_views};
-
-/// The name of the only group of a loader without groups.
-const IMAGE: &str = "image";
+use crate::plan::{Plan, Semantics, normalized_twice};
+use crate::recipe::{IMAGE, Recipe, check_name, check_views};
 
 /// The most groups: their numbers stand beside those of views in the keys of random numbers.
 const MOST_GROUPS: usize = 64;
@@ -19,6 +18,8 @@ const MOST_GROUPS: usize = 64;
 /// The groups, and the bytes of a batch.
 pub(super) struct Compiled {
     pub(super) groups: Vec<Group>,
+    /// Where the images of the groups come from; the first one is that of the first group.
+    pub(super) sources: Vec<Source>,
     /// The recipe of each group.
     pub(super) recipes: Vec<Recipe>,
     /// Bytes of all groups' images in host memory.
@@ -65,15 +66,18 @@ impl DataLoaderBuilder {
     /// ```
     pub fn group(mut self, name: impl Into<String>, views: Views) -> Self {
         self.groups.push((name.into(), views));
+        // The added group makes the groups differ from those of the named recipe, so the name is removed.
+        self.recipe.name.clear();
+        self.recipe.description.clear();
         self
     }
 
-    /// The recipe of each group by its name, with everything that the settings or the defaults decide.
-    fn lists(&self) -> Result<Vec<(String, Recipe)>> {
+    /// The views of each group by its name, with everything that the settings or the defaults decide.
+    fn lists(&self) -> Result<Vec<(String, Views)>> {
         if self.groups.is_empty() {
             let (output, semantics, views) = (self.form(), self.arithmetic(), self.view_count());
             let recipe = Recipe { output: Some(output), semantics: Some(semantics), views, ..self.recipe.clone() };
-            return Ok(vec![(IMAGE.to_owned(), recipe)]);
+            return Ok(vec![(IMAGE.to_owned(), Views::of(recipe))]);
         }
         let refuse = |reason: String| Err(Error::argument("group", reason));
         if !self.recipe.transforms.is_empty() || self.view_count() != 1 {
@@ -83,13 +87,13 @@ impl DataLoaderBuilder {
             return refuse(format!("{}; at most {MOST_GROUPS} work", self.groups.len()));
         }
         for (number, (name, _)) in self.groups.iter().enumerate() {
-            if name.is_empty() || name == "label" {
-                return refuse(format!("{name:?} is no name for a group"));
+            check_name(name, self.groups[..number].iter().map(|(other, _)| other.as_str()))?;
+            if !self.groups[number].1.recipe.groups.is_empty() {
+                return refuse(format!("{name:?} is given a recipe with groups; give that to the loader itself"));
             }
-            if self.groups[..number].iter().any(|(other, _)| other == name) {
-                return refuse(format!("two groups have the name {name:?}"));
-            }
-            if self.dataset.fields().iter().any(|field| field.name() == name) {
+            // A field of images is no column of a batch.
+            let is_source = self.groups[number].1.source.as_ref() == Some(name);
+            if !is_source && self.dataset.fields().iter().any(|field| field.name() == name) {
                 return refuse(format!("{name:?} is the name of a field of the data set"));
             }
         }
@@ -97,7 +101,8 @@ impl DataLoaderBuilder {
             let recipe = &views.recipe;
             let (output, semantics) =
                 (recipe.output.unwrap_or(self.form()), recipe.semantics.unwrap_or(self.arithmetic()));
-            (name.clone(), Recipe { output: Some(output), semantics: Some(semantics), ..recipe.clone() })
+            let recipe = Recipe { output: Some(output), semantics: Some(semantics), ..recipe.clone() };
+            (name.clone(), Views { recipe, ..views.clone() })
         };
         Ok(self.groups.iter().map(list).collect())
     }
@@ -106,18 +111,14 @@ impl DataLoaderBuilder {
     pub(super) fn compile(&mut self, backend: &Backend) -> Result<Compiled> {
         let lists = self.lists()?;
         self.check_mixing(&lists)?;
-        let mut plans = Vec::with_capacity(lists.len());
-        for (name, recipe) in &lists {
-            check_views(recipe.views)?;
-            let (output, semantics) = (recipe.output.unwrap_or_default(), recipe.semantics.unwrap_or_default());
-            let plan = self.plan(semantics, &recipe.transforms, &output);
-            plans.push(plan.map_err(|error| if lists.len() > 1 { in_group(name, error) } else { error })?);
-        }
+        let sources = Sources::new(&lists, &*self.dataset)?;
+        sources.check_cache(self.settings.cache)?;
+        let plans = self.plans(&lists, &sources)?;
         let several = plans.len() > 1;
         let (executor, memory) = (self.executor(backend), self.cache_memory(backend));
-        let (mut groups, mut recipes) = (Vec::with_capacity(plans.len()), Vec::with_capacity(plans.len()));
+        let (mut groups, mut recipes) = (Vec::<Group>::with_capacity(plans.len()), Vec::with_capacity(plans.len()));
         let (mut first, mut begin) = (0, 0.0);
-        for (number, ((name, recipe), plan)) in lists.into_iter().zip(plans).enumerate() {
+        for (number, ((name, Views { recipe, .. }), plan)) in lists.into_iter().zip(plans).enumerate() {
             let plan = match backend {
                 Backend::Gpu(gpu) if executor == Executor::Gpu => {
                     plan.on_device(gpu.caps().traits, self.recipe.batch_transform.is_some())
@@ -129,7 +130,22 @@ impl DataLoaderBuilder {
             let split = CacheSplit::new(plan, executor, memory, self.settings.cache_in_bytes);
             let split = if several { split.storing_sources() } else { split };
             recipes.push(recipe);
-            let group = Group { name, number, split, size, outputs, first, begin: begin as usize };
+            let (source, follows) = (sources.of_group[number], sources.followed[number]);
+            let first_of_source = of_source(&groups, source).map(|group| group.outputs).sum();
+            let begins = begin as usize;
+            let group = Group {
+                name,
+                number,
+                source,
+                follows,
+                split,
+                size,
+                outputs,
+                first,
+                first_of_source,
+                first_by_source: 0,
+                begin: begins,
+            };
             first += outputs;
             // Computed in floats, because u64 can overflow: 2^22 pixels a side, 2^64 images.
             begin += self.settings.batch_size as f64 * outputs as f64 * group.image_bytes() as f64;
@@ -139,16 +155,49 @@ impl DataLoaderBuilder {
             groups.push(group);
         }
         let batch_bytes = if begin > u64::MAX as f64 / 64.0 { u64::MAX / 64 } else { begin as u64 };
-        Ok(Compiled { groups, recipes, batch_bytes })
+        let outputs = |source| of_source(&groups, source).map(|group| group.outputs).sum::<usize>();
+        let before: Vec<usize> = (0..sources.list.len()).map(|source| (0..source).map(outputs).sum()).collect();
+        for group in &mut groups {
+            group.first_by_source = before[group.source] + group.first_of_source;
+        }
+        Ok(Compiled { groups, sources: sources.list, recipes, batch_bytes })
     }
 
-    fn plan(
-        &mut self,
-        semantics: Semantics,
-        transforms: &[crate::transforms::Transform],
-        output: &Output,
-    ) -> Result<Plan> {
-        let plan = Plan::compile_as(semantics, self.dataset.channels(), transforms, output)?;
+    /// The plan of each group. Those of groups that follow others are made of the others' plans.
+    fn plans(&mut self, lists: &[(String, Views)], sources: &Sources) -> Result<Vec<Plan>> {
+        let several = lists.len() > 1;
+        let of_group = |name: &str, error: Error| if several { in_group(name, error) } else { error };
+        let mut plans: Vec<Option<Plan>> = Vec::with_capacity(lists.len());
+        for (number, (name, views)) in lists.iter().enumerate() {
+            check_views(views.recipe.views)?;
+            let source = &sources.list[sources.of_group[number]];
+            let plan = match sources.followed[number] {
+                None => self.plan(views, source, None).map(Some),
+                Some(_) => Ok(None),
+            };
+            plans.push(plan.map_err(|error| of_group(name, error))?);
+        }
+        for (number, (name, views)) in lists.iter().enumerate() {
+            let Some(followed) = sources.followed[number].and_then(|followed| plans[followed].clone()) else {
+                continue;
+            };
+            let source = &sources.list[sources.of_group[number]];
+            let plan = self.plan(views, source, Some(&followed));
+            plans[number] = Some(plan.map_err(|error| of_group(name, error))?);
+        }
+        Ok(plans.into_iter().flatten().collect())
+    }
+
+    /// The plan of a group, which may follow another one's.
+    fn plan(&mut self, views: &Views, source: &Source, followed: Option<&Plan>) -> Result<Plan> {
+        let Recipe { transforms, output, semantics, .. } = &views.recipe;
+        let (output, semantics) = (output.unwrap_or_default(), semantics.unwrap_or_default());
+        let channels = source.channels(&*self.dataset);
+        let plan = match followed {
+            Some(followed) => follow(followed, views, semantics, channels, &output)?,
+            None => Plan::compile_as(semantics, channels, transforms, &output)?,
+        };
+        source.check_plan(&plan)?;
         if let Some((first, second)) = normalized_twice(transforms) {
             tracing::warn!(first, second, "Normalize stands twice in the list, and images are normalised by both");
         }
@@ -163,9 +212,29 @@ impl DataLoaderBuilder {
         Ok(plan)
     }
 
-    fn check_mixing(&self, lists: &[(String, Recipe)]) -> Result<()> {
+    /// The recipe of the loader, whose groups have these recipes: with a list, or with groups.
+    pub(super) fn whole_recipe(&self, recipes: &[Recipe]) -> Recipe {
+        let [first, ..] = recipes else { return self.recipe.clone() };
+        if self.groups.is_empty() {
+            return first.clone();
+        }
+        let not_float = |semantics: &Semantics| *semantics != Semantics::Float;
+        let (output, semantics) = (Some(self.form()), Some(self.arithmetic()));
+        // What all groups have is said once.
+        let group = |((name, views), recipe): (&(String, Views), &Recipe)| {
+            let mut group = views.to_group(name);
+            group.output = recipe.output.filter(|own| Some(*own) != output);
+            let own = Some(recipe.semantics.unwrap_or_default());
+            group.semantics = own.filter(|_| own != semantics);
+            group
+        };
+        let groups = self.groups.iter().zip(recipes).map(group).collect();
+        Recipe { groups, output, semantics: semantics.filter(not_float), views: 1, ..self.recipe.clone() }
+    }
+
+    fn check_mixing(&self, lists: &[(String, Views)]) -> Result<()> {
         let Some(transform) = &self.recipe.batch_transform else { return Ok(()) };
-        let [(_, recipe)] = lists else {
+        let [(_, Views { recipe, .. })] = lists else {
             let names: Vec<_> = lists.iter().map(|(name, _)| name.as_str()).collect();
             let reason = format!("the images of one group are mixed, but the loader has {}", names.join(", "));
             return Err(Error::argument("batch_transform", reason));

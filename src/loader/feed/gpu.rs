@@ -126,7 +126,8 @@ fn prepare_cached(
             params.push(group.plan().make_params_ahead(sample.size, key, ahead.of(image)).ok()?);
         }
     }
-    let route = route(&pipeline.groups, &params, Origin::Cache(sample.pixels)).ok()?.route;
+    // Samples of several sources are in no cache.
+    let route = route(&pipeline.groups, 0, &params, Origin::Cache(sample.pixels)).ok()?.route;
     if route.views.iter().any(|view| view.cpu_fallback) {
         return None;
     }

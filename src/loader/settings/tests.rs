@@ -50,6 +50,7 @@ fn each_form_is_read_as_it_is_written() {
         ("last_batch", json!("drop")),
         ("layout", json!("nhwc")),
         ("dtype", json!("float16")),
+        ("dtype", json!("bfloat16")),
         ("semantics", json!("uint8")),
         ("on_error", json!("fail")),
         ("on_error", json!("skip")),
@@ -76,6 +77,7 @@ fn each_form_is_read_as_it_is_written() {
     for (name, given, expected) in [
         ("semantics", json!("Uint8"), json!("uint8")),
         ("dtype", json!("F16"), json!("float16")),
+        ("dtype", json!("BF16"), json!("bfloat16")),
         ("layout", json!("Nhwc"), json!("nhwc")),
         ("order", json!("blocks:8:64"), json!(["blocks", 8, 64])),
         ("on_error", json!(0.1), json!("skip")),

@@ -86,7 +86,7 @@ macro_rules! words {
 words! {
     LastBatch { Partial = "partial", Drop = "drop", Pad = "pad" }
     Layout { Nchw = "nchw" | "Nchw", Nhwc = "nhwc" | "Nhwc" }
-    DType { F32 = "float32" | "F32", F16 = "float16" | "F16", U8 = "uint8" | "U8" }
+    DType { F32 = "float32" | "F32", F16 = "float16" | "F16", BF16 = "bfloat16" | "BF16", U8 = "uint8" | "U8" }
     Semantics { Float = "float" | "Float", Uint8 = "uint8" | "Uint8" }
     Execute { Auto = "auto", Gpu = "gpu", Cpu = "cpu" }
     Truncated { Error = "error", Fill = "fill" }

@@ -1,7 +1,7 @@
 //! A worker's jobs on the CPU executor: the samples of neighbouring positions, augmented into a chunk of the batch's
 //! memory.
 
-use super::job::SampleJob;
+use super::job::{SampleJob, SourceJob};
 use super::{SampleWriter, Stopped, Unfinished, Worker};
 use crate::cpu;
 use crate::loader::cache::Reservation;
@@ -42,24 +42,29 @@ impl SampleWriter<CpuMessage> for ImageWriter<'_> {
         &mut self,
         worker: &Worker<'_, CpuMessage>,
         job: &SampleJob<'_>,
-        reservation: Option<Reservation<'_>>,
+        mut reservation: Option<Reservation<'_>>,
         scratch: &mut PixelScratch,
     ) -> Result<(), Unfinished> {
         let PixelScratch { decoder, gathered, between } = scratch;
-        let decoded = worker.decode(job, decoder, gathered)?;
         let images = &worker.pipeline.large_images;
-        let augmented = images
-            .within(job.intermediate, between, |between| self.augment(worker, job, decoded, reservation, between));
-        Ok(augmented?)
+        // One source after the other, in the same memory.
+        for job in job.sources() {
+            let decoded = worker.decode(job, decoder, gathered)?;
+            let reservation = reservation.take();
+            let augmented = images
+                .within(job.intermediate, between, |between| self.augment(worker, job, decoded, reservation, between));
+            augmented?;
+        }
+        Ok(())
     }
 }
 
 impl ImageWriter<'_> {
-    /// Runs the stages of the plan on decoded pixels.
+    /// Runs the stages of the plans on the decoded pixels of a source.
     fn augment(
         &mut self,
         worker: &Worker<'_, CpuMessage>,
-        job: &SampleJob<'_>,
+        job: &SourceJob<'_>,
         decoded: PixelsRef<'_>,
         reservation: Option<Reservation<'_>>,
         between: &mut Intermediates,
@@ -71,9 +76,10 @@ impl ImageWriter<'_> {
         }
         let (pipeline, clock) = (worker.pipeline, &worker.clock);
         let (begin, _) = job.route.views_begin();
-        clock.work(Stage::Augment, pipeline.outputs, || {
-            for (group, out) in pipeline.groups.iter().zip(&mut *self.out) {
-                let (bytes, views) = (group.sample_bytes(), &job.route.views[group.images()]);
+        clock.work(Stage::Augment, job.route.views.len(), || {
+            let groups = pipeline.groups.iter().zip(&mut *self.out);
+            for (group, out) in groups.filter(|(group, _)| group.source == job.source) {
+                let (bytes, views) = (group.sample_bytes(), &job.route.views[group.routed()]);
                 let out = &mut out[self.sample * bytes..(self.sample + 1) * bytes];
                 clock.bytes(Stage::Augment, bytes as u64);
                 for (view, image) in views.iter().zip(out.chunks_exact_mut(group.image_bytes())) {

@@ -1,14 +1,14 @@
 //! The pixels of a sample: decoded, gathered from memory, or taken from the cache.
 
-use super::job::Content;
+use super::content::Content;
 use crate::allocate::{AUGMENTING, product};
 use crate::dataset::PixelFormat;
-use crate::decode::{DecoderScratch, ScaledRegion};
+use crate::decode::{DecodePath, DecoderScratch, ScaledRegion};
 use crate::error::Result;
 use crate::geometry::Rect;
 use crate::loader::pipeline::Pipeline;
 use crate::loader::scratch::Gathered;
-use crate::pixels::{PixelsRef, widen_bytes, widen_floats};
+use crate::pixels::{PixelsRef, widen_bytes, widen_floats, widen_gray16};
 use crate::plan::split::Executor;
 
 /// The pixels of a region; the region's first pixel comes first.
@@ -27,6 +27,16 @@ pub(in crate::loader) fn pixels<'a>(
                 pipeline.decoder.decode(bytes, probe, ScaledRegion { region, scale: *scale }, decoder)?;
             pipeline.stats.decoded(path);
             Ok(PixelsRef::Bytes { data: decoded.pixels, stride: decoded.stride, size: 4 })
+        }
+        Content::Gray16 { bytes, probe } => {
+            let decoded = pipeline.decoder.decode_gray16(bytes, probe, region, decoder)?;
+            pipeline.stats.decoded(DecodePath::Other);
+            let floats = &mut gathered.floats;
+            floats.clear();
+            // Reserves room for the whole image, as below.
+            AUGMENTING.reserve(floats, product(4 * probe.width as usize, probe.height as usize))?;
+            widen_gray16(decoded.pixels, decoded.stride, (region.width, region.height), floats);
+            Ok(PixelsRef::Floats { data: floats, stride })
         }
         Content::Pixels(pixels) => {
             // Reserves room for the whole image: its next region may be larger than this one.

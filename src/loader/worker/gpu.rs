@@ -1,13 +1,15 @@
 //! A worker's jobs on the GPU executor: the pixels of one sample, copied into a staging slot for the shaders.
 
-use super::job::SampleJob;
+use super::job::{SampleJob, SourceJob};
 use super::{SampleWriter, Stopped, Unfinished, Worker};
 use crate::cpu;
 use crate::geometry::Rect;
 use crate::gpu::staging::{MappedRange, OpenRange};
-use crate::loader::cache::Reservation;
+use crate::loader::cache::{DeviceReservation, Reservation};
 use crate::loader::executor_buffers::GpuBuffers;
+use crate::loader::group::of_source;
 use crate::loader::messages::{GpuMessage, Grant, InSlot, SlotJob, SlotRequest};
+use crate::loader::pipeline::Pipeline;
 use crate::loader::scratch::{Intermediates, PixelScratch, WorkerScratch};
 use crate::loader::stats::Stage;
 use crate::pixels::PixelsRef;
@@ -55,34 +57,43 @@ impl SampleWriter<GpuMessage> for SlotWriter<'_> {
     ) -> Result<InSlot, Unfinished> {
         let PixelScratch { decoder, gathered, between } = scratch;
         let clock = &worker.clock;
-        let (begin, float) = job.route.views_begin();
         let bytes = match &reservation {
-            Some(Reservation::Device(_)) => pixel_bytes(begin, float).next_multiple_of(IMAGE_ALIGNMENT),
-            _ => slot_bytes(&job.route.views, worker.pipeline.crops(), float),
+            Some(Reservation::Device(_)) => {
+                let (begin, float) = job.first.route.views_begin();
+                pixel_bytes(begin, float).next_multiple_of(IMAGE_ALIGNMENT)
+            }
+            _ => job.sources().map(|job| bytes_of_source(worker.pipeline, job)).sum(),
         };
         let (reply, grant) = bounded(1);
         // The size is known before decoding, so the grant has usually arrived when the pixels are decoded.
         worker.send(GpuMessage::Request(SlotRequest { order: self.order.take(), batch: self.batch, bytes, reply }))?;
-        let decoded = worker.decode(job, decoder, gathered);
+        let decoded = worker.decode(&job.first, decoder, gathered);
         let grant = clock.blocked(|| grant.recv()).map_err(|_| Stopped)?;
         let slot = grant.slot;
-        let copied = match decoded {
-            Ok(decoded) => worker.pipeline.large_images.within(job.intermediate, between, |between| {
-                let views = Vec::with_capacity(job.route.views.len());
-                SlotCopy { worker, gpu: self.gpu, grant, bytes, used: 0, views }.sample(
-                    job,
-                    decoded,
-                    reservation,
-                    between,
-                )
-            }),
-            Err(error) => Err(error.into()),
-        };
+        let views = Vec::with_capacity(job.params.len());
+        let mut copy = SlotCopy { worker, gpu: self.gpu, grant, used: 0, views };
+        let mut copied = copy.source(&job.first, decoded, reservation, between);
+        // The other sources follow in the same memory of the worker and the same range of the slot.
+        for other in &job.others {
+            if copied.is_err() {
+                break;
+            }
+            let decoded = worker.decode(other, decoder, gathered);
+            copied = copy.source(other, decoded, None, between).and(copied);
+        }
         if let Err(Unfinished::Failed(_)) = copied {
             worker.send(GpuMessage::GiveBack { slot })?;
         }
-        copied
+        let reservation = copied?;
+        clock.bytes(Stage::Copy, bytes);
+        Ok(InSlot { slot, views: copy.views, reservation })
     }
+}
+
+/// Bytes in a slot of all views of a source.
+fn bytes_of_source(pipeline: &Pipeline, job: &SourceJob<'_>) -> u64 {
+    let (_, float) = job.route.views_begin();
+    slot_bytes(&job.route.views, pipeline.crops(job.source), float)
 }
 
 /// Bytes of all views in a slot; `crops` has the number of each view's, which read one region that is there once.
@@ -109,11 +120,9 @@ struct SlotCopy<'a, 'b> {
     worker: &'a Worker<'b, GpuMessage>,
     gpu: &'a GpuBuffers,
     grant: Grant,
-    /// Bytes of the granted range.
-    bytes: u64,
     /// Bytes of the range that are written so far.
     used: u64,
-    /// The location of each view's pixels, and its program.
+    /// The location of each view's pixels, and its program, source by source.
     views: Vec<(PixelsAt, Program)>,
 }
 
@@ -124,18 +133,29 @@ struct CopiedRegion {
 }
 
 impl SlotCopy<'_, '_> {
+    /// Copies what the views of a source need of its decoded pixels.
+    fn source(
+        &mut self,
+        job: &SourceJob<'_>,
+        decoded: crate::error::Result<PixelsRef<'_>>,
+        reservation: Option<Reservation<'_>>,
+        between: &mut Intermediates,
+    ) -> Result<Option<DeviceReservation>, Unfinished> {
+        let (decoded, images) = (decoded?, &self.worker.pipeline.large_images);
+        images.within(job.intermediate, between, |between| self.decoded(job, decoded, reservation, between))
+    }
+
     /// Runs the prefix on decoded pixels, and copies what the views need of its result.
-    fn sample(
-        mut self,
-        job: &SampleJob<'_>,
+    fn decoded(
+        &mut self,
+        job: &SourceJob<'_>,
         decoded: PixelsRef<'_>,
         reservation: Option<Reservation<'_>>,
         between: &mut Intermediates,
-    ) -> Result<InSlot, Unfinished> {
+    ) -> Result<Option<DeviceReservation>, Unfinished> {
         let Intermediates { prefix, insertion, fallback, cpu: executor } = between;
         let (begin, _) = job.route.views_begin();
         let pixels = self.worker.run_prefix(&job.route, decoded, prefix, executor)?;
-        self.worker.clock.bytes(Stage::Copy, self.bytes);
         let reservation = match reservation {
             Some(Reservation::Device(reservation)) => {
                 self.once(pixels, begin, &job.route.views)?;
@@ -148,16 +168,23 @@ impl SlotCopy<'_, '_> {
             None => None,
         };
         if reservation.is_none() {
-            for (number, group) in self.worker.pipeline.groups.iter().enumerate() {
-                for crops in job.route.views[group.images()].chunks(group.plan().crops()) {
+            for group in of_source(&self.worker.pipeline.groups, job.source) {
+                for crops in job.route.views[group.routed()].chunks(group.plan().crops()) {
                     let mut copied = None;
                     for view in crops {
-                        self.view(number, view, pixels.region(begin, view.region), &mut copied, fallback, executor)?;
+                        self.view(
+                            group.number,
+                            view,
+                            pixels.region(begin, view.region),
+                            &mut copied,
+                            fallback,
+                            executor,
+                        )?;
                     }
                 }
             }
         }
-        Ok(InSlot { slot: self.grant.slot, views: self.views, reservation })
+        Ok(reservation)
     }
 
     /// Copies the pixels once for all views.

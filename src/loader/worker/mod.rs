@@ -1,18 +1,19 @@
 //! A worker thread: takes jobs; reads, decodes and, on the CPU executor, augments their samples.
 //!
-//! `read.rs` reads a sample, `job.rs` makes its parameters and chooses its route, `decode.rs` decodes it, `cpu.rs` and
-//! `gpu.rs` write it into its batch. Failed samples are replaced here.
+//! `read.rs` reads a sample, `content.rs` reads the headers of its images, `job.rs` makes its parameters and chooses their
+//! routes, `decode.rs` decodes them, `cpu.rs` and `gpu.rs` write it into its batch. Failed samples are replaced here.
 
+mod content;
 mod cpu;
 mod decode;
 mod gpu;
 mod job;
 mod read;
 
+pub(super) use content::Content;
 pub(super) use cpu::work as work_chunk;
 pub(super) use decode::pixels;
 pub(super) use gpu::work as work_slot;
-pub(super) use job::Content;
 
 use super::OnError;
 use super::batch::Failure;
@@ -32,7 +33,7 @@ use crate::sampler::Position;
 use crate::storage::is_network_failure;
 use crate::transforms::Key;
 use crossbeam_channel::{Receiver, Sender};
-use job::SampleJob;
+use job::{SampleJob, SourceJob};
 use read::ReadSample;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -203,18 +204,19 @@ impl<M: From<Error>> Worker<'_, M> {
         Ok(Finished { index, id: key.sample, label, fields, params: job.params, pixels: written })
     }
 
-    /// The pixels of a job, decoded as its route says.
+    /// The pixels of an image of a job, decoded as its route says.
     fn decode<'s>(
         &self,
-        job: &SampleJob<'s>,
+        job: &SourceJob<'s>,
         decoder: &'s mut crate::decode::DecoderScratch,
         gathered: &'s mut Gathered,
     ) -> crate::error::Result<PixelsRef<'s>> {
         let is_cached = matches!(job.content, Content::Cached(_));
-        let images = if is_cached { 0 } else { self.pipeline.outputs };
+        let images = if is_cached { 0 } else { job.route.views.len() };
         let pixels = self
             .clock
-            .work(Stage::Decode, images, || pixels(self.pipeline, &job.content, job.route.read, decoder, gathered))?;
+            .work(Stage::Decode, images, || pixels(self.pipeline, &job.content, job.route.read, decoder, gathered))
+            .map_err(|error| self.pipeline.sources[job.source].named(error))?;
         if !is_cached {
             self.clock.bytes(Stage::Decode, job.route.decoded_bytes());
         }

@@ -1,6 +1,6 @@
 //! A sample as it comes from the data set or the cache.
 
-use crate::dataset::{Dataset, FieldValue, Label, SampleData};
+use crate::dataset::{Dataset, FieldValue, Label, Sample, SampleData};
 use crate::error::Result;
 use crate::loader::cache::{CachedSample, HostEntry};
 use crate::loader::columns::owned_values;
@@ -13,7 +13,10 @@ pub(super) struct ReadSample<'a> {
     pub(super) label: Label,
     /// The values of the data set's fields.
     pub(super) fields: Vec<FieldValue<'static>>,
+    /// The image of the first source.
     pub(super) data: ReadData<'a>,
+    /// Those of the other sources; empty for one source, so that nothing is allocated.
+    pub(super) others: Vec<SampleData<'a>>,
 }
 
 #[derive(Debug)]
@@ -28,20 +31,22 @@ impl<'a> ReadSample<'a> {
         if let Some(entry) = pipeline.cache.in_host_memory(index) {
             pipeline.stats.cache_hits(1);
             let CachedSample { label, fields, .. } = entry.sample.clone();
-            return Ok(ReadSample { index, label, fields, data: ReadData::Cache(entry) });
+            return Ok(ReadSample { index, label, fields, data: ReadData::Cache(entry), others: Vec::new() });
         }
         let sample = pipeline.dataset.read(index, file)?;
+        let (data, others) = images(pipeline, &sample)?;
         let fields = match pipeline.fields.is_empty() && sample.fields.is_empty() {
             true => Vec::new(),
             false => owned_values(&pipeline.fields, sample.fields)?,
         };
-        Ok(ReadSample { index, label: sample.label, fields, data: ReadData::Dataset(sample.data) })
+        Ok(ReadSample { index, label: sample.label, fields, data: ReadData::Dataset(data), others })
     }
 
     /// Bytes that the data set returned.
     pub(super) fn bytes(&self) -> u64 {
+        let others = self.others.iter().map(SampleData::len).sum::<usize>();
         match self.data {
-            ReadData::Dataset(data) => data.len() as u64,
+            ReadData::Dataset(data) => (data.len() + others) as u64,
             ReadData::Cache(_) => 0,
         }
     }
@@ -50,4 +55,11 @@ impl<'a> ReadSample<'a> {
     pub(super) fn is_in_memory(&self, dataset: &dyn Dataset) -> bool {
         matches!(self.data, ReadData::Dataset(SampleData::Pixels(_))) && dataset.is_in_memory()
     }
+}
+
+/// The images of a sample, source by source: the first one, and the others.
+fn images<'a>(pipeline: &'a Pipeline, sample: &Sample<'a>) -> Result<(SampleData<'a>, Vec<SampleData<'a>>)> {
+    let mut images = pipeline.sources.iter().map(|source| source.image(&pipeline.fields, sample));
+    let first = images.next().unwrap_or(Ok(sample.data))?;
+    Ok((first, images.collect::<Result<_>>()?))
 }

@@ -9,7 +9,6 @@ use crate::pack::lock::Lock;
 use crate::pack::number::PartNumber;
 use crate::pack::packed::Packed;
 use crate::pack::run::{Totals, check_skipped};
-use crate::pack::settings::PackSettings;
 use crate::pack::task::Task;
 use crate::pack::whole;
 use crate::pack::write::{check_shards, write_classes};
@@ -40,7 +39,7 @@ pub(in crate::pack) fn join(task: &Task, out: &Folder, watch: &Watch) -> Result<
         }
         None => {
             let Some(plan) = Plan::read(out)? else { return Err(no_plan(out)) };
-            plan.job.check_settled(plan.planned.split, &task.settings)?;
+            plan.planned.check_settled(&plan.job, &task.settings)?;
             let lock = Lock::take(out)?;
             let joined = join_parts(out, &plan)?;
             lock.remove();
@@ -49,10 +48,7 @@ pub(in crate::pack) fn join(task: &Task, out: &Folder, watch: &Watch) -> Result<
     };
     records_in(out).remove_all().map_err(permitted)?;
     let opened = match (task.settings.verify, &manifest.plan) {
-        (true, Some(plan)) => {
-            let (split, shuffle) = (plan.split, manifest.job.shuffle);
-            Some(task.source.open(&PackSettings { split, shuffle, ..task.settings.clone() }, watch)?)
-        }
+        (true, Some(plan)) => Some(task.source.open(&plan.opening(&manifest.job, &task.settings), watch)?),
         _ => None,
     };
     whole::report(out, (opened.as_ref(), None), (&manifest, totals), (watch, start))
@@ -91,7 +87,7 @@ fn join_parts(folder: &Folder, plan: &Plan) -> Result<(Manifest, Totals)> {
     if folder.is_in_store() {
         // If two machines have packed the same part, each of its shards was written twice, and the index of a shard may
         // belong to the content that was overwritten. Opening the shards writes such an index again.
-        check_shards(folder, &manifest.shards, packed)?;
+        check_shards(folder, &manifest.shards, packed, &manifest.job.fields)?;
     }
     write_classes(folder, &plan.classes)?;
     folder.remove_left(&plan.job.prefix).map_err(permitted)?;

@@ -26,7 +26,8 @@ use crate::error::{Error, Result};
 use crate::storage::Folder;
 
 use super::errors::{permitted, there};
-use super::journal::{MANIFEST, Manifest, Planned, read_json};
+use super::journal::{MANIFEST, Manifest, read_json};
+use super::planned::Planned;
 
 /// The name of the folder that has the plan and the parts' records, inside the folder to pack into.
 const FOLDER: &str = ".gpufeed-pack-parts";

@@ -11,7 +11,6 @@ use crate::pack::names::Names;
 use crate::pack::number::PartNumber;
 use crate::pack::packed::Packed;
 use crate::pack::run::{PackRun, Totals};
-use crate::pack::settings::PackSettings;
 use crate::pack::source::{Facts, OpenedSource, PackSource};
 use crate::pack::task::Task;
 use crate::pack::write::write_shards;
@@ -36,13 +35,12 @@ pub(in crate::pack) fn part(task: &Task, out: &Folder, number: PartNumber, watch
             return check(number, planned.parts, out, "the pack").map(|()| None);
         };
         check(number, plan.planned.parts, out, "the plan")?;
-        plan.job.check_settled(plan.planned.split, &task.settings)?;
+        plan.planned.check_settled(&plan.job, &task.settings)?;
         let of = PartOfPlan { planned: plan.planned.clone(), part: number.part };
         let records = records_in(out);
         let lock_path = records.local().join(format!("{}.lock", of.stem()));
         if let Some(lock) = Lock::try_at(&records, &lock_path)? {
-            let settings =
-                PackSettings { split: plan.planned.split, shuffle: plan.job.shuffle, ..task.settings.clone() };
+            let settings = plan.planned.opening(&plan.job, &task.settings);
             let task = Task { settings, ..task.clone() };
             let (records, out, alone) = (records.shared(), out.shared(), lock.held);
             let packed = Part { plan: &plan, of, task: &task, records, out, alone, watch }.done(start)?;
@@ -191,6 +189,10 @@ impl Part<'_> {
             let source = self.task.source.shown();
             let reason = format!("{found} samples, but {samples} in {}", self.planned());
             return Err(source.map_or_else(|| there(&self.out, &*reason), |source| Error::pack(source, &*reason)));
+        }
+        if opened.fields.listed() != plan.job.fields {
+            let reason = format!("the source has other fields than {}: {}", self.planned(), opened.fields.names());
+            return Err(there(&self.out, reason));
         }
         // Only an open data set is compared by the names of its samples. For a path, these names begin with the path,
         // which may differ from machine to machine.

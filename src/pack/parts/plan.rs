@@ -5,11 +5,12 @@ use crate::error::{Error, Result};
 use crate::pack::errors::permitted;
 use crate::pack::events::Watch;
 use crate::pack::job::{Job, occupied};
-use crate::pack::journal::{self, Found, MANIFEST, Planned, read_json};
+use crate::pack::journal::{self, Found, MANIFEST, read_json};
 use crate::pack::lock::Lock;
 use crate::pack::names::Names;
 use crate::pack::number::{MOST_PARTS, PartNumber};
 use crate::pack::packed::PackPlan;
+use crate::pack::planned::{Planned, Reading};
 use crate::pack::settings::PackFormat;
 use crate::pack::source::{Fingerprint, OpenedSource, PackSource};
 use crate::pack::task::Task;
@@ -41,10 +42,11 @@ pub(super) enum Listed {
 }
 
 impl Listed {
-    fn of(format: Option<Format>) -> Listed {
+    /// A listing has no fields, so that a source with fields is opened by each part.
+    fn of(format: Option<Format>, has_fields: bool) -> Listed {
         match format {
-            Some(Format::Folder | Format::Images) => Listed::Folder,
-            Some(Format::List) => Listed::List,
+            Some(Format::Folder | Format::Images) if !has_fields => Listed::Folder,
+            Some(Format::List) if !has_fields => Listed::List,
             _ => Listed::Whole,
         }
     }
@@ -95,7 +97,12 @@ impl Plan {
     /// Returns the hash of everything in the plan that has to be the same for all parts.
     fn hash(&self) -> Result<String> {
         let Plan { planned, job, listed, classes, listings, files, .. } = self;
-        let all = serde_json::to_vec(&(planned.parts, planned.split, job, listed, classes, listings, files));
+        let all = (planned.parts, planned.split, job, listed, classes, listings, files);
+        // A plan whose settings say nothing about fields has the hash that it had before there were fields.
+        let all = match &planned.reading {
+            Some(reading) => serde_json::to_vec(&(all, reading)),
+            None => serde_json::to_vec(&all),
+        };
         all.map(|all| format!("{:016x}", xxh3_64(&all))).map_err(|error| Error::pack(PLAN, error.to_string()))
     }
 
@@ -185,7 +192,7 @@ fn make((task, source): (&Task, &OpenedSource), out: &Folder, parts: usize, watc
     let (folder, names) = (records_in(out), Names::new(source, watch)?);
     folder.remove_all().map_err(permitted)?;
     folder.create().map_err(permitted)?;
-    let listed = Listed::of(source.format);
+    let listed = Listed::of(source.format, !source.fields.is_empty());
     let (mut fingerprint, mut listings) = (Fingerprint::new(), Vec::with_capacity(parts));
     for part in 0..parts {
         watch.check()?;
@@ -204,7 +211,8 @@ fn make((task, source): (&Task, &OpenedSource), out: &Folder, parts: usize, watc
         _ => None,
     };
     let job = Job::new(source, fingerprint.digits(), &task.settings, watch)?;
-    let planned = Planned { plan: String::new(), parts, split: task.settings.split };
+    let (plan, reading) = (String::new(), Reading::of(&task.settings));
+    let planned = Planned { plan, parts, split: task.settings.split, reading };
     let (gpufeed, classes) = (env!("CARGO_PKG_VERSION").to_owned(), source.data.classes().to_vec());
     write_classes(out, &classes)?;
     let mut plan = Plan { gpufeed, planned, job, listed, classes, listings, files };

@@ -2,14 +2,15 @@
 
 use crate::error::{Error, Result};
 use crate::pack::errors::permitted;
-use crate::pack::journal::{Planned, Progress, Record, Shard, Skipped, journal_text, line, read_journal};
+use crate::pack::journal::{Progress, Record, Shard, Skipped, journal_text, line, read_journal};
 use crate::pack::number::PartNumber;
+use crate::pack::planned::Planned;
 use crate::pack::run::Totals;
 use crate::storage::Folder;
 use serde::{Deserialize, Serialize};
 
 /// Identifies a part by its plan and its number.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct PartOfPlan {
     #[serde(flatten)]
     pub(super) planned: Planned,

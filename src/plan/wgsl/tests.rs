@@ -113,7 +113,7 @@ fn every_pass_validates() {
     let erasings = [erasing(ErasingValue::All(0.5)), erasing(ErasingValue::Random)];
     for list in [train(), two_stages, many, gray, vec![]].into_iter().chain(erasings) {
         for layout in [Layout::Nchw, Layout::Nhwc] {
-            for dtype in [DType::F32, DType::F16, DType::U8] {
+            for dtype in [DType::F32, DType::F16, DType::BF16, DType::U8] {
                 let Ok(plan) = Plan::compile(&list, &Output { layout, dtype }) else { continue };
                 for pass in plan.pass_list() {
                     let text = plan.shader(pass);

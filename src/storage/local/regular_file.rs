@@ -66,33 +66,64 @@ pub(crate) fn is_refused(error: &io::Error) -> bool {
 /// [`ErrorKind::Io`] as for [`open`], or if there is not enough memory; [`ErrorKind::FileTooLarge`] for a file of more
 /// than `max_file_bytes`, also if it grows beyond them while it is read.
 pub(crate) fn read_image<'a>(path: &Path, max_file_bytes: u64, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
-    let failed = |source| Error::io(path, source);
-    let too_large = |bytes| {
-        let name = path.display().to_string();
-        Err(ErrorKind::FileTooLarge { name, bytes, max_file_bytes }.into())
-    };
-    let (mut file, metadata) = open(path).map_err(failed)?;
-    if metadata.len() > max_file_bytes {
-        return too_large(metadata.len());
+    match read_behind(path, max_file_bytes, buffer, 0) {
+        Ok(end) => Ok(&buffer[..end]),
+        Err(unread) => Err(unread.of_image(path, max_file_bytes)),
+    }
+}
+
+/// The reason for which a file is not read.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// The system's error.
+    Io(io::Error),
+    /// It has more bytes than are read: this many.
+    TooLarge(u64),
+}
+
+impl Unread {
+    /// Returns the error for the file of an image.
+    pub(crate) fn of_image(self, path: &Path, max_file_bytes: u64) -> Error {
+        match self {
+            Unread::Io(source) => Error::io(path, source),
+            Unread::TooLarge(bytes) => {
+                let name = path.display().to_string();
+                ErrorKind::FileTooLarge { name, bytes, max_file_bytes }.into()
+            }
+        }
+    }
+}
+
+/// Reads the whole regular file at `path` into `buffer` from byte `start` on, leaves the bytes before it as they are, and
+/// returns the end of the file's bytes. The buffer grows as that of [`read_image`] does.
+///
+/// # Errors
+/// The errors of [`open`], and a lack of memory; a file of more than `most` bytes, also if it grows beyond them while it is
+/// read.
+pub(crate) fn read_behind(path: &Path, most: u64, buffer: &mut Vec<u8>, start: usize) -> Result<usize, Unread> {
+    let (mut file, metadata) = open(path).map_err(Unread::Io)?;
+    if metadata.len() > most {
+        return Err(Unread::TooLarge(metadata.len()));
     }
     // Reads one byte more than the file's length, to detect a file that grows.
     let mut length = usize::try_from(metadata.len()).unwrap_or(usize::MAX).saturating_add(1);
-    let mut filled = 0;
-    lengthen(buffer, length, filled).map_err(failed)?;
+    let mut filled = start;
+    lengthen(buffer, start.saturating_add(length), filled).map_err(Unread::Io)?;
     loop {
-        match file.read(&mut buffer[filled..length]) {
-            Ok(0) => return Ok(&buffer[..filled]),
+        match file.read(&mut buffer[filled..start + length]) {
+            Ok(0) => return Ok(filled),
             Ok(count) => filled += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(Unread::Io(error)),
         }
-        if filled as u64 > max_file_bytes {
-            return too_large(filled as u64);
+        let read = filled - start;
+        if read as u64 > most {
+            return Err(Unread::TooLarge(read as u64));
         }
-        if filled == length {
-            let most = usize::try_from(max_file_bytes).unwrap_or(usize::MAX).saturating_add(1);
-            length = length.saturating_mul(2).min(most);
-            lengthen(buffer, length, filled).map_err(failed)?;
+        if read == length {
+            let limit = usize::try_from(most).unwrap_or(usize::MAX).saturating_add(1);
+            length = length.saturating_mul(2).min(limit);
+            lengthen(buffer, start.saturating_add(length), filled).map_err(Unread::Io)?;
         }
     }
 }
@@ -165,6 +196,15 @@ mod tests {
             ["3000", "at most 2999", "raise max_file_bytes", "file"].iter().all(|part| text.contains(part)),
             "{text}"
         );
+        // Files behind each other in one buffer.
+        fs::write(&path, b"second").unwrap();
+        let mut buffer = b"first, and what is left over".to_vec();
+        assert_eq!(read_behind(&path, 6, &mut buffer, 5).unwrap(), 11);
+        assert_eq!(&buffer[..11], b"firstsecond");
+        assert!(matches!(read_behind(&path, 5, &mut buffer, 5), Err(Unread::TooLarge(6))));
+        let mut short = b"first".to_vec();
+        assert_eq!(read_behind(&path, 6, &mut short, 5).unwrap(), 11);
+        assert_eq!(&short[..11], b"firstsecond");
         let folder = open(folder.path()).unwrap_err();
         assert_eq!((folder.kind(), is_refused(&folder)), (io::ErrorKind::IsADirectory, true));
         let missing = open(&path.with_file_name("none")).unwrap_err();

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 /// Blends each image with its partner, in shares of one λ a batch, drawn from Beta(alpha, alpha): torchvision's `MixUp`.
 ///
-/// Outputs are f32 or f16; bytes cannot hold a blend. [`Batch::mixed`](crate::Batch::mixed) and
+/// Outputs are f32, f16 or bf16; bytes cannot hold a blend. [`Batch::mixed`](crate::Batch::mixed) and
 /// [`Batch::soft_labels`](crate::Batch::soft_labels) have the labels.
 ///
 /// ```

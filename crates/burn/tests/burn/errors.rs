@@ -31,6 +31,24 @@ fn bytes_are_no_float_tensor() {
     }
 }
 
+/// Burn's own devices say whether they compute with bf16; where they do not, the error names the setting.
+#[test]
+fn bfloats_where_burn_has_none() {
+    for place in places() {
+        let loader = place.build(one(Label::None).output(Layout::Nchw, DType::BF16));
+        let batch = loader.epoch(0).unwrap().next().unwrap().unwrap();
+        let made = batch.to_tensor(&place.device);
+        if place.device.supports_dtype(burn::tensor::DType::BF16) {
+            assert_eq!(made.unwrap().dims(), [1, 3, 4, 4], "{}", place.name);
+            continue;
+        }
+        let (setting, text) = argument(made.unwrap_err());
+        assert_eq!(setting, "output", "{}", place.name);
+        assert!(text.contains("DType::BF16") && text.contains("DType::F32"), "{text}");
+    }
+    assert!(Device::flex().supports_dtype(burn::tensor::DType::BF16), "the CPU has tensors of bf16");
+}
+
 #[test]
 fn labels_that_are_no_classes() {
     for place in places() {

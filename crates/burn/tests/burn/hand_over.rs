@@ -54,10 +54,29 @@ fn a_ramp_of_halves_comes_back() {
     }
 }
 
+/// The ramp's last numbers have more than the 8 bits of a bf16, so they are rounded.
+#[test]
+fn a_ramp_of_bfloats_comes_back() {
+    for place in places().iter().filter(|place| computes(place, DType::BF16)) {
+        let batch = first(place, ramp().0.output(Layout::Nhwc, DType::BF16));
+        let tensor = batch.to_tensor(&place.device).unwrap();
+        assert_eq!(tensor.dtype(), burn::tensor::DType::BF16, "{}", place.name);
+        let bfloats = tensor.into_data().try_to_vec::<half::bf16>().unwrap();
+        let values: Vec<half::bf16> = ramp().1.into_iter().map(half::bf16::from_f32).collect();
+        assert_eq!(bfloats, values, "{}", place.name);
+    }
+}
+
+/// Whether Burn has tensors of a batch's type at this place.
+fn computes(place: &Place, dtype: DType) -> bool {
+    dtype != DType::BF16 || place.device.supports_dtype(burn::tensor::DType::BF16)
+}
+
 #[test]
 fn a_real_batch_comes_back() {
-    for (layout, dtype) in [(Layout::Nchw, DType::F32), (Layout::Nhwc, DType::F16), (Layout::Nchw, DType::F16)] {
-        for place in places() {
+    let halves = [(Layout::Nhwc, DType::F16), (Layout::Nchw, DType::F16), (Layout::Nhwc, DType::BF16)];
+    for (layout, dtype) in [(Layout::Nchw, DType::F32)].into_iter().chain(halves) {
+        for place in places().iter().filter(|place| computes(place, dtype)) {
             let builder = DataLoader::builder(small_files(9))
                 .transform(RandomResizedCrop::new(19))
                 .transform(RandomHorizontalFlip::new(0.5))

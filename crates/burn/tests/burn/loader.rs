@@ -163,3 +163,50 @@ fn errors_are_items() {
 fn builder_of_four() -> DataLoaderBuilder {
     builder(4)
 }
+
+#[test]
+fn groups_and_columns_are_items_whole_and_in_slices() {
+    use gpufeed::dataset::{Field, FieldKind, FieldValue};
+    use gpufeed::{ColumnValues, Views};
+    let builder = || {
+        let fields = ["caption", "score"].map(Field::new);
+        let [caption, score] = fields;
+        let mut data = InMemory::new().with_fields([caption.kind(FieldKind::Text), score.kind(FieldKind::Numbers)]);
+        for number in 0..6_u8 {
+            data.push_pixels(10, 10, PixelFormat::Rgb8, vec![number; 300], Label::Class(number.into())).unwrap();
+            data.push_fields([FieldValue::from(format!("image {number}")), FieldValue::from(f64::from(number))])
+                .unwrap();
+        }
+        DataLoader::builder(data)
+            .group("global", Views::new(2).transform(RandomCrop::new(8)))
+            .group("local", Views::new(3).transform(RandomCrop::new(4)))
+            .batch_size(4)
+    };
+    let captions = |samples: std::ops::Range<usize>| {
+        ColumnValues::Text(samples.map(|number| Some(format!("image {number}"))).collect())
+    };
+    for place in places() {
+        let whole = || BurnLoader::new(place.build(builder()), place.device.clone()).grouped();
+        let items: Vec<_> = whole().iter().map(Result::unwrap).collect();
+        assert_eq!(items.len(), 2);
+        for (item, samples) in items.iter().zip([0..4, 4..6]) {
+            let count = samples.len();
+            assert_eq!(item.images("global").unwrap().dims(), [2 * count, 3, 8, 8], "{}", place.name);
+            assert_eq!(item.images("local").unwrap().dims(), [3 * count, 3, 4, 4], "{}", place.name);
+            assert_eq!(item.column("caption"), Some(&captions(samples.clone())));
+            assert_eq!((item.labels.len(), item.ids.len()), (count, count));
+        }
+        let sliced = whole().slice(1, 5);
+        let items: Vec<_> = sliced.iter().map(Result::unwrap).collect();
+        let [first, second] = &items[..] else { panic!("two batches") };
+        assert_eq!((first.column("caption"), second.column("caption")), (Some(&captions(1..4)), Some(&captions(4..5))));
+        let Some(ColumnValues::Numbers { bytes, .. }) = first.column("score") else { panic!("numbers") };
+        assert_eq!(*bytes, [1.0_f64, 2.0, 3.0].map(f64::to_ne_bytes).concat());
+        let local: Vec<f32> = first.images("local").unwrap().clone().into_data().try_to_vec().unwrap();
+        assert_eq!(local.len(), 9 * 48);
+        assert!((local[0] - 1.0 / 255.0).abs() < 1e-6 && (local[8 * 48] - 3.0 / 255.0).abs() < 1e-6, "{}", place.name);
+        // An ImageBatch has no place for them.
+        let error = BurnLoader::new(place.build(builder()), place.device.clone()).iter().next().unwrap().unwrap_err();
+        assert!(error.to_string().contains("BurnLoader::grouped"), "{error}");
+    }
+}

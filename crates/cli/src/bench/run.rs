@@ -9,8 +9,8 @@ use super::output::trace;
 use super::setup::samples::Samples;
 use super::setup::{BenchArguments, Setup, data};
 use crate::output::Output;
-use crate::results::{Data, Kernels, Report, SCHEMA};
-use gpufeed::{DataLoader, LoaderSettings, recipe};
+use crate::results::{Data, Group, Kernels, Report, SCHEMA};
+use gpufeed::{DataLoader, LoaderSettings, Plan, Recipe, recipe};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::error::Error;
 use std::ffi::OsString;
@@ -87,6 +87,7 @@ pub(super) fn run(
     run.progress.next("time to the first batch, in new processes");
     run.report.time_to_first_batch = first_batch::measure(given)?;
     let loader = setup.loader(main)?;
+    run.report.groups = groups(&loader);
     let measured = run.pipeline(&loader)?;
     run.slowed_stages(&loader, &measured)?;
     if arguments.quick {
@@ -127,6 +128,8 @@ impl Measurements<'_> {
             row.runs = measured.intervals.iter().filter_map(|interval| interval.seconds(&row.name)).collect();
         }
         report.images_per_second = measured.images_per_second.clone();
+        let of_sample: usize = images_of_sample(loader).map(|(_, images)| images).sum();
+        report.samples_per_second = Some(report.images_per_second.median / of_sample.max(1) as f64);
         report.cpu_seconds_per_image = measured.cpu_seconds_per_image;
         report.cpu_seconds_per_image_runs = measured.cpu_seconds_per_image_runs.clone();
         report.data_stall = measured.data_stall;
@@ -173,6 +176,9 @@ impl Measurements<'_> {
         progress.next("memory");
         report.memory = memory::measure(setup, loader, MEMORY * seconds, notes)?;
         progress.next("the kernels");
+        if let [first, _, ..] = &report.groups[..] {
+            notes.push(format!("kernels: the passes of the recipe are those of its first group, {}", first.name));
+        }
         report.kernels = kernels::measure(setup, loader.plan(), samples, KERNELS * seconds, notes)?;
         progress.next("the ways in");
         report.upload = upload::measure(setup, UPLOAD * seconds, notes)?;
@@ -186,6 +192,22 @@ impl Measurements<'_> {
         self.report.sweep = worker_sweep::measure(self.setup, workers, self.arguments.seconds)?;
         Ok(())
     }
+}
+
+/// The groups of a loader with the images that each has of a sample.
+fn images_of_sample(loader: &DataLoader) -> impl Iterator<Item = (&str, usize)> {
+    let images = |((name, plan), (_, recipe)): ((_, &Plan), (_, &Recipe))| (name, recipe.views * plan.crops());
+    loader.plans().zip(loader.recipes()).map(images)
+}
+
+/// Describes the groups of a loader; nothing for one with one list.
+fn groups(loader: &DataLoader) -> Vec<Group> {
+    let describe = |((_, plan), (name, images_per_sample)): ((_, &Plan), (&str, usize))| {
+        let (width, height) = plan.output_size().unwrap_or_default();
+        Group { name: name.to_owned(), images_per_sample, height, width }
+    };
+    let groups: Vec<Group> = loader.plans().zip(images_of_sample(loader)).map(describe).collect();
+    if loader.recipe().groups.is_empty() { Vec::new() } else { groups }
 }
 
 /// Fills the parts of the report that are known before the measurements.

@@ -176,7 +176,7 @@ fn features(there: Features) -> Vec<Feature> {
         feature(
             "SHADER_I16",
             Features::SHADER_I16,
-            "shaders store f16 batches themselves, in integers of 16 bits; without it they store f32, which a pass packs",
+            "shaders store f16 and bf16 batches themselves, in integers; without it they store f32, which a pass packs",
         ),
         feature("SHADER_F16", Features::SHADER_F16, "nothing: f16 is rounded in integers, everywhere to the same bits"),
         feature("SUBGROUP", Features::SUBGROUP, "nothing yet: sums are made in workgroup memory"),

@@ -27,6 +27,7 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use crate::dataset::FieldArguments;
 use crate::{DONE, FAILED, FINDINGS, Outcome, dataset};
 use gpufeed::dataset::Format;
 
@@ -39,6 +40,8 @@ pub(crate) struct DoctorArguments {
     /// A folder to look through, file by file, or another data set or the address of one, sample by sample (of two parts,
     /// that to train on); without one, the machine is looked at
     data: Option<PathBuf>,
+    #[command(flatten)]
+    fields: FieldArguments,
     /// Name every file that there is something to say about
     #[arg(long, requires = "data")]
     list: bool,
@@ -54,6 +57,9 @@ pub(crate) struct DoctorArguments {
 }
 
 pub(crate) fn run(arguments: &DoctorArguments) -> Outcome {
+    if arguments.data.is_none() && arguments.fields.are_given() {
+        return Err(crate::conflict("--fields needs a data set").into());
+    }
     match &arguments.data {
         Some(data) => inspect_data(data, arguments),
         None => inspect_machine(arguments),
@@ -74,8 +80,9 @@ fn inspect_data(folder: &Path, arguments: &DoctorArguments) -> Outcome {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(arguments.threads.unwrap_or(0).into()).build()?;
     let format = Format::detect(folder);
     let listing = match format {
-        Format::Folder | Format::Images => listing::of_files(folder)?,
-        _ => listing::of_samples(&dataset::open(folder)?),
+        // A folder's fields are read with its samples.
+        Format::Folder | Format::Images if !arguments.fields.are_given() => listing::of_files(folder)?,
+        _ => listing::of_samples(&dataset::open_with(folder, &arguments.fields)?),
     };
     let (reports, duplicates) = pool.install(|| {
         let mut reports = inspect::inspect_all(&listing, arguments.max_pixels)?;

@@ -94,6 +94,9 @@ impl Summary {
         let is_folder = listing.data.is_none();
         let (data_warnings, data_notes): (Vec<_>, Vec<_>) =
             listing.notices.iter().partition(|notice| notice.is_warning());
+        let fields = listing.data.as_ref().map_or(&[][..], |data| data.fields());
+        let fields = fields.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let fields = (!fields.is_empty()).then(|| format!("fields are {fields}"));
         if !is_folder {
             add_unnamed_classes(&mut listing.classes, &files);
         }
@@ -120,7 +123,7 @@ impl Summary {
             seconds,
             max_pixels,
             verdicts,
-            data_notes: data_notes.iter().map(ToString::to_string).collect(),
+            data_notes: fields.into_iter().chain(data_notes.iter().map(ToString::to_string)).collect(),
             data_warnings: data_warnings.iter().map(ToString::to_string).collect(),
             findings,
             notes,

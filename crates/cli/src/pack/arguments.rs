@@ -1,9 +1,12 @@
 //! The options of `gpufeed pack`.
 
+use crate::dataset::parse_fields;
 use crate::part::{AskedPart, MOST_PARTS};
+use crate::units::parse_bytes as bytes;
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use gpufeed::Split;
+use gpufeed::dataset::{FieldChoice, MAX_FIELD_BYTES};
 use gpufeed::pack::{PackFormat, PackSettings};
 use std::path::PathBuf;
 
@@ -42,6 +45,13 @@ pub(crate) struct PackArguments {
     /// that read neighbours together. Not for a source in a store [default: the source's order]
     #[arg(long, value_name = "SEED")]
     pub(super) shuffle: Option<u64>,
+    /// The fields that are packed beside images and labels, as members of the shards: all, none, or what is read with
+    /// the name that it gets, such as txt=caption,json=meta (endings of members, columns) [default: none]
+    #[arg(long, value_name = "FIELDS", value_parser = parse_fields)]
+    pub(super) fields: Option<FieldChoice>,
+    /// Bytes of a field's value at the most; samples with larger ones are left out [default: 1M]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(super) max_field_bytes: Option<u64>,
     /// Images with a longer side are reduced to it, bilinear and antialiased, and become JPEGs
     #[arg(long, value_name = "PIXELS", value_parser = RangedU64ValueParser::<u32>::new().range(1..=65535))]
     pub(super) max_side: Option<u32>,
@@ -77,7 +87,8 @@ pub(crate) struct PackArguments {
 }
 
 /// The options that a plan has settled.
-const SETTINGS: [&str; 7] = ["to", "shard_bytes", "split", "prefix", "shuffle", "max_side", "quality"];
+const SETTINGS: [&str; 9] =
+    ["to", "shard_bytes", "split", "prefix", "shuffle", "fields", "max_field_bytes", "max_side", "quality"];
 
 /// The format to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -113,21 +124,12 @@ impl PackArguments {
         settings.shard_bytes = self.shard_bytes;
         settings.prefix.clone_from(&self.prefix);
         (settings.shuffle, settings.max_side, settings.quality) = (self.shuffle, self.max_side, self.quality);
+        settings.fields.clone_from(&self.fields);
+        settings.max_field_bytes = self.max_field_bytes.unwrap_or(MAX_FIELD_BYTES);
         (settings.workers, settings.verify) = (self.workers, self.verify);
         settings.scratch.clone_from(&self.scratch);
         settings
     }
-}
-
-fn bytes(text: &str) -> Result<u64, String> {
-    let (digits, unit) = match text.char_indices().last() {
-        Some((at, 'K' | 'k')) => (&text[..at], 1 << 10),
-        Some((at, 'M' | 'm')) => (&text[..at], 1 << 20),
-        Some((at, 'G' | 'g')) => (&text[..at], 1 << 30),
-        _ => (text, 1),
-    };
-    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
-    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "a number of bytes, like 256M".to_owned())
 }
 
 fn prefix(text: &str) -> Result<String, String> {

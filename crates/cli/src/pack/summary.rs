@@ -28,7 +28,11 @@ fn print_text(done: &Packed) -> Result<(), String> {
         _ => format!("{} shard{} in {shown}", done.shards, if done.shards == 1 { "" } else { "s" }),
     };
     let part = done.part.zip(done.parts).map_or(String::new(), |(part, parts)| format!("part {part}/{parts}: "));
-    say!("{part}{packed} samples of {} classes, {into}, in {seconds:.1} s", done.classes);
+    let fields = match done.fields.as_slice() {
+        [] => String::new(),
+        fields => format!(" with the fields {}", Shown(fields.join(", "))),
+    };
+    say!("{part}{packed} samples of {} classes{fields}, {into}, in {seconds:.1} s", done.classes);
     if *resumed > 0 {
         let all = if verified.is_none() { "; --verify says whether all of them are images" } else { "" };
         say!("  {resumed} were packed before{all}");

@@ -1,11 +1,13 @@
 //! The samples and their draws. A loader makes them, so they are the pixels that training gets.
 
+use super::fields::{self, ShownField};
 use super::single_sample::SingleSample;
 use super::{picture, picture_size};
 use crate::backend;
 use crate::dataset::NamedDataset;
 use crate::error_text;
 use gpufeed::decode::{self, DecodeOptions};
+use gpufeed::recipe::ViewGroup;
 use gpufeed::transforms::{Params, Resize};
 use gpufeed::{
     Backend, Cache, DType, DataLoader, Dataset as _, ErrorKind, Label, Layout, LoaderSettings, OnError, Plan, Recipe,
@@ -27,6 +29,8 @@ pub(super) struct Drawn {
     /// (width, height) of the original, orientation applied.
     pub(super) size: Option<(u32, u32)>,
     pub(super) original: Option<RgbImage>,
+    /// What it has beside image and label.
+    pub(super) fields: Vec<ShownField>,
     pub(super) draws: Vec<Draw>,
     /// The reason why there are no draws.
     pub(super) error: Option<String>,
@@ -35,6 +39,9 @@ pub(super) struct Drawn {
 /// One image of a batch.
 pub(super) struct Draw {
     pub(super) epoch: u64,
+    /// The name of its group; `None` if the recipe has one list.
+    pub(super) group: Option<String>,
+    /// Its number in the group.
     pub(super) view: usize,
     pub(super) params: Params,
     /// The bytes from the loader; empty unless they are kept.
@@ -95,6 +102,7 @@ impl Rows {
             class: None,
             size: None,
             original: None,
+            fields: Vec::new(),
             draws: Vec::new(),
             error: None,
         };
@@ -139,59 +147,74 @@ impl Rows {
             .on_error(OnError::Fail)
             .build(&Backend::Cpu)?;
         for batch in shown.epoch(0)? {
-            row.original = picture::pictures(&batch?)?.next();
+            let batch = batch?;
+            row.fields = fields::of_sample(&batch);
+            if let Some(group) = batch.groups().next() {
+                row.original = picture::pictures(group)?.next();
+            }
         }
         Ok(())
     }
 
     fn draw(&self, epochs: Range<u64>, row: &mut Drawn) -> Result<()> {
+        let named = !self.loader.recipe().groups.is_empty();
         for batch in self.loader.epochs(epochs)? {
             let batch = batch?;
-            let bytes = if self.keep_bytes { batch.to_host()? } else { Vec::new() };
-            let mut images = bytes.chunks_exact((bytes.len() / batch.len()).max(1));
-            for (view, (picture, params)) in picture::pictures(&batch)?.zip(batch.params()).enumerate() {
-                let params = params.clone();
-                let bytes = images.next().map_or_else(Vec::new, <[u8]>::to_vec);
-                let (size, picture) = (picture.dimensions(), picture_size::reduce(picture));
-                row.draws.push(Draw { epoch: batch.epoch(), view, params, bytes, size, picture });
+            for group in batch.groups() {
+                let name = named.then(|| group.name().to_owned());
+                let bytes = if self.keep_bytes { group.to_host()? } else { Vec::new() };
+                let mut images = bytes.chunks_exact((bytes.len() / group.len()).max(1));
+                for (view, (picture, params)) in picture::pictures(group)?.zip(group.params()).enumerate() {
+                    let (group, params) = (name.clone(), params.clone());
+                    let bytes = images.next().map_or_else(Vec::new, <[u8]>::to_vec);
+                    let (size, picture) = (picture.dimensions(), picture_size::reduce(picture));
+                    row.draws.push(Draw { epoch: batch.epoch(), group, view, params, bytes, size, picture });
+                }
             }
         }
         Ok(())
     }
 }
 
-/// The images that a batch has of each sample: its views, times the crops of each.
+/// The images that a batch has of each sample: the views of all groups, times the crops of each.
 pub(super) fn outputs(source: &NamedDataset, recipe: &Recipe) -> u64 {
     // The loader reports the error of a list that does not compile.
-    recipe.views as u64 * plan(source, recipe).map_or(1, |plan| plan.crops()) as u64
+    let images = |group: &ViewGroup| group.views as u64 * plan(source, group).map_or(1, |plan| plan.crops()) as u64;
+    recipe.lists().iter().map(images).sum()
 }
 
-fn plan(source: &NamedDataset, recipe: &Recipe) -> Result<Plan> {
-    let (semantics, output) = (recipe.semantics.unwrap_or_default(), recipe.output.unwrap_or_default());
-    Plan::compile_as(semantics, source.data.channels(), &recipe.transforms, &output)
+fn plan(source: &NamedDataset, group: &ViewGroup) -> Result<Plan> {
+    let (semantics, output) = (group.semantics.unwrap_or_default(), group.output.unwrap_or_default());
+    Plan::compile_as(semantics, group.channels(source.data.channels()), &group.transforms, &output)
 }
 
-/// Refuses pictures that do not fit into memory, before anything is allocated. `pictures` is their number; batches have
-/// one sample. With `keep_bytes` all bytes from the loader are kept, too.
+/// Refuses pictures that do not fit into memory, before anything is allocated. `draws` is their number, divided by the
+/// images of a sample; batches have one sample. With `keep_bytes` all bytes from the loader are kept, too.
 pub(super) fn check_memory(
     source: &NamedDataset,
     recipe: &Recipe,
-    pictures: u64,
+    draws: u64,
     keep_bytes: bool,
 ) -> std::result::Result<(), String> {
-    let output = recipe.output.unwrap_or_default();
-    // The loader will report an error.
-    let Ok(plan) = plan(source, recipe) else { return Ok(()) };
-    let (width, height) = plan.output_size().unwrap_or_default();
-    let area = u64::from(width) * u64::from(height);
-    let values = area * u64::from(plan.channels());
-    let image = values * output.dtype.bytes() as u64;
-    let outputs = recipe.views as u64 * plan.crops() as u64;
-    // One batch is being filled, one is ready, and one is with the caller, who also has its bytes and floats. The
-    // worker has an intermediate of four floats per pixel.
-    let batch = outputs * (4 * image + 4 * values) + 16 * area + 3 * area;
-    let kept = if keep_bytes { pictures * image } else { 0 };
-    let needed = batch + kept + pictures * picture_size::MOST_BYTES;
-    let what = format!("{pictures} pictures of {width}x{height} take");
+    let (mut needed, mut pictures, mut largest) = (0, 0, (0, 0));
+    for group in recipe.lists() {
+        // The loader will report an error.
+        let Ok(plan) = plan(source, &group) else { return Ok(()) };
+        let (width, height) = plan.output_size().unwrap_or_default();
+        let area = u64::from(width) * u64::from(height);
+        let values = area * u64::from(plan.channels());
+        let image = values * plan.output().dtype.bytes() as u64;
+        let outputs = group.views as u64 * plan.crops() as u64;
+        // One batch is being filled, one is ready, and one is with the caller, who also has its bytes and floats. The
+        // worker has an intermediate of four floats per pixel.
+        needed += outputs * (4 * image + 4 * values) + 16 * area + 3 * area;
+        needed += if keep_bytes { draws * outputs * image } else { 0 };
+        pictures += draws * outputs;
+        if area > u64::from(largest.0) * u64::from(largest.1) {
+            largest = (width, height);
+        }
+    }
+    needed += pictures * picture_size::MOST_BYTES;
+    let what = format!("{pictures} pictures of {}x{} take", largest.0, largest.1);
     crate::available_memory::check(&what, needed, 4, "`size` in the recipe, --samples or --draws")
 }

@@ -1,10 +1,11 @@
 //! `gpufeed preview`: a contact sheet of originals and of the images that a recipe makes of them.
 //!
 //! `mod.rs` has the options and the order of the work. `draws.rs` draws samples through a loader of one sample
-//! (`single_sample.rs`), `picture.rs` turns batches into pictures, and `picture_size.rs` scales them. `sheet.rs` lays
-//! out the sheet with `text.rs`. The parameters come from the library; nothing here draws random numbers.
+//! (`single_sample.rs`), `picture.rs` turns batches into pictures, `picture_size.rs` scales them, and `fields.rs` has the
+//! samples' fields as text. `sheet.rs` lays out the sheet with `text.rs`. The parameters come from the library; nothing here draws random numbers.
 
 mod draws;
+mod fields;
 mod picture;
 mod picture_size;
 mod sheet;
@@ -12,7 +13,7 @@ mod single_sample;
 mod text;
 
 use crate::backend::BackendChoice;
-use crate::dataset;
+use crate::dataset::{self, FieldArguments};
 use crate::output::{self, Output};
 use crate::{DONE, Outcome};
 use clap::builder::{ArgPredicate, RangedU64ValueParser};
@@ -29,11 +30,14 @@ use std::sync::Arc;
 ///
 /// Each draw is what a loader with this seed gives in another epoch, from --epoch on. Under it stand the parameters
 /// that were drawn. Normalize is undone, so that there is something to see; nothing else is. A transform of batches (MixUp, CutMix) is
-/// left out.
+/// left out. Of a recipe with groups each line has the views of all of them in one epoch. Under each original stand the
+/// fields of --fields.
 #[derive(clap::Args)]
 pub(crate) struct PreviewArguments {
     /// A data set in any format, or the address of one in a store or on a web server; of one that comes in two parts, that to train on
     data: PathBuf,
+    #[command(flatten)]
+    fields: FieldArguments,
     /// A recipe by its name, or a TOML file
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "imagenet-train")]
     recipe: String,
@@ -46,7 +50,8 @@ pub(crate) struct PreviewArguments {
     /// Draws of each sample, each in another epoch, 1 to 64 [default: 4; 1 with --sample and --epoch]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..=64))]
     draws: Option<u64>,
-    /// Draws beside each other; the others of a sample are below them [default: all]
+    /// Draws beside each other; the others of a sample are below them [default: all, or those of an epoch where the recipe
+    /// has groups]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
     columns: Option<usize>,
     /// Samples, spread evenly over the data set
@@ -106,7 +111,7 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
     }
     crate::settings::move_into(&mut recipe, &mut settings);
     let seed = settings.seed;
-    let source = dataset::open(&arguments.data)?;
+    let source = dataset::open_with(&arguments.data, &arguments.fields)?;
     let data = &*source.data;
     let indices = match arguments.sample {
         Some(id) => vec![index_of(data, id)?],
@@ -116,11 +121,12 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
     // A given sample and epoch ask for the replay of one image.
     let replay = arguments.sample.is_some() && arguments.epoch.is_some();
     let draws = arguments.draws.unwrap_or(if replay { 1 } else { 4 });
-    let pictures = indices.len() as u64 * draws * draws::outputs(&source, &recipe);
+    let images = draws::outputs(&source, &recipe);
+    let pictures = indices.len() as u64 * draws * images;
     if pictures > MOST_PICTURES {
         return Err(format!("{pictures} pictures; a sheet holds {MOST_PICTURES}: lower --samples or --draws").into());
     }
-    draws::check_memory(&source, &recipe, pictures, arguments.raw.is_some())?;
+    draws::check_memory(&source, &recipe, indices.len() as u64 * draws, arguments.raw.is_some())?;
     let epochs =
         epoch..epoch.checked_add(draws).ok_or_else(|| format!("--epoch: {epoch}; up to {} works", u64::MAX - draws))?;
     let backend = arguments.backend.open(arguments.adapter.as_deref(), arguments.shaders)?.backend;
@@ -137,7 +143,8 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
         raw.write(|file| draws.try_for_each(|draw| file.write_all(&draw.bytes)))?;
     }
     let conditions = sheet::Conditions { seed, backend: backend.to_string(), executor };
-    let sheet = sheet::Sheet::new(&arguments.recipe, &recipe, conditions, &rows, arguments.columns);
+    let columns = arguments.columns.or((!recipe.groups.is_empty()).then_some(images as usize));
+    let sheet = sheet::Sheet::new(&arguments.recipe, &recipe, conditions, &rows, columns);
     if let Some(picture) = &picture {
         let mut file = io::Cursor::new(Vec::new());
         sheet.image.write_to(&mut file, format).map_err(|error| format!("--out: {error}"))?;

@@ -1,24 +1,24 @@
-//! Turns a batch's images into RGB pictures, with Normalize undone.
+//! Turns the images of a group into RGB pictures, with Normalize undone.
 
 use gpufeed::transforms::Op;
-use gpufeed::{Batch, Layout, Result};
+use gpufeed::{BatchGroup, Layout, Result};
 use image::RgbImage;
 
-/// Returns the batch's images as pictures. They are made one by one, because a batch of large ones takes gigabytes.
-pub(super) fn pictures(batch: &Batch) -> Result<impl Iterator<Item = RgbImage>> {
-    let [_, a, b, c] = batch.shape();
-    let (height, width, channels) = match batch.layout() {
+/// Returns the group's images as pictures. They are made one by one, because a batch of large ones takes gigabytes.
+pub(super) fn pictures(group: BatchGroup<'_>) -> Result<impl Iterator<Item = RgbImage>> {
+    let [_, a, b, c] = group.shape();
+    let (height, width, channels) = match group.layout() {
         Layout::Nchw => (b, c, a),
         Layout::Nhwc => (a, b, c),
     };
-    let values = batch.to_host_f32()?;
+    let values = group.to_host_f32()?;
     let length = channels * height * width;
     let picture = move |(number, params): (usize, &gpufeed::transforms::Params)| {
         let image = &values[number * length..][..length];
         let value = |x: usize, y: usize, channel: usize| {
             // A gray image repeats its channel.
             let channel = channel.min(channels - 1);
-            let at = match batch.layout() {
+            let at = match group.layout() {
                 Layout::Nchw => (channel * height + y) * width + x,
                 Layout::Nhwc => (y * width + x) * channels + channel,
             };
@@ -31,7 +31,7 @@ pub(super) fn pictures(batch: &Batch) -> Result<impl Iterator<Item = RgbImage>> 
             image::Rgb([0, 1, 2].map(|channel| byte(value(x as usize, y as usize, channel))))
         })
     };
-    Ok(batch.params().iter().enumerate().map(picture))
+    Ok(group.params().iter().enumerate().map(picture))
 }
 
 /// Rounds a value, so that bytes that became floats become the same bytes again.

@@ -59,8 +59,10 @@ impl Sheet {
         rows: &[Drawn],
         most: Option<usize>,
     ) -> Sheet {
-        let first = rows.iter().flat_map(|row| &row.draws).next();
-        let (width, height) = first.map_or((ENLARGED, ENLARGED), |draw| draw.picture.dimensions());
+        // The draws of groups may differ in size.
+        let sizes = rows.iter().flat_map(|row| &row.draws).map(|draw| draw.picture.dimensions());
+        let (width, height) =
+            sizes.reduce(|(width, height), (w, h)| (width.max(w), height.max(h))).unwrap_or((ENLARGED, ENLARGED));
         let cell = width.max(LETTERS * letter());
         // Originals are as high as the draws, and landscapes are wider.
         let room = ((height.max(ENLARGED) * 3 / 2).max(LETTERS * letter()), height.max(ENLARGED));
@@ -121,16 +123,21 @@ impl Sheet {
         let mut samples = Vec::with_capacity(rows.len());
         for (row, places) in rows.iter().zip(&self.places) {
             let draw = |(draw, place): (&Draw, &Rect)| {
-                let Draw { epoch, view, params, .. } = draw;
+                let Draw { epoch, group, view, params, .. } = draw;
                 let place = out.map(|_| place);
                 let words: Vec<String> = params.ops.iter().map(|op| op.op.to_string()).collect();
-                json!({ "epoch": epoch, "view": view, "ops": params.ops, "words": words, "place": place })
+                json!({
+                    "epoch": epoch, "group": group, "view": view, "ops": params.ops, "words": words, "place": place
+                })
             };
             let draws: Vec<Value> = row.draws.iter().zip(places).map(draw).collect();
-            let Drawn { id, name, class, size, error, .. } = row;
+            let Drawn { id, name, class, size, fields, error, .. } = row;
             let (width, height) = size.unzip();
+            let fields: serde_json::Map<String, Value> =
+                fields.iter().map(|field| (field.name.clone(), field.value.clone())).collect();
             samples.push(json!({
-                "id": id, "name": name, "class": class, "width": width, "height": height, "draws": draws, "error": error
+                "id": id, "name": name, "class": class, "width": width, "height": height, "fields": fields,
+                "draws": draws, "error": error
             }));
         }
         let Conditions { seed, backend, executor } = &self.conditions;
@@ -155,16 +162,7 @@ fn head(
     };
     let all = || rows.iter().flat_map(|row| &row.draws);
     let mut facts = format!("gpufeed {}, seed {seed}, {backend}: {executor}", env!("CARGO_PKG_VERSION"));
-    if let Some(draw) = all().next() {
-        let (width, height) = draw.size;
-        facts += &format!("; outputs of {width}x{height}");
-        let side = draw.picture.width();
-        if side > width {
-            facts += &format!(", enlarged {} times", side / width);
-        } else if side < width {
-            facts += &format!(", reduced to {:.0} %", 100.0 * f64::from(side) / f64::from(width));
-        }
-    }
+    facts += &sizes(rows);
     if all().flat_map(|draw| &draw.params.ops).any(|op| matches!(op.op, Op::Normalize { .. })) {
         facts += "; Normalize is undone to look at them";
     }
@@ -173,6 +171,30 @@ fn head(
     }
     let lines = |text: &str, color| text::wrap(text, letters).into_iter().map(move |line| (line, color));
     lines(&title, INK).chain(lines(&facts, PALE)).collect()
+}
+
+/// Describes the sizes of the draws, one for each group.
+fn sizes(rows: &[Drawn]) -> String {
+    let mut seen: Vec<&Draw> = Vec::new();
+    for draw in rows.iter().flat_map(|row| &row.draws) {
+        if !seen.iter().any(|other| other.group == draw.group) {
+            seen.push(draw);
+        }
+    }
+    let of_draw = |draw: &&Draw| {
+        let (width, height) = draw.size;
+        let side = draw.picture.width();
+        let scaled = if side > width {
+            format!(", enlarged {} times", side / width)
+        } else if side < width {
+            format!(", reduced to {:.0} %", 100.0 * f64::from(side) / f64::from(width))
+        } else {
+            String::new()
+        };
+        let group = draw.group.as_ref().map_or_else(String::new, |group| format!("{group} "));
+        format!("; {group}outputs of {width}x{height}{scaled}")
+    };
+    seen.iter().map(of_draw).collect()
 }
 
 /// Makes the cells of a row: the original and the draws.
@@ -188,6 +210,7 @@ fn cells(row: &Drawn, (width, height): (u32, u32), cell: u32, columns: u32) -> V
     original_text.extend(lines(&file, text_width, PALE));
     let size = row.size.map_or(String::new(), |(width, height)| format!(", {width}x{height}"));
     original_text.extend(lines(&format!("sample {}{size}", row.id), text_width, PALE));
+    original_text.extend(row.fields.iter().flat_map(|field| lines(&field.text(), text_width, INK)));
     let mut cells = vec![Cell { picture: original, lines: original_text }];
     if let Some(error) = &row.error {
         let room = columns * (cell + GAP) - GAP;
@@ -195,7 +218,11 @@ fn cells(row: &Drawn, (width, height): (u32, u32), cell: u32, columns: u32) -> V
     }
     let views = row.draws.iter().any(|draw| draw.view > 0);
     for draw in &row.draws {
-        let view = if views { format!(", view {}", draw.view) } else { String::new() };
+        let view = match &draw.group {
+            Some(group) => format!(", {group} {}", draw.view),
+            None if views => format!(", view {}", draw.view),
+            None => String::new(),
+        };
         let mut under: Vec<_> = lines(&format!("epoch {}{view}", draw.epoch), cell, INK).collect();
         // The head of the sheet mentions Normalize and names the output's size: neither is repeated here.
         let (width, height) = draw.size;

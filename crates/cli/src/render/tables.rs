@@ -1,6 +1,6 @@
 //! Makes the tables of a report as cells of text. The page decides their layout.
 
-use crate::results::{Kernels, Rate, Report, Spread};
+use crate::results::{Group, Kernels, Rate, Report, Spread};
 use crate::units;
 
 /// A table's rows. Without a head, the first cell of each row is its name.
@@ -93,6 +93,7 @@ fn settings(report: &Report) -> Table {
         "Settings",
         vec![
             ("recipe", report.recipe.clone()),
+            ("images of a sample", report.groups.iter().map(Group::describe).collect::<Vec<_>>().join(", ")),
             ("data", data.name.clone()),
             ("data set", unless_zero(data.samples as u64, data.describe())),
             ("backend", report.backend.clone()),
@@ -107,11 +108,13 @@ fn settings(report: &Report) -> Table {
 
 fn pipeline(report: &Report) -> Table {
     let measured = report.images_per_second.median > 0.0;
+    let samples = report.samples_per_second.filter(|_| !report.groups.is_empty());
     let known = |seconds: f64| if seconds > 0.0 { units::duration(seconds) } else { String::new() };
     named(
         "The pipeline",
         vec![
             ("images/s", if measured { spread(&report.images_per_second) } else { String::new() }),
+            ("samples/s", samples.map_or_else(String::new, units::number)),
             ("CPU time for an image", known(report.cpu_seconds_per_image)),
             ("consumer waits", if measured { units::percent(report.data_stall) } else { String::new() }),
             ("first batch after", known(report.time_to_first_batch)),

@@ -18,6 +18,9 @@ impl Report {
         if !recipe::NAMES.contains(&card.recipe.as_str()) {
             card.recipe = "a recipe".to_owned();
             card.recipe_toml.clear();
+            for (group, number) in card.groups.iter_mut().zip(1..) {
+                group.name = format!("group {number}");
+            }
         }
         card.notes.clear();
         card.adapter_uuid = None;
@@ -28,7 +31,7 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
-    use crate::results::sample;
+    use crate::results::{Group, sample};
 
     #[test]
     fn a_card_names_nothing_of_the_owners() {
@@ -37,6 +40,7 @@ mod tests {
         report.data.drawn = false;
         report.recipe = "secret.toml".to_owned();
         report.recipe_toml = "name = \"secret\"".to_owned();
+        report.groups = vec![Group { name: "secret".to_owned(), ..Group::default() }];
         report.notes = vec!["/home/me/secret-data/1.jpg is damaged".to_owned()];
         let uuid = "8932f937-d72c-4106-c12f-20bd9faed9f6";
         report.adapter_uuid = Some(uuid.to_owned());

@@ -2,7 +2,7 @@
 //! and `report` accept older files. If a key goes away, a test here fails: then `SCHEMA` has to go up. It also has to
 //! go up if a key changes its meaning, which no test notices.
 
-use super::{GpuTime, Report, Slots, sample};
+use super::{GpuTime, Group, Report, Slots, sample};
 use gpufeed_testing::frozen;
 use serde_json::{Value, to_value};
 use std::collections::BTreeSet;
@@ -16,6 +16,8 @@ fn filled() -> Report {
     report.data.drawn = true;
     report.unstable = Some("runs of 40 and of 90 images a second".to_owned());
     report.switches = vec!["slots=2".to_owned()];
+    report.groups = vec![Group { name: "local".to_owned(), images_per_sample: 8, height: 96, width: 64 }];
+    report.samples_per_second = Some(60.5);
     report.cpu_seconds_per_image_runs = vec![0.0016, 0.0017];
     report.stages[0].runs = vec![2.3e-5, 2.4e-5];
     report.gpu = GpuTime {

@@ -14,7 +14,7 @@ mod spread;
 pub(crate) use report::sample;
 pub(crate) use report::{Report, SCHEMA};
 pub(crate) use sections::{
-    Bottleneck, Data, GpuTime, Kernels, Machine, Memory, Perturbation, Pool, Rate, Remote, Roofline, Slots, Stage,
-    Sweep,
+    Bottleneck, Data, GpuTime, Group, Kernels, Machine, Memory, Perturbation, Pool, Rate, Remote, Roofline, Slots,
+    Stage, Sweep,
 };
 pub(crate) use spread::{Spread, median};

@@ -4,7 +4,8 @@
 //! Missing fields are read as empty, so that `compare` and `report` can read older files.
 
 use super::{
-    Bottleneck, Data, GpuTime, Kernels, Machine, Memory, Perturbation, Pool, Rate, Remote, Slots, Spread, Stage, Sweep,
+    Bottleneck, Data, GpuTime, Group, Kernels, Machine, Memory, Perturbation, Pool, Rate, Remote, Slots, Spread, Stage,
+    Sweep,
 };
 use gpufeed::internals::{Shown, regular_file};
 use serde::{Deserialize, Serialize};
@@ -58,7 +59,14 @@ pub(crate) struct Report {
     pub(crate) switches: Vec<String>,
     pub(crate) workers: usize,
     pub(crate) batch_size: usize,
+    /// The groups of views that a batch has; empty for a recipe with one list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) groups: Vec<Group>,
+    /// Images of all groups.
     pub(crate) images_per_second: Spread,
+    /// The median of `images_per_second`, divided by the images of a sample; `None` in reports from before groups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) samples_per_second: Option<f64>,
     /// Describes rates of the same setting that differ too much to be one number; `None` if they agree.
     pub(crate) unstable: Option<String>,
     /// CPU time of the whole process, the driver's threads included.

@@ -34,6 +34,25 @@ impl Data {
     }
 }
 
+/// A group of views of a batch.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Group {
+    pub(crate) name: String,
+    /// Images of each sample: its views, times the crops of each.
+    pub(crate) images_per_sample: usize,
+    pub(crate) height: u32,
+    pub(crate) width: u32,
+}
+
+impl Group {
+    /// Describes the images of a sample: `local 8 x 96x96`.
+    pub(crate) fn describe(&self) -> String {
+        let Group { name, images_per_sample, height, width } = self;
+        format!("{name} {images_per_sample} x {width}x{height}")
+    }
+}
+
 /// The data that came from object stores and web servers.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -137,6 +137,21 @@ fn what_is_not_read_is_said() {
     assert_eq!((code, &value["files"][0]["class"]), (3, &serde_json::Value::Null), "{value:#}");
     assert!(value["data_warnings"][0].as_str().unwrap().starts_with("1 of 2 members in .txt are numbers"), "{value:#}");
 
+    // Fields that are asked for are named, and checked in each sample.
+    let laion =
+        [("a.png", &a[..]), ("a.json", b"{}"), ("a.txt", b"a cat"), ("b.png", &b), ("b.json", b"{"), ("b.txt", b"")];
+    let path = shard("laion.tar", &laion);
+    let (value, code) = json(&path, &["--fields", "txt=caption"]);
+    assert_eq!((code, &value["data_notes"][0]), (3, &"fields are caption (text)".into()), "{value:#}");
+    assert_eq!(value["image_folder"]["usable"], 2, "{value:#}");
+    let (value, code) = json(&path, &["--fields", "all"]);
+    assert_eq!((code, &value["data_notes"][0]), (3, &"fields are json (JSON), txt (text)".into()), "{value:#}");
+    assert_eq!(value["image_folder"]["usable"], 1, "{value:#}");
+    let explain = Command::new(env!("CARGO_BIN_EXE_gpufeed"))
+        .args(["explain", "--backend", "cpu", "--fields", "txt=caption,json=meta", "--data", path.to_str().unwrap()])
+        .run();
+    assert!(text(&explain).contains("fields: caption (text), meta (JSON)\n"), "{}", text(&explain));
+
     let folder = tree(&[(".ipynb_checkpoints/1.png", &a), ("cat/2.png", &b)]);
     let shown = text(&doctor(&[folder.path().to_str().unwrap()]));
     assert!(

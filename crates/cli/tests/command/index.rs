@@ -247,7 +247,16 @@ fn indexes_of_objects_are_put_beside_them() {
     let (code, said, _) = run("bucket/a.tar", &[]);
     assert_eq!(code, Some(0));
     assert!(said.contains("7 samples in 1 objects, with their indexes beside them"), "{said}");
-    assert!(server.object("bucket/.a.tar.gpufeed-index").is_some());
+    let index = || server.object("bucket/.a.tar.gpufeed-index").unwrap();
+    let without = index();
+    let (code, said, _) = run("bucket/a.tar", &["--fields"]);
+    assert!(code == Some(0) && said.contains("7 samples in 1 objects"), "{said}");
+    let with = index();
+    assert_eq!([&without, &with].map(|index| u64::from_ne_bytes(index[8..16].try_into().unwrap())), [5, 6]);
+    assert_eq!(run("bucket/a.tar", &[]).0, Some(0));
+    assert!(index() == with, "an index that lists members serves sets without fields, too");
+    let (code, _, said) = run("bucket/hub", &["--fields"]);
+    assert!(code == Some(2) && said.contains("--fields is for tar shards in a store"), "{said}");
     let (code, said, _) = run("bucket/hub", &["--json"]);
     let value: Value = serde_json::from_str(&said).unwrap();
     assert_eq!((code, &value["samples"], &value["objects"]), (Some(0), &13.into(), &2.into()));

@@ -6,6 +6,7 @@ mod doctor;
 mod doctor_machine;
 mod doctor_sets;
 mod doctoring;
+mod fields;
 mod help;
 #[cfg(feature = "parquet")]
 mod hub;
@@ -16,6 +17,7 @@ mod names;
 mod outputs;
 mod pack;
 mod pack_again;
+mod pack_fields;
 mod pack_order;
 mod pack_parts;
 mod pack_plans;

@@ -83,7 +83,7 @@ fn items_by_page<'a>(samples: &'a [(usize, InPage)], pages: &[Page], group: &Gro
     for of_page in samples.chunk_by(|a, b| a.1.page == b.1.page) {
         let mut items = Vec::with_capacity(of_page.len() * group.outputs);
         for (index, InPage { views, .. }) in of_page {
-            let images = (index * group.outputs..).zip(&views[group.images()]);
+            let images = (index * group.outputs..).zip(&views[group.staged()]);
             items.extend(images.map(|(index, (pixels, program))| Item {
                 program,
                 pixels: *pixels,

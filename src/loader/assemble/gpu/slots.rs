@@ -247,7 +247,7 @@ fn full_slot<'s>(
                 let range = reservation.as_ref().map(|reservation| reservation.range()).filter(|_| number == 0);
                 let mut to_cache =
                     range.map(|range| CacheCopy { page: pages[range.page].clone(), range: range.clone() });
-                let images = (index * group.outputs..).zip(&views[group.images()]);
+                let images = (index * group.outputs..).zip(&views[group.staged()]);
                 items.extend(images.map(|(index, (pixels, program))| Item {
                     program,
                     pixels: *pixels,

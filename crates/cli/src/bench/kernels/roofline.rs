@@ -70,8 +70,9 @@ impl Roofs {
 mod tests {
     use super::*;
     use crate::bench::kernels::plans::make_params;
+    use gpufeed::Plan;
     use gpufeed::internals::work;
-    use gpufeed::{Plan, recipe};
+    use gpufeed_testing::bits::named_lists;
     use std::fs;
     use std::path::Path;
 
@@ -100,10 +101,9 @@ mod tests {
     /// Returns a Markdown table with a row for each recipe: its passes, and the bytes and operations for one image.
     fn work_table() -> String {
         let mut text = "| recipe | passes | KB moved | Mflop | flop a byte |\n|---|---|---|---|---|\n".to_owned();
-        for name in recipe::NAMES {
-            let recipe = recipe::named(name).unwrap();
-            let output = recipe.output.unwrap_or_default();
-            let plan = Plan::compile_as(recipe.semantics.unwrap_or_default(), 3, &recipe.transforms, &output).unwrap();
+        for (name, list) in named_lists() {
+            let output = list.output.unwrap_or_default();
+            let plan = Plan::compile_as(list.semantics.unwrap_or_default(), 3, &list.transforms, &output).unwrap();
             let works = work(&plan, &make_params(&plan, IMAGES).unwrap()).unwrap();
             let bytes = works.iter().map(|work| work.bytes).sum::<u64>() as f64;
             let operations: f64 = works.iter().map(|work| work.operations).sum();

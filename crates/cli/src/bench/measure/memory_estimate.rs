@@ -9,7 +9,7 @@ use crate::bench::setup::samples::Samples;
 use crate::bench::setup::{BenchArguments, Setup};
 use crate::units;
 use gpufeed::internals::{Native, memory_of_workers};
-use gpufeed::{Cache, DataLoader};
+use gpufeed::{Cache, DataLoader, Plan, Recipe};
 use std::error::Error;
 use std::thread::available_parallelism;
 
@@ -84,11 +84,15 @@ fn estimate<'a>(
     };
     let mut native = Native::new(plan, std::slice::from_ref(largest), samples.pixel)?;
     native.run()?;
-    let (output, executor) = (native.output(), native.memory() - native.output());
-    let batches = BATCHES
-        * (setup.settings.batch_size as u64 - 1)
-        * (loader.recipe().views * loader.plan().crops()) as u64
-        * output;
+    // A worker makes the groups one after the other in the same memory; that of the first one's list is taken for all.
+    let executor = native.memory() - native.output();
+    let of_group = |((_, plan), (_, recipe)): ((&str, &Plan), (&str, &Recipe))| {
+        let image =
+            plan.output_size().map_or(0, area) * u64::from(plan.channels()) * plan.output().dtype.bytes() as u64;
+        (recipe.views * plan.crops()) as u64 * image
+    };
+    let sample: u64 = loader.plans().zip(loader.recipes()).map(of_group).sum();
+    let batches = BATCHES * (setup.settings.batch_size as u64 - 1) * sample;
     let image = (CACHED.0 * samples.area).max(CACHED.1 * plan.output_size().map_or(0, area));
     let cached = match setup.settings.cache {
         Cache::Host(bytes) | Cache::Device(bytes) => bytes.min(image.saturating_mul(setup.data.dataset.len() as u64)),

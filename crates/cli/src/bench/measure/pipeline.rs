@@ -54,7 +54,7 @@ impl Consumer {
         Ok(Consumer { batches: loader.epochs(0..u64::MAX)?, step, batches_per_epoch: loader.len(), done: 0 })
     }
 
-    /// Takes a batch. Returns the number of its images, and the seconds of the wait for it.
+    /// Takes a batch. Returns the number of the images of all its groups, and the seconds of the wait for it.
     fn batch(&mut self) -> Result<(u64, f64), Box<dyn Error>> {
         let start = Instant::now();
         let batch = self.batches.next().ok_or("the run ended early: this is a bug of gpufeed")??;
@@ -63,7 +63,8 @@ impl Consumer {
             std::thread::sleep(self.step);
         }
         self.done += 1;
-        Ok((batch.len() as u64, waited))
+        let images: usize = batch.groups().map(|group| group.len()).sum();
+        Ok((images as u64, waited))
     }
 
     pub(crate) fn skip(&mut self, batches: usize) -> Result<(), Box<dyn Error>> {

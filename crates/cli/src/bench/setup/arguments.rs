@@ -1,6 +1,7 @@
 //! The options of `gpufeed bench`, with their checks, and the outputs that they name.
 
 use crate::backend::BackendChoice;
+use crate::dataset::FieldArguments;
 use crate::output::{self, Output};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
@@ -18,6 +19,8 @@ pub(crate) struct BenchArguments {
     /// A data set in any format, the address of one in a store or on a web server, or pictures drawn in memory
     #[arg(long, value_name = "PATH|procedural", default_value = super::data::PROCEDURAL)]
     pub(crate) data: String,
+    #[command(flatten)]
+    pub(crate) fields: FieldArguments,
     /// A recipe by its name, or a TOML file
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "imagenet-train")]
     pub(crate) recipe: String,
@@ -169,6 +172,9 @@ impl BenchArguments {
             }
             BenchArguments { backend: BackendChoice::Cpu, switches, .. } if !switches.is_empty() => {
                 "--switch cannot be used with --backend cpu"
+            }
+            BenchArguments { data, fields, .. } if data == super::data::PROCEDURAL && fields.are_given() => {
+                "--fields needs a data set in --data"
             }
             BenchArguments { scaled_decode: true, cache: Cache::Host | Cache::Device, .. } => {
                 "--scaled-decode cannot be used with --cache"

@@ -1,6 +1,7 @@
 //! Opens `--data`: a data set as it is, or pictures drawn in memory for the recipe.
 
 use super::{BenchData, procedural};
+use crate::dataset::FieldArguments;
 use crate::{dataset, error_text};
 use gpufeed::{Dataset, SampleData};
 use std::error::Error;
@@ -22,13 +23,13 @@ pub(crate) fn name(data: &str) -> String {
 
 /// Opens the data set at the path `data`, for any recipe. If `data` is `procedural`, draws samples that suit `recipe`,
 /// a name or a file.
-pub(crate) fn open(data: &str, recipe: &str) -> Result<BenchData, Box<dyn Error>> {
-    if data == PROCEDURAL { procedural::draw(recipe) } else { open_dataset(data) }
+pub(crate) fn open(data: &str, recipe: &str, fields: &FieldArguments) -> Result<BenchData, Box<dyn Error>> {
+    if data == PROCEDURAL { procedural::draw(recipe) } else { open_dataset(data, fields) }
 }
 
 /// Opens a data set: all of it, or its training part.
-fn open_dataset(path: &str) -> Result<BenchData, Box<dyn Error>> {
-    let source = dataset::open(path)?;
+fn open_dataset(path: &str, fields: &FieldArguments) -> Result<BenchData, Box<dyn Error>> {
+    let source = dataset::open_with(path, fields)?;
     let dataset = source.data.clone();
     if source.file(0).is_some() {
         let files = (0..dataset.len()).filter_map(|index| source.file(index));
@@ -102,14 +103,14 @@ mod tests {
 
     #[test]
     fn recipes_that_read_pixels_get_them_drawn() {
-        let source = open(PROCEDURAL, "augment-only").unwrap();
+        let source = open(PROCEDURAL, "augment-only", &FieldArguments::default()).unwrap();
         let (shape, images) = pixels(&source);
         assert_eq!((shape, source.dataset.len()), ((384, 384, PixelFormat::Rgb8), 1024));
         assert_eq!((&images[0], &images[1]), (&images[64], &images[65]), "64 images, again and again");
         assert_ne!(images[0], images[63]);
         assert_eq!(source.bytes, 1024 * 384 * 384 * 3);
 
-        let source = open(PROCEDURAL, "mnist-train").unwrap();
+        let source = open(PROCEDURAL, "mnist-train", &FieldArguments::default()).unwrap();
         let (shape, images) = pixels(&source);
         assert_eq!((shape, source.dataset.len()), ((28, 28, PixelFormat::R8), 50_000));
         assert_ne!(images[0], images[64]);
@@ -132,12 +133,12 @@ mod tests {
         std::os::unix::fs::symlink("nowhere", class.join("dangling.png")).unwrap();
         let samples = if cfg!(unix) { 4 } else { 3 };
         for recipe in ["imagenet-train", "cifar-train", "mnist-train", "augment-only"] {
-            let source = open(root.path().to_str().unwrap(), recipe).unwrap();
+            let source = open(root.path().to_str().unwrap(), recipe, &FieldArguments::default()).unwrap();
             assert_eq!((source.dataset.len(), source.bytes, source.drawn), (samples, on_disk, false), "{recipe}");
         }
         let npy = root.path().join("x.npy");
         std::fs::write(&npy, npy_of(5, 32 * 32 * 3)).unwrap();
-        let source = open(npy.to_str().unwrap(), "cifar-train").unwrap();
+        let source = open(npy.to_str().unwrap(), "cifar-train", &FieldArguments::default()).unwrap();
         let (shape, _) = pixels(&source);
         assert_eq!((shape, source.dataset.len(), source.bytes), ((32, 32, PixelFormat::Rgb8), 5, 5 * 3072));
     }

@@ -63,7 +63,7 @@ impl Setup {
             backend => backend,
         };
         let mut recipe = crate::recipe(&arguments.recipe)?;
-        let data = data::open(&arguments.data, &arguments.recipe)?;
+        let data = data::open(&arguments.data, &arguments.recipe, &arguments.fields)?;
         let order = if crate::dataset::is_remote(&*data.dataset) { REMOTE_ORDER } else { Order::Full };
         settings.order = settings.order.or(Some(order));
         crate::settings::move_into(&mut recipe, &mut settings);

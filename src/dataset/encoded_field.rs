@@ -1,0 +1,131 @@
+//! Reads the value of a field from the bytes of a file or a member, by its kind and its ending.
+
+use std::borrow::Cow;
+
+use super::{FieldKind, FieldValue, Numbers, SampleData, numpy};
+
+/// The endings of the members that `webdataset`'s decoder takes for texts, whole numbers and documents
+/// (`webdataset/autodecode.py`, `basichandlers`), and those of images and arrays.
+const KINDS: [(&[&str], FieldKind); 4] = [
+    (&["txt", "text", "transcript", "caption"], FieldKind::Text),
+    (&["json", "jsn"], FieldKind::Json),
+    (&["cls", "cls2", "class", "count", "index", "inx", "id", "npy"], FieldKind::Numbers),
+    (&["jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm", "pgm", "pbm", "pnm", "pam"], FieldKind::Image),
+];
+
+/// The characters of a text that an error shows.
+const SHOWN: usize = 40;
+
+/// The kind of the values in files with this ending, which may have several parts: the last one decides (`left.jpg`).
+pub(crate) fn kind_of_ending(ending: &str) -> FieldKind {
+    let last = ending.rsplit('.').next().unwrap_or(ending).to_ascii_lowercase();
+    let known = KINDS.iter().find(|(endings, _)| endings.contains(&&*last));
+    known.map_or(FieldKind::Bytes, |(_, kind)| *kind)
+}
+
+/// The value of this kind that the bytes of a file with this ending are.
+///
+/// # Errors
+/// The reason for which the bytes are none.
+pub(crate) fn value<'a>(kind: FieldKind, ending: &str, bytes: Cow<'a, [u8]>) -> Result<FieldValue<'a>, String> {
+    Ok(match kind {
+        FieldKind::Text => FieldValue::Text(text(bytes)?),
+        FieldKind::Json => {
+            let text = text(bytes)?;
+            if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&text) {
+                return Err(format!("is no JSON: {error}"));
+            }
+            FieldValue::Json(text)
+        }
+        FieldKind::Bytes => FieldValue::Bytes(bytes),
+        FieldKind::Numbers if bytes.starts_with(numpy::MAGIC) || ending.rsplit('.').next() == Some("npy") => {
+            FieldValue::Numbers(numpy::numbers(bytes)?)
+        }
+        FieldKind::Numbers => FieldValue::Numbers(number(&text(bytes)?)?),
+        FieldKind::Image => match bytes {
+            Cow::Borrowed(bytes) => FieldValue::Image(SampleData::Encoded(bytes)),
+            Cow::Owned(_) => return Err("is an image that no buffer holds".to_owned()),
+        },
+    })
+}
+
+fn text(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, String> {
+    let reason = |error: std::str::Utf8Error| format!("is not UTF-8 from byte {} on", error.valid_up_to());
+    match bytes {
+        Cow::Borrowed(bytes) => std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(reason),
+        Cow::Owned(bytes) => String::from_utf8(bytes).map(Cow::Owned).map_err(|error| reason(error.utf8_error())),
+    }
+}
+
+/// A number that is written as a text: whole, or a float.
+pub(crate) fn number(text: &str) -> Result<Numbers<'static>, String> {
+    let trimmed = text.trim();
+    if let Ok(whole) = trimmed.parse::<i64>() {
+        return Ok(Numbers::from(whole));
+    }
+    // A float would be another number.
+    let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
+    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("is a whole number that int64 does not hold: {}", &trimmed[..trimmed.len().min(SHOWN)]));
+    }
+    // Rust reads more than people write as numbers: "inf", "nan", "infinity".
+    let is_written = trimmed.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    match trimmed.parse::<f64>() {
+        Ok(float) if is_written && float.is_finite() => Ok(Numbers::from(float)),
+        _ => {
+            let shown: String = trimmed.chars().take(SHOWN).collect();
+            Err(format!("is no number: {shown:?}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(kind: FieldKind, ending: &str, bytes: &'static [u8]) -> Result<FieldValue<'static>, String> {
+        value(kind, ending, Cow::Borrowed(bytes))
+    }
+
+    #[test]
+    fn the_last_part_of_an_ending_decides() {
+        for (ending, kind) in [
+            ("txt", FieldKind::Text),
+            ("sci.TXT", FieldKind::Text),
+            ("json", FieldKind::Json),
+            ("cls", FieldKind::Numbers),
+            ("score.npy", FieldKind::Numbers),
+            ("left.jpg", FieldKind::Image),
+            ("pyd", FieldKind::Bytes),
+            ("jpg.bin", FieldKind::Bytes),
+        ] {
+            assert_eq!(kind_of_ending(ending), kind, "{ending}");
+        }
+    }
+
+    #[test]
+    fn texts_and_documents_stay_as_they_are() {
+        assert_eq!(read(FieldKind::Text, "txt", b" two dogs\n").unwrap(), FieldValue::from(" two dogs\n"));
+        assert_eq!(
+            read(FieldKind::Json, "json", b"{ \"a\": 1 }\n").unwrap(),
+            FieldValue::Json("{ \"a\": 1 }\n".into())
+        );
+        assert_eq!(read(FieldKind::Bytes, "bin", b"\xff").unwrap(), FieldValue::from(&b"\xff"[..]));
+        let error = |kind, bytes| read(kind, "x", bytes).unwrap_err();
+        assert_eq!(error(FieldKind::Text, b"caf\xe9"), "is not UTF-8 from byte 3 on");
+        assert!(error(FieldKind::Json, b"{\"a\": }").starts_with("is no JSON: expected value at line 1"));
+        assert!(error(FieldKind::Json, b"{} {}").contains("trailing"));
+    }
+
+    #[test]
+    fn numbers_are_texts_or_arrays() {
+        let read = |ending, bytes| read(FieldKind::Numbers, ending, bytes);
+        assert_eq!(read("cls", b" 7\n").unwrap(), FieldValue::from(7_i64));
+        assert_eq!(read("txt", b"-0.5").unwrap(), FieldValue::from(-0.5));
+        for bad in [&b"seven"[..], b"", b"nan", b"inf", b"1e999", b"1 2"] {
+            assert!(read("cls", bad).unwrap_err().starts_with("is no number: "), "{bad:?}");
+        }
+        assert!(read("cls", b"-9223372036854775809").unwrap_err().contains("that int64 does not hold: -922337"));
+        assert!(read("npy", b"7").unwrap_err().contains("is no .npy array"));
+    }
+}

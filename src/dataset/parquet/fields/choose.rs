@@ -1,0 +1,106 @@
+//! Which fields a set has: those that the settings name, or all that its first file has.
+
+use super::groups::GroupsInUse;
+use super::table::{FieldTable, FileColumns};
+use super::{Fields, ReadLimits};
+use crate::dataset::parquet::columns::ParquetColumns;
+use crate::dataset::{Absent, Field, FieldChoice, FieldKind};
+use crate::error::{Error, Result};
+use crate::storage::file::DataFile;
+
+/// The columns of image and label that settings name.
+#[derive(Clone, Debug, Default)]
+pub(in crate::dataset::parquet) struct ColumnSettings {
+    pub(in crate::dataset::parquet) image: Option<String>,
+    pub(in crate::dataset::parquet) label: Option<String>,
+}
+
+/// The fields that the settings choose, without those that are the sample's own image and label.
+#[derive(Clone, Debug)]
+pub(in crate::dataset::parquet) enum Chosen {
+    All,
+    Named(Vec<(String, Field)>),
+}
+
+impl Chosen {
+    /// Returns the fields of a choice, and takes the columns of image and label out of it; `None` if there are no fields.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for an image or a label with another kind or a default value,
+    /// and for one that another setting names, too.
+    pub(in crate::dataset::parquet) fn of(choice: FieldChoice, columns: &mut ColumnSettings) -> Result<Option<Chosen>> {
+        let named = match choice {
+            FieldChoice::None => return Ok(None),
+            FieldChoice::All => return Ok(Some(Chosen::All)),
+            FieldChoice::Named(named) => named,
+        };
+        let mut fields = Vec::new();
+        for (source, field) in named {
+            let (column, kind) = match field.name() {
+                "image" => (&mut columns.image, FieldKind::Image),
+                "label" => (&mut columns.label, FieldKind::Numbers),
+                _ => {
+                    fields.push((source, field));
+                    continue;
+                }
+            };
+            let what = field.name();
+            if field.values().is_some_and(|values| values != kind) || *field.absent() != Absent::Fail {
+                let reason = format!("{what} is the sample's own {what}, which has no kind and no default value");
+                return Err(Error::argument("fields", reason));
+            }
+            if let Some(other) = column.as_ref().filter(|other| **other != source) {
+                let reason = format!("the {what} is both the column {other} and the column {source}; name one of them");
+                return Err(Error::argument("fields", reason));
+            }
+            *column = Some(source);
+        }
+        Ok((!fields.is_empty()).then_some(Chosen::Named(fields)))
+    }
+}
+
+impl Fields {
+    /// Finds the fields in the first file of a set, whose number among `files` files is given.
+    ///
+    /// # Errors
+    /// Those of reading the file's footer; a field that is not there, or cannot be read, with the reason.
+    pub(in crate::dataset::parquet) fn open(
+        chosen: Chosen,
+        columns: &ColumnSettings,
+        (number, file): (usize, &DataFile),
+        files: usize,
+        limits: ReadLimits,
+    ) -> Result<Fields> {
+        let of = FileColumns::read(file)?;
+        let own = ParquetColumns::choose(file, &of.footer, columns.image.as_deref(), columns.label.as_deref())?;
+        let refused = |reason: String| Error::data_file(file.name(), "its columns", reason);
+        let (mut fields, mut forms) = (Vec::new(), Vec::new());
+        match chosen {
+            Chosen::All => {
+                for path in &own.unread {
+                    // A column that cannot be read is among those that a notice names.
+                    if let Ok(source) = of.find(path, None) {
+                        fields.push(Field::new(path.as_str()).kind(source.form.kind()));
+                        forms.push((path.clone(), source.form));
+                    }
+                }
+            }
+            Chosen::Named(named) => {
+                for (path, field) in named {
+                    let source = of.find(&path, field.values()).map_err(refused)?;
+                    fields.push(field.kind(source.form.kind()));
+                    forms.push((path, source.form));
+                }
+            }
+        }
+        Field::check(&fields)?;
+        let table = FieldTable::of(file, &of, &forms)?;
+        let unread = of.unread(&own.unread, &table.sources);
+        let tables: Box<[_]> = (0..files).map(|_| std::sync::OnceLock::new()).collect();
+        if let Some(cell) = tables.get(number) {
+            let _ = cell.set(table);
+        }
+        let groups = GroupsInUse::new(super::IN_USE);
+        Ok(Fields { fields, forms, others: own.unread, unread, tables, groups, limits })
+    }
+}

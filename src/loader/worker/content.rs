@@ -1,0 +1,91 @@
+//! The pixels of a source before they are decoded.
+
+use crate::advice::{self, Reason};
+use crate::dataset::{PixelFormat, Pixels, SampleData};
+use crate::decode::{Probe, ReadMode};
+use crate::error::{Error, Result};
+use crate::geometry::Scale;
+use crate::loader::cache::HostEntry;
+use crate::loader::group::{Group, of_source};
+use crate::loader::pipeline::Pipeline;
+use crate::plan::Semantics;
+use crate::plan::route::Origin;
+
+/// A sample's pixels, encoded or not.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::loader) enum Content<'a> {
+    /// An encoded file, its header, and the scale at which it is decoded.
+    File {
+        bytes: &'a [u8],
+        probe: Probe,
+        scale: Scale,
+    },
+    /// An encoded file of 16-bit gray, and its header.
+    Gray16 {
+        bytes: &'a [u8],
+        probe: Probe,
+    },
+    Pixels(Pixels<'a>),
+    Cached(&'a HostEntry),
+}
+
+impl<'a> Content<'a> {
+    /// The content of an image of the source with this number; reads the header of an encoded one.
+    pub(in crate::loader) fn new(pipeline: &Pipeline, source: usize, data: &SampleData<'a>) -> Result<Content<'a>> {
+        let mode = pipeline.sources.get(source).map_or(ReadMode::Color, |source| source.mode);
+        let (content, channels) = match *data {
+            SampleData::Encoded(bytes) => {
+                let probe = pipeline.decoder.probe(bytes)?;
+                match mode {
+                    ReadMode::Color => (Content::File { bytes, probe, scale: Scale::Full }, 3),
+                    ReadMode::Gray16 => (Content::Gray16 { bytes, probe }, 1),
+                }
+            }
+            SampleData::Pixels(pixels) => (Content::Pixels(pixels), pixels.format().channels()),
+        };
+        let is_float = matches!(data, SampleData::Pixels(pixels) if matches!(pixels.format(), PixelFormat::F32 { .. }));
+        let mut groups = of_source(&pipeline.groups, source);
+        let input_channels = groups.clone().next().map_or(3, |group| group.plan().input_channels());
+        let is_uint8 = |group: &Group| group.plan().semantics() == Semantics::Uint8;
+        if is_float && groups.any(is_uint8) {
+            let reason = "Uint8 needs 8-bit images, but the data set gives floats; Float works with both";
+            return Err(Error::argument("semantics", reason));
+        }
+        if mode == ReadMode::Gray16 && !content.is_float() {
+            return Err(Error::argument("read_mode", "Gray16 needs a file or floats, but the pixels have 8 bits"));
+        }
+        if input_channels == 1 && channels != 1 {
+            let reason = Reason::new(format!("the image has {channels} channels, but the data set promises 1"));
+            return Err(Error::argument("channels", reason.advise(advice::CHANNELS)));
+        }
+        Ok(content)
+    }
+
+    /// Width and height of the source.
+    pub(in crate::loader) fn size(&self) -> (u32, u32) {
+        match self {
+            Content::File { probe, .. } | Content::Gray16 { probe, .. } => (probe.width, probe.height),
+            Content::Pixels(pixels) => (pixels.width(), pixels.height()),
+            Content::Cached(entry) => entry.sample.size,
+        }
+    }
+
+    /// The origin of the pixels of a sample that is not cached.
+    pub(in crate::loader) fn origin(&self) -> Origin {
+        match self {
+            Content::Pixels(pixels) if matches!(pixels.format(), PixelFormat::R8 | PixelFormat::Rgb8) => {
+                Origin::InPlace
+            }
+            _ => Origin::Source { float: self.is_float() },
+        }
+    }
+
+    /// True if the pixels of the source are floats.
+    pub(super) fn is_float(&self) -> bool {
+        match self {
+            Content::Gray16 { .. } => true,
+            Content::Pixels(pixels) => matches!(pixels.format(), PixelFormat::F32 { .. }),
+            Content::File { .. } | Content::Cached(_) => false,
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Plans of images that follow others: the same crops, borders, sizes, flips and warps, without the others' colour.
+//!
+//! Such a plan has the list of the one that it follows, and its own list after it. Operators draw as they do there, by
+//! the same paths in the list; of what they emit, the plan keeps what moves pixels. Slots that change colours alone stay
+//! as [`Effect::Never`], so that all slots have the numbers that they have there.
+
+use super::{Output, Plan, Semantics};
+use crate::error::{Error, Result};
+use crate::transforms::{
+    Effect, GatherClass, Interpolation, JPEG_NAME, Op, ParamsOp, PolicyOp, Slot, Slots, Transform,
+};
+
+/// What a plan takes over from the plan that it follows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Following {
+    /// The number of transforms that are the other plan's.
+    pub(super) transforms: usize,
+    /// The number of slots that are.
+    slots: usize,
+    /// How pixels between others are computed, in place of what the other list says.
+    interpolation: Interpolation,
+    /// Channels of the images of the other plan, by which its operators draw.
+    pub(super) channels: u32,
+    /// True if operators of the other plan call functions of the user.
+    pub(super) calls_users: bool,
+}
+
+impl Plan {
+    /// A plan whose images have the geometry that this plan's images have for the same key and the same size. Colours stay
+    /// as they are, and then go through `own`. Constant borders and what warps leave outside of the image are 0.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for operators in `own` that draw or move pixels, for an `AugMix`
+    /// in this plan, which has no geometry that another image could have, and for an interpolation that its warps have not;
+    /// those of [`compile_as`](Self::compile_as) for `own`.
+    pub(crate) fn followed_by(
+        &self,
+        own: &[Transform],
+        interpolation: Interpolation,
+        semantics: Semantics,
+        input_channels: u32,
+        output: &Output,
+    ) -> Result<Plan> {
+        let refuse = |reason: String| Err(Error::argument("follows", reason));
+        if self.following.is_some() {
+            return refuse("the other group follows one itself; follow that one".to_owned());
+        }
+        if let Some(other) = own.iter().find(|transform| !is_fixed_color(transform)) {
+            let name = other.name();
+            return refuse(format!(
+                "{name} stands in the list, but the geometry is the other group's: operators that change colours and draw \
+                 nothing work, which are Normalize, ToDtype, Grayscale and AdjustGamma"
+            ));
+        }
+        let has = |wanted: fn(Effect) -> bool| self.slots.iter().find(|slot| wanted(slot.effect));
+        if let Some(slot) = has(|effect| effect == Effect::Mixture) {
+            return refuse(format!(
+                "{} of the other group mixes geometries, which no image can follow",
+                slot.transform
+            ));
+        }
+        let warps = |effect| matches!(effect, Effect::Gather(GatherClass::Warp | GatherClass::Native) | Effect::Policy);
+        if !matches!(interpolation, Interpolation::Nearest | Interpolation::Bilinear)
+            && let Some(slot) = self.slots.iter().find(|slot| warps(slot.effect) && slot.transform != JPEG_NAME)
+        {
+            let reason = format!("{interpolation:?}; Nearest and Bilinear work with {}", slot.transform);
+            return Err(Error::argument("interpolation", reason));
+        }
+        let following = Following {
+            transforms: self.transforms.len(),
+            slots: self.slots.len(),
+            interpolation,
+            channels: self.input_channels,
+            calls_users: self.calls_users(),
+        };
+        let list = [&self.transforms, own].concat();
+        Plan::compile_list(semantics, input_channels, &list, output, Some(following))
+    }
+
+    /// The first operator that may change numbers otherwise than by `Normalize`: it takes white for 1, and gray of 16 bits
+    /// has larger numbers.
+    pub(crate) fn changes_colors(&self) -> Option<&'static str> {
+        let of_other = self.following.map_or(0, |following| following.slots);
+        let changes = |(number, slot): &(usize, &Slot)| match slot.effect {
+            Effect::Never | Effect::Crop | Effect::Pad { .. } | Effect::Resize { .. } | Effect::Flip => false,
+            Effect::ToFloat | Effect::Normalize | Effect::Gather(GatherClass::Warp) => false,
+            Effect::Gather(GatherClass::Native) => slot.transform == JPEG_NAME,
+            Effect::Policy => *number >= of_other,
+            Effect::Color(_) | Effect::Custom | Effect::Channels(_) | Effect::Gather(_) | Effect::Mixture => true,
+        };
+        self.slots.iter().enumerate().find(changes).map(|(_, slot)| slot.transform)
+    }
+}
+
+impl Following {
+    /// Leaves of the other plan's slots what moves pixels.
+    pub(super) fn restrict(&self, slots: &mut [Slot]) {
+        for slot in slots.iter_mut().take(self.slots) {
+            slot.custom = None;
+            slot.effect = match slot.effect {
+                Effect::Crop | Effect::Flip | Effect::Policy | Effect::Gather(GatherClass::Warp) => slot.effect,
+                Effect::Gather(GatherClass::Native) if slot.transform != JPEG_NAME => slot.effect,
+                Effect::Pad { mode, .. } => Effect::Pad { mode, fill: [0.0; 3] },
+                Effect::Resize { antialias, .. } => Effect::Resize { interpolation: self.interpolation, antialias },
+                _ => Effect::Never,
+            };
+        }
+    }
+
+    /// Leaves of an image's ops those that move pixels, and those of the plan's own list.
+    pub(super) fn keep(&self, ops: &mut Vec<ParamsOp>) {
+        ops.retain_mut(|ParamsOp { slot, op }| usize::from(*slot) >= self.slots || self.moves_pixels(op));
+    }
+
+    /// True if an op moves pixels, which it then does as a follower does.
+    fn moves_pixels(&self, op: &mut Op) -> bool {
+        match op {
+            Op::Crop { .. } | Op::HorizontalFlip | Op::VerticalFlip => {}
+            Op::Pad { fill, .. } => *fill = [0.0; 3],
+            Op::Resize { interpolation, .. } => *interpolation = self.interpolation,
+            Op::Policy { id, .. } if !is_warp(*id) => return false,
+            Op::Affine { interpolation, fill, .. }
+            | Op::Rotate { interpolation, fill, .. }
+            | Op::Perspective { interpolation, fill, .. }
+            | Op::Elastic { interpolation, fill, .. }
+            | Op::Policy { interpolation, fill, .. } => {
+                *interpolation = self.interpolation;
+                *fill = fill.map(|_| [0.0; 3]);
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// True if an operation of a policy moves pixels.
+fn is_warp(id: PolicyOp) -> bool {
+    use PolicyOp::{Rotate, ShearX, ShearY, TranslateX, TranslateY};
+    matches!(id, ShearX | ShearY | TranslateX | TranslateY | Rotate)
+}
+
+/// True for an operator that draws nothing and changes colours alone.
+fn is_fixed_color(transform: &Transform) -> bool {
+    let mut slots = Slots::default();
+    transform.slots(&mut slots);
+    let is_color = |slot: &Slot| {
+        matches!(
+            slot.effect,
+            Effect::Never | Effect::ToFloat | Effect::Normalize | Effect::Channels(_) | Effect::Color(_)
+        )
+    };
+    transform.is_fixed() && slots.list.iter().all(is_color)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transforms::*;
+
+    const NEAREST: Interpolation = Interpolation::Nearest;
+
+    fn everything() -> Vec<Transform> {
+        vec![
+            RandomResizedCrop::new(24).into(),
+            RandomApply::new(0.7, [ColorJitter::new(0.4, 0.4, 0.4, 0.1)]).into(),
+            RandomHorizontalFlip::new(0.5).into(),
+            RandomGrayscale::new(0.3).into(),
+            RandomRotation::new(20.0).into(),
+            TrivialAugmentWide::new().into(),
+            RandomPerspective::new(0.5).into(),
+            ElasticTransform::new(20.0, 3.0).into(),
+            GaussianBlur::new(5).into(),
+            RandomErasing::new(0.5).into(),
+            Pad::new(2).fill([0.1, 0.2, 0.3]).into(),
+            RandomCrop::new(20).into(),
+            Normalize::IMAGENET.into(),
+        ]
+    }
+
+    fn follow(own: &[Transform], interpolation: Interpolation, channels: u32) -> Result<Plan> {
+        let plan = Plan::compile(&everything(), &Output::default()).unwrap();
+        plan.followed_by(own, interpolation, Semantics::Float, channels, &Output::default())
+    }
+
+    #[test]
+    fn a_follower_has_the_geometry_and_no_colour() {
+        let plan = Plan::compile(&everything(), &Output::default()).unwrap();
+        let own = [Normalize::new([0.5; 3], [0.5; 3]).into()];
+        let follower = follow(&own, NEAREST, 1).unwrap();
+        assert_eq!((follower.output_size(), follower.channels()), (Some((20, 20)), 1));
+        let mut kinds = std::collections::HashSet::new();
+        for sample in 0..200 {
+            let key = Key { seed: 9, sample, ..Key::default() };
+            let (all, kept) = (plan.make_params(90, 70, &key).unwrap(), follower.make_params(90, 70, &key).unwrap());
+            assert!(follower.program(&kept).is_ok(), "{kept:?}");
+            let (last, kept) = kept.ops.split_last().unwrap();
+            assert_eq!(last.op, Op::Normalize { mean: [0.5; 3], std: [0.5; 3] });
+            let mut of_all = all.ops.iter();
+            for kept in kept {
+                // What is kept stands there in the same order; only interpolations and colours differ.
+                let other = of_all.find(|other| other.slot == kept.slot).unwrap();
+                let mut expected = other.op.clone();
+                match &mut expected {
+                    Op::Resize { interpolation, .. } => *interpolation = NEAREST,
+                    Op::Pad { fill, .. } => *fill = [0.0; 3],
+                    _ => {}
+                }
+                if matches!(expected, Op::Resize { .. } | Op::Pad { .. } | Op::Crop { .. }) {
+                    assert_eq!(kept.op, expected);
+                }
+                kinds.insert(std::mem::discriminant(&kept.op));
+            }
+            let moves = |op: &ParamsOp| !matches!(op.op.effect(), Effect::Color(_) | Effect::Normalize);
+            assert!(kept.iter().all(moves), "{kept:?}");
+        }
+        // Crop, resize, flip, rotation, policy, perspective, elastic, border.
+        assert_eq!(kinds.len(), 8);
+    }
+
+    #[test]
+    fn lists_that_no_image_can_follow_are_refused() {
+        let refused = |own: Transform| follow(&[own], NEAREST, 3).unwrap_err().to_string();
+        let flip = refused(RandomHorizontalFlip::new(0.5).into());
+        assert!(flip.starts_with("follows: RandomHorizontalFlip stands in the list"), "{flip}");
+        assert!(refused(Resize::new(8).into()).contains("Resize stands in the list"));
+        assert!(refused(ColorJitter::new(0.1, 0.1, 0.1, 0.1).into()).contains("ColorJitter stands"));
+        let cubic = follow(&[], Interpolation::Bicubic, 3).unwrap_err().to_string();
+        assert!(cubic.contains("Bicubic; Nearest and Bilinear work with RandomRotation"), "{cubic}");
+        let output = Output::default();
+        let mixed = Plan::compile(&[AugMix::new().into(), CenterCrop::new(8).into()], &output).unwrap();
+        let error = mixed.followed_by(&[], NEAREST, Semantics::Float, 3, &output).unwrap_err().to_string();
+        assert!(error.contains("AugMix of the other group mixes geometries"), "{error}");
+        let follower = follow(&[], NEAREST, 3).unwrap();
+        let error = follower.followed_by(&[], NEAREST, Semantics::Float, 3, &output).unwrap_err().to_string();
+        assert!(error.contains("follows one itself"), "{error}");
+    }
+
+    #[test]
+    fn operators_that_take_white_for_1_are_known() {
+        assert_eq!(follow(&[Normalize::IMAGENET.into()], NEAREST, 3).unwrap().changes_colors(), None);
+        assert_eq!(follow(&[AdjustGamma::new(2.0).into()], NEAREST, 3).unwrap().changes_colors(), Some("AdjustGamma"));
+        let plan = Plan::compile(&everything(), &Output::default()).unwrap();
+        assert_eq!(plan.changes_colors(), Some("ColorJitter"));
+    }
+
+    #[test]
+    fn a_follower_in_bytes_needs_no_floats() {
+        let list = [JPEG::new((50, 90)).into(), RandomCrop::new(8).into(), Normalize::IMAGENET.into()];
+        let plan = Plan::compile_as(Semantics::Uint8, 3, &list, &Output::default()).unwrap();
+        for semantics in [Semantics::Uint8, Semantics::Float] {
+            let follower = plan.followed_by(&[], NEAREST, semantics, 3, &Output::default()).unwrap();
+            assert!(follower.without_shaders().is_empty());
+            let params = follower.make_params(30, 30, &Key::default()).unwrap();
+            assert!(matches!(params.ops[..], [ParamsOp { op: Op::Crop { .. }, .. }]), "{params:?}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Sources that cannot be: settings are refused by name when a loader is built, samples while it runs.
+
+use super::sources::{Stored, depth, rig, size};
+use gpufeed::decode::ReadMode;
+use gpufeed::transforms::{CenterCrop, ColorJitter, Interpolation, RandomCrop, Transform};
+use gpufeed::{Backend, Cache, DType, DataLoader, DataLoaderBuilder, ErrorKind, Layout, OnError, Semantics, Views};
+use gpufeed_testing::pipeline::{encoded, places, within};
+use image::ImageFormat;
+
+fn crop() -> Transform {
+    CenterCrop::new(8).into()
+}
+
+fn image() -> DataLoaderBuilder {
+    DataLoader::builder(rig()).batch_size(11).workers(2).group("image", Views::new(1).transform(crop()))
+}
+
+fn deep() -> Views {
+    Views::new(1).source("depth").read_mode(ReadMode::Gray16)
+}
+
+fn all(data: super::sources::Rig) -> DataLoaderBuilder {
+    DataLoader::builder(data)
+        .batch_size(11)
+        .workers(2)
+        .group("image", Views::new(1).transform(crop()))
+        .group("right", Views::new(1).source("right").transform(crop()))
+        .group("depth", deep().follows("image"))
+}
+
+#[test]
+fn a_loader_refuses_sources_that_cannot_be() {
+    let follower = || Views::new(1).follows("image");
+    for (builder, says) in [
+        (
+            image().group("up", Views::new(1).source("up")),
+            "source: the data set has no field \"up\"; it has caption (text)",
+        ),
+        (
+            image().group("t", Views::new(1).source("caption")),
+            "the values of \"caption\" are text, but images are needed",
+        ),
+        (image().group("b", Views::new(1).read_mode(ReadMode::Gray16)), "Gray16 of group \"b\" needs a source"),
+        (image().group("right", Views::new(1).transform(crop())), "\"right\" is the name of a field of the data set"),
+        (
+            image().group("b", Views::new(1).follows("c")),
+            "group \"b\": there is no group \"c\"; the loader has image, b",
+        ),
+        (image().group("b", Views::new(1).follows("b")), "a group cannot follow itself"),
+        (image().group("b", follower()).group("c", Views::new(1).follows("b")), "\"b\" follows \"image\" itself"),
+        (image().group("b", Views::new(2).follows("image")), "it has 2 views, but \"image\", which it follows, has 1"),
+        (image().group("b", follower().transform(RandomCrop::new(4))), "group \"b\": RandomCrop stands in the list"),
+        (image().group("b", Views::new(1).interpolation(Interpolation::Nearest)), "group \"b\" follows none"),
+        (
+            image().group("depth", deep().transforms([crop(), ColorJitter::new(0.1, 0.1, 0.1, 0.1).into()])),
+            "takes 1 for white",
+        ),
+        (image().group("depth", deep().transform(crop()).semantics(Semantics::Uint8)), "Uint8 has numbers of 8 bits"),
+        (image().group("depth", deep().transform(crop()).output(Layout::Nchw, DType::F16)), "F16 cannot hold"),
+        (
+            image().group("r", Views::new(1).source("right").transform(crop())).cache(Cache::Host(1)),
+            "images of \"right\"",
+        ),
+    ] {
+        let text = builder.build(&Backend::Cpu).unwrap_err().to_string();
+        assert!(text.contains(says), "{says}: {text}");
+    }
+    // A group may have the name of the field of its images.
+    let loader = image().group("right", Views::new(1).source("right").transform(crop())).build(&Backend::Cpu);
+    assert!(loader.is_ok());
+}
+
+#[test]
+fn a_sample_whose_source_is_bad_fails_by_name() {
+    within(240, "all places", || {
+        for place in places() {
+            let mut data = rig();
+            data.samples[2].1[1] = Stored::File(encoded(image::GrayImage::new(size(2).0, size(2).1), ImageFormat::Png));
+            data.samples[3].1[0] = Stored::Absent;
+            data.samples[5].1[1] = Stored::File(depth(5, (33, 44)));
+            if let Stored::File(file) = &mut data.samples[7].1[0] {
+                file.truncate(file.len() / 2);
+            }
+            data.samples[9].1[0] = Stored::Text("right of it");
+            let (width, height) = size(5);
+            let sizes = format!(
+                "follows: the image of group \"depth\" has 33x44 pixels, but that of \"image\", which it follows, has {width}x{height}"
+            );
+            let expected = [
+                (
+                    2,
+                    "cannot decode PNG: \"depth\": ReadMode::Gray16 reads gray of 16 bits, but this is Grayscale of 8 bits",
+                ),
+                (3, "fields: the sample has no \"right\""),
+                (5, &*sizes),
+                (7, "truncated PNG: \"right\": "),
+                (9, "fields: \"right\" of the sample is text, but of the data set images"),
+            ];
+            let loader = place.build(all(data).shuffle(false).on_error(OnError::Skip { max_share: 1.0 }));
+            let batch = loader.epoch(0).unwrap().next().unwrap().unwrap();
+            assert_eq!(batch.len(), 11);
+            for (id, says) in expected {
+                let failure = batch.failures().iter().find(|failure| failure.id == id).unwrap();
+                let text = failure.error.to_string();
+                assert!(text.starts_with(says), "{}: {says}: {text}", place.name);
+            }
+            // The others, and those that stand in for the failed ones, are whole.
+            for group in batch.groups() {
+                assert!(group.ids().iter().all(|id| expected.iter().all(|(failed, _)| failed != id)));
+            }
+            assert!(batch.failures().iter().all(|failure| expected.iter().any(|(id, _)| *id == failure.id)));
+        }
+    });
+}
+
+#[test]
+fn a_run_may_end_with_the_first_bad_source() {
+    let mut data = rig();
+    data.samples[4].1[0] = Stored::File(vec![1, 2, 3]);
+    let loader = all(data).on_error(OnError::Fail).build(&Backend::Cpu).unwrap();
+    let error = loader.epoch(0).unwrap().next().unwrap().unwrap_err();
+    let ErrorKind::Sample { id, source, .. } = error.kind() else { panic!("{error}") };
+    assert_eq!(*id, 4);
+    assert!(matches!(source.kind(), ErrorKind::Decode { .. }), "{source}");
+    assert!(source.to_string().contains("\"right\": none of"), "{source}");
+}
