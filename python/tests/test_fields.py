@@ -94,11 +94,11 @@ def test_batches_have_chosen_fields_as_columns() -> None:
 
 
 def test_a_field_that_a_sample_lacks_is_its_failure() -> None:
-    with pytest.raises(gpufeed.DataError, match="sample 1 has no 'score'; it has 'label', 'caption'; a field"):
+    with pytest.raises(gpufeed.DataError, match=r"sample \d has no 'score'; it has 'label', 'caption'; a field"):
         next(loader(fields=["score"]).batches())
-    with pytest.raises(gpufeed.DataError, match="sample 0 has no 'path'"):
+    with pytest.raises(gpufeed.DataError, match=r"sample \d has no 'path'"):
         next(loader([{"image": jpeg(1)}] * 2, fields=["path"]).batches())
-    with pytest.raises(gpufeed.DataError, match="sample 0 has no 'left', which is to be the image; it has 'right'"):
+    with pytest.raises(gpufeed.DataError, match=r"sample \d has no 'left', which is to be the image; it has 'right'"):
         next(loader([{"right": jpeg(1)}] * 2, fields={"left": "image"}).batches())
 
 
@@ -184,7 +184,7 @@ def test_captions_of_shards_are_lists_of_texts(tmp_path: Path) -> None:
     assert batch.labels is None and batch.columns["caption"] == ["photograph 0", "photograph 1"]
     assert batch.columns["meta"][1] == {"caption": "photograph 1", "width": 50}
     found = taken(path, recipe=CROP, allow_unlabelled=True, fields=given)
-    assert [*found] == ["image", "caption", "meta"] and found["meta"][0]["width"] == 50
+    assert sorted(found) == ["caption", "image", "meta"] and found["meta"][0]["width"] == 50
     with pytest.raises(gpufeed.Error, match="webp"):
         next(loader(gpufeed.open(path, allow_unlabelled=True, fields=["webp"]), recipe=CROP).batches())
 
