@@ -280,7 +280,7 @@ fn what_cannot_be_is_refused_by_name() {
         (two().group("c", Views::new(1)), "size"),
         (
             two().group("c", Views::new(1).recipe(recipe::named("deit").unwrap())),
-            "batch_transform: the recipe of group "c" mixes batches",
+            "batch_transform: the recipe of group \"c\" mixes batches",
         ),
         (two().group("c", views().transform(ColorJitter::new(-1.0, 0.0, 0.0, 0.0))), "group \"c\": "),
     ] {

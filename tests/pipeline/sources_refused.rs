@@ -3,7 +3,9 @@
 use super::sources::{Stored, depth, rig, size};
 use gpufeed::decode::ReadMode;
 use gpufeed::transforms::{CenterCrop, ColorJitter, Interpolation, Normalize, RandomCrop, Transform};
-use gpufeed::{Backend, Cache, DType, DataLoader, DataLoaderBuilder, ErrorKind, Failure, Layout, OnError, Semantics, Views};
+use gpufeed::{
+    Backend, Cache, DType, DataLoader, DataLoaderBuilder, ErrorKind, Failure, Layout, OnError, Semantics, Views,
+};
 use gpufeed_testing::pipeline::{encoded, places, within};
 use image::ImageFormat;
 
@@ -79,7 +81,7 @@ fn halves_hold_depths_that_their_own_list_normalizes() {
         DataLoader::builder(rig()).group("image", image).group("depth", depth).build(&Backend::Cpu)
     };
     let text = half(deep()).unwrap_err().to_string();
-    assert!(text.contains("group "depth": ") && text.contains("F16 cannot hold"), "{text}");
+    assert!(text.contains("group \"depth\": ") && text.contains("F16 cannot hold"), "{text}");
     half(deep().transform(Normalize::new([32768.0; 3], [32768.0; 3]))).unwrap();
 }
 

@@ -93,7 +93,7 @@ fn batches_of_groups_say_how_they_were_mixed() {
         // Labels that are no classes are refused, as the item would have the own ones alone.
         let mut data = InMemory::new();
         for number in 0..4_u8 {
-            data.push_pixels(10, 10, PixelFormat::Rgb8, vec![number; 300], Label::Floats([0.5, 0.5].into())).unwrap();
+            data.push_pixels(10, 10, PixelFormat::Rgb8, vec![number; 300], Label::from(vec![0.5, 0.5])).unwrap();
         }
         let vectors =
             DataLoader::builder(data).transform(RandomCrop::new(8)).batch_size(4).batch_transform(MixUp::new(1.0));
