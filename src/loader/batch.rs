@@ -20,7 +20,7 @@ use crate::transforms::{BatchParams, Params};
 /// ```
 #[derive(Debug)]
 pub struct Failure {
-    /// The batch index of the replacement; of its first image if there are several.
+    /// The batch index of the replacement among the images of the first group; of its first image if there are several.
     pub batch_index: usize,
     /// The sample's id.
     pub id: u64,

@@ -120,10 +120,12 @@ impl Views {
     }
 
     /// Adds a recipe's operators, and takes over its output and semantics if it names them. Its number of views does not
-    /// count. A recipe with groups is no list: building the loader is an error then.
+    /// count. A recipe with groups is no list, and one with a batch transform mixes whole batches: building the loader is an
+    /// error then.
     pub fn recipe(mut self, recipe: impl Into<Recipe>) -> Self {
-        let Recipe { transforms, output, semantics, groups, .. } = recipe.into();
+        let Recipe { transforms, output, semantics, batch_transform, groups, .. } = recipe.into();
         self.recipe.groups.extend(groups);
+        self.recipe.batch_transform = batch_transform.or(self.recipe.batch_transform.take());
         self.recipe.output = output.or(self.recipe.output);
         self.recipe.semantics = semantics.or(self.recipe.semantics);
         self.transforms(transforms)

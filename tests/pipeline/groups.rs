@@ -7,7 +7,7 @@ use gpufeed::transforms::{
 };
 use gpufeed::{
     Backend, Batch, Cache, ColumnValues, DType, DataLoader, DataLoaderBuilder, FieldKind, FieldValue, InMemory, Label,
-    LastBatch, Layout, PixelFormat, Semantics, Stage, Views,
+    LastBatch, Layout, PixelFormat, Semantics, Stage, Views, recipe,
 };
 use gpufeed_testing::pipeline::{encoded, picture, places, seen, small_files, within};
 
@@ -278,6 +278,10 @@ fn what_cannot_be_is_refused_by_name() {
         (two().batch_transform(CutMix::new(1.0)), "the images of one group are mixed, but the loader has a, b"),
         (plain().group("a", Views::new(0).transform(CenterCrop::new(8))), "views: 0; 1 to 64 work"),
         (two().group("c", Views::new(1)), "size"),
+        (
+            two().group("c", Views::new(1).recipe(recipe::named("deit").unwrap())),
+            "batch_transform: the recipe of group \"c\" mixes batches",
+        ),
         (two().group("c", views().transform(ColorJitter::new(-1.0, 0.0, 0.0, 0.0))), "group \"c\": "),
     ] {
         let text = error(builder);

@@ -2,8 +2,10 @@
 
 use super::sources::{Stored, depth, rig, size};
 use gpufeed::decode::ReadMode;
-use gpufeed::transforms::{CenterCrop, ColorJitter, Interpolation, RandomCrop, Transform};
-use gpufeed::{Backend, Cache, DType, DataLoader, DataLoaderBuilder, ErrorKind, Layout, OnError, Semantics, Views};
+use gpufeed::transforms::{CenterCrop, ColorJitter, Interpolation, Normalize, RandomCrop, Transform};
+use gpufeed::{
+    Backend, Cache, DType, DataLoader, DataLoaderBuilder, ErrorKind, Failure, Layout, OnError, Semantics, Views,
+};
 use gpufeed_testing::pipeline::{encoded, places, within};
 use image::ImageFormat;
 
@@ -70,6 +72,19 @@ fn a_loader_refuses_sources_that_cannot_be() {
     assert!(loader.is_ok());
 }
 
+/// The other group's `Normalize` is left out of a follower, whose numbers stay too large for 16 bits.
+#[test]
+fn halves_hold_depths_that_their_own_list_normalizes() {
+    let half = |depth: Views| {
+        let image = Views::new(1).transforms([crop(), Normalize::IMAGENET.into()]);
+        let depth = depth.follows("image").output(Layout::Nchw, DType::F16);
+        DataLoader::builder(rig()).group("image", image).group("depth", depth).build(&Backend::Cpu)
+    };
+    let text = half(deep()).unwrap_err().to_string();
+    assert!(text.contains("group \"depth\": ") && text.contains("F16 cannot hold"), "{text}");
+    half(deep().transform(Normalize::new([32768.0; 3], [32768.0; 3]))).unwrap();
+}
+
 #[test]
 fn a_sample_whose_source_is_bad_fails_by_name() {
     within(240, "all places", || {
@@ -102,6 +117,9 @@ fn a_sample_whose_source_is_bad_fails_by_name() {
             for (id, says) in expected {
                 let failure = batch.failures().iter().find(|failure| failure.id == id).unwrap();
                 let text = failure.error.to_string();
+                // Its index is one of the first group's images, as those of labels and ids are.
+                let stands = |failure: &Failure| failure.id == id && failure.batch_index as u64 == id;
+                assert!(batch.failures().iter().any(stands), "{}: {id}", place.name);
                 assert!(text.starts_with(says), "{}: {says}: {text}", place.name);
             }
             // The others, and those that stand in for the failed ones, are whole.

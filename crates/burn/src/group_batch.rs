@@ -35,8 +35,11 @@ pub struct GroupBatch {
     /// The name of each group with its images, as [`BatchExt::group_tensor`] returns them. The views of a sample stand side
     /// by side.
     pub groups: Vec<(String, Tensor<4>)>,
-    /// The label of each sample.
+    /// The label of each sample; of an image that was mixed its own one alone.
     pub labels: Vec<Label>,
+    /// The class of each image of the first group, its partner's, and the share of the first, as [`Batch::mixed`] returns
+    /// them; empty where a label is no class.
+    pub mixed: Vec<(u32, u32, f64)>,
     /// The name of each column with a value for each sample.
     pub columns: Vec<(String, ColumnValues)>,
     /// The id (`Dataset::id`) of each sample.
@@ -55,7 +58,8 @@ impl GroupBatch {
     }
 
     /// # Errors
-    /// Those of the tensors.
+    /// [`ErrorKind::Argument`] for a batch that was mixed whose labels are no classes, as nothing here would say of which
+    /// two an image is; those of the tensors.
     pub(crate) fn new(batch: &Batch, samples: Range<usize>, device: &Device) -> Result<GroupBatch> {
         let all = samples == (0..batch.samples());
         let mut groups = Vec::new();
@@ -74,8 +78,18 @@ impl GroupBatch {
         });
         // The batch has a label and an id for each image of the first group.
         let each = batch.views() * batch.crops();
+        let rows = each * samples.start..each * samples.end;
+        let mixed = match batch.mixed() {
+            Some(mixed) => mixed[rows].to_vec(),
+            None if batch.params().iter().any(|params| params.mixed.is_some()) => {
+                let reason = "a GroupBatch has mixed labels that are classes; BatchExt::soft_label_tensor has others";
+                return Err(ErrorKind::Argument { setting: "batch_transform", reason: reason.to_owned() }.into());
+            }
+            None => Vec::new(),
+        };
         Ok(GroupBatch {
             groups,
+            mixed,
             labels: samples.clone().map(|sample| batch.labels()[sample * each].clone()).collect(),
             columns: columns.collect::<Result<_>>()?,
             ids: samples.map(|sample| batch.ids()[sample * each]).collect(),

@@ -91,6 +91,13 @@ impl DataLoaderBuilder {
             if !self.groups[number].1.recipe.groups.is_empty() {
                 return refuse(format!("{name:?} is given a recipe with groups; give that to the loader itself"));
             }
+            if self.groups[number].1.recipe.batch_transform.is_some() {
+                let reason = format!(
+                    "the recipe of group {name:?} mixes batches, which no group does by itself; give the group the recipe's \
+                     transforms alone"
+                );
+                return Err(Error::argument("batch_transform", reason));
+            }
             // A field of images is no column of a batch.
             let is_source = self.groups[number].1.source.as_ref() == Some(name);
             if !is_source && self.dataset.fields().iter().any(|field| field.name() == name) {
@@ -197,7 +204,7 @@ impl DataLoaderBuilder {
             Some(followed) => follow(followed, views, semantics, channels, &output)?,
             None => Plan::compile_as(semantics, channels, transforms, &output)?,
         };
-        source.check_plan(&plan)?;
+        source.check_plan(&plan, transforms)?;
         if let Some((first, second)) = normalized_twice(transforms) {
             tracing::warn!(first, second, "Normalize stands twice in the list, and images are normalised by both");
         }

@@ -101,11 +101,12 @@ pub(super) fn follow(
 }
 
 impl Source {
-    /// Checks a plan for images of this source.
+    /// Checks a plan for images of this source. `own` is the group's own list: of a plan that follows another one the rest
+    /// is the other's, whose `Normalize` these images do not go through.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a plan that cannot hold their numbers.
-    pub(super) fn check_plan(&self, plan: &Plan) -> Result<()> {
+    pub(super) fn check_plan(&self, plan: &Plan, own: &[Transform]) -> Result<()> {
         if self.mode != ReadMode::Gray16 {
             return Ok(());
         }
@@ -123,7 +124,7 @@ impl Source {
                 format!("{name} takes 1 for white, but ReadMode::Gray16 gives 0 to 65535; {works}"),
             );
         }
-        let is_normalized = plan.transforms().iter().any(|transform| matches!(transform, Transform::Normalize(_)));
+        let is_normalized = own.iter().any(|transform| matches!(transform, Transform::Normalize(_)));
         match plan.output().dtype {
             DType::F32 => Ok(()),
             DType::F16 if is_normalized => Ok(()),

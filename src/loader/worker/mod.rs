@@ -161,7 +161,9 @@ impl<M: From<Error>> Worker<'_, M> {
                 return Err(self.end_run(sample, &key, error));
             }
             pipeline.stats.failed();
-            failures.push(Failure { batch_index: index * pipeline.outputs, id: key.sample, name, error });
+            // As labels and ids it counts the images of the first group.
+            let batch_index = index * pipeline.first().outputs;
+            failures.push(Failure { batch_index, id: key.sample, name, error });
         }
         Err(Stopped)
     }

@@ -81,6 +81,31 @@ fn mixed_batches_have_soft_labels() {
 }
 
 #[test]
+fn batches_of_groups_say_how_they_were_mixed() {
+    for place in places() {
+        let mixed = || builder(10).batch_transform(MixUp::new(1.0));
+        let batches = place.build(mixed()).epoch(0).unwrap().map(Result::unwrap);
+        let expected: Vec<_> = batches.flat_map(|batch| batch.mixed().unwrap()).collect();
+        assert!(expected.iter().any(|(_, _, share)| *share < 1.0));
+        let sliced = burn_loader(place, mixed()).grouped().slice(1, 6);
+        let seen: Vec<_> = sliced.iter().flat_map(|batch| batch.unwrap().mixed).collect();
+        assert_eq!(seen, expected[1..6], "{}", place.name);
+        // Labels that are no classes are refused, as the item would have the own ones alone.
+        let mut data = InMemory::new();
+        for number in 0..4_u8 {
+            data.push_pixels(10, 10, PixelFormat::Rgb8, vec![number; 300], Label::from(vec![0.5, 0.5])).unwrap();
+        }
+        let vectors =
+            DataLoader::builder(data).transform(RandomCrop::new(8)).batch_size(4).batch_transform(MixUp::new(1.0));
+        let error = burn_loader(place, vectors).grouped().iter().next().unwrap().unwrap_err();
+        assert!(
+            error.to_string().contains("batch_transform: a GroupBatch has mixed labels that are classes"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn every_iter_is_the_next_epoch() {
     for place in places() {
         let loader = place.build(builder(10));

@@ -179,11 +179,15 @@ impl Rows {
 /// The images that a batch has of each sample: the views of all groups, times the crops of each.
 pub(super) fn outputs(source: &NamedDataset, recipe: &Recipe) -> u64 {
     // The loader reports the error of a list that does not compile.
-    let images = |group: &ViewGroup| group.views as u64 * plan(source, group).map_or(1, |plan| plan.crops()) as u64;
-    recipe.lists().iter().map(images).sum()
+    let lists = recipe.lists();
+    let crops = |group| plan(source, &lists, group).map_or(1, |plan| plan.crops()) as u64;
+    lists.iter().map(|group| group.views as u64 * crops(group)).sum()
 }
 
-fn plan(source: &NamedDataset, group: &ViewGroup) -> Result<Plan> {
+/// The plan of a group, or of the one that it follows, whose crops and sizes it has.
+fn plan(source: &NamedDataset, lists: &[ViewGroup], group: &ViewGroup) -> Result<Plan> {
+    let followed = lists.iter().find(|other| group.follows.as_ref() == Some(&other.name));
+    let group = followed.unwrap_or(group);
     let (semantics, output) = (group.semantics.unwrap_or_default(), group.output.unwrap_or_default());
     Plan::compile_as(semantics, group.channels(source.data.channels()), &group.transforms, &output)
 }
@@ -197,13 +201,14 @@ pub(super) fn check_memory(
     keep_bytes: bool,
 ) -> std::result::Result<(), String> {
     let (mut needed, mut pictures, mut largest) = (0, 0, (0, 0));
-    for group in recipe.lists() {
+    let lists = recipe.lists();
+    for group in &lists {
         // The loader will report an error.
-        let Ok(plan) = plan(source, &group) else { return Ok(()) };
+        let Ok(plan) = plan(source, &lists, group) else { return Ok(()) };
         let (width, height) = plan.output_size().unwrap_or_default();
         let area = u64::from(width) * u64::from(height);
         let values = area * u64::from(plan.channels());
-        let image = values * plan.output().dtype.bytes() as u64;
+        let image = values * group.output.unwrap_or_default().dtype.bytes() as u64;
         let outputs = group.views as u64 * plan.crops() as u64;
         // One batch is being filled, one is ready, and one is with the caller, who also has its bytes and floats. The
         // worker has an intermediate of four floats per pixel.

@@ -138,6 +138,20 @@ fn groups_are_beside_each_other_and_captions_below_the_original() {
 }
 
 #[test]
+fn the_crops_of_followers_are_in_the_line_of_their_epoch() {
+    let folder = captioned(1);
+    let follower = "[[group]]\nname = \"crops\"\n[[group.transform]]\ntype = \"FiveCrop\"\nsize = 40\n\
+                    [[group]]\nname = \"clean\"\nfollows = \"crops\"\n";
+    std::fs::write(folder.path().join("own.toml"), follower).unwrap();
+    let preview = ["preview", ".", "--recipe", "own.toml", "--json", "--draws", "2", "--out", "sheet.png"];
+    let value = json_of(folder.path(), &preview);
+    let draws = value["samples"][0]["draws"].as_array().unwrap();
+    let tops: Vec<_> = draws.iter().map(|draw| draw["place"]["top"].as_u64().unwrap()).collect();
+    assert_eq!(tops.len(), 20);
+    assert!(tops[..10].iter().all(|top| *top == tops[0]) && tops[10..].iter().all(|top| *top > tops[0]), "{tops:?}");
+}
+
+#[test]
 fn a_recipe_without_groups_names_none() {
     let folder = captioned(1);
     let value = json_of(folder.path(), &["preview", ".", "--recipe", "two-views", "--json"]);
