@@ -32,9 +32,11 @@ done=0
 # A stopped run has left its tables.
 if [ -n "$(git status --porcelain -- . ':!benches/results' ':!docs/guide/platforms.md')" ]; then commit=$commit+changes; fi
 
-# At the end, or where the run is stopped: with the steps so far.
+# At the end, or where the run is stopped: with the steps so far, and with those that an earlier run passed and this one has not
+# come to.
 summarise() {
     take_steps 0
+    if [ "$done" -eq 0 ]; then keep_rest; fi
     local verdict='all passed'
     if [ "$done" -eq 0 ]; then verdict='stopped before its last step'; fi
     if [ "$failed" -ne 0 ]; then verdict=FAILED; fi

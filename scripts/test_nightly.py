@@ -112,6 +112,20 @@ class Nightly(unittest.TestCase):
                 self.assertEqual(len(after), len(rest), "no step that passed was run again")
                 self.assertTrue(after[0].startswith(stops))
 
+    def test_a_run_that_goes_on_and_is_stopped_keeps_what_it_has_not_come_to(self) -> None:
+        status, _ = self.run_nightly(fails="test-web.sh")
+        self.assertEqual(status, 1)
+        passed = {step for step, (_, result) in self.rows().items() if result == "passed"}
+        self.assertIn("scripts/fuzz.sh 60", passed)
+        self.commit("bbbbbbb")
+        status, _ = self.run_nightly("--continue", stops="test-web.sh")
+        self.assertNotEqual(status, 0)
+        self.assertIn("stopped before its last step", self.summary.read_text())
+        self.assertEqual({step: row for step, row in self.rows().items() if step in passed}, dict.fromkeys(passed, ("aaaaaaa", "passed")))
+        status, ran = self.run_nightly("--continue")
+        self.assertEqual(status, 0, self.output)
+        self.assertEqual([command.split()[0] for command in ran], ["test-web.sh"])
+
     def test_a_step_that_failed_is_run_again(self) -> None:
         for fails, in_ci in (("test-faults.sh", True), ("test-web.sh", False)):
             with self.subTest(fails):

@@ -68,6 +68,20 @@ take_steps() {
     each_steps=
 }
 
+# Adds the steps that are kept and that the run has not come to.
+keep_rest() {
+    local row step minutes at known
+    [ -n "$kept" ] || return 0
+    while IFS= read -r row; do
+        step=$(cut -d'`' -f2 <<<"$row")
+        for known in "${times[@]}"; do
+            if [ "$(cut -d' ' -f4- <<<"$known")" = "$step" ]; then continue 2; fi
+        done
+        IFS='|' read -r minutes at _ <<<"${row#*"\` |"}"
+        add_step "$(awk -v minutes="$minutes" 'BEGIN { print int(minutes * 60 + 0.5) }') 0 ${at//[[:space:]]/} $step"
+    done < <(grep '^| `.*| passed |$' "$kept")
+}
+
 # The steps so far as a table in Markdown.
 print_times() {
     local row seconds status at all=0 how

@@ -32,7 +32,7 @@ def _opened(rest: Any) -> Rest:
     if isinstance(rest, bytes):
         found: Rest = pickle.loads(rest)
         return found
-    # What another process sends has been opened there.
+    # The other process has opened the data set already.
     return rest if type(rest) is Opened else ("label", None, rest)
 
 

@@ -19,7 +19,7 @@ from gpufeed.recipe import cut_normalize, num_classes_of, recipe_of
 from gpufeed.shard import resolve
 from gpufeed.views import Groups, check as check_groups, groups_of, of_recipe as groups_of_recipe
 
-# What ``explain()`` says of the field by which objects in Python hand over what they have.
+# The line of ``explain()`` on the internal field that carries the pickles of Python's samples.
 _REST = "_rest (bytes, may be absent)"
 
 

@@ -16,6 +16,9 @@ from gpufeed.errors import ArgumentError
 def open_path(data: Any, given: dict[str, Any]) -> _gpufeed.Dataset:
     """Opens the data set at a path or an address. The keywords were checked already."""
     written = {name: value for name, value in given.items() if (name, value) != ("fields", "none")}
+    if isinstance(written.get("fields"), dict):
+        # Pairs keep the order of the fields; the native module reads a JSON object with its keys sorted.
+        written["fields"] = list(written["fields"].items())
     return _gpufeed.Dataset.open(arguments.path("data", data), json.dumps(written))
 
 

@@ -45,7 +45,7 @@ class Parcel:
     views: int
     crops: int
     state: str
-    # What a batch has more where the loader has groups, or its data set has fields or is an object in Python.
+    # The attributes that a batch gains from groups, from fields, and from data sets in Python.
     groups: list[GroupParcel] = field(default_factory=list)
     columns: dict[str, Any] = field(default_factory=dict)
     sample_labels: AnyArray | None = None

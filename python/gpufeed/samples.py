@@ -23,7 +23,7 @@ from gpufeed.errors import ArgumentError
 Form: TypeAlias = "tuple[int, int, str] | None"
 Item = tuple[bytes, Form, "int | list[float] | None", "bytes | None", "list[tuple[bytes, Form]]"]
 
-# What is pickled: how the sample was given, what belongs to that, and the values.
+# A pickle has the form of the sample, the names that belong to the form, and the values.
 Rest = tuple[str, Any, Any]
 
 # gpufeed's name of the pixels, for an array's type and number of channels.

@@ -292,7 +292,7 @@ impl Dataset {
         known::samples(py, &self.dataset()?)
     }
 
-    /// The same as ``samples``, as torchvision's ``ImageFolder`` calls it, too.
+    /// ``samples`` under the second name that torchvision's ``ImageFolder`` has for it.
     #[getter]
     fn imgs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         known::samples(py, &self.dataset()?)

@@ -76,7 +76,7 @@ pub(crate) fn build(
             })?
         }
     };
-    // What the settings name replaces what the recipe does.
+    // A setting replaces the recipe's.
     let builder = builder.settings(settings);
     let (backend, chosen) = backend_of(backend)?;
     Ok((builder.page_aligned(true).host_buffer_hook(hook).build(&backend)?, chosen))

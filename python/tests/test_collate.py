@@ -236,7 +236,7 @@ def test_dictionaries_keep_their_keys_and_their_order() -> None:
     found = batch([{"caption": "a", "picture": pixels(4), "label": 2}] * 2)
     assert [*found] == ["caption", "picture", "label"] and found["caption"] == ["a", "a"]
     assert found["picture"].shape == (2, 3, 6, 6) and found["label"].dtype == torch.int64
-    # Of several images the one that is called so is taken.
+    # Among several images the one with this name is the sample's own.
     found = batch([{"mask": numpy.ones((6, 6), numpy.uint8), "image": pixels(4)}] * 2)
     assert found["image"].shape == (2, 3, 6, 6) and found["mask"].shape == (2, 6, 6)
     assert type(batch([MappingProxyType({"image": pixels(), "label": 1})] * 2)) is dict

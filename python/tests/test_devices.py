@@ -299,7 +299,7 @@ def test_memory_that_cannot_be_locked_is_copied_synchronously(monkeypatch: pytes
         ("to", "labels", "cuda:1", False, "side"),
     ]
     fake.log.clear()
-    # A group of views that lies behind another one in the same buffer.
+    # A group of views that follows another one in the same buffer.
     device.copy(Named("second group", 0x1000 + 640))  # type: ignore[arg-type]
     assert fake.log == [("to", "second group", "cuda:1", True, "side")]
     fake.log.clear()

@@ -75,7 +75,7 @@ def test_fields_of_tar_shards(tmp_path: Path) -> None:
         assert labels(same_by_loader(path, fields=fields)) == [None, None]
     with pytest.raises(gpufeed.ArgumentError, match=r"^fields: no sample has a member \.text .* have \.json \.txt"):
         gpufeed.open(path, fields={"text": "caption"})
-    with pytest.raises(gpufeed.Error, match=r"at most 2 are read; raise max_field_bytes="):
+    with pytest.raises(gpufeed.DataError, match=r"at most 2 are read; raise max_field_bytes="):
         gpufeed.open(path, fields={"txt": "caption"}, max_field_bytes=2)[0]
 
 

@@ -102,7 +102,7 @@ pub(super) fn watched<T: Send + 'static>(
     let (events, heard) = unbounded();
     let stop = Arc::new(AtomicBool::new(false));
     let watch = Watch { threads, stopped: Arc::clone(&stop), events };
-    // What the caller's thread collects of log events, it collects of the step's, too.
+    // The subscriber of the caller's thread also gets the log events of the step's thread.
     let collector = dispatcher::get_default(Clone::clone);
     let caught = move || {
         let work = || dispatcher::with_default(&collector, || work(&watch));

@@ -273,7 +273,7 @@ fn a_caption_of_100_mb_is_refused_before_it_is_read() {
     let mut buffer = Vec::new();
     let error = data.read(1, &mut buffer).unwrap_err().to_string();
     let says = "sample b: \"caption\" (.txt) has 104857600 bytes, but at most 1048576 are read; raise max_field_bytes";
-    assert!(error.contains("0.tar: at byte ") && error.ends_with(says), "{error}");
+    assert!(error.contains("0.tar, at byte ") && error.ends_with(says), "{error}");
     assert!(buffer.capacity() < 1 << 20, "{} bytes", buffer.capacity());
     let data = in_memory([("txt", "caption")]).max_field_bytes(4).open(folder.path()).unwrap();
     assert!(data.read(0, &mut buffer).unwrap_err().to_string().contains("has 5 bytes, but at most 4 are read"));

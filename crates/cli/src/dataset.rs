@@ -13,7 +13,7 @@ pub(crate) struct NamedDataset {
     format: Format,
 }
 
-// What is read of each sample beside image and label. A doc comment would become the help of the subcommand.
+// The flags that choose the fields of samples. A doc comment would become the help of the subcommand.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct FieldArguments {
     /// What is read of each sample beside image and label: all, none, or endings of members and files, and columns, with

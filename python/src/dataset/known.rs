@@ -1,4 +1,4 @@
-//! What a data set knows of its samples without reading them, under torchvision's names.
+//! Labels and paths that a data set knows without reading its samples, under torchvision's names.
 
 use crate::dataset::label;
 use gpufeed::Label;

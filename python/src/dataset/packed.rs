@@ -19,7 +19,7 @@ const LOOKED_AT: usize = 16;
 /// Returns the data set as it is packed: the pickles of an object in Python become fields. The first samples say which.
 ///
 /// # Errors
-/// What ends a run while these samples are read, and values that no field holds.
+/// An exception that ends the run, as KeyboardInterrupt; values that no field can hold.
 pub(crate) fn as_packed(py: Python<'_>, data: Arc<dyn Dataset>) -> PyResult<Arc<dyn Dataset>> {
     if !rest::has(&*data) || data.is_empty() {
         return Ok(data);

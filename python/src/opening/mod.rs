@@ -52,7 +52,7 @@ impl Opening {
         let is_own = |field: &Field| matches!(field.name(), "image" | "label");
         let named = matches!(&own, FieldChoice::Named(named) if named.iter().any(|(_, field)| !is_own(field)));
         if own != FieldChoice::None {
-            let written = serde_json::to_value(own).map_err(|error| refuse(FIELDS, error.to_string()))?;
+            let written = in_order(own).map_err(|error| refuse(FIELDS, error.to_string()))?;
             given.insert(FIELDS.to_owned(), written);
         }
         let Opened { train, test, .. } = self.open_with(given)?;
@@ -116,6 +116,18 @@ impl Remote {
         let store = self.remote_store.into_iter().flatten();
         Ok(store.fold(options, |options, (name, value)| options.store(name, value)))
     }
+}
+
+/// Writes a choice of fields as a list of pairs, which keeps the order of the fields: `Map` sorts its keys.
+fn in_order(choice: FieldChoice) -> serde_json::Result<Value> {
+    let FieldChoice::Named(named) = choice else { return serde_json::to_value(choice) };
+    let mut pairs = Vec::with_capacity(named.len());
+    for pair in named {
+        if let Value::Object(written) = serde_json::to_value(FieldChoice::Named(vec![pair]))? {
+            pairs.extend(written.into_iter().map(|(source, field)| Value::from(vec![Value::from(source), field])));
+        }
+    }
+    Ok(Value::from(pairs))
 }
 
 /// Deserializes keywords from JSON, for example into the struct of a format.

@@ -3,7 +3,7 @@
 use gpufeed::dataset::{Field, FieldChoice, FieldKind, FieldValue, Stored};
 use gpufeed::{Dataset, Label, Result, Sample};
 
-/// What a field of a position is read of.
+/// The position that a field has as its value.
 #[derive(Clone, Copy)]
 enum Source {
     Index,

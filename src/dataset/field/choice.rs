@@ -1,6 +1,6 @@
 //! Which fields a data set reads, as a setting.
 
-use serde::de::{Deserializer, Error as _};
+use serde::de::Deserializer;
 use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -16,7 +16,8 @@ use super::{Absent, Field, FieldKind, FieldValue};
 ///
 /// let captions = FieldChoice::from([("txt", "caption")]);
 /// assert_eq!(captions, FieldChoice::Named(vec![("txt".to_owned(), Field::new("caption"))]));
-/// // In a file of settings: fields = { txt = "caption", json = { name = "meta", optional = true } }, or "all".
+/// // In a file of settings: fields = { txt = "caption", json = { name = "meta", optional = true } }, or "all". Some formats
+/// // sort the keys of a map; a list of pairs keeps its order: fields = [["txt", "caption"], ["json", "meta"]].
 /// let written: FieldChoice = serde_json::from_str(r#"{"txt": "caption"}"#)?;
 /// assert_eq!(written, captions);
 /// # Ok::<(), serde_json::Error>(())
@@ -171,7 +172,7 @@ impl<'de> Deserialize<'de> for FieldChoice {
             type Value = FieldChoice;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("\"all\", or a map from what is read (txt, a column) to the name of its field")
+                f.write_str("\"all\", or a map from what is read (txt, a column) to the name of its field, or a list of such pairs")
             }
 
             fn visit_none<E>(self) -> Result<FieldChoice, E> {
@@ -191,12 +192,17 @@ impl<'de> Deserialize<'de> for FieldChoice {
             }
 
             fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<FieldChoice, A::Error> {
-                let mut named: Vec<(String, Field)> = Vec::new();
-                while let Some((source, written)) = map.next_entry::<String, WrittenField>()? {
-                    if named.iter().any(|(other, _)| *other == source) {
-                        return Err(A::Error::custom(format_args!("{source} is named twice")));
-                    }
-                    named.push((source, written.into()));
+                let mut named = Vec::new();
+                while let Some((source, written)) = map.next_entry()? {
+                    add(&mut named, source, written)?;
+                }
+                Ok(FieldChoice::Named(named))
+            }
+
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut pairs: A) -> Result<FieldChoice, A::Error> {
+                let mut named = Vec::new();
+                while let Some((source, written)) = pairs.next_element()? {
+                    add(&mut named, source, written)?;
                 }
                 Ok(FieldChoice::Named(named))
             }
@@ -204,6 +210,15 @@ impl<'de> Deserialize<'de> for FieldChoice {
 
         deserializer.deserialize_any(Visitor)
     }
+}
+
+/// Adds a field that is written to those before it.
+fn add<E: serde::de::Error>(named: &mut Vec<(String, Field)>, source: String, written: WrittenField) -> Result<(), E> {
+    if named.iter().any(|(other, _)| *other == source) {
+        return Err(E::custom(format_args!("{source} is named twice")));
+    }
+    named.push((source, written.into()));
+    Ok(())
 }
 
 #[cfg(test)]
@@ -227,6 +242,8 @@ mod tests {
         for (text, says) in [
             (r#""some""#, "expected \"all\", or a map"),
             (r#"{"txt":"a","txt":"b"}"#, "txt is named twice"),
+            (r#"[["txt","a"],["txt","b"]]"#, "txt is named twice"),
+            (r#"[["txt"]]"#, "invalid length 1"),
             (r#"{"txt":{"name":"a","kinds":"text"}}"#, "did not match"),
             ("3", "expected \"all\", or a map"),
         ] {
@@ -239,6 +256,10 @@ mod tests {
             let error = serde_json::to_string(&FieldChoice::from([("x", field)])).unwrap_err().to_string();
             assert!(error.contains("has no written form"), "{error}");
         }
+        // A list of pairs keeps its order, also on the way through a format that sorts the keys of a map.
+        let pairs: serde_json::Value = serde_json::from_str(r#"[["txt","caption"],["cls",{"name":"id"}]]"#).unwrap();
+        let expected = FieldChoice::from([("txt", "caption"), ("cls", "id")]);
+        assert_eq!(serde_json::from_value::<FieldChoice>(pairs).unwrap(), expected);
         // TOML sorts the keys of a table.
         let toml: FieldChoice =
             toml::from_str("txt = \"caption\"\njson = { name = \"meta\", optional = true }").unwrap();

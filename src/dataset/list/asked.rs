@@ -15,7 +15,7 @@ pub(super) enum AskedColumns {
     Named(Vec<(String, Field)>),
 }
 
-/// What the setting says.
+/// The columns that the setting `fields` names.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     pub(super) columns: AskedColumns,

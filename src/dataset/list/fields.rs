@@ -35,7 +35,7 @@ struct FieldColumn {
     texts: TextColumn,
 }
 
-/// What is known of a list when all of its lines are read.
+/// The result of reading all lines of a list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listed {
     /// True if texts are JSON.

@@ -98,7 +98,7 @@ impl MemberChoice {
     }
 }
 
-/// What an error shows of alternatives.
+/// The example of alternatives in an error.
 const ALTERNATIVES: &str = "jpg;png";
 
 /// Returns the endings that a source names: one, or several between semicolons.

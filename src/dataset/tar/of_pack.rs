@@ -18,7 +18,7 @@ pub(crate) const PACK_MANIFEST: &str = "gpufeed-pack.json";
 /// The most bytes of a manifest in a store: that of a million shards.
 const LARGEST: u64 = 256 << 20;
 
-/// What a reader of fields needs of a manifest.
+/// The part of a manifest that a reader of fields needs.
 #[derive(Deserialize)]
 struct Manifest {
     job: Job,

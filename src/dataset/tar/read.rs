@@ -48,7 +48,8 @@ impl TarShards {
         self.check_image(index, found)?;
         let (entry, path, fields) = (found.entry(), found.file.name(), &self.shards.format().fields);
         let of_sample = |offset: u64, reason: String| {
-            refused(path, offset - BLOCK, format!("sample {}: {reason}", self.shown_key(index)))
+            let place = format_args!("at byte {}", offset - BLOCK);
+            Error::data_file(path, place, format!("sample {}: {reason}", self.shown_key(index)))
         };
         let members = fields.of_sample(found.members()).map_err(|Unusable { member, reason, setting }| {
             let error = of_sample(member.offset, reason);

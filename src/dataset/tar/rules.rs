@@ -23,7 +23,7 @@ impl LabelRule {
     }
 }
 
-/// What is an image, what is a label, and whether other members are listed.
+/// Which members are images and labels, and whether the others are listed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ScanRules {
     /// The endings of images.

@@ -227,7 +227,7 @@ impl DataLoaderBuilder {
         }
         let not_float = |semantics: &Semantics| *semantics != Semantics::Float;
         let (output, semantics) = (Some(self.form()), Some(self.arithmetic()));
-        // What all groups have is said once.
+        // Settings that all groups share are printed once.
         let group = |((name, views), recipe): (&(String, Views), &Recipe)| {
             let mut group = views.to_group(name);
             group.output = recipe.output.filter(|own| Some(*own) != output);

@@ -67,7 +67,7 @@ fn a_ramp_of_bfloats_comes_back() {
     }
 }
 
-/// Whether Burn has tensors of a batch's type at this place.
+/// Returns true if Burn has tensors of a batch's type on this backend.
 fn computes(place: &Place, dtype: DType) -> bool {
     dtype != DType::BF16 || place.device.supports_dtype(burn::tensor::DType::BF16)
 }

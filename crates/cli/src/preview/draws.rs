@@ -29,7 +29,7 @@ pub(super) struct Drawn {
     /// (width, height) of the original, orientation applied.
     pub(super) size: Option<(u32, u32)>,
     pub(super) original: Option<RgbImage>,
-    /// What it has beside image and label.
+    /// Its fields, by name.
     pub(super) fields: Vec<ShownField>,
     pub(super) draws: Vec<Draw>,
     /// The reason why there are no draws.

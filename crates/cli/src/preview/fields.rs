@@ -43,7 +43,7 @@ fn first(values: &ColumnValues) -> Value {
     match values {
         ColumnValues::Text(texts) => texts.first().cloned().flatten().map_or(Value::Null, Value::String),
         ColumnValues::Json(documents) => match documents.first().and_then(Option::as_deref) {
-            // What does not parse is shown as it is.
+            // A text that does not parse is shown unchanged.
             Some(text) => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())),
             None => Value::Null,
         },
@@ -67,7 +67,7 @@ fn first(values: &ColumnValues) -> Value {
     }
 }
 
-/// A number in JSON, where infinities and what is no number are null; `None` for a type that this version does not know.
+/// A number in JSON, which has null for infinities and NaN; `None` for a type that this version does not know.
 fn number(number_type: NumberType, bytes: &[u8]) -> Option<Value> {
     macro_rules! read {
         ($($of:ident => $number:ty),*) => {

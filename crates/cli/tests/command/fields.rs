@@ -1,34 +1,15 @@
 //! Tests of `--fields` and of recipes with groups: `explain`, `preview`, `bench` and `doctor` read captions, and show each
 //! group.
 
+use crate::captioned::captioned;
 use crate::words::Run as _;
 use gpufeed::transforms::ParamsOp;
 use gpufeed::{Backend, DataLoader, recipe};
 use gpufeed_testing::encoded;
 use image::ImageFormat;
 use serde_json::{Value, json};
-use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output};
-use tempfile::TempDir;
-
-/// Makes a shard as img2dataset writes it: an image, a caption and facts in JSON for each sample, and no class.
-fn captioned(samples: u32) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let mut archive = tar::Builder::new(File::create(folder.path().join("00000.tar")).unwrap());
-    for number in 0..samples {
-        let jpeg = encoded::encode(encoded::picture(260 + number, 240), ImageFormat::Jpeg);
-        let (caption, facts) = (format!("a picture, {number}"), format!("{{\"width\": {}}}", 260 + number));
-        for (ending, content) in [("jpg", &*jpeg), ("json", facts.as_bytes()), ("txt", caption.as_bytes())] {
-            let mut header = tar::Header::new_ustar();
-            header.set_size(content.len() as u64);
-            header.set_mode(0o644);
-            archive.append_data(&mut header, format!("{number:09}.{ending}"), content).unwrap();
-        }
-    }
-    archive.finish().unwrap();
-    folder
-}
 
 const GROUPS: &str = "\
 [output]
@@ -92,7 +73,7 @@ fn each_group_is_explained() {
 
 #[test]
 fn groups_are_beside_each_other_and_captions_below_the_original() {
-    let folder = captioned(3);
+    let folder = captioned(3, (260, 240));
     let path = folder.path();
     std::fs::write(path.join("own.toml"), GROUPS).unwrap();
     let preview = ["preview", "00000.tar", "--recipe", "own.toml", "--json", "--draws", "2", "--seed", "5"];
@@ -139,7 +120,7 @@ fn groups_are_beside_each_other_and_captions_below_the_original() {
 
 #[test]
 fn the_crops_of_followers_are_in_the_line_of_their_epoch() {
-    let folder = captioned(1);
+    let folder = captioned(1, (260, 240));
     let follower = "[[group]]\nname = \"crops\"\n[[group.transform]]\ntype = \"FiveCrop\"\nsize = 40\n\
                     [[group]]\nname = \"clean\"\nfollows = \"crops\"\n";
     std::fs::write(folder.path().join("own.toml"), follower).unwrap();
@@ -153,7 +134,7 @@ fn the_crops_of_followers_are_in_the_line_of_their_epoch() {
 
 #[test]
 fn a_recipe_without_groups_names_none() {
-    let folder = captioned(1);
+    let folder = captioned(1, (260, 240));
     let value = json_of(folder.path(), &["preview", ".", "--recipe", "two-views", "--json"]);
     let sample = &value["samples"][0];
     assert_eq!((&sample["draws"][1]["group"], &sample["draws"][1]["view"]), (&Value::Null, &json!(1)));
@@ -162,7 +143,7 @@ fn a_recipe_without_groups_names_none() {
 
 #[test]
 fn a_measurement_counts_the_images_of_all_groups() {
-    let folder = captioned(8);
+    let folder = captioned(8, (260, 240));
     std::fs::write(folder.path().join("own.toml"), GROUPS).unwrap();
     let bench = ["bench", "--quick", "--backend", "cpu", "--seconds", "0.1", "--workers", "1", "--batch-size", "4"];
     let own = ["--recipe", "own.toml", "--data", ".", "--fields", "all", "--json", "-"];
@@ -199,7 +180,7 @@ fn files_beside_the_images_of_a_folder_are_fields() {
 
 #[test]
 fn fields_that_cannot_be_are_refused() {
-    let folder = captioned(2);
+    let folder = captioned(2, (260, 240));
     let path = folder.path();
     for command in [&["bench"][..], &["explain"], &["doctor"]] {
         refused(path, &[command, &["--fields", "all"]].concat(), 2, "--fields needs");

@@ -1,6 +1,7 @@
 //! Tests of the command `gpufeed` as a program: its output, its files, its exit codes.
 
 mod bench;
+mod captioned;
 mod compare;
 mod doctor;
 mod doctor_machine;

@@ -1,31 +1,11 @@
 //! Tests of `gpufeed pack --fields`: what is chosen becomes members, in one run and in parts.
 
+use crate::captioned::captioned;
 use crate::packing::{fails, json, text};
-use gpufeed_testing::encoded;
-use image::ImageFormat as Codec;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
-use tempfile::TempDir;
-
-/// Makes a shard as img2dataset writes it: an image, a caption and facts in JSON for each sample, and no class.
-fn captioned(samples: u32) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let mut archive = tar::Builder::new(fs::File::create(folder.path().join("00000.tar")).unwrap());
-    for number in 0..samples {
-        let jpeg = encoded::encode(encoded::picture(40 + number, 30), Codec::Jpeg);
-        let (caption, facts) = (format!("a picture, {number}"), format!("{{\"width\": {}}}", 40 + number));
-        for (ending, content) in [("jpg", &*jpeg), ("json", facts.as_bytes()), ("txt", caption.as_bytes())] {
-            let mut header = tar::Header::new_ustar();
-            header.set_size(content.len() as u64);
-            header.set_mode(0o644);
-            archive.append_data(&mut header, format!("{number:09}.{ending}"), content).unwrap();
-        }
-    }
-    archive.finish().unwrap();
-    folder
-}
 
 /// Returns the members of all shards by their names.
 fn members(folder: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -44,7 +24,7 @@ fn members(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn captions_are_packed_where_they_are_chosen() {
-    let (source, root) = (captioned(5), tempfile::tempdir().unwrap());
+    let (source, root) = (captioned(5, (40, 30)), tempfile::tempdir().unwrap());
     let [named, all, none] = ["named", "all", "none"].map(|name| root.path().join(name));
     let fields = ["--fields", "txt=caption,json=meta", "--verify"];
     let (code, summary) = json(&[&[text(source.path()), text(&named)], &fields[..]].concat());
@@ -72,7 +52,7 @@ fn captions_are_packed_where_they_are_chosen() {
 
 #[test]
 fn parts_take_the_fields_of_the_plan() {
-    let (source, root) = (captioned(6), tempfile::tempdir().unwrap());
+    let (source, root) = (captioned(6, (40, 30)), tempfile::tempdir().unwrap());
     let [whole, joined] = ["whole", "joined"].map(|name| root.path().join(name));
     json(&[text(source.path()), text(&whole), "--fields", "txt=caption"]);
     let plan = [text(source.path()), text(&joined), "--plan", "--parts", "2", "--fields", "txt=caption"];
@@ -88,7 +68,7 @@ fn parts_take_the_fields_of_the_plan() {
 #[cfg(feature = "lmdb")]
 #[test]
 fn an_lmdb_is_refused_in_the_words_of_the_command() {
-    let (source, root) = (captioned(2), tempfile::tempdir().unwrap());
+    let (source, root) = (captioned(2, (40, 30)), tempfile::tempdir().unwrap());
     let out = root.path().join("out");
     let error = fails(&[text(source.path()), text(&out), "--to", "lmdb", "--fields", "txt=caption"]);
     let expected = "--to: an LMDB has no place for the fields of the data set: caption; --to tar packs into shards, which have \

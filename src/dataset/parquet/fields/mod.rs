@@ -6,7 +6,7 @@
 //! | `schema.rs`, `source.rs` | the columns as a tree; what a path in it names |
 //! | `table.rs` | where the fields of a file are |
 //! | `groups.rs`, `kept.rs` | the row groups that are in memory; the values of a field there |
-//! | `row_values.rs`, `entries.rs` | reads the values of a row group |
+//! | `row_values.rs`, `entries.rs`, `leaf_bytes.rs` | reads the values of a row group |
 //! | `nested.rs`, `tree.rs` | columns in structs and lists, put together row by row |
 //! | `images.rs` | where the images of a field are |
 //! | `value.rs` | the value of a sample |
@@ -16,6 +16,7 @@ mod entries;
 mod groups;
 mod images;
 mod kept;
+mod leaf_bytes;
 mod nested;
 mod row_values;
 mod schema;
@@ -40,7 +41,7 @@ use table::{FieldTable, FileColumns};
 /// The most bytes of the fields of row groups that are in memory. A row group with more is held alone.
 const IN_USE: usize = 128 << 20;
 
-/// What is read of a file at the most.
+/// Limits of a file's reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadLimits {
     pub(super) max_field_bytes: u64,

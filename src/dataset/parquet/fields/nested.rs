@@ -1,10 +1,10 @@
 //! The values of columns that are in lists or structs, by rows.
 
 use super::super::column::ColumnReader;
-use super::entries::{self, Entry, Found};
-use super::kept::{FIELDS, Fault, RowValue, ValueBytes};
-use super::schema::{Leaf, ListLevels, Value};
-use crate::advice::Reason;
+use super::entries::{self, Entry};
+use super::kept::{FIELDS, Fault, RowValue};
+use super::leaf_bytes::LeafBytes;
+use super::schema::{Leaf, ListLevels};
 use crate::error::Result;
 
 /// The values of a column in a row group.
@@ -33,31 +33,11 @@ pub(super) struct Part<'a> {
 impl LeafValues {
     /// Reads all entries of a column. Values of more than `most` bytes are not kept.
     pub(super) fn read(leaf: Leaf, column: &mut ColumnReader<'_>, rows: u64, most: usize) -> Result<LeafValues> {
-        let mut bytes = ValueBytes::new(column.bytes());
+        let mut bytes = LeafBytes::new(leaf, column.bytes(), most);
         let (mut found, mut starts) = (Vec::new(), Vec::new());
         FIELDS.reserve(&mut starts, rows as usize + 1)?;
-        let mut shared: Vec<Option<RowValue>> = Vec::new();
         entries::each(column, leaf, rows, |entry: Entry<'_>| {
-            let mut new = |value: &[u8]| -> Result<RowValue, Reason> {
-                Ok(match leaf.value {
-                    _ if value.len() > most => RowValue::Fault(Fault::Long),
-                    Value::Number(number) => bytes.push_number(number, value)?,
-                    _ => bytes.push(value)?,
-                })
-            };
-            let value = match entry.value {
-                None => RowValue::Absent,
-                Some(Found::Own(value)) => new(value)?,
-                Some(Found::Shared(index, value)) => {
-                    if shared.len() <= index {
-                        FIELDS.resize(&mut shared, index + 1, None)?;
-                    }
-                    match shared[index] {
-                        Some(known) => known,
-                        None => *shared[index].insert(new(value)?),
-                    }
-                }
-            };
+            let value = bytes.add(entry.value)?;
             if entry.repetition == 0 {
                 starts.push(found.len());
             }
@@ -68,7 +48,7 @@ impl LeafValues {
             Ok(())
         })?;
         starts.push(found.len());
-        Ok(LeafValues { entries: found, starts, bytes: bytes.bytes })
+        Ok(LeafValues { entries: found, starts, bytes: bytes.into_bytes() })
     }
 
     /// Returns the entries of a row.

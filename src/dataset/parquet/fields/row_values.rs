@@ -1,13 +1,13 @@
 //! Reads the values of a field in a row group.
 
 use super::super::column::ColumnReader;
-use super::entries::{self, Entry, Found};
+use super::entries::{self, Entry};
 use super::kept::{FIELDS, Fault, KeptColumn, RowValue, ValueBytes};
+use super::leaf_bytes::LeafBytes;
 use super::nested::{LeafValues, Part};
-use super::schema::{Leaf, Value};
+use super::schema::Leaf;
 use super::source::{Form, Source};
 use super::tree;
-use crate::advice::Reason;
 use crate::error::{Error, Result};
 
 /// Reads the values of a field that is no image.
@@ -29,35 +29,14 @@ pub(super) fn read(
 
 /// Reads a column with one value a row.
 fn flat(leaf: Leaf, column: &mut ColumnReader<'_>, rows: u64, most: usize) -> Result<KeptColumn> {
-    let mut bytes = ValueBytes::new(column.bytes());
+    let mut bytes = LeafBytes::new(leaf, column.bytes(), most);
     let mut kept = Vec::new();
     FIELDS.reserve(&mut kept, rows as usize)?;
-    // Where the values of the dictionary are, once one row has them.
-    let mut shared: Vec<Option<RowValue>> = Vec::new();
     entries::each(column, leaf, rows, |entry: Entry<'_>| {
-        let mut new = |value: &[u8]| -> Result<RowValue, Reason> {
-            match leaf.value {
-                _ if value.len() > most => Ok(RowValue::Fault(Fault::Long)),
-                Value::Number(number) => bytes.push_number(number, value),
-                _ => bytes.push(value),
-            }
-        };
-        kept.push(match entry.value {
-            None => RowValue::Absent,
-            Some(Found::Own(value)) => new(value)?,
-            Some(Found::Shared(index, value)) => {
-                if shared.len() <= index {
-                    FIELDS.resize(&mut shared, index + 1, None)?;
-                }
-                match shared[index] {
-                    Some(known) => known,
-                    None => *shared[index].insert(new(value)?),
-                }
-            }
-        });
+        kept.push(bytes.add(entry.value)?);
         Ok(())
     })?;
-    Ok(KeptColumn::Values { rows: kept, bytes: bytes.bytes, axes: Vec::new() })
+    Ok(KeptColumn::Values { rows: kept, bytes: bytes.into_bytes(), axes: Vec::new() })
 }
 
 /// Reads columns of lists or structs.

@@ -13,7 +13,7 @@ pub(super) struct Node {
     pub(super) shape: Shape,
 }
 
-/// What a node consists of.
+/// The content of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Shape {
     Leaf(Leaf),
@@ -51,7 +51,7 @@ pub(super) struct Leaf {
     pub(super) value: Value,
 }
 
-/// What the values of a column are.
+/// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
     Text,

@@ -1,4 +1,4 @@
-//! What a field is read of: a column, a part of a struct, an element of a list.
+//! The source of a field: a column, a part of a struct, an element of a list.
 
 use super::schema::{Leaf, ListLevels, Node, Shape, Value};
 use crate::dataset::{FieldKind, NumberType};
@@ -105,7 +105,7 @@ impl Source {
     }
 }
 
-/// What Hugging Face's features say of a column.
+/// The feature of a column, as Hugging Face's metadata has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Featured {
     Image,

@@ -13,7 +13,7 @@ use crate::dataset::NumberType;
 /// bytes may grow.
 ///
 /// # Errors
-/// What is wrong with the row.
+/// The fault of the row.
 pub(super) fn json(node: &Node, parts: &[Part<'_>], out: &mut Vec<u8>, end: usize) -> Result<bool, Fault> {
     let first = parts.first().ok_or(Fault::Levels)?;
     let definition = first.definition()?;
@@ -62,7 +62,7 @@ fn json_or_null(node: &Node, parts: &[Part<'_>], out: &mut Vec<u8>, end: usize) 
 /// Appends the numbers of a row, in lists of one length at each depth. Returns false if the row is null.
 ///
 /// # Errors
-/// What is wrong with the row: nulls in it, lists of several lengths.
+/// The fault of the row: nulls in it, or lists of several lengths.
 pub(super) fn numbers(
     node: &Node,
     parts: &[Part<'_>],
