@@ -41,10 +41,16 @@ export function inWords(ops) {
   });
 }
 
+/** An argument of a transform: text, a number, a list of these, or the transforms inside RandomApply and the like. */
+function argument(value) {
+  if (Array.isArray(value)) return value.map(argument).join(', ');
+  if (typeof value === 'number') return Number(value.toFixed(4));
+  return value?.type ? `(${transformInWords(value)})` : value;
+}
+
 /** A transform with its arguments. */
 export function transformInWords({ type, ...rest }) {
-  const text = (value) => (Array.isArray(value) ? value.map((number) => Number(number.toFixed(4))).join(', ') : value);
-  const words = Object.entries(rest).map(([name, value]) => `${name} ${text(value)}`);
+  const words = Object.entries(rest).map(([name, value]) => `${name} ${argument(value)}`);
   return `${type}${words.length > 0 ? ': ' : ''}${words.join('; ')}`;
 }
 
