@@ -227,7 +227,7 @@ const BAR: f32 = 2e-5;
 fn recipes_have_the_same_values() {
     let epochs = if is_full() { 6 } else { 1 };
     for place in adapters() {
-        let (mut left_out, mut too_large) = (Vec::new(), Vec::new());
+        let mut left_out = Vec::new();
         let mut found: BTreeMap<&str, Compared> = BTreeMap::new();
         for name in recipe::NAMES {
             let on_gpu = match loader(name, &place.backend, Execute::Gpu) {
@@ -235,7 +235,6 @@ fn recipes_have_the_same_values() {
                 Err(error) => {
                     match error.kind() {
                         ErrorKind::Argument { setting: "execute", .. } => left_out.push(name),
-                        ErrorKind::DoesNotFit { what: "a slot", .. } => too_large.push(name),
                         _ => panic!("{name}: {error}"),
                     }
                     continue;
@@ -246,11 +245,7 @@ fn recipes_have_the_same_values() {
             found.entry(name).or_default().add(&expected, &actual, BAR, || name.to_owned());
         }
         assert_eq!(left_out, ["imagenet-augmix"], "the recipes without shaders");
-        // A slot has 16 MiB for each of the ten images of a sample.
-        let Backend::Gpu(gpu) = &place.backend else { panic!("{} is no GPU", place.name) };
-        let fits_in = gpu.device().limits().max_storage_buffer_binding_size;
-        let expected: &[&str] = if fits_in < 10 * (16 << 20) { &["dino"] } else { &[] };
-        assert_eq!(too_large, expected, "{}: the recipes whose slots need larger bindings", place.name);
+        assert!(found.contains_key("dino"), "{}: ten views need no more of a slot than one", place.name);
         for (name, found) in found {
             found.finish(&format!("{name}, {}", place.name));
         }
