@@ -160,3 +160,33 @@ impl From<Error> for GpuMessage {
         GpuMessage::Fatal(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two groups, of 2 and 3 views, whose sample is in three parts.
+    #[test]
+    fn each_part_has_its_views_of_each_group() {
+        let part = |views: Range<usize>| {
+            let view = |number: usize| {
+                let pixels = PixelsAt { offset: number as u32, stride: 1, float: false };
+                (pixels, Program::finished((1, 1), 1))
+            };
+            InSlot { slot: 0, first: views.start, views: views.map(view).collect(), reservation: None }
+        };
+        let found = |part: &InSlot, group| -> Vec<_> {
+            part.of(group).map(|(number, (pixels, _))| (number, pixels.offset)).collect()
+        };
+        for (views, first, second) in [
+            (0..5, vec![(0, 0), (1, 1)], vec![(0, 2), (1, 3), (2, 4)]),
+            (0..1, vec![(0, 0)], vec![]),
+            (1..4, vec![(1, 1)], vec![(0, 2), (1, 3)]),
+            (4..5, vec![], vec![(2, 4)]),
+            (2..2, vec![], vec![]),
+        ] {
+            let part = part(views);
+            assert_eq!((found(&part, 0..2), found(&part, 2..5)), (first, second), "{part:?}");
+        }
+    }
+}

@@ -112,9 +112,11 @@ impl<'a, 'b> SlotCopy<'a, 'b> {
         self.last = None;
         loop {
             let done = self.first + self.views.len() - before;
-            let needed = images
-                .within(job.intermediate, between, |between| self.views(job, decoded, host.take(), done, between))?;
-            // The wait is outside of `within`: who waits for a range of a slot keeps no room from a worker that has one.
+            let needed = images.within(job.intermediate, between, |between| {
+                self.copy_views(job, decoded, host.take(), done, between)
+            })?;
+            // Outside of `within`: workers that have ranges may wait for the room of a large image, so one that waits for a
+            // range must not hold it.
             match needed {
                 Some(bytes) => self.next_range(bytes)?,
                 None => return Ok(None),
@@ -139,7 +141,7 @@ impl<'a, 'b> SlotCopy<'a, 'b> {
 
     /// Runs the prefix on decoded pixels, inserts a sample in the cache in host memory, and copies what the views of the
     /// source need, but the first `done`. Returns the bytes for which the range has no room, where it has too little.
-    fn views(
+    fn copy_views(
         &mut self,
         job: &SourceJob<'_>,
         decoded: PixelsRef<'_>,
