@@ -13,6 +13,7 @@ use crate::sampler::Position;
 use crate::transforms::{BatchParams, Params};
 use bytes::BytesMut;
 use crossbeam_channel::Sender;
+use std::ops::Range;
 use std::time::Instant;
 
 /// A batch that is announced: the feeder is about to hand out its samples.
@@ -89,20 +90,35 @@ pub(super) enum GpuMessage {
     Request(SlotRequest),
     /// A worker could not use the range that it was granted.
     GiveBack { slot: usize },
+    /// The first views of the sample with batch index `index`, which needs more than a slot has, are in a slot.
+    Part { batch: u64, index: usize, part: InSlot },
+    /// The sample of which parts were sent has failed.
+    Withdraw { batch: u64, index: usize },
     /// The sample with batch index `index` is in a slot.
     Staged { batch: u64, index: usize, sample: Finished<InSlot>, failures: Vec<Failure> },
     /// The run ends with this error.
     Fatal(Error),
 }
 
-/// A sample's pixels in a staging slot.
+/// A sample's pixels in a staging slot, or a part of them.
 #[derive(Debug)]
 pub(super) struct InSlot {
     pub(super) slot: usize,
+    /// The number of the first view among those of the sample, source by source: 0 for a whole sample.
+    pub(super) first: usize,
     /// The pixels and the program of each view.
     pub(super) views: Vec<(PixelsAt, Program)>,
     /// Room in the GPU's cache, to which the pixels are copied as well.
     pub(super) reservation: Option<DeviceReservation>,
+}
+
+impl InSlot {
+    /// The views that are also in `views`, a range of those of the sample, with the number of each from its first one on.
+    pub(super) fn of(&self, views: Range<usize>) -> impl Iterator<Item = (usize, &(PixelsAt, Program))> {
+        let before = views.start.saturating_sub(self.first);
+        let numbers = self.first.saturating_sub(views.start)..views.len();
+        numbers.zip(self.views.iter().skip(before))
+    }
 }
 
 /// A sample's pixels in a page of the GPU's cache.
@@ -142,5 +158,35 @@ impl From<Error> for CpuMessage {
 impl From<Error> for GpuMessage {
     fn from(error: Error) -> Self {
         GpuMessage::Fatal(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two groups, of 2 and 3 views, whose sample is in three parts.
+    #[test]
+    fn each_part_has_its_views_of_each_group() {
+        let part = |views: Range<usize>| {
+            let view = |number: usize| {
+                let pixels = PixelsAt { offset: number as u32, stride: 1, float: false };
+                (pixels, Program::finished((1, 1), 1))
+            };
+            InSlot { slot: 0, first: views.start, views: views.map(view).collect(), reservation: None }
+        };
+        let found = |part: &InSlot, group| -> Vec<_> {
+            part.of(group).map(|(number, (pixels, _))| (number, pixels.offset)).collect()
+        };
+        for (views, first, second) in [
+            (0..5, vec![(0, 0), (1, 1)], vec![(0, 2), (1, 3), (2, 4)]),
+            (0..1, vec![(0, 0)], vec![]),
+            (1..4, vec![(1, 1)], vec![(0, 2), (1, 3)]),
+            (4..5, vec![], vec![(2, 4)]),
+            (2..2, vec![], vec![]),
+        ] {
+            let part = part(views);
+            assert_eq!((found(&part, 0..2), found(&part, 2..5)), (first, second), "{part:?}");
+        }
     }
 }

@@ -343,7 +343,7 @@ fn whole(program: &Program) -> Rect {
 }
 
 /// The least rectangle around two.
-fn around(a: Rect, b: Rect) -> Rect {
+pub(crate) fn around(a: Rect, b: Rect) -> Rect {
     let (left, top) = (a.left.min(b.left), a.top.min(b.top));
     let (right, bottom) = ((a.left + a.width).max(b.left + b.width), (a.top + a.height).max(b.top + b.height));
     Rect { left, top, width: right - left, height: bottom - top }

@@ -48,28 +48,19 @@ impl DataLoaderBuilder {
         Ok(samples)
     }
 
-    /// Bytes of a staging slot: room for one sample whatever its size.
+    /// Bytes of a staging slot. It has room for the most that is copied at once: the pixels that shaders read for an image,
+    /// or four floats for each pixel of an image that the CPU executor finishes. A sample that needs more goes on in
+    /// further slots.
     fn bytes_of_a_slot(&self, gpu: &Gpu, groups: &[Group]) -> Result<u64> {
         let binding = gpu.caps().max_binding_bytes;
-        let a_sample = |group: &Group| {
-            let a_float_image = 16 * u64::from(group.size.0) * u64::from(group.size.1);
-            // An image that the CPU executor finishes takes four floats a pixel; all views of a sample are in one slot.
-            // The crops of a view share the pixels that they read.
-            let a_view = match group.plan().crops() as u64 {
-                1 => a_float_image.max(REGION_BYTES),
-                crops => REGION_BYTES + crops * a_float_image,
-            };
-            if group.outputs == 1 && groups.len() == 1 { a_float_image } else { group.views() as u64 * a_view }
-        };
-        let a_sample = groups.iter().map(a_sample).fold(0, u64::saturating_add);
-        let slot_bytes = self.settings.slot_bytes.max(a_sample);
+        let a_float_image = |group: &Group| 16 * u64::from(group.size.0) * u64::from(group.size.1);
+        let largest = groups.iter().map(a_float_image).fold(REGION_BYTES, u64::max);
+        let slot_bytes = self.settings.slot_bytes.max(largest);
         let slot_bytes = slot_bytes.checked_next_multiple_of(256).unwrap_or(slot_bytes);
         if slot_bytes > binding {
-            let views: usize = groups.iter().map(Group::views).sum();
-            let settings: &[_] = match views {
-                _ if self.settings.slot_bytes > binding => &[Setting::SlotBytes],
-                1 => &[Setting::OutputSize],
-                _ => &[Setting::Views],
+            let settings: &[_] = match self.settings.slot_bytes > binding {
+                true => &[Setting::SlotBytes],
+                false => &[Setting::OutputSize],
             };
             return Err(ErrorKind::DoesNotFit {
                 what: "a slot",

@@ -1,14 +1,17 @@
 //! A worker thread: takes jobs; reads, decodes and, on the CPU executor, augments their samples.
 //!
 //! `read.rs` reads a sample, `content.rs` reads the headers of its images, `job.rs` makes its parameters and chooses their
-//! routes, `decode.rs` decodes them, `cpu.rs` and `gpu.rs` write it into its batch. Failed samples are replaced here.
+//! routes, `decode.rs` decodes them, `cpu.rs` and `gpu.rs` write it into its batch, the latter by `layout.rs`, what a sample
+//! takes in a slot, and `slot_copy.rs`. Failed samples are replaced here.
 
 mod content;
 mod cpu;
 mod decode;
 mod gpu;
 mod job;
+mod layout;
 mod read;
+mod slot_copy;
 
 pub(super) use content::Content;
 pub(super) use cpu::work as work_chunk;

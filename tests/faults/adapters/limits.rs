@@ -117,6 +117,9 @@ fn batches_beyond_bindings_and_dispatches_are_divided() {
                 let many = many.clone().output(Layout::Nhwc, dtype);
                 same_as_without_limits(device, many, |limits| limits.max_compute_workgroups_per_dimension = 16);
             }
+            // No slot has 16 MiB for each view.
+            let views = DataLoader::builder(square(64, 6)).transform(RandomResizedCrop::new(8)).batch_size(3).views(9);
+            same_as_without_limits(device, views.slot_bytes(16 << 20), small_bindings);
             // The weights of a resize on bytes take 64 KiB an image: 600 images of a slot need 37 MiB.
             let bytes = DataLoader::builder(small_files(300)).transform(RandomResizedCrop::new(8)).batch_size(300);
             let bytes = bytes.semantics(Semantics::Uint8).cache(Cache::Device(8 << 20)).slot_bytes(16 << 20);
@@ -170,7 +173,7 @@ fn work_beyond_a_limit_names_the_setting() {
     let cases: Vec<(DataLoaderBuilder, Change, &str)> = vec![
         (builder().slot_bytes(80 << 20).transform(CenterCrop::new(8)), small_bindings, "slot_bytes"),
         (builder().slot_bytes(80 << 20).transform(CenterCrop::new(8)), small_buffers, "slot_bytes"),
-        (builder().transform(CenterCrop::new(8)).views(5), small_bindings, "views"),
+        (builder().transform(Resize::new((2100, 2100))), small_bindings, "the output size"),
         (builder().transform(Resize::new((2000, 2000))), small_buffers, "batch_size"),
         // The batch fits, but not its f32.
         (builder().transform(Resize::new((2000, 2000))).output(Layout::Nchw, DType::U8), small_buffers, "batch_size"),

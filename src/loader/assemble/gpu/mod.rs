@@ -191,6 +191,19 @@ impl<'a> GpuRun<'a> {
                     self.slots.stage(batch, index, pixels);
                 }
             }
+            GpuMessage::Part { batch, index, part } => {
+                if let Some(pending) = self.batches.get_mut(&batch) {
+                    // The batch is complete once this part is submitted as well.
+                    pending.remaining += 1;
+                    self.slots.stage(batch, index, part);
+                }
+            }
+            GpuMessage::Withdraw { batch, index } => {
+                let withdrawn = self.slots.withdraw(batch, index);
+                if let Some(pending) = self.batches.get_mut(&batch) {
+                    pending.remaining -= withdrawn;
+                }
+            }
             GpuMessage::Fatal(error) => return Err(error),
         }
         Ok(())

@@ -31,7 +31,7 @@ struct FillingSlot {
     used: u64,
     /// Ranges that workers are still writing.
     outstanding: usize,
-    /// The samples in the slot: their batch, and their batch index.
+    /// The samples in the slot, and the parts of others: their batch, and their batch index.
     samples: Vec<(u64, usize, InSlot)>,
     /// True once no further range is granted.
     sealed: bool,
@@ -60,12 +60,24 @@ impl Slots {
         }
     }
 
-    /// Adds a sample that a worker has written, with its batch index.
+    /// Adds a sample, or a part of one, that a worker has written, with its batch index.
     pub(super) fn stage(&mut self, batch: u64, index: usize, sample: InSlot) {
         if let Some(filling) = self.filling.iter_mut().find(|filling| filling.slot == sample.slot) {
             filling.outstanding -= 1;
             filling.samples.push((batch, index, sample));
         }
+    }
+
+    /// Takes back the parts of a sample that has failed, unless they are submitted: the sample that replaces it is
+    /// submitted after those. Returns their number.
+    pub(super) fn withdraw(&mut self, batch: u64, index: usize) -> usize {
+        let mut withdrawn = 0;
+        for filling in &mut self.filling {
+            let before = filling.samples.len();
+            filling.samples.retain(|sample| (sample.0, sample.1) != (batch, index));
+            withdrawn += before - filling.samples.len();
+        }
+        withdrawn
     }
 
     pub(super) fn seal_all(&mut self) {
@@ -163,8 +175,8 @@ impl GpuRun<'_> {
             // From the last one on, as each moves those behind it.
             let mut fillings: Vec<_> = full.into_iter().rev().map(|at| self.slots.filling.remove(at)).collect();
             fillings.reverse();
-            let images =
-                fillings.iter().map(|filling| filling.samples.len() * self.pipeline.outputs).sum::<usize>() as u64;
+            let samples = fillings.iter().flat_map(|filling| &filling.samples);
+            let images = samples.map(|(.., sample)| sample.views.len()).sum::<usize>() as u64;
             let bytes = fillings.iter().map(|filling| filling.used).sum::<u64>();
             fillings.iter().for_each(|filling| self.pipeline.stats.slot(filling.used));
             // The span counts the messages and grants since the last submission as well.
@@ -242,16 +254,15 @@ fn full_slot<'s>(
         };
         for (number, (group, target)) in pipeline.groups.iter().zip(&**targets).enumerate() {
             let mut items = Vec::with_capacity(of_batch.len() * group.outputs);
-            for (_, index, InSlot { views, reservation, .. }) in of_batch {
+            for (_, index, sample) in of_batch {
                 // All views begin at the same pixels, so only the first view copies them to the cache.
-                let range = reservation.as_ref().map(|reservation| reservation.range()).filter(|_| number == 0);
+                let range = sample.reservation.as_ref().map(|reservation| reservation.range()).filter(|_| number == 0);
                 let mut to_cache =
                     range.map(|range| CacheCopy { page: pages[range.page].clone(), range: range.clone() });
-                let images = (index * group.outputs..).zip(&views[group.staged()]);
-                items.extend(images.map(|(index, (pixels, program))| Item {
+                items.extend(sample.of(group.staged()).map(|(view, (pixels, program))| Item {
                     program,
                     pixels: *pixels,
-                    index,
+                    index: index * group.outputs + view,
                     to_cache: to_cache.take(),
                 }));
             }
