@@ -2,7 +2,7 @@
 
 use crate::notices::{keys, refused, said, shards};
 use crate::shard::{archive, header};
-use gpufeed::dataset::{FieldChoice, ShardIndexes, TarShards, TarShardsBuilder};
+use gpufeed::dataset::{FieldChoice, NumberType, ShardIndexes, TarShards, TarShardsBuilder};
 use gpufeed::transforms::CenterCrop;
 use gpufeed::{
     Backend, ColumnValues, DataLoader, Dataset, Field, FieldKind, FieldValue, Label, OnError, Result, SampleData,
@@ -129,6 +129,64 @@ fn a_number_in_a_text_is_a_label_unless_a_field_asks_for_it() {
     assert_eq!(read(&data, 0).unwrap(), ("1".to_owned(), Label::None, vec!["text 7".to_owned()]));
     let error = refused(in_memory([("txt", "number")]).text_labels(true).open(shards(&[&texts]).path()));
     assert!(error.starts_with("text_labels: true"), "{error}");
+}
+
+/// A file as NumPy writes it, of one number.
+pub(crate) fn npy(descr: &str, number: &[u8]) -> Vec<u8> {
+    let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (), }}");
+    header.push_str(&" ".repeat(64 - (11 + header.len()) % 64));
+    header.push('\n');
+    [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), number].concat()
+}
+
+fn field_values(data: &TarShards, index: usize) -> Result<Vec<FieldValue<'static>>> {
+    let mut buffer = Vec::new();
+    let sample = data.read(index, &mut buffer)?;
+    let owned = |value: &FieldValue<'_>| match value {
+        FieldValue::Numbers(numbers) => {
+            let bytes = numbers.bytes().to_vec();
+            FieldValue::from(gpufeed::dataset::Numbers::new(numbers.number_type(), numbers.shape(), bytes).unwrap())
+        }
+        _ => FieldValue::Absent,
+    };
+    Ok(sample.fields.iter().map(owned).collect())
+}
+
+#[test]
+fn numbers_in_texts_have_the_type_of_their_ending_in_every_sample() {
+    let numbers = || Field::new("score").kind(FieldKind::Numbers);
+    let texts = [("a.jpg", "1"), ("a.score", "1"), ("b.jpg", "2"), ("b.score", "0.5"), ("c.jpg", "3")];
+    let data = open(&[&texts], [("score", numbers().default_value(FieldValue::from(-1_i64)))]).unwrap();
+    assert_eq!(field_values(&data, 0).unwrap(), [FieldValue::from(1.0)]);
+    assert_eq!(field_values(&data, 1).unwrap(), [FieldValue::from(0.5)]);
+    // The default is of this type, too.
+    assert_eq!(data.fields(), [numbers().default_value(FieldValue::from(-1.0))]);
+    // WebDataset reads `.cls` as whole numbers.
+    let classes = [("a.cls", "1"), ("a.jpg", "1"), ("b.cls", "0.5"), ("b.jpg", "2")];
+    let data = open(&[&classes], [("cls", "score")]).unwrap();
+    assert_eq!(field_values(&data, 0).unwrap(), [FieldValue::from(1_i64)]);
+    let error = field_values(&data, 1).unwrap_err().to_string();
+    assert!(
+        error.contains("sample b: \"score\" (.cls) is no whole number") && error.contains("read it as text"),
+        "{error}"
+    );
+    let error = refused(open(&[&classes], [("cls", numbers().default_value(FieldValue::from(0.5)))]));
+    assert!(error.contains("the default value of \"score\", float64, is no int64"), "{error}");
+}
+
+#[test]
+fn the_default_beside_arrays_has_the_type_of_the_arrays() {
+    let folder = tempfile::tempdir().unwrap();
+    let array = npy("<f4", &0.5_f32.to_le_bytes());
+    let members: [(&str, &[u8]); 3] = [("a.jpg", b"1"), ("b.jpg", b"2"), ("b.npy", &array)];
+    fs::write(folder.path().join("0.tar"), archive(&members)).unwrap();
+    let field = Field::new("score").default_value(FieldValue::from(-1.0));
+    let data = in_memory([("npy", field.clone())]).open(folder.path()).unwrap();
+    let minus = gpufeed::dataset::Numbers::new(NumberType::F32, [], (-1.0_f32).to_ne_bytes().to_vec()).unwrap();
+    assert_eq!(data.fields(), [field.kind(FieldKind::Numbers).default_value(FieldValue::from(minus))]);
+    let error =
+        refused(in_memory([("npy", Field::new("score").default_value(FieldValue::from(true)))]).open(folder.path()));
+    assert!(error.contains("the default value of \"score\", bool, is no float32"), "{error}");
 }
 
 #[test]

@@ -207,7 +207,9 @@ impl TarShardsBuilder {
             shards.format_mut().fields = MemberFields::decide(choice, &shards.seen_endings()?, text_labels, limits)?;
         }
         let folder = shards.folder();
-        Ok(TarShards { shards, classes, folder, beside: None, max_file_bytes: settings.max_file_bytes })
+        let mut set = TarShards { shards, classes, folder, beside: None, max_file_bytes: settings.max_file_bytes };
+        set.type_defaults()?;
+        Ok(set)
     }
 }
 
