@@ -204,6 +204,23 @@ fn the_label_is_the_chosen_member() {
 }
 
 #[test]
+fn a_document_beside_its_label_is_a_field_and_its_keys_are_named() {
+    let rich = [("a.jpg", "1"), ("a.json", "{\"label\": 5, \"caption\": \"x\", \"url\": 1}")];
+    let data = TarShards::builder().indexes(ShardIndexes::Memory).open(shards(&[&rich]).path()).unwrap();
+    assert_eq!(
+        said(&data),
+        ["labels are class numbers, or vectors, from members in .json", "not read: the keys caption, url"]
+    );
+    let data = open(&[&rich], FieldChoice::All).unwrap();
+    assert_eq!((names(&data), read(&data, 0).unwrap().1), (vec!["json (JSON)".to_owned()], Label::Class(5)));
+    assert_eq!(said(&data).len(), 1, "{:?}", said(&data));
+    // A document that is its label alone is no field.
+    let plain = [("a.jpg", "1"), ("a.json", "{\"label\": null, \"cls\": 5}")];
+    let data = open(&[&plain], FieldChoice::All).unwrap();
+    assert_eq!((names(&data).len(), read(&data, 0).unwrap().1, said(&data).len()), (0, Label::Class(5), 1));
+}
+
+#[test]
 fn several_images_are_image_and_fields() {
     let rig = [
         ("0.depth.png", "d0"),

@@ -214,6 +214,11 @@ impl<F: ShardFormat> Shards<F> {
         &mut self.format
     }
 
+    /// Returns the files as they were listed.
+    pub(super) fn listed(&self) -> &FileList {
+        &self.listed
+    }
+
     /// Returns the number of files.
     pub(super) fn files(&self) -> usize {
         self.files.len()
