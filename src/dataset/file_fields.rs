@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::encoded_field::value;
 use super::listed_values::{NumberColumn, TextColumn};
 use super::side_cars::SideCars;
-use super::{Field, FieldKind, FieldValue, Label, NumberType, Sample, SampleData};
+use super::{Field, FieldKind, FieldValue, Label, Notice, NumberType, Sample, SampleData};
 use crate::advice::{self, Reason, Setting};
 use crate::error::{Error, Result};
 use crate::storage::local::regular_file::{self, Unread};
@@ -160,6 +160,34 @@ impl FileFields {
             unread => unread.of_image(path, self.limits.max_file_bytes),
         }
     }
+}
+
+/// Returns a notice for each ending of files that a field could take and does not, because another one of its endings
+/// counts first.
+pub(super) fn passed_over(fields: &[(Field, FieldSource)], images: &[Box<Path>]) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    for (_, source) in fields {
+        let FieldSource::Beside(all, _) = source else { continue };
+        for (number, files) in all.iter().enumerate().skip(1) {
+            let is_behind = |sample: &usize| all[..number].iter().any(|before| before.has(*sample));
+            // Another field may read it.
+            let is_first = |other: &[SideCars], sample| {
+                other.iter().find(|files| files.has(sample)).is_some_and(|first| first.ending() == files.ending())
+            };
+            let is_read = |sample: usize| {
+                fields
+                    .iter()
+                    .any(|(_, other)| matches!(other, FieldSource::Beside(other, _) if is_first(other, sample)))
+            };
+            let mut unread = files.of_samples().filter(is_behind).filter(|sample| !is_read(*sample));
+            let Some(first) = unread.next() else { continue };
+            let path = images.get(first).and_then(|image| files.file(first, image)).unwrap_or_default();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let what = format!("files in .{} beside another one of their field", files.ending());
+            notices.extend(Notice::not_read(what, 1 + unread.count() as u64, name));
+        }
+    }
+    notices
 }
 
 /// The samples among which a file with an array is looked for.

@@ -407,8 +407,8 @@ fn texts_of_numbers_are_fields_and_no_labels() {
 #[test]
 fn a_manifest_is_that_of_its_own_shards_alone() {
     let root = tempfile::tempdir().unwrap();
-    for prefix in ["a#1", "x"] {
-        let out = root.path().join(prefix);
+    for prefix in ["train", "x"] {
+        let out = root.path().join(format!("a#b {prefix}"));
         pack(labelled("meta", &[(Label::Class(1), "{}")]), &out, |settings| settings.prefix = prefix.into()).unwrap();
         let names = |path: &Path| {
             let data = TarShards::builder().fields(FieldChoice::All).open(path).unwrap();

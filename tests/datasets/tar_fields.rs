@@ -221,6 +221,26 @@ fn a_document_beside_its_label_is_a_field_and_its_keys_are_named() {
 }
 
 #[test]
+fn members_that_another_one_of_their_field_hides_are_named() {
+    let members = [
+        ("a.jpg", "1"),
+        ("a.sci.txt", "felis"),
+        ("a.txt", "a cat"),
+        ("b.jpg", "2"),
+        ("b.txt", "a dog"),
+        ("c.jpg", "3"),
+    ];
+    let field = || Field::new("caption").optional();
+    let data = open(&[&members], [("sci.txt;txt", field())]).unwrap();
+    let hidden = "1 member in .txt beside another one of their field is not read: a.txt";
+    assert_eq!(said(&data)[1..], [hidden]);
+    // Each is read, as a field of its own or as the first of its sample.
+    let both = open(&[&members], [("sci.txt;txt", field()), ("txt", Field::new("plain").optional())]).unwrap();
+    assert_eq!(said(&both).len(), 1, "{:?}", said(&both));
+    assert_eq!(said(&open(&[&members[3..]], [("txt;png", field())]).unwrap()).len(), 1);
+}
+
+#[test]
 fn several_images_are_image_and_fields() {
     let rig = [
         ("0.depth.png", "d0"),

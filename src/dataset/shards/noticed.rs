@@ -173,6 +173,7 @@ impl<F: ShardFormat> Shards<F> {
             notices.push(Notice::CaptionsNotRead { count: unread_texts, first });
         }
         notices.extend(all.not_read());
+        notices.extend(self.passed_over());
         notices
     }
 

@@ -128,6 +128,12 @@ impl MemberFields {
         self.fields.iter().zip(&self.sources).map(member).collect()
     }
 
+    /// Returns the numbers of the endings of all fields, if one has several.
+    pub(super) fn alternatives(&self) -> Vec<Vec<u32>> {
+        let has_several = self.sources.iter().any(|numbers| numbers.len() > 1);
+        if has_several { self.sources.clone() } else { Vec::new() }
+    }
+
     /// Returns the numbers of the fields with a default whose type only their arrays say.
     pub(super) fn untyped_defaults(&self) -> Vec<usize> {
         let fields = self.fields.iter().zip(&self.texts).enumerate();
