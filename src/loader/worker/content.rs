@@ -54,6 +54,10 @@ impl<'a> Content<'a> {
         if mode == ReadMode::Gray16 && !content.is_float() {
             return Err(Error::argument("read_mode", "Gray16 needs a file or floats, but the pixels have 8 bits"));
         }
+        if mode == ReadMode::Gray16 && channels != 1 {
+            let reason = format!("Gray16 reads one channel, but the image has {channels}");
+            return Err(Error::argument("read_mode", reason));
+        }
         if input_channels == 1 && channels != 1 {
             let reason = Reason::new(format!("the image has {channels} channels, but the data set promises 1"));
             return Err(Error::argument("channels", reason.advise(advice::CHANNELS)));
