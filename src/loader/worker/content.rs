@@ -74,6 +74,14 @@ impl<'a> Content<'a> {
         }
     }
 
+    /// The EXIF orientation by which the decoder turns the source; 1 for none.
+    pub(in crate::loader) fn orientation(&self) -> u8 {
+        match self {
+            Content::File { probe, .. } | Content::Gray16 { probe, .. } => probe.orientation(),
+            Content::Pixels(_) | Content::Cached(_) => 1,
+        }
+    }
+
     /// The origin of the pixels of a sample that is not cached.
     pub(in crate::loader) fn origin(&self) -> Origin {
         match self {
