@@ -25,6 +25,7 @@ mod recipes;
 mod replay;
 mod scaled_decode;
 mod settings;
+mod source_orientation;
 mod sources;
 mod sources_refused;
 mod views;
