@@ -3,7 +3,7 @@
 //! `builder.rs` opens shards, and `choice.rs` reads the setting of their fields. `scan.rs` reads headers (`header.rs`) by
 //! the rules in `rules.rs`, and remembers the first read that failed (`first_failure.rs`). `names.rs` says which sample a
 //! member belongs to, `group.rs` divides members by that, `samples.rs` makes samples of them. `label.rs` parses labels, and
-//! `member_labels.rs` finds the one of a sample. `fields.rs` finds the members of fields, and `read.rs` reads them with the image; `of_pack.rs` reads which a pack
+//! `samples/member_labels.rs` finds the one of a sample. `fields.rs` finds the members of fields, and `read.rs` reads them with the image; `of_pack.rs` reads which a pack
 //! has.
 
 mod builder;
@@ -13,7 +13,6 @@ mod first_failure;
 mod group;
 mod header;
 mod label;
-mod member_labels;
 mod names;
 mod of_pack;
 mod read;

@@ -101,7 +101,7 @@ fn is_forbidden(error: &Error) -> bool {
     matches!(error.kind(), crate::ErrorKind::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
 }
 
-#[cfg(all(test, feature = "remote"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -110,7 +110,6 @@ mod tests {
         for (address, name, expected) in [
             ("s3://b/pack/train-000000.tar", "train-000000.tar", true),
             ("s3://b/pack/my train-000000.tar", "train-000000.tar", false),
-            ("https://h/pack/a%20b-000000.tar", "a b-000000.tar", true),
             ("s3://b/pack/a%20b-000000.tar", "a%20b-000000.tar", true),
             ("https://h/train-000000.tar", "", false),
         ] {

@@ -1,5 +1,7 @@
 //! Makes the samples of a shard from groups of members: images, labels, and what is not read.
 
+mod member_labels;
+
 use crate::advice;
 use std::collections::HashSet;
 use std::path::Path;
@@ -10,13 +12,13 @@ use super::first_failure::FirstFailure;
 use super::group::{self, Further, Group, Member, Part};
 use super::header::{BLOCK, header_hash, refused};
 use super::label;
-use super::member_labels::FoundLabel;
 use super::names::{self, Kind};
 use super::rules::ScanRules;
 use crate::dataset::shards::{FoundMember, IndexBuilder, Labelled, StoredImage};
 use crate::error::{Error, Result};
 use crate::quote::shown;
 use crate::storage::file::DataFile;
+use member_labels::FoundLabel;
 
 /// The most bytes of a label. A larger member with such a name is something else.
 pub(super) const LARGEST_LABEL: u64 = 1 << 20;

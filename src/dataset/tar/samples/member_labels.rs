@@ -1,9 +1,9 @@
 //! Reads the label of a sample from its members, and says which further images have a label of their own.
 
-use super::group::{Member, Part};
-use super::label;
-use super::rules::LabelRule;
-use super::samples::{LARGEST_LABEL, Samples};
+use super::super::group::{Member, Part};
+use super::super::label;
+use super::super::rules::LabelRule;
+use super::{LARGEST_LABEL, Samples};
 use crate::dataset::Label;
 use crate::dataset::shards::{FoundMember, Labelled};
 use crate::error::Result;
