@@ -88,7 +88,10 @@ fn text(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, String> {
 /// A number that is written as a text, in the type that all samples have.
 fn number_of_type(number_type: NumberType, text: &str) -> Result<Numbers<'static>, String> {
     let number = number(text)?;
-    number.in_type(number_type).ok_or_else(|| {
+    // Python's `int` takes neither `1.0` nor `1e3`.
+    let is_other = number_type == NumberType::I64 && number.number_type() != number_type;
+    let held = if is_other { None } else { number.in_type(number_type) };
+    held.ok_or_else(|| {
         let (name, shown) = (number_type.name(), shortened(text.trim()));
         match number_type {
             NumberType::I64 => format!(

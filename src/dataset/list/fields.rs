@@ -183,7 +183,7 @@ impl FieldColumn {
                 if texts.present() > 0 {
                     let (number_type, shape) = numbers.type_and_shape();
                     let typed = field.with_numbers_of(number_type, Some(shape));
-                    field = typed.map_err(|error| (None, error.into()))?;
+                    field = typed.map_err(|error| -> ColumnFailure { (None, error.into()) })?;
                 }
                 FieldSource::Numbers(numbers)
             }
