@@ -138,7 +138,7 @@ fn value_bytes(value: &FieldValue<'_>) -> u64 {
 mod tests {
     use super::*;
     use gpufeed::transforms::CenterCrop;
-    use gpufeed::{Field, InMemory, Label, PixelFormat};
+    use gpufeed::{Field, InMemory, Label, Output, PixelFormat};
 
     #[test]
     fn among_many_samples_is_a_large_one() {
@@ -152,7 +152,7 @@ mod tests {
         let mut data = InMemory::new().with_fields([Field::new("caption").kind(FieldKind::Text)]);
         data.push_pixels(4, 4, PixelFormat::Rgb8, vec![0; 48], Label::None).unwrap();
         data.push_fields([FieldValue::from("a cat")]).unwrap();
-        let plan = Plan::new(vec![CenterCrop::new(2).into()]).unwrap();
+        let plan = Plan::compile(&[CenterCrop::new(2).into()], &Output::default()).unwrap();
         let samples = Samples::read(&data, &plan, DecodeOptions::default()).unwrap();
         assert_eq!((samples.largest, samples.columns, &samples.sizes[..]), (53, 5, &[53][..]));
     }
