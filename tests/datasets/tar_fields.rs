@@ -136,7 +136,7 @@ pub(crate) fn npy(descr: &str, number: &[u8]) -> Vec<u8> {
     let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (), }}");
     header.push_str(&" ".repeat(64 - (11 + header.len()) % 64));
     header.push('\n');
-    [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), number].concat()
+    [&b"\x93NUMPY\x01\0"[..], &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), number].concat()
 }
 
 fn field_values(data: &TarShards, index: usize) -> Result<Vec<FieldValue<'static>>> {
