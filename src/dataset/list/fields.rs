@@ -7,6 +7,7 @@ use serde::de::IgnoredAny;
 use super::super::file_fields::{FieldSource, too_large};
 use super::super::listed_values::TextColumn;
 use super::asked::AskedColumns;
+use super::column_texts::{trimmed, unquoted};
 use super::numbers::{Form, of_texts};
 use crate::advice::Reason;
 use crate::dataset::{Absent, Field, FieldKind, NumberType, Numbers};
@@ -223,27 +224,6 @@ fn kind_of_json(texts: &TextColumn, is_any: bool) -> Result<FieldKind, (usize, S
             Err((sample, reason))
         }
     }
-}
-
-/// Returns paths as a CSV file has them without the blanks around them, which are no part of the sample's own path either.
-fn trimmed(texts: &TextColumn) -> TextColumn {
-    let mut plain = TextColumn::default();
-    let paths = texts.texts().map(|(sample, text)| (sample, text.trim()));
-    paths.filter(|(_, path)| !path.is_empty()).for_each(|(sample, path)| plain.push(sample, path));
-    plain.pad(texts.samples());
-    plain
-}
-
-/// Returns the texts that JSON texts are, without quotation marks and escapes.
-fn unquoted(texts: &TextColumn) -> Result<TextColumn, (usize, String)> {
-    let mut plain = TextColumn::default();
-    for (sample, text) in texts.texts() {
-        let text: String =
-            serde_json::from_str(text).map_err(|_| (sample, format!("is no text: {}", shortened(text))))?;
-        plain.push(sample, &text);
-    }
-    plain.pad(texts.samples());
-    Ok(plain)
 }
 
 #[cfg(test)]
