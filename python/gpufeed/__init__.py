@@ -3,11 +3,12 @@
 # loader.py           DataLoader; arguments.py and keywords.py (written by scripts/settings.py) check what it gets
 # iterator.py         an iteration over a run; position.py: which epoch, and where in it; saved.py: what a state holds
 # handover.py         batches as tensors; collate.py: what samples of Python have beside images; torch.py: torch's devices;
-#                     copies.py: copies ahead of the consumer
+#                     copies.py: copies ahead of the consumer; host_buffers.py: the memory from which they read
 # adapter.py          the machine's GPU adapters, and the one that is a CUDA device's card
 # recipe.py           the recipe of a loader: torchvision.py makes it of a list, operators.py of an operator,
 #                     timm_transforms.py of timm's own; views.py: groups, each with a list of its own
-# opening.py          data sets; samples.py: those of Python objects; turns.py: which objects take one call at a time
+# opening.py          data sets; samples.py: samples of Python objects, sample_images.py and sample_labels.py: what is in them;
+#                     turns.py: which objects take one call at a time
 # failures.py         what failed samples do
 # shard.py            the share of this process
 # ray.py              decoding actors: crew.py alone imports Ray, fleet.py has their turns, decoder.py an actor,

@@ -171,8 +171,8 @@ class DataLoader(Positioned):
         return self._settle(resolve(self._shard)[0])
 
     def _host_buffers(self) -> Any:
+        from gpufeed.host_buffers import HostBuffers
         from gpufeed.torch import CudaDevice, PlainDevice, resolve_device
-        from gpufeed.copies import HostBuffers
 
         resolved = resolve_device(self.device)
         # The memory of Ray's store is not page-locked. torch copies it into page-locked blocks of its own.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gpufeed import _gpufeed, arguments, samples
+from gpufeed import _gpufeed, arguments, sample_labels
 from gpufeed.errors import ArgumentError
 from gpufeed.failures import warn_once_outside
 
@@ -88,7 +88,7 @@ def _numbers_of_a_vector(data: _gpufeed.Dataset) -> int:
     if isinstance(label, dict):
         # An object in Python has given more than a label.
         label = label.get("label")
-    return len(samples.vector_of(label))
+    return len(sample_labels.vector_of(label))
 
 
 def cut_normalize(content: dict[str, Any], dtype: Any, keyword: str) -> tuple[list[float], list[float], str]:

@@ -10,33 +10,19 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import numbers
 import pickle
-import struct
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from gpufeed.errors import ArgumentError
+from gpufeed.sample_images import Form, image_of, is_image, is_surely_image, kind_of, may_be_rows, sizes
+from gpufeed.sample_labels import label_of
 
-
-Form: TypeAlias = "tuple[int, int, str] | None"
 Item = tuple[bytes, Form, "int | list[float] | None", "bytes | None", "list[tuple[bytes, Form]]"]
 
 # A pickle has the form of the sample, the names that belong to the form, and the values.
 Rest = tuple[str, Any, Any]
-
-# gpufeed's name of the pixels, for an array's type and number of channels.
-_FORMATS = {
-    ("uint8", 1): "R8",
-    ("uint8", 3): "Rgb8",
-    ("uint8", 4): "Rgba8",
-    ("float32", 1): "F32x1",
-    ("float32", 3): "F32x3",
-}
-
-# The first bytes of JPEG, PNG, GIF, TIFF and WebP files.
-_FILES = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"II*\0", b"MM\0*", b"RIFF")
 
 _FORMS = (
     "a data set returns (image, label), with None where there is no label, or a tuple, a dictionary, a named tuple or a "
@@ -47,14 +33,14 @@ _FORMS = (
 def item(sample: Any, index: int) -> Item:
     """Makes ``(bytes, form, label, rest, images)`` of an item of a data set; ``form`` is ``None`` for an encoded image, and
     ``rest`` where ``label`` says all that stands beside the image. ``images`` are those of fields, which a choice has."""
-    if type(sample) in (tuple, list) and len(sample) == 2 and (_is_image(sample[0]) or not _is_image(sample[1])):
+    if type(sample) in (tuple, list) and len(sample) == 2 and (is_image(sample[0]) or not is_image(sample[1])):
         image, given = sample
-        data, form = _image(image, index)
-        label, is_all = _label(given)
+        data, form = image_of(image, index)
+        label, is_all = label_of(given)
         return data, form, label, None if is_all else _pickled(("label", None, given), index), []
     image, label, rest = _taken_apart(sample, index)
-    data, form = _image(image, index)
-    return data, form, _label(label)[0], _pickled(rest, index), []
+    data, form = image_of(image, index)
+    return data, form, label_of(label)[0], _pickled(rest, index), []
 
 
 class Chosen:
@@ -72,8 +58,8 @@ class Chosen:
 
     def __call__(self, sample: Any, index: int) -> Item:
         image, found = named_parts(sample, index, self._image)
-        data, form = _image(image, index)
-        images = [_image(self._field_image(found, name, index), index) for name in self.images]
+        data, form = image_of(image, index)
+        images = [image_of(self._field_image(found, name, index), index) for name in self.images]
         if self.chosen == "all":
             made = {name: value for name, value in found.items() if name not in self.images}
         else:
@@ -81,7 +67,7 @@ class Chosen:
             for source, field in self._fields.items():
                 if source != self._image and field["name"] not in self.images:
                     made[field["name"]] = self._value(source, field, found, index)
-        return data, form, _label(made.get("label"))[0], _pickled(("fields", None, made), index), images
+        return data, form, label_of(made.get("label"))[0], _pickled(("fields", None, made), index), images
 
     def _field_image(self, found: Mapping[str, Any], name: str, index: int) -> Any:
         source = next((source for source, field in self._fields.items() if field["name"] == name), name)
@@ -186,22 +172,22 @@ def _taken_apart(sample: Any, index: int, chosen: str | None = None) -> tuple[An
         # The image's place is kept, for the order of a batch's keys.
         values = {name: None if name == key else value for name, value in sample.items()}
         return sample[key], sample.get("label"), ("dict", key, values)
-    raise TypeError(f"sample {index} is {_kind(sample)}; {_FORMS}")
+    raise TypeError(f"sample {index} is {kind_of(sample)}; {_FORMS}")
 
 
 def _place(parts: Mapping[Any, Any], index: int, sample: Any) -> Any:
     """Returns the key of the first part that is an image. Boxes and other rows of float32 are the image only where nothing
     else is; an array before it that has its size, but whose numbers are none of an image, is an error."""
-    found = [key for key, part in parts.items() if _is_image(part)]
+    found = [key for key, part in parts.items() if is_image(part)]
     if found:
         key = found[0]
-        if _may_be_rows(parts[key]):
-            sure = (each for each in found if _is_surely_image(parts[each]))
-            key = next((each for each in sure if not _sizes(parts[each]) & _sizes(parts[key])), key)
+        if may_be_rows(parts[key]):
+            sure = (each for each in found if is_surely_image(parts[each]))
+            key = next((each for each in sure if not sizes(parts[each]) & sizes(parts[key])), key)
         for before, part in parts.items():
             if before == key:
                 break
-            if not _is_image(part) and hasattr(part, "dtype") and _sizes(part) & _sizes(parts[key]):
+            if not is_image(part) and hasattr(part, "dtype") and sizes(part) & sizes(parts[key]):
                 raise ValueError(
                     f"sample {index} has an array of {part.dtype} with the shape {tuple(part.shape)} at {before!r}, and an image of "
                     f"the same size at {key!r}: an image is uint8 or float32 (0 is black, 1 white); convert it, or call the image that "
@@ -212,35 +198,7 @@ def _place(parts: Mapping[Any, Any], index: int, sample: Any) -> Any:
         # An error about the first part, which should be the image, says the most.
         return next(iter(parts))
     kinds = ", ".join(f"{key!r}: {type(part).__name__}" for key, part in parts.items())
-    raise TypeError(f"sample {index} is {_kind(sample)} without an image ({kinds}); {_FORMS}")
-
-
-def _is_image(part: Any) -> bool:
-    """Returns True for a file's bytes, a PIL image, and an array whose type and shape may be an image's."""
-    if isinstance(part, (bytes, bytearray, memoryview)) or hasattr(part, "getbands"):
-        return True
-    shape, dtype = getattr(part, "shape", None), str(getattr(part, "dtype", "")).removeprefix("torch.")
-    return shape is not None and len(shape) in (2, 3) and dtype in ("uint8", "float32")
-
-
-def _may_be_rows(part: Any) -> bool:
-    shape = getattr(part, "shape", ())
-    return len(shape) == 2 and "float32" in str(part.dtype)
-
-
-def _is_surely_image(part: Any) -> bool:
-    if isinstance(part, (bytes, bytearray, memoryview)):
-        return bytes(part[:4]).startswith(_FILES)
-    shape = getattr(part, "shape", None)
-    return shape is None or (len(shape) == 3 and (shape[0] in (1, 3, 4) or shape[2] in (1, 3, 4)))
-
-
-def _sizes(part: Any) -> set[tuple[int, ...]]:
-    """Returns what may be the rows and columns of a PIL image or an array."""
-    if hasattr(part, "getbands"):
-        return {(part.height, part.width)}
-    shape = tuple(getattr(part, "shape", None) or ())
-    return {shape[:2], shape[-2:]} if len(shape) in (2, 3) else set()
+    raise TypeError(f"sample {index} is {kind_of(sample)} without an image ({kinds}); {_FORMS}")
 
 
 def _pickled(rest: Rest, index: int) -> bytes:
@@ -273,124 +231,3 @@ def _tensor(array: Any) -> Any:
     import torch
 
     return torch.from_numpy(array)
-
-
-def _kind(value: Any) -> str:
-    return f"a {type(value).__name__}"
-
-
-def _image(image: Any, index: int) -> tuple[bytes, tuple[int, int, str] | None]:
-    if isinstance(image, bytes):
-        return image, None
-    if isinstance(image, (bytearray, memoryview)):
-        return bytes(image), None
-    if hasattr(image, "getbands"):  # PIL
-        if image.mode == "F" or image.mode.startswith("I"):
-            # Pillow's conversion would clip the pixels to bytes without an error.
-            raise ValueError(
-                f"the image of sample {index} is a PIL image of mode {image.mode}, whose numbers do not fit 8 bits: return an "
-                "array, uint8 or float32 (0 is black, 1 white)"
-            )
-        image = image if image.mode in ("L", "RGB", "RGBA") else image.convert("RGB")
-        return image.tobytes(), (*image.size, {"L": "R8", "RGB": "Rgb8", "RGBA": "Rgba8"}[image.mode])
-    return _array(image, index)
-
-
-def _array(image: Any, index: int) -> tuple[bytes, tuple[int, int, str]]:
-    import numpy
-
-    channels_first = type(image).__module__.startswith("torch")
-    if not hasattr(image, "__array__") and not hasattr(image, "__dlpack__"):
-        raise TypeError(
-            f"the image of sample {index} is {_kind(image)}; bytes of an image file, a uint8 or float32 array, and a PIL "
-            "image work"
-        )
-    array = numpy.asarray(image)
-    if array.ndim == 2:
-        array = array[..., None]
-    if array.ndim != 3:
-        raise ValueError(
-            f"the image of sample {index} has the shape {tuple(array.shape)}; (rows, columns), (rows, columns, channels) "
-            "and (channels, rows, columns) work"
-        )
-    last = array.shape[2] in (1, 3, 4)
-    if (channels_first and array.shape[0] in (1, 3, 4)) or not last:
-        array = numpy.moveaxis(array, 0, 2)
-    format = _FORMATS.get((array.dtype.name, array.shape[2]))
-    if format is None:
-        raise ValueError(
-            f"the image of sample {index} is an array of {array.dtype.name} with the shape {tuple(array.shape)}; uint8 with "
-            "1, 3 or 4 channels and float32 (0 is black, 1 white) with 1 or 3 work"
-        )
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
-    rows, columns, _ = array.shape
-    return array.tobytes(), (columns, rows, format)
-
-
-def _label(label: Any) -> tuple[int | list[float] | None, bool]:
-    """Returns a label as a class or as a vector, which mixing takes; None if it is neither. True if a batch of them is what
-    torch's ``default_collate`` makes of the labels."""
-    kind = type(label)
-    if label is None:
-        return None, True
-    if kind is int:
-        return (label, True) if 0 <= label < 2**32 else (None, False)
-    if isinstance(label, int):
-        # True, and numbers with names, such as those of an IntEnum.
-        return (int(label) if 0 <= label < 2**32 else None), False
-    if kind is float:
-        return _vector([label]), False
-    if hasattr(label, "dtype") and hasattr(label, "shape"):
-        return _label_of_array(label)
-    return _vector(list(label)) if isinstance(label, (list, tuple)) else None, False
-
-
-def vector_of(label: Any) -> list[float]:
-    """Returns the numbers of a label that mixing takes as a vector; none for other labels."""
-    found, _ = _label(label)
-    return found if isinstance(found, list) else []
-
-
-def _label_of_array(label: Any) -> tuple[int | list[float] | None, bool]:
-    dtype, dimensions = str(label.dtype).removeprefix("torch."), len(label.shape)
-    if dtype.startswith(("int", "uint", "bool")) and _size(label) == 1:
-        number = int(label.item())
-        is_class = 0 <= number < 2**32
-        return number if is_class else None, is_class and dtype == "int64" and dimensions == 0
-    if dimensions > 1 or not dtype.startswith(("int", "uint", "bool", "float", "bfloat")) or _size(label) == 0:
-        return None, False
-    values = label.tolist()
-    if dtype == "float32" and dimensions == 1:
-        return values, True
-    return _vector(values if dimensions else [values]), False
-
-
-def _size(array: Any) -> int:
-    size = 1
-    for length in array.shape:
-        size *= length
-    return size
-
-
-def _vector(values: list[Any]) -> list[float] | None:
-    """Returns numbers as floats; None if some are no numbers, or if float32 does not hold them: numbers outside of its range,
-    and whole numbers, such as ids, that it would round to others."""
-    if values and {*map(type, values)} <= {int, float, bool} and max(map(abs, values)) <= 2**24:
-        # float32 holds all whole numbers of this range; a vector has a number for each of many classes.
-        return [*map(float, values)]
-    floats = []
-    for value in values:
-        if not isinstance(value, (float, numbers.Real)):
-            return None
-        try:
-            number = float(value)
-            near = struct.unpack("<f", struct.pack("<f", number))[0]
-        except (OverflowError, TypeError, ValueError):
-            return None
-        # A whole number beyond 64 bits is a magnitude, not an id.
-        is_id = abs(number) < 2**64 and (isinstance(value, numbers.Integral) or number.is_integer())
-        if is_id and near != value:
-            return None
-        floats.append(number)
-    return floats or None

@@ -10,9 +10,10 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from gpufeed.adapter import CudaDevice as Card
-from gpufeed.copies import CopyAhead, Device, Event, HostArray, HostBatch, HostBuffers
+from gpufeed.copies import CopyAhead
 from gpufeed.errors import ArgumentError
 from gpufeed.handover import HandOver
+from gpufeed.host_buffers import Device, Event, HostArray, HostBatch, HostBuffers
 
 # torch's streams, events and runtime have no types.
 _cuda: Any = torch.cuda

@@ -4,7 +4,7 @@ mod columns;
 mod group;
 mod labels;
 
-use crate::dataset::label;
+use crate::dataset::item::label;
 use crate::dlpack::{Array, Element};
 use crate::errors;
 use crate::process::Owner;

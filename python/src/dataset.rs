@@ -1,24 +1,24 @@
 //! Data sets: those in gpufeed's formats, and objects in Python.
 
+pub(crate) mod item;
 mod known;
 mod made_from;
 pub(crate) mod packed;
 pub(crate) mod rest;
 
-use crate::dlpack::{Array, Element};
 use crate::errors;
 use crate::opening::Opening;
 use crate::process::guard;
 use crate::python_dataset::{PythonDataset, REST, Reads};
 use crate::turns::Turns;
 use crate::warnings::warn_of_library;
-use gpufeed::dataset::{Concat, Field, FieldKind, FieldValue, Opened, SplitPart};
+use gpufeed::dataset::{Concat, Field, FieldKind, Opened, SplitPart};
 use gpufeed::storage::Location;
-use gpufeed::{Label, PixelFormat, Pixels, SampleData};
+use known::KnownLists;
 use made_from::{Adaptor, MadeFrom};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -33,6 +33,8 @@ pub(crate) struct Dataset {
     /// The test split that the path has, such as MNIST's; None without one.
     #[pyo3(get)]
     test: Option<Py<Dataset>>,
+    /// The lists that were asked for.
+    known: KnownLists,
     /// How this data set was made, so that its pickle can make it again.
     made_from: MadeFrom,
     /// The turns of its reads, if an object in Python is at the bottom.
@@ -86,7 +88,7 @@ impl Dataset {
         let description = format!("{}, {how}", this.description);
         let made_from = MadeFrom::Adapted { of: of.clone().unbind(), by };
         let (data, turns) = (Mutex::new(Some(Data::Native(Arc::new(made)))), this.turns.clone());
-        Ok(Dataset { data, test: None, made_from, turns, description })
+        Ok(Dataset { data, test: None, known: KnownLists::default(), made_from, turns, description })
     }
 
     /// Makes a data set of a path's split.
@@ -94,7 +96,8 @@ impl Dataset {
         let split = if of_test { ", the test split" } else { "" };
         let description = format!("{}{split}", Location::from(&opening.path));
         let made_from = MadeFrom::Opened { opening, test: of_test };
-        Dataset { data: Mutex::new(Some(Data::Native(Arc::from(data)))), test, made_from, turns: None, description }
+        let (data, known) = (Mutex::new(Some(Data::Native(Arc::from(data)))), KnownLists::default());
+        Dataset { data, test, known, made_from, turns: None, description }
     }
 }
 
@@ -163,7 +166,8 @@ impl Dataset {
             fields,
         };
         let data = Mutex::new(Some(Data::Python(Arc::new(data))));
-        Ok(Dataset { data, test: None, made_from: MadeFrom::Wrapped, turns: Some(turns), description })
+        let (known, made_from) = (KnownLists::default(), MadeFrom::Wrapped);
+        Ok(Dataset { data, test: None, known, made_from, turns: Some(turns), description })
     }
 
     /// Returns a data set that has all samples `times` times.
@@ -202,7 +206,7 @@ impl Dataset {
         let description = all().map(|data| &*data.description).collect::<Vec<_>>().join(" and ");
         let data = Mutex::new(Some(Data::Native(Arc::new(made))));
         let made_from = MadeFrom::Adapted { of: slf.clone().unbind(), by: Adaptor::Concat(others) };
-        Ok(Dataset { data, test: None, made_from, turns: own, description })
+        Ok(Dataset { data, test: None, known: KnownLists::default(), made_from, turns: own, description })
     }
 
     fn __add__(slf: Bound<'_, Self>, other: Py<Dataset>) -> PyResult<Dataset> {
@@ -232,23 +236,7 @@ impl Dataset {
         let Some(at) = usize::try_from(at).ok().filter(|at| *at < len) else {
             return Err(PyIndexError::new_err(format!("sample {index} of a data set of {len}")));
         };
-        guard(py, || {
-            let mut buffer = Vec::new();
-            let sample = py.detach(|| data.read(at, &mut buffer)).map_err(|error| errors::to_python(py, &error))?;
-            let image = match sample.data {
-                SampleData::Encoded(bytes) => PyBytes::new(py, bytes).into_any(),
-                SampleData::Pixels(pixels) => Py::new(py, array(&pixels)?)?.into_bound(py).into_any(),
-            };
-            // A label of an object in Python that is neither a class nor a vector.
-            let rest = sample.fields.first().filter(|_| rest::has(&*data));
-            let label = match rest {
-                Some(FieldValue::Bytes(rest)) => {
-                    py.import("gpufeed.collate")?.call_method1("label_of", (PyBytes::new(py, rest),))?
-                }
-                _ => label(py, &sample.label)?,
-            };
-            Ok((image, label))
-        })
+        guard(py, || item::read(py, &data, at))
     }
 
     /// Returns the name of sample `index` that reports show.
@@ -280,22 +268,22 @@ impl Dataset {
         known::class_to_idx(py, &self.dataset()?)
     }
 
-    /// The label of each sample. An AttributeError where it is known only by reading the sample.
+    /// The label of each sample, one list for all accesses. An AttributeError where it is known only by reading the sample.
     #[getter]
     fn targets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        known::targets(py, &self.dataset()?)
+        self.known.targets(py, || self.dataset())
     }
 
     /// The path and the label of each sample. An AttributeError where samples are not files of their own.
     #[getter]
     fn samples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        known::samples(py, &self.dataset()?)
+        self.known.samples(py, || self.dataset())
     }
 
     /// ``samples`` under the second name that torchvision's ``ImageFolder`` has for it.
     #[getter]
     fn imgs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        known::samples(py, &self.dataset()?)
+        self.known.samples(py, || self.dataset())
     }
 
     /// The channels of the images, 1 or 3. With 1 all images are gray, and stay in one channel. An object in Python says it
@@ -345,33 +333,13 @@ impl Dataset {
             }
         }
         visit.call(&self.test)?;
+        self.known.traverse(&visit)?;
         self.made_from.traverse(&visit)
     }
 
     fn __clear__(&self) {
         let data = self.data.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(data);
-    }
-}
-
-/// Makes an array of rows, columns and channels from pixels.
-fn array(pixels: &Pixels<'_>) -> PyResult<Array> {
-    let (element, channels) = match pixels.format() {
-        PixelFormat::F32 { channels } => (Element::F32, channels),
-        PixelFormat::R8 => (Element::U8, 1),
-        PixelFormat::Rgb8 => (Element::U8, 3),
-        PixelFormat::Rgba8 => (Element::U8, 4),
-    };
-    let shape = vec![i64::from(pixels.height()), i64::from(pixels.width()), i64::from(channels)];
-    Array::of_bytes(pixels.bytes(), shape, element)
-}
-
-/// Converts a label to Python's int, list of floats, or None.
-pub(crate) fn label<'py>(py: Python<'py>, label: &Label) -> PyResult<Bound<'py, PyAny>> {
-    match label {
-        Label::None => Ok(py.None().into_bound(py)),
-        Label::Class(class) => Ok(class.into_pyobject(py)?.into_any()),
-        Label::Multi(values) => Ok(PyList::new(py, values.iter())?.into_any()),
     }
 }
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from gpufeed.copies import MOST_RUNNING, CopyAhead, HostBuffers, images_and_labels
+from gpufeed.copies import MOST_RUNNING, CopyAhead, images_and_labels
+from gpufeed.host_buffers import HostBuffers
 from gpufeed.errors import RunError
 from gpufeed.handover import HandOver, Host
 from late_device import Batch, LateDevice, LateEvent, Ring, Tensor

@@ -12,7 +12,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 import gpufeed.torch as devices
-from gpufeed.copies import CopyAhead, HostBuffers
+from gpufeed.copies import CopyAhead
+from gpufeed.host_buffers import HostBuffers
 from gpufeed.errors import ArgumentError
 from gpufeed.handover import Finish, HandOver
 

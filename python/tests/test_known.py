@@ -34,6 +34,8 @@ def test_a_folder_knows_what_torchvisions_does(tmp_path: Path) -> None:
     assert data.targets == theirs.targets == labels(data)
     assert (data.classes, data.class_to_idx) == (theirs.classes, theirs.class_to_idx)
     assert data.samples == data.imgs == theirs.samples
+    # Programs index them in loops.
+    assert data.targets is data.targets and data.samples is data.imgs
     some = data.subset([7, 2])
     assert (some.targets, some.samples) == ([theirs.targets[7], theirs.targets[2]], [theirs.samples[7], theirs.samples[2]])
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import gpufeed
-from gpufeed.copies import CopyAhead, HostBuffers
+from gpufeed.copies import CopyAhead
+from gpufeed.host_buffers import HostBuffers
 from late_device import Buffer, LateDevice, LateEvent, Ring, Tensor
 
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::encoded_field::value;
 use super::listed_values::{NumberColumn, TextColumn};
 use super::side_cars::SideCars;
-use super::{Field, FieldKind, FieldValue, Label, Sample, SampleData};
+use super::{Field, FieldKind, FieldValue, Label, Notice, NumberType, Sample, SampleData};
 use crate::advice::{self, Reason, Setting};
 use crate::error::{Error, Result};
 use crate::storage::local::regular_file::{self, Unread};
@@ -22,8 +22,9 @@ pub(super) enum FieldSource {
     Numbers(NumberColumn),
     /// Files, whose paths a list has.
     Paths(TextColumn),
-    /// Files beside the images. Of several endings the first that a sample has counts.
-    Beside(Vec<SideCars>),
+    /// Files beside the images. Of several endings the first that a sample has counts. Numbers that are texts have the type
+    /// that the endings of the field decide.
+    Beside(Vec<SideCars>, Option<NumberType>),
 }
 
 /// The fields of a set of image files.
@@ -107,10 +108,11 @@ impl FileFields {
                 (FieldSource::Numbers(numbers), _) => {
                     numbers.get(sample).map_or(FieldValue::Absent, FieldValue::Numbers)
                 }
-                (FieldSource::Paths(_) | FieldSource::Beside(_), None) => FieldValue::Absent,
-                (FieldSource::Paths(_) | FieldSource::Beside(_), Some(ValueFile { path, ending, bytes })) => {
+                (FieldSource::Paths(_) | FieldSource::Beside(..), None) => FieldValue::Absent,
+                (FieldSource::Paths(_) | FieldSource::Beside(..), Some(ValueFile { path, ending, bytes })) => {
                     let kind = field.values().unwrap_or(FieldKind::Bytes);
-                    value(kind, &ending, Cow::Borrowed(&buffer[bytes]))
+                    let texts = if let FieldSource::Beside(_, texts) = source { *texts } else { None };
+                    value((kind, texts), &ending, Cow::Borrowed(&buffer[bytes]))
                         .map_err(|reason| Error::data_file(path, of(field), reason))?
                 }
             });
@@ -127,7 +129,7 @@ impl FileFields {
                 let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
                 Some(ValueFile { path, ending: ending.into(), bytes: 0..0 })
             }
-            FieldSource::Beside(endings) => endings.iter().find_map(|files| {
+            FieldSource::Beside(endings, _) => endings.iter().find_map(|files| {
                 let path = files.file(sample, image)?;
                 Some(ValueFile { path, ending: files.ending().into(), bytes: 0..0 })
             }),
@@ -158,6 +160,69 @@ impl FileFields {
             unread => unread.of_image(path, self.limits.max_file_bytes),
         }
     }
+}
+
+/// Returns a notice for each ending of files that a field could take and does not, because another one of its endings
+/// counts first.
+pub(super) fn passed_over(fields: &[(Field, FieldSource)], images: &[Box<Path>]) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    for (_, source) in fields {
+        let FieldSource::Beside(all, _) = source else { continue };
+        for (number, files) in all.iter().enumerate().skip(1) {
+            let is_behind = |sample: &usize| all[..number].iter().any(|before| before.has(*sample));
+            // Another field may read it.
+            let is_first = |other: &[SideCars], sample| {
+                other.iter().find(|files| files.has(sample)).is_some_and(|first| first.ending() == files.ending())
+            };
+            let is_read = |sample: usize| {
+                fields
+                    .iter()
+                    .any(|(_, other)| matches!(other, FieldSource::Beside(other, _) if is_first(other, sample)))
+            };
+            let mut unread = files.of_samples().filter(is_behind).filter(|sample| !is_read(*sample));
+            let Some(first) = unread.next() else { continue };
+            let path = images.get(first).and_then(|image| files.file(first, image)).unwrap_or_default();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let what = format!("files in .{} beside another one of their field", files.ending());
+            notices.extend(Notice::not_read(what, 1 + unread.count() as u64, name));
+        }
+    }
+    notices
+}
+
+/// The samples among which a file with an array is looked for.
+pub(super) const FIRST_SAMPLES: usize = 512;
+
+/// Gives the defaults of fields whose files are arrays the type of the first array, as no setting says it.
+///
+/// # Errors
+/// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a default that this type does not hold.
+pub(super) fn typed_by_files(
+    fields: Vec<(Field, FieldSource)>,
+    images: &[Box<Path>],
+    max_field_bytes: u64,
+) -> Result<Vec<(Field, FieldSource)>> {
+    let typed = |(field, source): (Field, FieldSource)| -> Result<(Field, FieldSource)> {
+        let FieldSource::Beside(files, None) = &source else { return Ok((field, source)) };
+        if field.default_numbers().is_none() {
+            return Ok((field, source));
+        }
+        let mut buffer = Vec::new();
+        let of_sample = |(sample, image): (usize, &Box<Path>)| {
+            let (path, ending) = files.iter().find_map(|files| Some((files.file(sample, image)?, files.ending())))?;
+            let end = regular_file::read_behind(&path, max_field_bytes, &mut buffer, 0).ok()?;
+            match value((FieldKind::Numbers, None), ending, Cow::Borrowed(&buffer[..end])).ok()? {
+                FieldValue::Numbers(numbers) => Some((numbers.number_type(), numbers.shape().to_vec())),
+                _ => None,
+            }
+        };
+        let first = images.iter().enumerate().take(FIRST_SAMPLES).find_map(of_sample);
+        Ok(match first {
+            Some((number_type, shape)) => (field.with_numbers_of(number_type, Some(&shape))?, source),
+            None => (field, source),
+        })
+    };
+    fields.into_iter().map(typed).collect()
 }
 
 /// Returns the reason for which a value of this many bytes is not read.

@@ -90,6 +90,11 @@ impl NumberColumn {
         NumberColumn { presence: Presence::default(), number_type, shape, bytes: Vec::new() }
     }
 
+    /// Returns what the numbers of all samples are.
+    pub(super) fn type_and_shape(&self) -> (NumberType, &[usize]) {
+        (self.number_type, &self.shape)
+    }
+
     /// Adds a sample. `bytes` are its numbers, in the machine's order of bytes, as many as the shape has. Samples before it
     /// that have not been added have none.
     pub(super) fn push(&mut self, sample: usize, bytes: impl IntoIterator<Item = u8>) {

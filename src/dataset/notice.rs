@@ -37,7 +37,7 @@ pub enum Notice {
         /// Their names.
         columns: Vec<String>,
     },
-    /// Keys of JSON lines beside those of paths and labels.
+    /// Keys of JSON lines beside those of paths and labels, and of the `.json` members of tar shards that have labels.
     KeysNotRead {
         /// Their names.
         keys: Vec<String>,

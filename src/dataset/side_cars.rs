@@ -37,6 +37,16 @@ impl SideCars {
         self.files.len()
     }
 
+    /// Returns true if a sample has such a file.
+    pub(super) fn has(&self, sample: usize) -> bool {
+        self.files.binary_search_by_key(&sample, |file| file.sample).is_ok()
+    }
+
+    /// Returns the samples that have such a file.
+    pub(super) fn of_samples(&self) -> impl Iterator<Item = usize> {
+        self.files.iter().map(|file| file.sample)
+    }
+
     /// Adds the file of a sample, which comes after those that have one, with the ending as its name has it. Returns false
     /// if the sample has such a file already.
     pub(super) fn push(&mut self, sample: usize, spelling: &str, parts: u16) -> bool {

@@ -46,6 +46,8 @@ pub struct DataLoaderBuilder {
     recipe: Recipe,
     /// The groups of views; empty for a loader with one list.
     groups: Vec<(String, Views)>,
+    /// What recipes say for all of their groups.
+    shared: Vec<(Option<Output>, Option<Semantics>)>,
     /// Where both name the output, the semantics or the views, the settings count and not the recipe.
     settings: LoaderSettings,
     /// Asked for by [`shard_auto`](Self::shard_auto), beside the settings, which may have a share set by hand.
@@ -62,8 +64,8 @@ impl std::fmt::Debug for DataLoaderBuilder {
 impl DataLoaderBuilder {
     pub(super) fn new(dataset: Arc<dyn Dataset>) -> Self {
         let (recipe, settings) = (Recipe::default(), LoaderSettings::default());
-        let (groups, host_memory) = (Vec::new(), HostMemory::default());
-        DataLoaderBuilder { dataset, recipe, groups, settings, shard_auto: false, host_memory }
+        let (groups, shared, host_memory) = (Vec::new(), Vec::new(), HostMemory::default());
+        DataLoaderBuilder { dataset, recipe, groups, shared, settings, shard_auto: false, host_memory }
     }
 
     /// Takes all settings at once, in the place of those that were set before; [`LoaderSettings`] lists them. The
@@ -108,6 +110,9 @@ impl DataLoaderBuilder {
         let first = self.recipe.transforms.is_empty() && self.groups.is_empty();
         (self.recipe.name, self.recipe.description) = if first { (name, description) } else { Default::default() };
         self.recipe.transforms.extend(transforms);
+        if !groups.is_empty() {
+            self.shared.push((output, semantics));
+        }
         self.groups.extend(groups.into_iter().map(|group| (group.name.clone(), group.into())));
         // What the recipe names replaces what was set before.
         if output.is_some() {

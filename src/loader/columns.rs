@@ -2,7 +2,7 @@
 
 use crate::allocate::BATCH;
 use crate::dataset::{Absent, Field, FieldKind, FieldValue, NumberType};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, sample_called};
 
 /// A field of a batch: its name, and a value for each sample, in the order of the samples.
 ///
@@ -98,6 +98,8 @@ pub(super) struct ColumnBuilder<'a> {
     fields: &'a [Field],
     columns: Vec<Option<ColumnValues>>,
     samples: usize,
+    /// The index and the id of the first sample.
+    first: Option<(usize, u64)>,
 }
 
 impl<'a> ColumnBuilder<'a> {
@@ -105,14 +107,20 @@ impl<'a> ColumnBuilder<'a> {
     /// [`ErrorKind::NoHostMemory`](crate::ErrorKind::NoHostMemory).
     pub(super) fn new(fields: &'a [Field], samples: usize) -> Result<Self> {
         let columns = fields.iter().map(|field| empty(field, samples)).collect::<Result<_>>()?;
-        Ok(ColumnBuilder { fields, columns, samples })
+        Ok(ColumnBuilder { fields, columns, samples, first: None })
     }
 
-    /// Adds the values of a sample, whose id is for the error.
+    /// Adds the values of a sample, whose index and id are for the error, as is the `name` of a sample with an index.
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for numbers of another type or shape than the samples before.
-    pub(super) fn push(&mut self, id: u64, values: Vec<FieldValue<'static>>) -> Result<()> {
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for numbers of another type or shape than the first sample's.
+    pub(super) fn push(
+        &mut self,
+        sample: (usize, u64),
+        values: Vec<FieldValue<'static>>,
+        name: impl Fn(usize) -> String,
+    ) -> Result<()> {
+        let first = *self.first.get_or_insert(sample);
         for ((field, column), value) in self.fields.iter().zip(&mut self.columns).zip(values) {
             match (column, value) {
                 (Some(ColumnValues::Text(texts) | ColumnValues::Json(texts)), value) => texts.push(match value {
@@ -125,13 +133,9 @@ impl<'a> ColumnBuilder<'a> {
                 }),
                 (Some(ColumnValues::Numbers { number_type, shape, bytes }), FieldValue::Numbers(numbers)) => {
                     if (numbers.number_type(), numbers.shape()) != (*number_type, &shape[..]) {
-                        let (is, was) = (numbers.number_type().name(), number_type.name());
-                        let reason = format!(
-                            "{:?} of the sample with id {id} is {is} of shape {:?}, but before it in the batch {was} of shape {shape:?}",
-                            field.name(),
-                            numbers.shape()
-                        );
-                        return Err(Error::argument("fields", reason));
+                        let is = (numbers.number_type(), numbers.shape());
+                        let found = [(sample, is), (first, (*number_type, &shape[..]))];
+                        return Err(other_numbers(field, found, name));
                     }
                     bytes.extend_from_slice(numbers.bytes());
                 }
@@ -157,6 +161,28 @@ impl<'a> ColumnBuilder<'a> {
     }
 }
 
+/// The error for numbers of two samples that no array holds both.
+fn other_numbers(
+    field: &Field,
+    found: [((usize, u64), (NumberType, &[usize])); 2],
+    name: impl Fn(usize) -> String,
+) -> Error {
+    let [one, other] = found.map(|((index, id), (number_type, shape))| {
+        let shape = if shape.is_empty() { String::new() } else { format!(" of shape {shape:?}") };
+        format!("{}{shape} in {}", number_type.name(), sample_called(id, &name(index), &""))
+    });
+    let default = match field.absent() {
+        Absent::Value(_) => "; its default value has to be of this type and shape, too",
+        _ => "",
+    };
+    let reason = format!(
+        "{:?} is {one}, but {other}: the numbers of a field have one type and one shape in all samples{default}; values that \
+         differ can be read by another kind of the field, as text, JSON or bytes",
+        field.name()
+    );
+    Error::argument("fields", reason)
+}
+
 /// An empty column with room for `samples` values; `None` for numbers, whose type the first sample has, and for images.
 fn empty(field: &Field, samples: usize) -> Result<Option<ColumnValues>> {
     fn room<T>(samples: usize) -> Result<Vec<T>> {
@@ -177,6 +203,10 @@ mod tests {
     use super::*;
     use crate::dataset::Numbers;
 
+    fn name(index: usize) -> String {
+        format!("file {index}")
+    }
+
     fn fields() -> Vec<Field> {
         vec![
             Field::new("caption").kind(FieldKind::Text),
@@ -192,7 +222,7 @@ mod tests {
         let first = vec![FieldValue::from("a"), FieldValue::Json("{}".into()), FieldValue::from(0.5)];
         let second = vec![FieldValue::from("b"), FieldValue::Absent, FieldValue::Absent];
         for (id, values) in [first, second].into_iter().enumerate() {
-            builder.push(id as u64, owned_values(&fields, values).unwrap()).unwrap();
+            builder.push((id, id as u64), owned_values(&fields, values).unwrap(), name).unwrap();
         }
         let columns = builder.finish();
         let text = |texts: &[Option<&str>]| texts.iter().map(|text| text.map(str::to_owned)).collect();
@@ -213,9 +243,9 @@ mod tests {
         assert!(error(vec![score()]).contains("has 1 values, but its data set has 3 fields: caption, meta, score"));
         let mut builder = ColumnBuilder::new(&fields, 2).unwrap();
         let values = |score: Numbers<'static>| vec![FieldValue::from("a"), FieldValue::Absent, FieldValue::from(score)];
-        builder.push(4, values(Numbers::from(0.5))).unwrap();
-        let error = builder.push(9, values(Numbers::from(1_i64))).unwrap_err().to_string();
-        let expected = "\"score\" of the sample with id 9 is int64 of shape [], but before it in the batch float64";
-        assert!(error.contains(expected), "{error}");
+        builder.push((4, 40), values(Numbers::from(0.5)), name).unwrap();
+        let error = builder.push((9, 90), values(Numbers::from(1_i64)), name).unwrap_err().to_string();
+        let expected = "\"score\" is int64 in sample 90 (file 9), but float64 in sample 40 (file 4): the numbers";
+        assert!(error.contains(expected) && error.contains("its default value has to be of this type"), "{error}");
     }
 }

@@ -18,6 +18,7 @@ use crate::sampler::{Position, Sampler};
 use crate::transforms::{BatchParams, BatchTransform, Key};
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A loader as its threads see it. During a run only counters and pools change.
 pub(super) struct Pipeline {
@@ -42,6 +43,8 @@ pub(super) struct Pipeline {
     pub(super) cache: cache::CacheStore,
     /// True if the data set holds small images in memory, as its first sample shows.
     pub(super) small_in_memory: bool,
+    /// True once a sample was met whose images are turned in several ways, of groups of which one follows the other.
+    pub(super) turned_apart: AtomicBool,
     pub(super) workers: usize,
     /// The most bytes that a worker may take between the stages of the plan for a sample. It depends on `memory_budget`
     /// alone, so that the same samples fail whatever the number of workers.

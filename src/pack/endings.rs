@@ -4,6 +4,8 @@ use crate::dataset::{FieldKind, TarShards};
 
 /// The ending of a member with JSON that has no other name. A reader takes the label from it if there is no other.
 pub(super) const JSON: &str = "json";
+/// The ending of a text that has no other name.
+pub(super) const TXT: &str = "txt";
 /// The endings of files that are no text, image, JSON or array: a name of bytes with one of them stays as it is.
 const FILES: [&str; 26] = [
     "bin",
@@ -52,7 +54,7 @@ pub(super) fn ending(name: &str, kind: FieldKind) -> (String, bool) {
     let (stem, last) = name.rsplit_once('.').map_or(("", &*name), |(stem, last)| (stem, last));
     let image = TarShards::EXTENSIONS.iter().any(|known| known[1..] == *last);
     let (told, ending) = match kind {
-        FieldKind::Text => (last == "txt", "txt"),
+        FieldKind::Text => (last == TXT, TXT),
         FieldKind::Json => (last == JSON, JSON),
         FieldKind::Numbers => (last == "npy", "npy"),
         // Only a member with a further dot is an image beside the sample's own.

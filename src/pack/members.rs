@@ -9,7 +9,7 @@ use crate::dataset::{Absent, Field, FieldChoice, FieldKind, FieldValue, SampleDa
 use crate::error::{Error, Result};
 use crate::quote::Shown;
 
-use super::endings::{FORMATS, ending};
+use super::endings::{FORMATS, JSON, TXT, ending};
 use super::npy;
 
 /// The fields that are packed of a data set.
@@ -105,6 +105,21 @@ impl MemberFields {
                 let [one, two] = [other, member].map(|member| member.field.name());
                 let reason =
                     format!("{one:?} and {two:?} would both be members in .{}; rename one of them", member.ending);
+                return Err(Error::argument("fields", reason));
+            }
+        }
+        for (image, text) in self.0.iter().flat_map(|one| self.0.iter().map(move |other| (one, other))) {
+            // With such a text beside it, an image is a sample for a reader, if the sample's own text ends so, too.
+            let Some(stem) = image.stem() else { continue };
+            let Some(last) = text.ending.strip_prefix(stem).and_then(|ending| ending.strip_prefix('.')) else {
+                continue;
+            };
+            if [TXT, JSON].contains(&last) && self.0.iter().any(|own| own.ending == last) {
+                let [one, two] = [image, text].map(|member| member.field.name());
+                let reason = format!(
+                    "a reader would take {one:?} and {two:?}, members in .{stem}, for a sample of their own beside a field in \
+                     .{last}; rename one of them"
+                );
                 return Err(Error::argument("fields", reason));
             }
         }
@@ -220,6 +235,12 @@ impl MemberField {
         if self.by_format { formats() } else { self.ending.clone() }
     }
 
+    /// Returns the ending of an image without its format; `None` for other fields.
+    fn stem(&self) -> Option<&str> {
+        let stem = if self.by_format { Some(&*self.ending) } else { Some(self.ending.rsplit_once('.')?.0) };
+        stem.filter(|_| self.field.values() == Some(FieldKind::Image))
+    }
+
     /// Returns true if a member of this field may have the same ending as one of `other`.
     fn may_end_as(&self, other: &MemberField) -> bool {
         let formats = || TarShards::EXTENSIONS.iter().any(|format| other.ending == format!("{}{format}", self.ending));
@@ -254,6 +275,9 @@ mod tests {
             assert!(refused(&two, all).contains("would both be members in .left"));
         }
         assert!(MemberFields::of(&[image("left.jpg"), image("left.png"), text("left")], all).is_ok());
+        let own = refused(&[text("txt"), image("left"), text("left.txt")], all);
+        assert!(own.contains("\"left\" and \"left.txt\", members in .left, for a sample of their own"), "{own}");
+        assert!(MemberFields::of(&[text("caption"), image("left"), text("left.txt")], all).is_ok());
         assert!(refused(&[text("label")], all).contains("the sample's own label"));
         let named = |source, field| FieldChoice::Named(vec![(String::from(source), field)]);
         let unknown = refused(&[text("a"), text("b")], &named("c", Field::new("c")));

@@ -84,6 +84,10 @@ impl Remote {
         Err(Error::argument("address", REASON))
     }
 
+    pub(crate) fn percent_decoded(_: &str) -> Option<String> {
+        None
+    }
+
     never! {
         fn list(&self, &str) -> Result<Vec<ObjectMeta>>;
         fn head(&self, &str) -> Result<ObjectMeta>;

@@ -2,7 +2,8 @@
 
 use crate::list_fields::{names, read, values};
 use crate::notices::{refused, said};
-use gpufeed::dataset::{FieldChoice, ImageFolderBuilder, OpenOptions, open_with};
+use crate::tar_fields::npy;
+use gpufeed::dataset::{FieldChoice, FieldValue, ImageFolderBuilder, NumberType, Numbers, OpenOptions, open_with};
 use gpufeed::transforms::CenterCrop;
 use gpufeed::{Backend, ColumnValues, DataLoader, Dataset, Field, FieldKind, ImageFolder, Label, OnError};
 use gpufeed_testing::encoded::{encode, picture};
@@ -86,6 +87,28 @@ fn without_fields_a_folder_is_as_before_and_names_what_is_beside_images() {
     assert_eq!(said(&data), expected);
     let data = ImageFolder::builder().fields([("txt", "caption")]).open(root.path()).unwrap();
     assert_eq!(said(&data)[0], "1 file in .json beside images is not read: a.json");
+    let hiding = folder(&["a.jpg", "a.sci.txt=felis", "a.txt=a cat", "b.jpg", "b.txt=a dog"]);
+    let data = flat([("sci.txt;txt", "caption")]).open(hiding.path()).unwrap();
+    assert_eq!(said(&data), ["1 file in .txt beside another one of their field is not read: a.txt"]);
+}
+
+#[test]
+fn numbers_beside_images_have_one_type() {
+    let root = folder(&["a.jpg", "a.score=1", "b.jpg", "b.score=0.5", "c.jpg"]);
+    let score = Field::new("score").kind(FieldKind::Numbers).default_value(FieldValue::from(-1_i64));
+    let data = flat([("score", score)]).open(root.path()).unwrap();
+    assert_eq!([0, 1, 2].map(|sample| values(&data, sample)[0].clone()), ["float64 []", "float64 []", "absent"]);
+    let expected = Field::new("score").kind(FieldKind::Numbers).default_value(FieldValue::from(-1.0));
+    assert_eq!(data.fields(), [expected]);
+    // That of an array is the array's.
+    let root = folder(&["a.jpg", "b.jpg"]);
+    fs::write(root.path().join("b.npy"), npy("<f4", &0.5_f32.to_le_bytes())).unwrap();
+    let score =
+        |default: FieldValue<'static>| flat([("npy", Field::new("score").default_value(default))]).open(root.path());
+    let minus = Numbers::new(NumberType::F32, [], (-1.0_f32).to_ne_bytes().to_vec()).unwrap();
+    let expected = Field::new("score").kind(FieldKind::Numbers).default_value(FieldValue::from(minus));
+    assert_eq!(score(FieldValue::from(-1.0)).unwrap().fields(), [expected]);
+    assert!(refused(score(FieldValue::from(true))).contains("is no float32"));
 }
 
 #[test]

@@ -394,6 +394,31 @@ fn texts_of_numbers_are_fields_and_no_labels() {
     let packed = pack(data, &out, |settings| settings.verify = true).unwrap();
     assert_eq!(packed.verified.unwrap().different, []);
     assert_eq!(members(&out)["000000001"]["txt"], b"8");
+    // Without fields they are captions, which the manifest says.
+    let open = || TarShards::builder().allow_unlabelled(true).open(&out);
+    assert_eq!(open().unwrap().read(1, &mut Vec::new()).unwrap().label, Label::None);
+    fs::remove_file(out.join("gpufeed-pack.json")).unwrap();
+    let error = open().unwrap_err().to_string();
+    assert!(error.contains("is of class 8, but only 1 classes have names"), "{error}");
+}
+
+#[test]
+fn a_manifest_is_that_of_its_own_shards_alone() {
+    let root = tempfile::tempdir().unwrap();
+    for prefix in ["train", "x"] {
+        let out = root.path().join(format!("a#b {prefix}"));
+        pack(labelled("meta", &[(Label::Class(1), "{}")]), &out, |settings| settings.prefix = prefix.into()).unwrap();
+        let names = |path: &Path| {
+            let data = TarShards::builder().fields(FieldChoice::All).open(path).unwrap();
+            data.fields().iter().map(|field| field.name().to_owned()).collect::<Vec<_>>()
+        };
+        let own = out.join(format!("{prefix}-000000.tar"));
+        assert_eq!(names(&own), ["meta"], "{prefix}");
+        // A shard whose name ends so is another one.
+        let other = out.join(format!("other{prefix}-000000.tar"));
+        fs::copy(own, &other).unwrap();
+        assert_eq!(names(&other), ["meta.json"], "{prefix}");
+    }
 }
 
 #[test]

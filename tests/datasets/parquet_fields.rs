@@ -215,9 +215,10 @@ fn all_fields_are_those_that_can_be_read_and_the_others_are_named() {
         unread.collect::<Vec<_>>()
     };
     assert_eq!(said(&data), ["not read: the columns images, price"]);
-    // Of a struct of which a part is read, the other parts are named.
+    // Of a struct of which a part is read, the other parts are named; of a list, that it has others.
     let some = open(&path, in_memory(), &["caption", "meta.score", "objects", "images[0]", "tokens", "matrix", "doc"]);
-    let expected = "not read: the columns meta.author, captions, flag, small, id, price, blob";
+    let expected =
+        "not read: the columns meta.author, captions, flag, small, id, images (all but images[0]), price, blob";
     assert_eq!(said(&some), [expected]);
     // Without fields, all columns but the image's are named, and no sample has a value.
     let none = in_memory().allow_unlabelled(true).open(&path).unwrap();

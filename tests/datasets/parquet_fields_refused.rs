@@ -188,7 +188,8 @@ fn lists_of_several_lengths_in_a_batch_are_the_batch_s_error() {
     let loader = DataLoader::builder(data).transform(Resize::new((4, 4))).batch_size(2).build(&Backend::Cpu).unwrap();
     let error = loader.epoch(0).unwrap().next().unwrap().unwrap_err().to_string();
     assert!(
-        error.contains("\"f\" of the sample with id 1 is int32 of shape [2], but before it in the batch"),
+        error.contains("\"f\" is int32 of shape [2] in sample 1 (")
+            && error.contains("but int32 of shape [1] in sample 0 ("),
         "{error}"
     );
 }

@@ -2,7 +2,7 @@
 
 use crate::notices::{keys, refused, said, shards};
 use crate::shard::{archive, header};
-use gpufeed::dataset::{FieldChoice, ShardIndexes, TarShards, TarShardsBuilder};
+use gpufeed::dataset::{FieldChoice, NumberType, ShardIndexes, TarShards, TarShardsBuilder};
 use gpufeed::transforms::CenterCrop;
 use gpufeed::{
     Backend, ColumnValues, DataLoader, Dataset, Field, FieldKind, FieldValue, Label, OnError, Result, SampleData,
@@ -131,6 +131,64 @@ fn a_number_in_a_text_is_a_label_unless_a_field_asks_for_it() {
     assert!(error.starts_with("text_labels: true"), "{error}");
 }
 
+/// A file as NumPy writes it, of one number.
+pub(crate) fn npy(descr: &str, number: &[u8]) -> Vec<u8> {
+    let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (), }}");
+    header.push_str(&" ".repeat(64 - (11 + header.len()) % 64));
+    header.push('\n');
+    [&b"\x93NUMPY\x01\0"[..], &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), number].concat()
+}
+
+fn field_values(data: &TarShards, index: usize) -> Result<Vec<FieldValue<'static>>> {
+    let mut buffer = Vec::new();
+    let sample = data.read(index, &mut buffer)?;
+    let owned = |value: &FieldValue<'_>| match value {
+        FieldValue::Numbers(numbers) => {
+            let bytes = numbers.bytes().to_vec();
+            FieldValue::from(gpufeed::dataset::Numbers::new(numbers.number_type(), numbers.shape(), bytes).unwrap())
+        }
+        _ => FieldValue::Absent,
+    };
+    Ok(sample.fields.iter().map(owned).collect())
+}
+
+#[test]
+fn numbers_in_texts_have_the_type_of_their_ending_in_every_sample() {
+    let numbers = || Field::new("score").kind(FieldKind::Numbers);
+    let texts = [("a.jpg", "1"), ("a.score", "1"), ("b.jpg", "2"), ("b.score", "0.5"), ("c.jpg", "3")];
+    let data = open(&[&texts], [("score", numbers().default_value(FieldValue::from(-1_i64)))]).unwrap();
+    assert_eq!(field_values(&data, 0).unwrap(), [FieldValue::from(1.0)]);
+    assert_eq!(field_values(&data, 1).unwrap(), [FieldValue::from(0.5)]);
+    // The default is of this type, too.
+    assert_eq!(data.fields(), [numbers().default_value(FieldValue::from(-1.0))]);
+    // WebDataset reads `.cls` as whole numbers.
+    let classes = [("a.cls", "1"), ("a.jpg", "1"), ("b.cls", "0.5"), ("b.jpg", "2")];
+    let data = open(&[&classes], [("cls", "score")]).unwrap();
+    assert_eq!(field_values(&data, 0).unwrap(), [FieldValue::from(1_i64)]);
+    let error = field_values(&data, 1).unwrap_err().to_string();
+    assert!(
+        error.contains("sample b: \"score\" (.cls) is no whole number") && error.contains("read it as text"),
+        "{error}"
+    );
+    let error = refused(open(&[&classes], [("cls", numbers().default_value(FieldValue::from(0.5)))]));
+    assert!(error.contains("the default value of \"score\", float64, is no int64"), "{error}");
+}
+
+#[test]
+fn the_default_beside_arrays_has_the_type_of_the_arrays() {
+    let folder = tempfile::tempdir().unwrap();
+    let array = npy("<f4", &0.5_f32.to_le_bytes());
+    let members: [(&str, &[u8]); 3] = [("a.jpg", b"1"), ("b.jpg", b"2"), ("b.npy", &array)];
+    fs::write(folder.path().join("0.tar"), archive(&members)).unwrap();
+    let field = Field::new("score").default_value(FieldValue::from(-1.0));
+    let data = in_memory([("npy", field.clone())]).open(folder.path()).unwrap();
+    let minus = gpufeed::dataset::Numbers::new(NumberType::F32, [], (-1.0_f32).to_ne_bytes().to_vec()).unwrap();
+    assert_eq!(data.fields(), [field.kind(FieldKind::Numbers).default_value(FieldValue::from(minus))]);
+    let error =
+        refused(in_memory([("npy", Field::new("score").default_value(FieldValue::from(true)))]).open(folder.path()));
+    assert!(error.contains("the default value of \"score\", bool, is no float32"), "{error}");
+}
+
 #[test]
 fn the_label_is_the_chosen_member() {
     let members = [("a.cls", "1"), ("a.jpg", "1"), ("a.json", "{\"label\": 5}"), ("b.cls", "2"), ("b.jpg", "2")];
@@ -143,6 +201,43 @@ fn the_label_is_the_chosen_member() {
     let data = open(&[&words], [("json", "meta")]).unwrap();
     assert_eq!(read(&data, 0).unwrap().1, Label::None);
     assert!(refused(open(&[&words], [("json", "label")])).contains("\"cat\" is not a label"));
+}
+
+#[test]
+fn a_document_beside_its_label_is_a_field_and_its_keys_are_named() {
+    let rich = [("a.jpg", "1"), ("a.json", "{\"label\": 5, \"caption\": \"x\", \"url\": 1}")];
+    let data = TarShards::builder().indexes(ShardIndexes::Memory).open(shards(&[&rich]).path()).unwrap();
+    assert_eq!(
+        said(&data),
+        ["labels are class numbers, or vectors, from members in .json", "not read: the keys caption, url"]
+    );
+    let data = open(&[&rich], FieldChoice::All).unwrap();
+    assert_eq!((names(&data), read(&data, 0).unwrap().1), (vec!["json (JSON)".to_owned()], Label::Class(5)));
+    assert_eq!(said(&data).len(), 1, "{:?}", said(&data));
+    // A document that is its label alone is no field.
+    let plain = [("a.jpg", "1"), ("a.json", "{\"label\": null, \"cls\": 5}")];
+    let data = open(&[&plain], FieldChoice::All).unwrap();
+    assert_eq!((names(&data).len(), read(&data, 0).unwrap().1, said(&data).len()), (0, Label::Class(5), 1));
+}
+
+#[test]
+fn members_that_another_one_of_their_field_hides_are_named() {
+    let members = [
+        ("a.jpg", "1"),
+        ("a.sci.txt", "felis"),
+        ("a.txt", "a cat"),
+        ("b.jpg", "2"),
+        ("b.txt", "a dog"),
+        ("c.jpg", "3"),
+    ];
+    let field = || Field::new("caption").optional();
+    let data = open(&[&members], [("sci.txt;txt", field())]).unwrap();
+    let hidden = "1 member in .txt beside another one of their field is not read: a.txt";
+    assert_eq!(said(&data)[1..], [hidden]);
+    // Each is read, as a field of its own or as the first of its sample.
+    let both = open(&[&members], [("sci.txt;txt", field()), ("txt", Field::new("plain").optional())]).unwrap();
+    assert_eq!(said(&both).len(), 1, "{:?}", said(&both));
+    assert_eq!(said(&open(&[&members[3..]], [("txt;png", field())]).unwrap()).len(), 1);
 }
 
 #[test]

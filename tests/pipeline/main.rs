@@ -26,6 +26,7 @@ mod replay;
 mod scaled_decode;
 mod settings;
 mod shared_pixels;
+mod source_orientation;
 mod sources;
 mod sources_refused;
 mod views;

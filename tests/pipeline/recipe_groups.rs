@@ -155,6 +155,21 @@ fn what_is_for_one_list_is_refused_beside_groups() {
     assert!(refused(builder().recipe(&recipe).views(2)).contains(own));
     let mixed = refused(builder().recipe(&recipe).batch_transform(MixUp::new(0.8)));
     assert!(mixed.contains("the loader has global, local"), "{mixed}");
+    // The groups of one would have the output of the other.
+    let other = |name: &str, head: &str| {
+        let toml =
+            format!("{head}\n[[group]]\nname = \"{name}\"\n[[group.transform]]\ntype = \"CenterCrop\"\nsize = 4\n");
+        recipe::from_toml(&toml).unwrap()
+    };
+    let bytes = other("bytes", "output = { layout = \"Nhwc\", dtype = \"U8\" }");
+    let floats = other("floats", "");
+    let apart = refused(builder().recipe(&bytes).recipe(&floats));
+    assert!(
+        apart.contains("two recipes with groups differ in the output") && apart.contains("into the groups"),
+        "{apart}"
+    );
+    let both = builder().recipe(&floats).recipe(&other("more", "")).build(&Backend::Cpu).unwrap();
+    assert_eq!(both.plans().map(|(name, _)| name).collect::<Vec<_>>(), ["floats", "more"]);
     let nested = refused(builder().group("views", Views::new(2).recipe(&recipe)));
     assert!(nested.contains("\"views\" is given a recipe with groups; give that to the loader itself"), "{nested}");
     for (wrong, words) in [

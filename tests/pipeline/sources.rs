@@ -65,7 +65,7 @@ pub(super) fn size(number: u32) -> (u32, u32) {
     (30 + number * 7 % 41, 28 + number * 13 % 37)
 }
 
-fn depth_at(number: u32, x: u32, y: u32) -> u16 {
+pub(super) fn depth_at(number: u32, x: u32, y: u32) -> u16 {
     (number * 5000 + x * 601 + y * 37) as u16
 }
 

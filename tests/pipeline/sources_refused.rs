@@ -4,7 +4,8 @@ use super::sources::{Stored, depth, rig, size};
 use gpufeed::decode::ReadMode;
 use gpufeed::transforms::{CenterCrop, ColorJitter, Interpolation, Normalize, RandomCrop, Transform};
 use gpufeed::{
-    Backend, Cache, DType, DataLoader, DataLoaderBuilder, ErrorKind, Failure, Layout, OnError, Semantics, Views,
+    Backend, Cache, DType, DataLoader, DataLoaderBuilder, Dataset, ErrorKind, Failure, Field, FieldKind, FieldValue,
+    Label, Layout, OnError, PixelFormat, Pixels, Sample, SampleData, Semantics, Views,
 };
 use gpufeed_testing::pipeline::{encoded, places, within};
 use image::ImageFormat;
@@ -141,4 +142,46 @@ fn a_run_may_end_with_the_first_bad_source() {
     assert_eq!(*id, 4);
     assert!(matches!(source.kind(), ErrorKind::Decode { .. }), "{source}");
     assert!(source.to_string().contains("\"right\": none of"), "{source}");
+}
+
+/// A sample whose depth has three channels of floats.
+struct Colours([Field; 1], Vec<u8>);
+
+impl Dataset for Colours {
+    fn len(&self) -> usize {
+        1
+    }
+
+    fn read<'a>(&'a self, _: usize, _: &'a mut Vec<u8>) -> gpufeed::Result<Sample<'a>> {
+        let pixels = |format, bytes: &'a [u8]| Pixels::new(8, 8, format, bytes).map(SampleData::Pixels);
+        let depth = pixels(PixelFormat::F32 { channels: 3 }, &self.1)?;
+        let image = pixels(PixelFormat::Rgb8, &self.1[..8 * 8 * 3])?;
+        Ok(Sample::new(image, Label::None).with_fields(vec![FieldValue::Image(depth)]))
+    }
+
+    fn name(&self, index: usize) -> String {
+        format!("sample {index}")
+    }
+
+    fn inner(&self) -> Option<&dyn Dataset> {
+        None
+    }
+
+    fn fields(&self) -> &[Field] {
+        &self.0
+    }
+}
+
+#[test]
+fn depth_of_three_channels_is_refused_by_the_mode_that_reads_one() {
+    let data = Colours([Field::new("depth").kind(FieldKind::Image)], vec![0; 8 * 8 * 12]);
+    let loader = DataLoader::builder(data)
+        .group("image", Views::new(1).transform(crop()))
+        .group("depth", deep().transform(crop()));
+    let loader = loader.batch_size(1).on_error(OnError::Fail).build(&Backend::Cpu).unwrap();
+    let error = loader.epoch(0).unwrap().next().unwrap().unwrap_err().to_string();
+    assert!(
+        error.contains("read_mode: ") && error.contains("Gray16 reads one channel, but the image has 3"),
+        "{error}"
+    );
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::ids::shift;
 use crate::dataset::{Access, Dataset, Field, Label, Notice, ObjectStamp, Sample, Stored, out_of_range};
 use crate::error::{Error, Result};
+use crate::quote::Shown;
 use crate::storage::Remote;
 
 /// Data sets one after the other: torch's `ConcatDataset`.
@@ -130,7 +131,18 @@ fn same(first: &dyn Dataset, part: &dyn Dataset, number: usize) -> Result<()> {
             [] => "none".to_owned(),
             fields => fields.iter().map(Field::to_string).collect::<Vec<_>>().join(", "),
         };
-        let reason = format!("the fields of part 0 are {}, and those of part {number} {}", names(a), names(b));
+        let reason = match a.iter().zip(b).find(|(a, b)| a != b && a.to_string() == b.to_string()) {
+            // A default has the type of the part's numbers.
+            Some((a, b)) => {
+                let of =
+                    |field: &Field| field.default_numbers().map_or("another", |numbers| numbers.number_type().name());
+                let (name, a, b) = (Shown(a.name()), of(a), of(b));
+                format!(
+                    "the default value of {name} is {a} in part 0 and {b} in part {number}; it has to be equal in both"
+                )
+            }
+            None => format!("the fields of part 0 are {}, and those of part {number} {}", names(a), names(b)),
+        };
         return Err(Error::argument("concat", reason));
     }
     let (a, b) = (first.classes(), part.classes());
@@ -294,7 +306,7 @@ impl fmt::Debug for Concat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{InMemory, PixelFormat, SampleData};
+    use crate::dataset::{FieldKind, FieldValue, InMemory, PixelFormat, SampleData};
     use std::collections::HashSet;
 
     fn files(bytes: std::ops::Range<u8>) -> InMemory {
@@ -352,6 +364,11 @@ mod tests {
         let message = refused(files(0..1).concat(gray));
         assert!(message.starts_with("concat: part 0 has 3 channels and part 1 has 1"), "{message}");
 
+        let score = |default: FieldValue<'static>| {
+            files(0..0).with_fields([Field::new("x").kind(FieldKind::Numbers).default_value(default)])
+        };
+        let message = refused(score(FieldValue::from(0.0)).concat(score(FieldValue::from(0_i64))));
+        assert!(message.contains("the default value of x is float64 in part 0 and int64 in part 1"), "{message}");
         let named = |names: &[&str]| files(0..1).with_classes(names.iter().copied());
         let message = refused(named(&["a", "b"]).concat(named(&["a", "c"])));
         assert!(message.contains(r#"class 1 is "b" in one and "c" in the other"#), "{message}");

@@ -119,6 +119,39 @@ impl Field {
         &self.absent
     }
 
+    /// The numbers of samples without a value.
+    pub(crate) fn default_numbers(&self) -> Option<&Numbers<'static>> {
+        match &self.absent {
+            Absent::Value(FieldValue::Numbers(numbers)) => Some(numbers),
+            _ => None,
+        }
+    }
+
+    /// Gives a default value of numbers the type that the numbers of all samples have. Otherwise the type of a batch would
+    /// depend on whether a sample of it lacks the field.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a value that the type does not hold, or of another shape.
+    pub(crate) fn with_numbers_of(mut self, number_type: NumberType, shape: Option<&[usize]>) -> Result<Field> {
+        if let Some(default) = self.default_numbers() {
+            let fits = shape.is_none_or(|shape| shape == default.shape());
+            let Some(default) = default.in_type(number_type).filter(|_| fits) else {
+                let (is, was) = (number_type.name(), default.number_type().name());
+                let of =
+                    |shape: &[usize]| if shape.is_empty() { String::new() } else { format!(" of shape {shape:?}") };
+                let reason = format!(
+                    "the default value of {:?}, {was}{}, is no {is}{}, which its numbers are in all samples",
+                    self.name,
+                    of(default.shape()),
+                    of(shape.unwrap_or(default.shape()))
+                );
+                return Err(Error::argument("fields", reason));
+            };
+            self.absent = Absent::Value(FieldValue::Numbers(default));
+        }
+        Ok(self)
+    }
+
     /// Checks the fields of a data set, which a loader is about to read: names that differ, kinds, defaults that fit.
     pub(crate) fn check(fields: &[Field]) -> Result<()> {
         for (number, field) in fields.iter().enumerate() {
@@ -216,5 +249,20 @@ mod tests {
         assert!(Field::check(&[numbers().default_value(FieldValue::from(0.5))]).is_ok());
         let wrong = refused(&[numbers().default_value(FieldValue::from("x"))]);
         assert!(wrong.contains("is text, but its values are numbers"), "{wrong}");
+    }
+
+    #[test]
+    fn a_default_has_the_type_of_the_other_numbers() {
+        let score = |default: FieldValue<'static>| Field::new("score").kind(FieldKind::Numbers).default_value(default);
+        let typed = score(FieldValue::from(-1_i64)).with_numbers_of(NumberType::F64, Some(&[])).unwrap();
+        assert_eq!(typed, score(FieldValue::from(-1.0)));
+        let refused = |number_type, shape: &[usize]| {
+            score(FieldValue::from(0.5)).with_numbers_of(number_type, Some(shape)).unwrap_err().to_string()
+        };
+        let error = refused(NumberType::I64, &[]);
+        assert!(error.contains("the default value of \"score\", float64, is no int64"), "{error}");
+        assert!(refused(NumberType::F64, &[2]).contains("is no float64 of shape [2]"));
+        let caption = Field::new("caption").default_value(FieldValue::from(""));
+        assert_eq!(caption.clone().with_numbers_of(NumberType::F64, None).unwrap(), caption);
     }
 }

@@ -131,6 +131,55 @@ impl<'a> Numbers<'a> {
         Numbers { number_type: self.number_type, shape: self.shape, bytes: Cow::Owned(self.bytes.into_owned()) }
     }
 
+    /// The numbers in another type; `None` if it does not hold one of them. A fraction becomes the nearest of a smaller
+    /// float. Of what is no `bool`, int64 or float64 only the type that it has is known.
+    pub(crate) fn in_type(&self, to: NumberType) -> Option<Numbers<'static>> {
+        if self.number_type == to {
+            return Some(self.clone().into_owned());
+        }
+        let mut bytes = Vec::with_capacity(self.bytes.len() / self.number_type.bytes() * to.bytes());
+        for number in self.bytes.chunks_exact(self.number_type.bytes()) {
+            let (whole, float) = match self.number_type {
+                NumberType::I64 => {
+                    let whole = i64::from_ne_bytes(number.try_into().ok()?);
+                    (Some(whole), whole as f64)
+                }
+                NumberType::F64 => {
+                    let float = f64::from_ne_bytes(number.try_into().ok()?);
+                    let is_whole = float.fract() == 0.0 && float.abs() < (1_u64 << 53) as f64;
+                    (is_whole.then_some(float as i64), float)
+                }
+                _ => return None,
+            };
+            // A float is taken as it is, a whole number only if it stays the same.
+            let is_float = self.number_type == NumberType::F64;
+            let holds = |near: f64| {
+                (is_float && near.is_infinite() == float.is_infinite()) || Some(near as i128) == whole.map(i128::from)
+            };
+            match to {
+                NumberType::Bool => return None,
+                NumberType::U8 => bytes.extend(u8::try_from(whole?).ok()?.to_ne_bytes()),
+                NumberType::I8 => bytes.extend(i8::try_from(whole?).ok()?.to_ne_bytes()),
+                NumberType::U16 => bytes.extend(u16::try_from(whole?).ok()?.to_ne_bytes()),
+                NumberType::I16 => bytes.extend(i16::try_from(whole?).ok()?.to_ne_bytes()),
+                NumberType::U32 => bytes.extend(u32::try_from(whole?).ok()?.to_ne_bytes()),
+                NumberType::I32 => bytes.extend(i32::try_from(whole?).ok()?.to_ne_bytes()),
+                NumberType::U64 => bytes.extend(u64::try_from(whole?).ok()?.to_ne_bytes()),
+                NumberType::I64 => bytes.extend(whole?.to_ne_bytes()),
+                NumberType::F16 => {
+                    let near = half::f16::from_f64(float);
+                    bytes.extend(holds(near.to_f64()).then_some(near)?.to_ne_bytes());
+                }
+                NumberType::F32 => {
+                    let near = float as f32;
+                    bytes.extend(holds(near.into()).then_some(near)?.to_ne_bytes());
+                }
+                NumberType::F64 => bytes.extend(holds(float).then_some(float)?.to_ne_bytes()),
+            }
+        }
+        Some(Numbers { number_type: to, shape: self.shape.clone(), bytes: Cow::Owned(bytes) })
+    }
+
     fn single(number_type: NumberType, bytes: &[u8]) -> Numbers<'static> {
         Numbers { number_type, shape: Vec::new(), bytes: Cow::Owned(bytes.to_vec()) }
     }
@@ -166,6 +215,31 @@ mod tests {
         for (shape, bytes) in [(vec![2, 3], 23), (vec![2], 4), (vec![usize::MAX, 2], 0), (vec![], 0)] {
             let error = Numbers::new(NumberType::F32, shape, vec![0; bytes]).unwrap_err().to_string();
             assert!(error.contains("another number of bytes"), "{error}");
+        }
+    }
+
+    #[test]
+    fn numbers_change_their_type_where_it_holds_them() {
+        let whole = |number: i64, to| Numbers::from(number).in_type(to).map(|numbers| numbers.bytes().to_vec());
+        let float = |number: f64, to| Numbers::from(number).in_type(to).map(|numbers| numbers.bytes().to_vec());
+        assert_eq!(whole(-1, NumberType::F32), Some((-1.0_f32).to_ne_bytes().into()));
+        assert_eq!(whole(-1, NumberType::I8), Some((-1_i8).to_ne_bytes().into()));
+        assert_eq!(float(-1.0, NumberType::I64), Some((-1_i64).to_ne_bytes().into()));
+        assert_eq!(float(0.1, NumberType::F32), Some(0.1_f32.to_ne_bytes().into()));
+        assert_eq!(float(0.5, NumberType::F16), Some(half::f16::from_f64(0.5).to_ne_bytes().into()));
+        assert!(float(f64::NAN, NumberType::F32).is_some_and(|bytes| bytes.len() == 4));
+        assert!(float(f64::INFINITY, NumberType::F16).is_some());
+        for lost in [
+            whole(-1, NumberType::U8),
+            whole(300, NumberType::I8),
+            whole((1 << 53) + 1, NumberType::F64),
+            whole(2049, NumberType::F16),
+            whole(1, NumberType::Bool),
+            float(0.5, NumberType::I32),
+            float(1e300, NumberType::F32),
+            float(f64::NAN, NumberType::I64),
+        ] {
+            assert_eq!(lost, None);
         }
     }
 }

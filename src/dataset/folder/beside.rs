@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::super::encoded_field::kind_of_ending;
+use super::super::encoded_field::{kind_of_ending, type_of_texts};
 use super::super::file_fields::FieldSource;
 use super::super::side_cars::SideCars;
 use super::choice::BesideChoice;
@@ -164,7 +164,8 @@ impl BesideSearch {
                     let field = Field::new(ending).kind(kind);
                     // The numbers of a batch are one array, so that a sample without any has to fail.
                     let always = found.files.samples() == samples || kind == FieldKind::Numbers;
-                    (if always { field } else { field.optional() }, FieldSource::Beside(vec![found.files]))
+                    let texts = type_of_texts(&[found.files.ending()]);
+                    (if always { field } else { field.optional() }, FieldSource::Beside(vec![found.files], texts))
                 };
                 Ok(found.into_iter().map(field).collect())
             }
@@ -182,7 +183,12 @@ impl BesideSearch {
         match (found.is_empty(), kind) {
             (false, Some(kind)) => {
                 let files = found.into_iter().map(|found| found.files.clone()).collect();
-                Ok((field.clone().kind(kind), FieldSource::Beside(files)))
+                let (field, texts) = (field.clone().kind(kind), type_of_texts(endings));
+                let field = match texts {
+                    Some(number_type) if kind == FieldKind::Numbers => field.with_numbers_of(number_type, Some(&[]))?,
+                    _ => field,
+                };
+                Ok((field, FieldSource::Beside(files, texts)))
             }
             _ => {
                 let listed = |endings: &mut dyn Iterator<Item = &String>| {

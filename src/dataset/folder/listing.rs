@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 
-use super::super::file_fields::{FieldLimits, FileFields};
+use super::super::file_fields::{FieldLimits, FileFields, passed_over, typed_by_files};
 use super::super::image_files::ImageFiles;
 use super::super::labels::Labels;
 use super::super::{ImageList, Notice};
@@ -102,8 +102,10 @@ impl ImageFolderBuilder {
     fn finish(&self, mut found: ImageFiles, mut beside: BesideSearch, noticed: &Noticed) -> Result<ImageFiles> {
         found.paths.shrink_to_fit();
         let limits = FieldLimits { max_field_bytes: self.max_field_bytes, max_file_bytes: self.max_file_bytes };
-        found.fields = FileFields::of(beside.fields(found.paths.len())?, &found.root, None, limits)?;
+        let fields = typed_by_files(beside.fields(found.paths.len())?, &found.paths, self.max_field_bytes)?;
         found.notices = noticed.notices();
+        found.notices.extend(passed_over(&fields, &found.paths));
+        found.fields = FileFields::of(fields, &found.root, None, limits)?;
         found.notices.extend(beside.notices());
         let list = listed_in(&found.root).and_then(|list| list.file_name()?.to_str().map(str::to_owned));
         found.notices.extend(list.and_then(|list| Notice::not_read("lists of the images", 1, list)));

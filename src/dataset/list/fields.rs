@@ -7,9 +7,10 @@ use serde::de::IgnoredAny;
 use super::super::file_fields::{FieldSource, too_large};
 use super::super::listed_values::TextColumn;
 use super::asked::AskedColumns;
+use super::column_texts::{trimmed, unquoted};
 use super::numbers::{Form, of_texts};
 use crate::advice::Reason;
-use crate::dataset::{Absent, Field, FieldKind};
+use crate::dataset::{Absent, Field, FieldKind, NumberType, Numbers};
 use crate::quote::shortened;
 
 /// The most columns that a list of any keys may have as fields.
@@ -177,12 +178,27 @@ impl FieldColumn {
             }
         }
         let values = match kind {
-            FieldKind::Numbers => FieldSource::Numbers(of_texts(&texts, form).map_err(failed)?),
+            FieldKind::Numbers => {
+                let numbers = of_texts(&texts, form, has_fraction(&field)).map_err(failed)?;
+                // Without a number in any line the default's own type is that of all samples.
+                if texts.present() > 0 {
+                    let (number_type, shape) = numbers.type_and_shape();
+                    let typed = field.with_numbers_of(number_type, Some(shape));
+                    field = typed.map_err(|error| -> ColumnFailure { (None, error.into()) })?;
+                }
+                FieldSource::Numbers(numbers)
+            }
             FieldKind::Image => FieldSource::Paths(texts),
             FieldKind::Text | FieldKind::Bytes | FieldKind::Json => FieldSource::Texts(texts),
         };
         Ok((field.kind(kind), values))
     }
+}
+
+/// Returns true if the default of a field is a number that no int64 is.
+fn has_fraction(field: &Field) -> bool {
+    let is_whole = |default: &Numbers<'_>| default.in_type(NumberType::I64).is_some();
+    field.default_numbers().is_some_and(|default| default.number_type() == NumberType::F64 && !is_whole(default))
 }
 
 fn twice(column: &str) -> String {
@@ -196,7 +212,7 @@ fn kind_of_json(texts: &TextColumn, is_any: bool) -> Result<FieldKind, (usize, S
     let first = texts.texts().next().is_some_and(|(_, text)| is_text(text));
     match texts.texts().find(|(_, text)| is_text(text) != first) {
         None if first || texts.present() == 0 => Ok(FieldKind::Text),
-        None if of_texts(texts, Form::Json).is_ok() => Ok(FieldKind::Numbers),
+        None if of_texts(texts, Form::Json, false).is_ok() => Ok(FieldKind::Numbers),
         None => Ok(FieldKind::Json),
         Some(_) if is_any => Ok(FieldKind::Json),
         Some((sample, text)) => {
@@ -208,27 +224,6 @@ fn kind_of_json(texts: &TextColumn, is_any: bool) -> Result<FieldKind, (usize, S
             Err((sample, reason))
         }
     }
-}
-
-/// Returns paths as a CSV file has them without the blanks around them, which are no part of the sample's own path either.
-fn trimmed(texts: &TextColumn) -> TextColumn {
-    let mut plain = TextColumn::default();
-    let paths = texts.texts().map(|(sample, text)| (sample, text.trim()));
-    paths.filter(|(_, path)| !path.is_empty()).for_each(|(sample, path)| plain.push(sample, path));
-    plain.pad(texts.samples());
-    plain
-}
-
-/// Returns the texts that JSON texts are, without quotation marks and escapes.
-fn unquoted(texts: &TextColumn) -> Result<TextColumn, (usize, String)> {
-    let mut plain = TextColumn::default();
-    for (sample, text) in texts.texts() {
-        let text: String =
-            serde_json::from_str(text).map_err(|_| (sample, format!("is no text: {}", shortened(text))))?;
-        plain.push(sample, &text);
-    }
-    plain.pad(texts.samples());
-    Ok(plain)
 }
 
 #[cfg(test)]
@@ -298,6 +293,17 @@ mod tests {
         assert!(column(Some(Field::new("x").optional()), [None; 3], cells).is_ok());
         let fallback = numbers().default_value(FieldValue::from(0_i64));
         assert!(column(Some(fallback), [Some("\"7\""), None, None], LISTED).is_ok());
+        // The default is one of the column's numbers, and of their type.
+        let typed = |default: FieldValue<'static>, texts| {
+            let (field, _) = column(Some(numbers().default_value(default)), texts, cells).unwrap();
+            field.absent().clone()
+        };
+        let fallback = |value: FieldValue<'static>| Absent::Value(value);
+        assert_eq!(typed(FieldValue::from(0_i64), [Some("0.5"), None, None]), fallback(FieldValue::from(0.0)));
+        assert_eq!(typed(FieldValue::from(-1.0), [Some("7"), None, None]), fallback(FieldValue::from(-1_i64)));
+        assert_eq!(typed(FieldValue::from(0.5), [Some("7"), None, None]), fallback(FieldValue::from(0.5)));
+        let pair = numbers().default_value(FieldValue::from(0.5));
+        assert!(failed(pair, [Some("[1, 2]"), None, None], cells).1.contains("of shape [2]"));
         let text = Field::new("x").kind(FieldKind::Text);
         assert_eq!(failed(text, [Some("7"), None, None], LISTED), (Some(0), "the column x is no text: 7".to_owned()));
     }

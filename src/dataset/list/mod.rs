@@ -2,10 +2,11 @@
 //!
 //! `builder.rs` opens a list, `asked.rs` reads its setting of fields, `columns.rs` chooses the columns that `csv.rs` and
 //! `json.rs` (whose lines `members.rs` divides) read, and `rows.rs` reads lines. `fields.rs` has the columns that become
-//! fields, `numbers.rs` those that are numbers.
+//! fields, `column_texts.rs` their texts, `numbers.rs` those that are numbers.
 
 mod asked;
 mod builder;
+mod column_texts;
 mod columns;
 mod csv;
 mod fields;

@@ -28,9 +28,10 @@ enum Number {
 
 /// Returns the numbers of a column, or the first sample whose text is none, and the reason.
 ///
-/// The type is int64 if all numbers are whole, float64 if some are not, bool if there are only `true` and `false`.
-pub(super) fn of_texts(texts: &TextColumn, form: Form) -> Result<NumberColumn, (usize, String)> {
-    let mut column_type = None;
+/// The type is int64 if all numbers are whole, float64 if some are not or with a `fraction` as the default, bool if there are
+/// only `true` and `false`.
+pub(super) fn of_texts(texts: &TextColumn, form: Form, fraction: bool) -> Result<NumberColumn, (usize, String)> {
+    let mut column_type = fraction.then_some(NumberType::F64);
     let mut column_shape: Option<Vec<usize>> = None;
     for (sample, text) in texts.texts() {
         let (shape, numbers) = parsed(text, form).map_err(|reason| (sample, reason))?;
@@ -179,7 +180,7 @@ mod tests {
     fn column(texts: &[&str], form: Form) -> Result<NumberColumn, (usize, String)> {
         let mut column = TextColumn::default();
         texts.iter().enumerate().for_each(|(sample, text)| column.push(sample, text));
-        of_texts(&column, form)
+        of_texts(&column, form, false)
     }
 
     #[test]

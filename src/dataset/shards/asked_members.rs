@@ -114,6 +114,9 @@ impl<F: ShardFormat> Shards<F> {
         for ending in endings.iter().filter(|ending| wanted.contains(&ending.name)) {
             noticed.read(&ending.unread.0, ending.unread.1);
         }
+        if wanted.iter().any(|ending| ending == "json") {
+            noticed.keys.clear();
+        }
         noticed
     }
 }

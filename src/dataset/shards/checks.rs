@@ -68,6 +68,19 @@ impl<F: ShardFormat> Shards<F> {
         })
     }
 
+    /// Returns true if the texts of the open files are numbers, and no setting says what they are.
+    pub(in crate::dataset) fn texts_may_be_labels(&self) -> bool {
+        let facts = self.files.iter().filter_map(|shard| shard.index.lock().as_ref().map(|index| index.facts));
+        let (texts, captions) =
+            facts.fold((0, 0), |(texts, captions), facts| (texts + facts.texts, captions + facts.captions));
+        self.settings.text_labels.is_none() && texts > 0 && captions == 0
+    }
+
+    /// Takes all texts for captions.
+    pub(in crate::dataset) fn take_captions(&mut self) {
+        self.settings.text_labels = Some(false);
+    }
+
     /// Returns true if numbers in texts are labels.
     pub(super) fn texts_are_labels(&self) -> bool {
         self.texts.get().copied().unwrap_or(true)

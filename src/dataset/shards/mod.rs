@@ -12,11 +12,13 @@
 //! | `in_use.rs` | the parts of indexes that are in memory |
 //! | `open.rs`, `open_one.rs` | opens the files, and makes the indexes that are missing |
 //! | `member.rs`, `asked_members.rs` | the members of samples beside their images; those that fields ask for |
+//! | `alternatives.rs` | members that another one of their field hides |
 //! | `access.rs` | files in stores: announces the samples that are read next |
 //! | `checks.rs`, `class_lists.rs` | labels that are missing, classes without a name; names of classes that differ between files |
 //! | `noticed.rs`, `described.rs` | what scans noticed: members that are not read, where labels come from |
 
 mod access;
+mod alternatives;
 mod asked_members;
 mod beside;
 mod binding;
@@ -104,6 +106,12 @@ pub(super) trait ShardFormat: std::fmt::Debug + Send + Sync {
     /// Returns the endings of the members that the set's fields ask for.
     fn wanted(&self) -> &[String] {
         &[]
+    }
+
+    /// Returns the numbers of the endings of each field, of which the first that a sample has counts; none if no field has
+    /// more than one.
+    fn alternatives(&self) -> Vec<Vec<u32>> {
+        Vec::new()
     }
 
     /// Returns true if a member can be where an index of a file of `length` bytes says.
@@ -212,6 +220,11 @@ impl<F: ShardFormat> Shards<F> {
 
     pub(super) fn format_mut(&mut self) -> &mut F {
         &mut self.format
+    }
+
+    /// Returns the files as they were listed.
+    pub(super) fn listed(&self) -> &FileList {
+        &self.listed
     }
 
     /// Returns the number of files.

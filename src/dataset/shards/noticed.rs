@@ -30,6 +30,8 @@ pub(in crate::dataset) struct Noticed {
     pub(in crate::dataset) labels: BTreeSet<String>,
     /// Columns that are not read.
     pub(in crate::dataset) columns: Vec<String>,
+    /// Keys of JSON documents beside that of the label.
+    pub(super) keys: BTreeSet<String>,
     /// The reason for which the key `huggingface` cannot be read.
     pub(in crate::dataset) broken_key: Option<String>,
 }
@@ -74,6 +76,13 @@ impl Noticed {
         }
     }
 
+    /// Notes a key of a document from which only the label is read.
+    pub(in crate::dataset) fn key(&mut self, key: &str) {
+        if self.keys.len() < KINDS && !self.keys.contains(key) {
+            self.keys.insert(text_of(key.as_bytes()));
+        }
+    }
+
     /// Adds what the scan of a later file noticed.
     fn add(&mut self, other: &Noticed) {
         for (what, (count, first)) in &other.unread {
@@ -84,6 +93,7 @@ impl Noticed {
         }
         self.text = self.text.take().or_else(|| other.text.clone());
         self.labels.extend(other.labels.iter().cloned());
+        other.keys.iter().for_each(|key| self.key(key));
         for column in &other.columns {
             if !self.columns.contains(column) {
                 self.columns.push(column.clone());
@@ -146,6 +156,9 @@ impl<F: ShardFormat> Shards<F> {
         if !all.columns.is_empty() {
             notices.push(Notice::ColumnsNotRead { columns: all.columns.clone() });
         }
+        if !all.keys.is_empty() {
+            notices.push(Notice::KeysNotRead { keys: all.keys.iter().cloned().collect() });
+        }
         if let Some((samples, first)) = all.dotted.clone() {
             notices.push(Notice::DottedNames { samples, first });
         }
@@ -160,6 +173,7 @@ impl<F: ShardFormat> Shards<F> {
             notices.push(Notice::CaptionsNotRead { count: unread_texts, first });
         }
         notices.extend(all.not_read());
+        notices.extend(self.passed_over());
         notices
     }
 

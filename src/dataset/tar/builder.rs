@@ -191,6 +191,10 @@ impl TarShardsBuilder {
         }
         let hint = format!("looked for members that end in .{}", extensions.join(" ."));
         let mut shards = Shards::open(TarFormat { rules, fields }, files, settings.clone(), hint)?;
+        if shards.texts_may_be_labels() && of_pack::texts_are_fields(shards.listed()) {
+            shards.take_captions();
+            settings.text_labels = Some(false);
+        }
         // Takes the names that the user has given, or else those of a file in the shards' folder, or else those of the
         // first shard that has any.
         let mut classes = settings.classes.clone();
@@ -207,7 +211,9 @@ impl TarShardsBuilder {
             shards.format_mut().fields = MemberFields::decide(choice, &shards.seen_endings()?, text_labels, limits)?;
         }
         let folder = shards.folder();
-        Ok(TarShards { shards, classes, folder, beside: None, max_file_bytes: settings.max_file_bytes })
+        let mut set = TarShards { shards, classes, folder, beside: None, max_file_bytes: settings.max_file_bytes };
+        set.type_defaults()?;
+        Ok(set)
     }
 }
 

@@ -7,9 +7,9 @@ use super::choice::MemberChoice;
 use super::header::BLOCK;
 use super::label;
 use crate::advice::Setting;
-use crate::dataset::encoded_field::{kind_of_ending, value};
+use crate::dataset::encoded_field::{kind_of_ending, type_of_texts, value};
 use crate::dataset::shards::{Ending, Member, SampleEntry, SeenEndings};
-use crate::dataset::{Absent, Field, FieldKind, FieldValue};
+use crate::dataset::{Absent, Field, FieldKind, FieldValue, NumberType};
 use crate::error::{Error, Result};
 
 /// The most bytes between two members that are read together, as they cost less than another read.
@@ -25,6 +25,8 @@ pub(super) struct MemberFields {
     pub(super) wanted: Vec<String>,
     /// The numbers of each field's endings, of which the first that a sample has counts.
     sources: Vec<Vec<u32>>,
+    /// The type of each field's numbers that are texts.
+    texts: Vec<Option<NumberType>>,
     /// The most bytes of a value, and of an image.
     max_field_bytes: u64,
     max_file_bytes: u64,
@@ -69,7 +71,12 @@ impl MemberFields {
                 return Err(no_sample_has(&endings, &field, seen));
             }
             let kind = field.values().unwrap_or_else(|| kind_of_ending(&endings[0]));
-            decided.fields.push(field.kind(kind));
+            let texts = type_of_texts(&endings).filter(|_| kind == FieldKind::Numbers);
+            decided.fields.push(match texts {
+                Some(number_type) => field.kind(kind).with_numbers_of(number_type, Some(&[]))?,
+                None => field.kind(kind),
+            });
+            decided.texts.push(texts);
             let numbers = endings.iter().map(|ending| decided.number(ending)).collect();
             decided.sources.push(numbers);
         }
@@ -121,6 +128,28 @@ impl MemberFields {
         self.fields.iter().zip(&self.sources).map(member).collect()
     }
 
+    /// Returns the numbers of the endings of all fields, if one has several.
+    pub(super) fn alternatives(&self) -> Vec<Vec<u32>> {
+        let has_several = self.sources.iter().any(|numbers| numbers.len() > 1);
+        if has_several { self.sources.clone() } else { Vec::new() }
+    }
+
+    /// Returns the numbers of the fields with a default whose type only their arrays say.
+    pub(super) fn untyped_defaults(&self) -> Vec<usize> {
+        let fields = self.fields.iter().zip(&self.texts).enumerate();
+        let untyped = fields.filter(|(_, (field, texts))| texts.is_none() && field.default_numbers().is_some());
+        untyped.map(|(number, _)| number).collect()
+    }
+
+    /// Gives the default of a field the type of the numbers in a sample.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a default that this type does not hold.
+    pub(super) fn type_default(&mut self, number: usize, (number_type, shape): (NumberType, Vec<usize>)) -> Result<()> {
+        self.fields[number] = self.fields[number].clone().with_numbers_of(number_type, Some(&shape))?;
+        Ok(())
+    }
+
     /// Returns the most bytes of a field's value, and the setting that says so.
     fn limit(&self, field: &Field) -> (u64, Setting) {
         match field.values() {
@@ -141,7 +170,9 @@ impl MemberFields {
     ) -> std::result::Result<FieldValue<'a>, String> {
         let (field, ending) = (&self.fields[number], &self.wanted[member.ending as usize]);
         let kind = field.values().unwrap_or(FieldKind::Bytes);
-        value(kind, ending, Cow::Borrowed(bytes)).map_err(|reason| format!("{:?} (.{ending}) {reason}", field.name()))
+        let texts = self.texts.get(number).copied().flatten();
+        value((kind, texts), ending, Cow::Borrowed(bytes))
+            .map_err(|reason| format!("{:?} (.{ending}) {reason}", field.name()))
     }
 }
 

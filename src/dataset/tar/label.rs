@@ -1,5 +1,8 @@
 //! Reads labels from a sample's `.cls`, `.json` or `.txt` member.
 
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::dataset::{Label, label_numbers};
@@ -11,6 +14,11 @@ pub(super) const KINDS: [&str; 3] = ["cls", "json", "txt"];
 pub(super) const CLS: usize = 0;
 pub(super) const JSON: usize = 1;
 pub(super) const TEXT: usize = 2;
+
+/// The keys of a JSON object that can have its label. The first that is not null counts.
+const LABEL_KEYS: [&str; 2] = ["label", "cls"];
+/// The most other keys of a document that are named.
+const NAMED: usize = 32;
 
 /// Parses the label in a member of this kind, which is an index of [`KINDS`]. Returns `None` if the member holds
 /// something else, such as a caption.
@@ -40,14 +48,22 @@ pub(crate) fn label_of_json(bytes: &[u8]) -> Result<Option<Label>, String> {
     parse(JSON, bytes)
 }
 
+/// Returns the keys of a JSON object beside that of its label.
+pub(super) fn other_keys(bytes: &[u8]) -> Vec<String> {
+    let object: BTreeMap<String, IgnoredAny> = serde_json::from_slice(bytes).unwrap_or_default();
+    object.into_keys().filter(|key| !LABEL_KEYS.contains(&&**key)).take(NAMED).collect()
+}
+
 /// Reads the `label` or `cls` of an object, or the value itself. A number is a class, and a list has one number for
 /// each class or target.
 fn from_json(value: &Value) -> Result<Option<Label>, String> {
     let value = match value {
-        Value::Object(object) => match object.get("label").or_else(|| object.get("cls")) {
-            Some(label) => label,
-            None => return Ok(None),
-        },
+        Value::Object(object) => {
+            match LABEL_KEYS.iter().filter_map(|key| object.get(*key)).find(|value| !value.is_null()) {
+                Some(label) => label,
+                None => return Ok(None),
+            }
+        }
         value => value,
     };
     let refused = || {
@@ -86,6 +102,7 @@ mod tests {
             (JSON, "7", Some(Label::Class(7))),
             (JSON, "{\"caption\": \"a cat\"}", None),
             (JSON, "{\"label\": null}", None),
+            (JSON, "{\"label\": null, \"cls\": 4}", Some(Label::Class(4))),
             (TXT, "12\n", Some(Label::Class(12))),
             (TXT, "a cat", None),
             (TXT, "\u{ff}", None),
@@ -110,5 +127,13 @@ mod tests {
         }
         let long = parse(CLS, &[b'x'; 1000]).unwrap_err();
         assert!(long.len() < 120, "{long}");
+    }
+
+    #[test]
+    fn a_document_is_more_than_its_label() {
+        assert_eq!(other_keys(b"{\"url\": 1, \"label\": 3, \"caption\": [2]}"), ["caption", "url"]);
+        for label_alone in [&b"{\"label\": null, \"cls\": 4}"[..], b"7", b"[0.5]", b"{"] {
+            assert_eq!(other_keys(label_alone), Vec::<String>::new());
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::label;
 use crate::dataset::field::FieldChoice;
 use crate::dataset::shards::FileList;
 use crate::error::{Error, Result};
@@ -49,10 +50,31 @@ pub(super) fn listed_fields(files: &FileList) -> Result<Option<FieldChoice>> {
         Error::io(&place, io::Error::new(io::ErrorKind::InvalidData, reason))
     })?;
     // The first shard may have another folder's manifest beside it, if it was moved there.
-    let first = files.name(0).unwrap_or_default();
-    let first = first.split(['?', '#']).next().unwrap_or_default();
-    let is_own = shards.iter().any(|shard| first.ends_with(&shard.file));
+    let is_own = shards.iter().any(|shard| is_called(files, &shard.file));
     Ok(Some(job.fields).filter(|fields| is_own && *fields != FieldChoice::None))
+}
+
+/// Returns true if a pack has the members `.txt` of these shards as a field, so that no number in them is a label.
+pub(super) fn texts_are_fields(files: &FileList) -> bool {
+    // A file of this name that is no manifest is of no concern to a reader without fields.
+    let Ok(Some(FieldChoice::Named(named))) = listed_fields(files) else { return false };
+    named.iter().any(|(source, _)| source.split(';').any(|ending| ending == label::KINDS[label::TEXT]))
+}
+
+/// Returns true if the first file has this name, as a manifest writes it: the last parts of its path or address.
+fn is_called(files: &FileList, name: &str) -> bool {
+    let Some((_, address)) = files.first_address() else {
+        return !name.is_empty() && files.first_path().is_some_and(|path| path.ends_with(name));
+    };
+    let plain = address.split(['?', '#']).next().unwrap_or_default();
+    ends_in([address, plain], name)
+}
+
+/// Returns true if one of these addresses ends in whole parts with `name`, as it is or as the web writes it.
+fn ends_in(addresses: [&str; 2], name: &str) -> bool {
+    let ends = |address: &str| address.strip_suffix(name).is_some_and(|before| before.ends_with('/'));
+    let decoded = |address: &str| Remote::percent_decoded(address).is_some_and(|address| ends(&address));
+    !name.is_empty() && addresses.into_iter().any(|address| ends(address) || decoded(address))
 }
 
 /// Returns the name and the content of the manifest beside the first shard; `None` if there is none.
@@ -77,4 +99,21 @@ fn manifest_beside(files: &FileList) -> Result<Option<(PathBuf, Vec<u8>)>> {
 
 fn is_forbidden(error: &Error) -> bool {
     matches!(error.kind(), crate::ErrorKind::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_is_that_of_shards_with_the_whole_name() {
+        for (address, name, expected) in [
+            ("s3://b/pack/train-000000.tar", "train-000000.tar", true),
+            ("s3://b/pack/my train-000000.tar", "train-000000.tar", false),
+            ("s3://b/pack/a%20b-000000.tar", "a%20b-000000.tar", true),
+            ("https://h/train-000000.tar", "", false),
+        ] {
+            assert_eq!(ends_in([address; 2], name), expected, "{address}");
+        }
+    }
 }

@@ -6,8 +6,9 @@ use super::TarShards;
 use super::fields::{Unusable, reads};
 use super::header::{BLOCK, header_hash, refused};
 use crate::advice::{self, Setting};
+use crate::dataset::file_fields::FIRST_SAMPLES;
 use crate::dataset::shards::IndexedSample;
-use crate::dataset::{Dataset as _, FieldValue, Sample, SampleData};
+use crate::dataset::{Dataset as _, FieldValue, NumberType, Sample, SampleData};
 use crate::error::{Error, ErrorKind, Result};
 use crate::quote::shown;
 use crate::storage::local::regular_file;
@@ -32,6 +33,35 @@ impl TarShards {
 
     fn shown_key(&self, index: usize) -> String {
         self.key(index).map(|(_, key)| shown(key.as_bytes())).unwrap_or_default()
+    }
+
+    /// Gives the defaults of fields whose members are arrays the type of the first array, as no setting says it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a default that this type does not hold.
+    pub(super) fn type_defaults(&mut self) -> Result<()> {
+        for number in self.shards.format().fields.untyped_defaults() {
+            let samples = 0..self.len().min(FIRST_SAMPLES);
+            if let Some(first) = samples.into_iter().find_map(|index| self.type_in_sample(number, index)) {
+                self.shards.format_mut().fields.type_default(number, first)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns type and shape of the numbers that a sample of an open shard has as field `number`.
+    fn type_in_sample(&self, number: usize, index: usize) -> Option<(NumberType, Vec<usize>)> {
+        self.shards.place(index).filter(|(shard, _)| self.shards.is_open(*shard))?;
+        let (found, fields) = (self.shards.find(index).ok()?, &self.shards.format().fields);
+        let member = fields.of_sample(found.members()).ok()?.get(number).copied().flatten()?;
+        let mut bytes = Vec::new();
+        regular_file::lengthen(&mut bytes, usize::try_from(member.length).ok()?, 0).ok()?;
+        bytes.truncate(usize::try_from(member.length).ok()?);
+        found.file.read_exact(&mut bytes, member.offset).ok()?;
+        match fields.value(number, member, &bytes).ok()? {
+            FieldValue::Numbers(numbers) => Some((numbers.number_type(), numbers.shape().to_vec())),
+            _ => None,
+        }
     }
 
     /// Reads a sample of a set with fields.

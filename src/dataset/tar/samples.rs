@@ -1,5 +1,7 @@
 //! Makes the samples of a shard from groups of members: images, labels, and what is not read.
 
+mod member_labels;
+
 use crate::advice;
 use std::collections::HashSet;
 use std::path::Path;
@@ -11,22 +13,22 @@ use super::group::{self, Further, Group, Member, Part};
 use super::header::{BLOCK, header_hash, refused};
 use super::label;
 use super::names::{self, Kind};
-use super::rules::{LabelRule, ScanRules};
-use crate::dataset::Label;
+use super::rules::ScanRules;
 use crate::dataset::shards::{FoundMember, IndexBuilder, Labelled, StoredImage};
 use crate::error::{Error, Result};
 use crate::quote::shown;
 use crate::storage::file::DataFile;
+use member_labels::FoundLabel;
 
 /// The most bytes of a label. A larger member with such a name is something else.
-const LARGEST_LABEL: u64 = 1 << 20;
+pub(super) const LARGEST_LABEL: u64 = 1 << 20;
 
 /// The samples of a shard so far.
 pub(super) struct Samples<'a> {
     pub(super) path: &'a Path,
     pub(super) file: &'a DataFile,
     pub(super) extensions: &'a [String],
-    rules: &'a ScanRules,
+    pub(super) rules: &'a ScanRules,
     pub(super) index: IndexBuilder,
     /// The hashes of all keys so far, and those of keys with dots that have labels but no image.
     keys: HashSet<u128>,
@@ -162,23 +164,6 @@ impl<'a> Samples<'a> {
         Err(if candidate.is_some() { error.advise(advice::CHOOSE_ENDING) } else { error })
     }
 
-    /// Returns true if the JSON of these members has a label.
-    fn has_json_label(&mut self, part: &Part) -> bool {
-        let Some((begin, size)) = part.labels[label::JSON].as_ref().map(|json| (json.begin, json.size)) else {
-            return false;
-        };
-        matches!(self.small(begin, size).and_then(|bytes| label::parse(label::JSON, bytes)), Ok(Some(_)))
-    }
-
-    /// Returns true if a further image has a label of its own: a class, or a label of a kind that the sample with the
-    /// key up to the first dot has, too. `beside` are the kinds that this sample has.
-    fn has_own_label(&mut self, part: &Part, beside: [bool; label::KINDS.len()]) -> bool {
-        let text_alone = beside == [false, false, true];
-        part.labels[label::CLS].is_some()
-            || beside[label::JSON] && self.has_json_label(part)
-            || text_alone && part.labels[label::TEXT].is_some()
-    }
-
     /// Refuses a key that an earlier sample has.
     fn new_key(&mut self, key: &[u8], at: u64, name: &[u8]) -> Result<()> {
         let hash = xxh3_128(key);
@@ -232,54 +217,7 @@ impl<'a> Samples<'a> {
         };
         let check = if self.lists_members() { image.check } else { self.check_of(image.header)? };
         let paired = part.labels.iter().any(Option::is_some);
-        let (mut label, mut from, mut caption) = (Labelled::As(Label::None), None, false);
-        for (kind, member) in part.labels.into_iter().enumerate() {
-            let Some(member) = member else { continue };
-            let lists = self.lists_members();
-            let mut list = |unread: Option<String>, is_label: bool| {
-                if lists {
-                    members.push(member.found(label::KINDS[kind].to_owned(), unread, is_label));
-                }
-            };
-            // A text beside another label is read, too, because it may show that the set's texts are captions.
-            if !self.rules.labels.takes(kind) || from.is_some() && kind != label::TEXT {
-                list(self.unread(&member), false);
-                continue;
-            }
-            // A text that is too large for a label counts as a caption.
-            let parsed = match kind == label::TEXT && member.size > LARGEST_LABEL {
-                true => Ok(None),
-                false => self.small(member.begin, member.size).and_then(|bytes| label::parse(kind, bytes)),
-            };
-            let parsed = match parsed {
-                Err(_) if self.rules.labels == LabelRule::Lenient => {
-                    self.index.no_label();
-                    None
-                }
-                Err(reason) => {
-                    let kind = label::KINDS[kind];
-                    return Err(self.at(member.header, format!("label of sample {named}, .{kind}: {reason}")));
-                }
-                Ok(parsed) => parsed,
-            };
-            let (is_label, mut unread) = (from.is_none() && parsed.is_some(), None);
-            match (kind, parsed) {
-                (label::TEXT, None) if from.is_some() => {
-                    self.index.noticed.text(&member.name);
-                    caption = true;
-                }
-                (label::TEXT, parsed) if from.is_none() => {
-                    self.index.noticed.text(&member.name);
-                    label = match parsed {
-                        Some(Label::Class(class)) => Labelled::Text(class),
-                        _ => Labelled::Caption,
-                    };
-                }
-                (_, Some(parsed)) if from.is_none() => (label, from) = (Labelled::As(parsed), Some(kind)),
-                _ => unread = self.unread(&member),
-            }
-            list(unread, is_label);
-        }
+        let FoundLabel { label, from, caption } = self.label(&named, part.labels, &mut members)?;
         let location = StoredImage { offset: image.begin, length, check, page: None };
         let key = String::from_utf8_lossy(key).into_owned();
         let found = NewSample { key, at, location, label, from, dotted, paired, caption, members };
@@ -298,7 +236,7 @@ impl<'a> Samples<'a> {
     }
 
     /// Counts a member as not read, and returns the words for its kind.
-    fn unread(&mut self, member: &Member) -> Option<String> {
+    pub(super) fn unread(&mut self, member: &Member) -> Option<String> {
         let kind = names::kind(&member.name);
         self.index.noticed.unread(&kind, &member.name);
         Some(kind)
@@ -343,7 +281,7 @@ impl<'a> Samples<'a> {
         Ok(&self.buffer)
     }
 
-    fn at(&self, offset: u64, reason: impl std::fmt::Display) -> Error {
+    pub(super) fn at(&self, offset: u64, reason: impl std::fmt::Display) -> Error {
         refused(self.path, offset, reason)
     }
 }

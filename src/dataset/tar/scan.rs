@@ -61,6 +61,10 @@ impl ShardFormat for TarFormat {
         &self.fields.wanted
     }
 
+    fn alternatives(&self) -> Vec<Vec<u32>> {
+        self.fields.alternatives()
+    }
+
     fn member_fits(&self, member: &shards::Member, length: u64) -> bool {
         member.offset >= BLOCK && member.offset.checked_add(member.length).is_some_and(|end| end <= length)
     }

@@ -99,7 +99,7 @@ impl<B> PendingBatch<B> {
                 images.params.extend(params.by_ref().take(group.outputs));
             }
             batch.labels.extend(std::iter::repeat_n(label, pipeline.first().outputs));
-            columns.push(id, fields)?;
+            columns.push((index, id), fields, |index| pipeline.dataset.name(index))?;
         }
         batch.columns = columns.finish();
         batch.name_partners(&indices);

@@ -27,7 +27,7 @@ use crate::plan::split::{CacheMemory, Executor};
 use crate::sampler::Sampler;
 use crossbeam_channel::bounded;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 impl DataLoaderBuilder {
     fn check_numbers(&self, workers: usize) -> Result<()> {
@@ -145,6 +145,7 @@ impl DataLoaderBuilder {
             remote: RemoteParts::new(&*self.dataset, settings.read_ahead, settings.remote_cache.as_ref()),
             decoder,
             small_in_memory: is_small_in_memory(&*self.dataset),
+            turned_apart: AtomicBool::new(false),
             cache,
             dataset: self.dataset,
             fields,

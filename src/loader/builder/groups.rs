@@ -83,6 +83,11 @@ impl DataLoaderBuilder {
         if !self.recipe.transforms.is_empty() || self.view_count() != 1 {
             return refuse("the loader has a list or views of its own, too; give these to a group".to_owned());
         }
+        if self.shared.windows(2).any(|two| two[0] != two[1]) {
+            let reason = "two recipes with groups differ in the output or the semantics that they say for all of their groups, but \
+                          a loader has one of each for all; write them into the groups";
+            return Err(Error::argument("recipe", reason));
+        }
         if self.groups.len() > MOST_GROUPS {
             return refuse(format!("{}; at most {MOST_GROUPS} work", self.groups.len()));
         }

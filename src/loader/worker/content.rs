@@ -54,6 +54,10 @@ impl<'a> Content<'a> {
         if mode == ReadMode::Gray16 && !content.is_float() {
             return Err(Error::argument("read_mode", "Gray16 needs a file or floats, but the pixels have 8 bits"));
         }
+        if mode == ReadMode::Gray16 && channels != 1 {
+            let reason = format!("Gray16 reads one channel, but the image has {channels}");
+            return Err(Error::argument("read_mode", reason));
+        }
         if input_channels == 1 && channels != 1 {
             let reason = Reason::new(format!("the image has {channels} channels, but the data set promises 1"));
             return Err(Error::argument("channels", reason.advise(advice::CHANNELS)));
@@ -67,6 +71,14 @@ impl<'a> Content<'a> {
             Content::File { probe, .. } | Content::Gray16 { probe, .. } => (probe.width, probe.height),
             Content::Pixels(pixels) => (pixels.width(), pixels.height()),
             Content::Cached(entry) => entry.sample.size,
+        }
+    }
+
+    /// The EXIF orientation by which the decoder turns the source; 1 for none.
+    pub(in crate::loader) fn orientation(&self) -> u8 {
+        match self {
+            Content::File { probe, .. } | Content::Gray16 { probe, .. } => probe.orientation(),
+            Content::Pixels(_) | Content::Cached(_) => 1,
         }
     }
 

@@ -2,6 +2,8 @@
 
 use super::content::Content;
 use super::read::{ReadData, ReadSample};
+use std::sync::atomic::Ordering::Relaxed;
+
 use crate::error::{Error, Result};
 use crate::geometry::Scale;
 use crate::loader::buffers::BESIDES;
@@ -67,13 +69,30 @@ fn set_scale(pipeline: &Pipeline, source: usize, params: &mut [Params], scale: S
     }
 }
 
-/// The parameters of all images of a sample, whose sources have these sizes.
-fn make_params(pipeline: &Pipeline, size_of: impl Fn(usize) -> (u32, u32), key: &Key) -> Result<Vec<Params>> {
+/// The parameters of all images of a sample, whose sources have these contents.
+fn make_params<'c, 'a: 'c>(
+    pipeline: &Pipeline,
+    content_of: impl Fn(usize) -> &'c Content<'a>,
+    key: &Key,
+) -> Result<Vec<Params>> {
     let mut params = Vec::with_capacity(pipeline.outputs);
     for group in &pipeline.groups {
-        let (width, height) = size_of(group.source);
+        let content = content_of(group.source);
+        let (width, height) = content.size();
         if let Some(followed) = group.follows {
-            check_followed(group, (width, height), &pipeline.groups[followed], &size_of)?;
+            let followed = &pipeline.groups[followed];
+            let its = content_of(followed.source);
+            check_followed((group, (width, height)), (followed, its.size()))?;
+            if content.orientation() != its.orientation() && !pipeline.turned_apart.swap(true, Relaxed) {
+                let (sample, group, follows) = (key.sample, &group.name, &followed.name);
+                tracing::warn!(
+                    sample,
+                    group,
+                    follows,
+                    "each image is turned by its own EXIF orientation, and those of this sample differ: the image of the \
+                     group that follows has to lie as the other one does once it is turned"
+                );
+            }
         }
         for image in 0..group.outputs {
             let made = group.plan().make_params(width, height, &group.key(key, image));
@@ -84,13 +103,7 @@ fn make_params(pipeline: &Pipeline, size_of: impl Fn(usize) -> (u32, u32), key: 
 }
 
 /// Checks that a group has sources of the size that those of the followed group have.
-fn check_followed(
-    group: &Group,
-    own: (u32, u32),
-    followed: &Group,
-    size_of: impl Fn(usize) -> (u32, u32),
-) -> Result<()> {
-    let its = size_of(followed.source);
+fn check_followed((group, own): (&Group, (u32, u32)), (followed, its): (&Group, (u32, u32))) -> Result<()> {
     if own == its {
         return Ok(());
     }
@@ -119,11 +132,11 @@ impl<'a> SampleJob<'a> {
         for (source, data) in (1..).zip(&sample.others) {
             contents.push(Content::new(pipeline, source, data).map_err(named(source))?);
         }
-        let size_of = |source: usize| match source.checked_sub(1) {
-            None => content.size(),
-            Some(other) => contents[other].size(),
+        let content_of = |source: usize| match source.checked_sub(1) {
+            None => &content,
+            Some(other) => &contents[other],
         };
-        let mut params = make_params(pipeline, size_of, key)?;
+        let mut params = make_params(pipeline, content_of, key)?;
         let mut others = Vec::with_capacity(contents.len());
         for (source, content) in (1..).zip(contents) {
             others.push(SourceJob::scaled_or_full(pipeline, source, content, &mut params).map_err(named(source))?);

@@ -107,6 +107,13 @@ fn raw_key(text: &str) -> Option<String> {
     Some(rest.split_once('/').map_or("", |(_, key)| key).trim_matches('/').to_owned())
 }
 
+impl super::Remote {
+    /// Returns a text of an address without its escapes; `None` if it is then no UTF-8.
+    pub(crate) fn percent_decoded(text: &str) -> Option<String> {
+        percent_decoded(text)
+    }
+}
+
 pub(super) fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

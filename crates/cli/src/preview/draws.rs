@@ -1,12 +1,13 @@
 //! The samples and their draws. A loader makes them, so they are the pixels that training gets.
 
 use super::fields::{self, ShownField};
+use super::picture::Picture;
 use super::single_sample::SingleSample;
 use super::{picture, picture_size};
 use crate::backend;
 use crate::dataset::NamedDataset;
 use crate::error_text;
-use gpufeed::decode::{self, DecodeOptions};
+use gpufeed::decode::{self, DecodeOptions, ReadMode};
 use gpufeed::recipe::ViewGroup;
 use gpufeed::transforms::{Params, Resize};
 use gpufeed::{
@@ -50,6 +51,8 @@ pub(super) struct Draw {
     pub(super) size: (u32, u32),
     /// The view in the size for the sheet.
     pub(super) picture: RgbImage,
+    /// The values of 16 bits that are black and white in the picture.
+    pub(super) range: Option<(f32, f32)>,
 }
 
 /// Makes rows with one loader.
@@ -150,7 +153,7 @@ impl Rows {
             let batch = batch?;
             row.fields = fields::of_sample(&batch);
             if let Some(group) = batch.groups().next() {
-                row.original = picture::pictures(group)?.next();
+                row.original = picture::pictures(group, false)?.next().map(|picture| picture.image);
             }
         }
         Ok(())
@@ -164,11 +167,14 @@ impl Rows {
                 let name = named.then(|| group.name().to_owned());
                 let bytes = if self.keep_bytes { group.to_host()? } else { Vec::new() };
                 let mut images = bytes.chunks_exact((bytes.len() / group.len()).max(1));
-                for (view, (picture, params)) in picture::pictures(group)?.zip(group.params()).enumerate() {
+                let mut groups = self.loader.recipe().groups.iter();
+                let is_wide = groups.any(|of| of.name == group.name() && of.read_mode == ReadMode::Gray16);
+                let pictures = picture::pictures(group, is_wide)?;
+                for (view, (Picture { image, range }, params)) in pictures.zip(group.params()).enumerate() {
                     let (group, params) = (name.clone(), params.clone());
                     let bytes = images.next().map_or_else(Vec::new, <[u8]>::to_vec);
-                    let (size, picture) = (picture.dimensions(), picture_size::reduce(picture));
-                    row.draws.push(Draw { epoch: batch.epoch(), group, view, params, bytes, size, picture });
+                    let (size, picture) = (image.dimensions(), picture_size::reduce(image));
+                    row.draws.push(Draw { epoch: batch.epoch(), group, view, params, bytes, size, picture, range });
                 }
             }
         }

@@ -31,7 +31,7 @@ use std::sync::Arc;
 /// Each draw is what a loader with this seed gives in another epoch, from --epoch on. Under it stand the parameters
 /// that were drawn. Normalize is undone, so that there is something to see; nothing else is. A transform of batches (MixUp, CutMix) is
 /// left out. Of a recipe with groups each line has the views of all of them in one epoch. Under each original stand the
-/// fields of --fields.
+/// fields of --fields. In a picture of 16-bit gray its own least value is black and its greatest white, as stands under it.
 #[derive(clap::Args)]
 pub(crate) struct PreviewArguments {
     /// A data set in any format, or the address of one in a store or on a web server; of one that comes in two parts, that to train on

@@ -1,11 +1,19 @@
 //! Turns the images of a group into RGB pictures, with Normalize undone.
 
-use gpufeed::transforms::Op;
+use gpufeed::transforms::{Op, Params};
 use gpufeed::{BatchGroup, Layout, Result};
 use image::RgbImage;
 
-/// Returns the group's images as pictures. They are made one by one, because a batch of large ones takes gigabytes.
-pub(super) fn pictures(group: BatchGroup<'_>) -> Result<impl Iterator<Item = RgbImage>> {
+/// An image of a group as a picture.
+pub(super) struct Picture {
+    pub(super) image: RgbImage,
+    /// The least and the greatest value of an image of 16 bits: they are black and white in the picture.
+    pub(super) range: Option<(f32, f32)>,
+}
+
+/// Returns the group's images as pictures. They are made one by one, because a batch of large ones takes gigabytes. Values
+/// of 16 bits are mapped from their own range, as hardly any depth reaches 65,535: `is_wide` says that they are such.
+pub(super) fn pictures(group: BatchGroup<'_>, is_wide: bool) -> Result<impl Iterator<Item = Picture>> {
     let [_, a, b, c] = group.shape();
     let (height, width, channels) = match group.layout() {
         Layout::Nchw => (b, c, a),
@@ -13,7 +21,7 @@ pub(super) fn pictures(group: BatchGroup<'_>) -> Result<impl Iterator<Item = Rgb
     };
     let values = group.to_host_f32()?;
     let length = channels * height * width;
-    let picture = move |(number, params): (usize, &gpufeed::transforms::Params)| {
+    let picture = move |(number, params): (usize, &Params)| {
         let image = &values[number * length..][..length];
         let value = |x: usize, y: usize, channel: usize| {
             // A gray image repeats its channel.
@@ -27,14 +35,52 @@ pub(super) fn pictures(group: BatchGroup<'_>) -> Result<impl Iterator<Item = Rgb
                 _ => value,
             })
         };
-        RgbImage::from_fn(width as u32, height as u32, |x, y| {
-            image::Rgb([0, 1, 2].map(|channel| byte(value(x as usize, y as usize, channel))))
-        })
+        let all = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
+        let range = is_wide.then(|| range(all.map(|(x, y)| value(x, y, 0)))).flatten();
+        let image = RgbImage::from_fn(width as u32, height as u32, |x, y| {
+            let shown = |channel| byte(scaled(value(x as usize, y as usize, channel), range));
+            image::Rgb([0, 1, 2].map(shown))
+        });
+        Picture { image, range }
     };
     Ok(group.params().iter().enumerate().map(picture))
+}
+
+/// Returns the least and the greatest of finite values; `None` if there are none.
+fn range(values: impl Iterator<Item = f32>) -> Option<(f32, f32)> {
+    let finite = values.filter(|value| value.is_finite());
+    finite.fold(None, |range, value| {
+        let (least, greatest) = range.unwrap_or((value, value));
+        Some((value.min(least), value.max(greatest)))
+    })
+}
+
+/// Maps a value from its range to 0 to 1. An image of one value is gray.
+fn scaled(value: f32, range: Option<(f32, f32)>) -> f32 {
+    match range {
+        Some((least, greatest)) if greatest > least => (value - least) / (greatest - least),
+        Some(_) => 0.5,
+        None => value,
+    }
 }
 
 /// Rounds a value, so that bytes that became floats become the same bytes again.
 fn byte(value: f32) -> u8 {
     (value.clamp(0.0, 1.0) * 255.0).round() as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_16_bits_fill_their_own_range() {
+        let depths = [812.0, 2_000.0, f32::NAN, 4_103.0];
+        let found = range(depths.into_iter());
+        assert_eq!(found, Some((812.0, 4_103.0)));
+        assert_eq!([812.0, 4_103.0].map(|value| byte(scaled(value, found))), [0, 255]);
+        assert_eq!(byte(scaled(7.0, Some((7.0, 7.0)))), 128);
+        assert_eq!(byte(scaled(0.2, None)), 51);
+        assert_eq!(range([f32::INFINITY].into_iter()), None);
+    }
 }

@@ -123,11 +123,12 @@ impl Sheet {
         let mut samples = Vec::with_capacity(rows.len());
         for (row, places) in rows.iter().zip(&self.places) {
             let draw = |(draw, place): (&Draw, &Rect)| {
-                let Draw { epoch, group, view, params, .. } = draw;
+                let Draw { epoch, group, view, params, range, .. } = draw;
                 let place = out.map(|_| place);
                 let words: Vec<String> = params.ops.iter().map(|op| op.op.to_string()).collect();
                 json!({
-                    "epoch": epoch, "group": group, "view": view, "ops": params.ops, "words": words, "place": place
+                    "epoch": epoch, "group": group, "view": view, "ops": params.ops, "words": words, "place": place,
+                    "range": range
                 })
             };
             let draws: Vec<Value> = row.draws.iter().zip(places).map(draw).collect();
@@ -224,6 +225,9 @@ fn cells(row: &Drawn, (width, height): (u32, u32), cell: u32, columns: u32) -> V
             None => String::new(),
         };
         let mut under: Vec<_> = lines(&format!("epoch {}{view}", draw.epoch), cell, INK).collect();
+        if let Some((least, greatest)) = draw.range {
+            under.extend(lines(&format!("{least} is black, {greatest} white"), cell, PALE));
+        }
         // The head of the sheet mentions Normalize and names the output's size: neither is repeated here.
         let (width, height) = draw.size;
         let in_head = |op: &Op| match *op {

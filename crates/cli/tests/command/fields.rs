@@ -133,6 +133,27 @@ fn the_crops_of_followers_are_in_the_line_of_their_epoch() {
 }
 
 #[test]
+fn depth_is_shown_in_its_own_range() {
+    const DEPTH: &str = "[[group]]\nname = \"image\"\n[[group.transform]]\ntype = \"CenterCrop\"\nsize = 180\n\
+                         [[group]]\nname = \"depth\"\nsource = \"depth\"\nread_mode = \"Gray16\"\nfollows = \"image\"\n";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    std::fs::create_dir(path.join("rig")).unwrap();
+    std::fs::write(path.join("rig/a.png"), encoded::encode(encoded::picture(260, 240), ImageFormat::Png)).unwrap();
+    let depth = image::ImageBuffer::from_fn(260, 240, |x, _| image::Luma([1000 + x as u16]));
+    depth.save(path.join("rig/a.depth.png")).unwrap();
+    std::fs::write(path.join("own.toml"), DEPTH).unwrap();
+    let preview = ["preview", "rig", "--recipe", "own.toml", "--fields", "depth.png=depth", "--draws", "1", "--json"];
+    let value = json_of(path, &[&preview[..], &["--out", "sheet.png"]].concat());
+    let [of_image, of_depth] = [0, 1].map(|draw| &value["samples"][0]["draws"][draw]);
+    assert_eq!((&of_image["range"], &of_depth["range"]), (&Value::Null, &json!([1040.0, 1219.0])));
+    let place = ["left", "top", "width"].map(|side| of_depth["place"][side].as_u64().unwrap() as u32);
+    let sheet = image::open(path.join("sheet.png")).unwrap().to_rgb8();
+    let ends = [0, place[2] - 1].map(|x| sheet.get_pixel(place[0] + x, place[1]).0);
+    assert_eq!(ends, [[0; 3], [255; 3]]);
+}
+
+#[test]
 fn a_recipe_without_groups_names_none() {
     let folder = captioned(1, (260, 240));
     let value = json_of(folder.path(), &["preview", ".", "--recipe", "two-views", "--json"]);

@@ -1,6 +1,7 @@
 //! Which fields a set has: those that the settings name, or all that its first file has.
 
 use super::groups::GroupsInUse;
+use super::source::Form;
 use super::table::{FieldTable, FileColumns};
 use super::{Fields, ReadLimits};
 use crate::dataset::parquet::columns::ParquetColumns;
@@ -88,7 +89,12 @@ impl Fields {
             Chosen::Named(named) => {
                 for (path, field) in named {
                     let source = of.find(&path, field.values()).map_err(refused)?;
-                    fields.push(field.kind(source.form.kind()));
+                    let field = field.kind(source.form.kind());
+                    fields.push(match source.form {
+                        Form::Numbers(number_type, 0) => field.with_numbers_of(number_type, Some(&[]))?,
+                        Form::Numbers(number_type, _) => field.with_numbers_of(number_type, None)?,
+                        _ => field,
+                    });
                     forms.push((path, source.form));
                 }
             }

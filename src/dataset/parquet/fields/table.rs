@@ -67,25 +67,38 @@ impl FileColumns {
         })
     }
 
-    /// Returns the columns, of those with these names, that no source reads; of structs their parts.
+    /// Returns the columns, of those with these names, that no source reads; of structs their parts, and of lists from which
+    /// elements are picked the others.
     pub(super) fn unread(&self, names: &[String], sources: &[Source]) -> Vec<String> {
-        fn add(name: String, node: &Node, is_read: &impl Fn(usize) -> bool, unread: &mut Vec<String>) {
-            match &node.shape {
-                _ if node.image().is_some_and(|bytes| is_read(bytes.number)) => {}
-                _ if !node.leaves().iter().any(|leaf| is_read(leaf.number)) => unread.push(name),
-                Shape::Struct(parts) => {
-                    parts.iter().for_each(|(part, node)| add(format!("{name}.{part}"), node, is_read, unread));
-                }
-                _ => {}
-            }
-        }
-        let is_read =
-            |number: usize| sources.iter().any(|source| source.leaves.iter().any(|leaf| leaf.number == number));
         let mut unread = Vec::new();
         for (name, node) in self.columns.iter().filter(|(name, _)| names.contains(name)) {
-            add(name.clone(), node, &is_read, &mut unread);
+            add_unread(name.clone(), node, sources, &mut unread);
         }
         unread
+    }
+}
+
+/// Adds what no source reads of a node.
+fn add_unread(name: String, node: &Node, sources: &[Source], unread: &mut Vec<String>) {
+    let of =
+        |number: usize| sources.iter().filter(move |source| source.leaves.iter().any(|leaf| leaf.number == number));
+    let is_read = |number: usize| of(number).next().is_some();
+    match &node.shape {
+        _ if node.image().is_some_and(|bytes| is_read(bytes.number)) => {}
+        _ if !node.leaves().iter().any(|leaf| is_read(leaf.number)) => unread.push(name),
+        Shape::Struct(parts) => {
+            parts.iter().for_each(|(part, node)| add_unread(format!("{name}.{part}"), node, sources, unread));
+        }
+        Shape::List(_) => {
+            let mut readers: Vec<&Source> = node.leaves().iter().flat_map(|leaf| of(leaf.number)).collect();
+            readers.sort_by(|one, other| one.path.cmp(&other.path));
+            readers.dedup_by(|one, other| one.path == other.path);
+            if readers.iter().all(|source| !source.picks.is_empty()) {
+                let picked: Vec<_> = readers.iter().map(|source| &*source.path).collect();
+                unread.push(format!("{name} (all but {})", picked.join(", ")));
+            }
+        }
+        _ => {}
     }
 }
 

@@ -1,9 +1,10 @@
 //! Opens `--data`: a data set as it is, or pictures drawn in memory for the recipe.
 
+use super::samples::{field_bytes, image_bytes};
 use super::{BenchData, procedural};
 use crate::dataset::FieldArguments;
 use crate::{dataset, error_text};
-use gpufeed::{Dataset, SampleData};
+use gpufeed::Dataset;
 use std::error::Error;
 
 /// The value of `--data` for pictures drawn in memory.
@@ -31,7 +32,8 @@ pub(crate) fn open(data: &str, recipe: &str, fields: &FieldArguments) -> Result<
 fn open_dataset(path: &str, fields: &FieldArguments) -> Result<BenchData, Box<dyn Error>> {
     let source = dataset::open_with(path, fields)?;
     let dataset = source.data.clone();
-    if source.file(0).is_some() {
+    // Files of fields are only known to the samples.
+    if source.file(0).is_some() && dataset.fields().is_empty() {
         let files = (0..dataset.len()).filter_map(|index| source.file(index));
         // Skips missing files, as the pipeline does.
         let bytes = files.filter_map(|file| std::fs::metadata(file).ok()).map(|file| file.len()).sum();
@@ -43,7 +45,7 @@ fn open_dataset(path: &str, fields: &FieldArguments) -> Result<BenchData, Box<dy
     Ok(BenchData { dataset, bytes, drawn: false, note })
 }
 
-/// Estimates the bytes that an epoch reads from samples spread over the data set, because reading all would take as
+/// Estimates the bytes that an epoch reads, fields included, from samples spread over the data set, because reading all would take as
 /// long as an epoch. From a store it reads the first samples, because each random one would fetch a block. Also returns
 /// the number of samples that it read.
 fn epoch_bytes(dataset: &dyn Dataset) -> Result<(u64, usize), Box<dyn Error>> {
@@ -51,10 +53,7 @@ fn epoch_bytes(dataset: &dyn Dataset) -> Result<(u64, usize), Box<dyn Error>> {
     let step = if crate::dataset::is_remote(dataset) { 1 } else { dataset.len().div_ceil(MEASURED).max(1) };
     for index in (0..dataset.len()).step_by(step).take(MEASURED) {
         bytes += match dataset.read(index, &mut buffer) {
-            Ok(sample) => match sample.data {
-                SampleData::Encoded(file) => file.len() as u64,
-                SampleData::Pixels(pixels) => pixels.bytes().len() as u64,
-            },
+            Ok(sample) => image_bytes(&sample.data) + field_bytes(&sample),
             // Skips unreadable samples, as the pipeline does.
             Err(error) => {
                 last = Some(error);
@@ -74,7 +73,7 @@ fn epoch_bytes(dataset: &dyn Dataset) -> Result<(u64, usize), Box<dyn Error>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpufeed::{InMemory, Label, PixelFormat};
+    use gpufeed::{InMemory, Label, PixelFormat, SampleData};
 
     /// Returns the size and format that all samples have, and the bytes of the first 100.
     fn pixels(source: &BenchData) -> ((u32, u32, PixelFormat), Vec<Vec<u8>>) {

@@ -5,7 +5,7 @@ use super::hash::hash;
 use crate::error_text;
 use gpufeed::decode::{self, DecodeOptions};
 use gpufeed::transforms::{Key, Params};
-use gpufeed::{Dataset, Plan, SampleData};
+use gpufeed::{Dataset, FieldKind, FieldValue, Plan, Sample, SampleData};
 
 /// The most samples that are read.
 const SAMPLES: usize = 256;
@@ -17,8 +17,10 @@ const BYTES: usize = 128 << 20;
 pub(crate) struct Samples {
     /// The parameters of every sample.
     pub(crate) params: Vec<Params>,
-    /// The bytes of the largest file or array of pixels.
+    /// The bytes of the largest file or array of pixels, with those of the sample's fields.
     pub(crate) largest: u64,
+    /// The most bytes that a sample's fields take in a batch.
+    pub(crate) columns: u64,
     /// The bytes of the decoder's scratch memory after all samples.
     pub(crate) scratch: u64,
     /// The mean number of pixels of a sample.
@@ -79,11 +81,15 @@ impl Samples {
         scratch: &mut decode::Scratch,
     ) -> gpufeed::Result<usize> {
         let key = Key { sample: index as u64, ..Key::default() };
-        match dataset.read(index, buffer)?.data {
+        let sample = dataset.read(index, buffer)?;
+        let fields = field_bytes(&sample);
+        let columns = sample.fields.iter().filter(|value| value.kind() != Some(FieldKind::Image)).map(value_bytes);
+        self.columns = self.columns.max(columns.sum());
+        match sample.data {
             SampleData::Pixels(pixels) => {
                 self.params.push(plan.make_params(pixels.width(), pixels.height(), &key)?);
-                self.largest = self.largest.max(pixels.bytes().len() as u64);
-                self.sizes.push(pixels.bytes().len() as u64);
+                self.largest = self.largest.max(pixels.bytes().len() as u64 + fields);
+                self.sizes.push(pixels.bytes().len() as u64 + fields);
                 self.pixel = if pixels.format().bytes_per_pixel() == 3 { 3 } else { 4 };
                 Ok(0)
             }
@@ -93,22 +99,61 @@ impl Samples {
                 let region = plan.source_region(&params)?;
                 decode::decode(bytes, &probe, region, options, scratch)?;
                 self.params.push(params);
-                self.largest = self.largest.max(bytes.len() as u64);
-                self.sizes.push(bytes.len() as u64 + 4 * u64::from(region.width) * u64::from(region.height));
+                self.largest = self.largest.max(bytes.len() as u64 + fields);
+                let region = 4 * u64::from(region.width) * u64::from(region.height);
+                self.sizes.push(bytes.len() as u64 + fields + region);
                 Ok(bytes.len())
             }
         }
     }
 }
 
+/// Returns the bytes of an image, as a file or as pixels.
+pub(super) fn image_bytes(data: &SampleData<'_>) -> u64 {
+    let bytes = match data {
+        SampleData::Encoded(file) => file.len(),
+        SampleData::Pixels(pixels) => pixels.bytes().len(),
+    };
+    bytes as u64
+}
+
+/// Returns the bytes of a sample's fields.
+pub(super) fn field_bytes(sample: &Sample<'_>) -> u64 {
+    sample.fields.iter().map(value_bytes).sum()
+}
+
+fn value_bytes(value: &FieldValue<'_>) -> u64 {
+    let bytes = match value {
+        FieldValue::Image(data) => return image_bytes(data),
+        FieldValue::Text(text) | FieldValue::Json(text) => text.len(),
+        FieldValue::Bytes(bytes) => bytes.len(),
+        FieldValue::Numbers(numbers) => numbers.bytes().len(),
+        // Absent, and kinds of later versions.
+        _ => 0,
+    };
+    bytes as u64
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Samples;
+    use super::*;
+    use gpufeed::transforms::CenterCrop;
+    use gpufeed::{Field, InMemory, Label, Output, PixelFormat};
 
     #[test]
     fn among_many_samples_is_a_large_one() {
         let samples = Samples { sizes: (1..=100).collect(), ..Samples::default() };
         assert_eq!([0.1, 2.0, 10.0, 1e9].map(|met| samples.share_of_largest(met)), [0.01, 0.51, 0.91, 1.0]);
         assert_eq!(Samples::default().share_of_largest(5.0), 1.0);
+    }
+
+    #[test]
+    fn fields_take_memory_as_images_do() {
+        let mut data = InMemory::new().with_fields([Field::new("caption").kind(FieldKind::Text)]);
+        data.push_pixels(4, 4, PixelFormat::Rgb8, vec![0; 48], Label::None).unwrap();
+        data.push_fields([FieldValue::from("a cat")]).unwrap();
+        let plan = Plan::compile(&[CenterCrop::new(2).into()], &Output::default()).unwrap();
+        let samples = Samples::read(&data, &plan, DecodeOptions::default()).unwrap();
+        assert_eq!((samples.largest, samples.columns, &samples.sizes[..]), (53, 5, &[53][..]));
     }
 }

@@ -1,0 +1,104 @@
+"""Images among the parts of a sample of an object in Python: which parts are images, and their bytes.
+
+An image is an encoded file, a PIL image, or an array of rows, columns and channels; ``samples.py`` says which arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+Form: TypeAlias = "tuple[int, int, str] | None"
+
+# gpufeed's name of the pixels, for an array's type and number of channels.
+_FORMATS = {
+    ("uint8", 1): "R8",
+    ("uint8", 3): "Rgb8",
+    ("uint8", 4): "Rgba8",
+    ("float32", 1): "F32x1",
+    ("float32", 3): "F32x3",
+}
+
+# The first bytes of JPEG, PNG, GIF, TIFF and WebP files.
+_FILES = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"II*\0", b"MM\0*", b"RIFF")
+
+
+def image_of(image: Any, index: int) -> tuple[bytes, Form]:
+    """Returns the bytes of an image of sample ``index``, and their form: columns, rows and format, or None for a file."""
+    if isinstance(image, bytes):
+        return image, None
+    if isinstance(image, (bytearray, memoryview)):
+        return bytes(image), None
+    if hasattr(image, "getbands"):  # PIL
+        if image.mode == "F" or image.mode.startswith("I"):
+            # Pillow's conversion would clip the pixels to bytes without an error.
+            raise ValueError(
+                f"the image of sample {index} is a PIL image of mode {image.mode}, whose numbers do not fit 8 bits: return an "
+                "array, uint8 or float32 (0 is black, 1 white)"
+            )
+        image = image if image.mode in ("L", "RGB", "RGBA") else image.convert("RGB")
+        return image.tobytes(), (*image.size, {"L": "R8", "RGB": "Rgb8", "RGBA": "Rgba8"}[image.mode])
+    return _array(image, index)
+
+
+def _array(image: Any, index: int) -> tuple[bytes, tuple[int, int, str]]:
+    import numpy
+
+    channels_first = type(image).__module__.startswith("torch")
+    if not hasattr(image, "__array__") and not hasattr(image, "__dlpack__"):
+        raise TypeError(
+            f"the image of sample {index} is {kind_of(image)}; bytes of an image file, a uint8 or float32 array, and a PIL "
+            "image work"
+        )
+    array = numpy.asarray(image)
+    if array.ndim == 2:
+        array = array[..., None]
+    if array.ndim != 3:
+        raise ValueError(
+            f"the image of sample {index} has the shape {tuple(array.shape)}; (rows, columns), (rows, columns, channels) "
+            "and (channels, rows, columns) work"
+        )
+    last = array.shape[2] in (1, 3, 4)
+    if (channels_first and array.shape[0] in (1, 3, 4)) or not last:
+        array = numpy.moveaxis(array, 0, 2)
+    format = _FORMATS.get((array.dtype.name, array.shape[2]))
+    if format is None:
+        raise ValueError(
+            f"the image of sample {index} is an array of {array.dtype.name} with the shape {tuple(array.shape)}; uint8 with "
+            "1, 3 or 4 channels and float32 (0 is black, 1 white) with 1 or 3 work"
+        )
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    rows, columns, _ = array.shape
+    return array.tobytes(), (columns, rows, format)
+
+
+def is_image(part: Any) -> bool:
+    """Returns True for a file's bytes, a PIL image, and an array whose type and shape may be an image's."""
+    if isinstance(part, (bytes, bytearray, memoryview)) or hasattr(part, "getbands"):
+        return True
+    shape, dtype = getattr(part, "shape", None), str(getattr(part, "dtype", "")).removeprefix("torch.")
+    return shape is not None and len(shape) in (2, 3) and dtype in ("uint8", "float32")
+
+
+def may_be_rows(part: Any) -> bool:
+    shape = getattr(part, "shape", ())
+    return len(shape) == 2 and "float32" in str(part.dtype)
+
+
+def is_surely_image(part: Any) -> bool:
+    if isinstance(part, (bytes, bytearray, memoryview)):
+        return bytes(part[:4]).startswith(_FILES)
+    shape = getattr(part, "shape", None)
+    return shape is None or (len(shape) == 3 and (shape[0] in (1, 3, 4) or shape[2] in (1, 3, 4)))
+
+
+def sizes(part: Any) -> set[tuple[int, ...]]:
+    """Returns what may be the rows and columns of a PIL image or an array."""
+    if hasattr(part, "getbands"):
+        return {(part.height, part.width)}
+    shape = tuple(getattr(part, "shape", None) or ())
+    return {shape[:2], shape[-2:]} if len(shape) in (2, 3) else set()
+
+
+def kind_of(value: Any) -> str:
+    return f"a {type(value).__name__}"
