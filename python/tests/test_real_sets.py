@@ -150,7 +150,10 @@ def test_a_depth_that_follows_has_the_crops_and_flips_of_its_image(real: Set) ->
     """Crops and flips move pixels and make none: what a group shows is a part of what Pillow decodes."""
     height, width = real.height // 2, real.width // 2
     crop = {"transform": [{"type": "RandomCrop", "size": [height, width]}, {"type": "RandomHorizontalFlip"}], **BYTES}
-    all_of = {number: batch for batch in real.loader(real.views(), batch_size=1).batches() for number in batch.ids}
+    wholes: dict[int, dict[str, Any]] = {}
+    for batch in real.loader(real.views()).batches():
+        for place, number in enumerate(batch.ids):
+            wholes[number] = {name: numpy.array(numpy.asarray(group.images)[place]) for name, group in batch.groups.items()}
     flipped = set()
     for batch in real.loader(real.views() | {"image": gpufeed.Views(recipe=crop)}).batches():
         for place, number in enumerate(batch.ids):
@@ -158,8 +161,7 @@ def test_a_depth_that_follows_has_the_crops_and_flips_of_its_image(real: Set) ->
             (crop_op,) = (op["Crop"] for op in ops if op != "HorizontalFlip")
             top, left = crop_op["top"], crop_op["left"]
             for name, group in batch.groups.items():
-                whole = numpy.asarray(all_of[number].groups[name].images)[0]
-                rows = whole if name != "depth" else whole[0]
+                rows = wholes[number][name] if name != "depth" else wholes[number][name][0]
                 part = rows[top : top + height, left : left + width]
                 part = part[:, ::-1] if "HorizontalFlip" in ops else part
                 found = numpy.asarray(group.images)[place]

@@ -179,6 +179,26 @@ fn files_beside_the_images_of_a_folder_are_fields() {
 }
 
 #[test]
+fn a_warning_names_images_that_no_group_shows_and_no_others() {
+    let folder = tempfile::tempdir().unwrap();
+    for side in ["left", "right"] {
+        let jpeg = encoded::encode(encoded::picture(60, 40), ImageFormat::Jpeg);
+        std::fs::write(folder.path().join(format!("0.{side}.jpg")), jpeg).unwrap();
+    }
+    let pair = "[[group]]\nname = \"left\"\n[[group.transform]]\ntype = \"CenterCrop\"\nsize = 20\n\
+                [[group]]\nname = \"right\"\nsource = \"right\"\nfollows = \"left\"\ntransform = []\n";
+    std::fs::write(folder.path().join("pair.toml"), pair).unwrap();
+    let preview = ["preview", ".", "--json", "--fields", "left.jpg=image,right.jpg=right"];
+    let output = gpufeed(folder.path(), &[&preview[..], &["--recipe", "pair.toml"]].concat());
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["samples"][0]["draws"][1]["group"], "right");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let output = gpufeed(folder.path(), &preview);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said.matches("a field of images is read, but no batch has it; field: right").count(), 1, "{said}");
+}
+
+#[test]
 fn fields_that_cannot_be_are_refused() {
     let folder = captioned(2, (260, 240));
     let path = folder.path();
