@@ -74,8 +74,9 @@ def captions(folder: Path, pictures: Pictures, samples: int) -> None:
 
 
 def caption_row(number: int, pictures: Pictures) -> dict[str, Any]:
+    file, ending = (pictures.jpeg(number), "jpg") if number % 4 else (pictures.png(number), "png")
     return {
-        "image": {"bytes": pictures.jpeg(number) if number % 4 else pictures.png(number), "path": f"{number:06}.jpg"},
+        "image": {"bytes": file, "path": f"{number:06}.{ending}"},
         "text": caption(number),
         "captions": [caption(number + turn) for turn in range(number % 6)],
         "alt": None if number % 5 == 0 else f"alt {number}",

@@ -196,15 +196,15 @@ fn all_fields_are_those_that_can_be_read_and_the_others_are_named() {
     let data = in_memory().fields(FieldChoice::All).allow_unlabelled(true).open(&path).unwrap();
     let names: Vec<_> = data.fields().iter().map(ToString::to_string).collect();
     let expected = [
-        "caption (text)",
-        "meta (JSON)",
-        "captions (JSON)",
+        "caption (text, may be absent)",
+        "meta (JSON, may be absent)",
+        "captions (JSON, may be absent)",
         "tokens (numbers)",
         "matrix (numbers)",
         "flag (numbers)",
         "small (numbers)",
         "id (numbers)",
-        "objects (JSON)",
+        "objects (JSON, may be absent)",
         "doc (JSON)",
         "blob (bytes)",
     ];
@@ -215,6 +215,9 @@ fn all_fields_are_those_that_can_be_read_and_the_others_are_named() {
         unread.collect::<Vec<_>>()
     };
     assert_eq!(said(&data), ["not read: the columns images, price"]);
+    // A null is no failure of a sample then, unless it is one of numbers.
+    let required: Vec<_> = data.fields().iter().filter(|field| field.is_required()).map(Field::name).collect();
+    assert_eq!(required, ["tokens", "matrix", "flag", "small", "id", "doc", "blob"]);
     // Of a struct of which a part is read, the other parts are named.
     let some = open(&path, in_memory(), &["caption", "meta.score", "objects", "images[0]", "tokens", "matrix", "doc"]);
     let expected = "not read: the columns meta.author, captions, flag, small, id, price, blob";

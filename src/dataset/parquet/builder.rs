@@ -83,7 +83,8 @@ impl ParquetBuilder {
     }
 
     /// Sets the named fields that samples have beside image and label: columns, each with the name that it has in batches,
-    /// or [`FieldChoice::All`] for every other column of the first file that can be read. Default: none.
+    /// or [`FieldChoice::All`] for every other column of the first file that can be read, where all but numbers may be
+    /// null if their columns allow it. Default: none.
     ///
     /// A source is the name of a column (`caption`), a part of a struct (`meta.author`), or an element of a list
     /// (`captions[0]`, `images[1]`). A field with the name `image` or `label` chooses the sample's own. Samples may then have

@@ -179,6 +179,26 @@ fn files_beside_the_images_of_a_folder_are_fields() {
 }
 
 #[test]
+fn doctor_finds_samples_without_a_field_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..2 {
+        let jpeg = encoded::encode(encoded::picture(60 + number, 40), ImageFormat::Jpeg);
+        std::fs::write(folder.path().join(format!("{number}.jpg")), jpeg).unwrap();
+    }
+    std::fs::write(folder.path().join("0.txt"), "a caption").unwrap();
+    let doctor = |fields: &str| {
+        let output = gpufeed(folder.path(), &["doctor", ".", "--json", "--fields", fields]);
+        (output.status.code(), serde_json::from_slice::<Value>(&output.stdout).unwrap())
+    };
+    let (code, value) = doctor("txt=caption");
+    assert_eq!((code, &value["verdicts"]), (Some(3), &json!({ "ok": 1, "unreadable": 1 })), "{value:#}");
+    assert_eq!(value["files"][1]["reason"], "the sample has no \"caption\"");
+    // All that is there may be absent.
+    let (code, value) = doctor("all");
+    assert_eq!((code, &value["verdicts"]), (Some(0), &json!({ "ok": 2 })), "{value:#}");
+}
+
+#[test]
 fn a_warning_names_images_that_no_group_shows_and_no_others() {
     let folder = tempfile::tempdir().unwrap();
     for side in ["left", "right"] {
