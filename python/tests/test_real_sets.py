@@ -10,7 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ import pytest
 
 import gpufeed
 
+ROOT = Path(__file__).parents[2]
 SETS = ["img2dataset", "rig", "coco/train2017", "coco/captions.tsv", "captions", "pairs"]
 BYTES = {"semantics": "Uint8", "output": {"layout": "Nhwc", "dtype": "U8"}}
 
@@ -59,7 +63,7 @@ def real(request: pytest.FixtureRequest, tmp_path: Path) -> Set:
     if "GPUFEED_REAL_SETS" in os.environ:
         return Set(Path(os.environ["GPUFEED_REAL_SETS"]), request.param)
     # Indexes are written beside shards.
-    folder = shutil.copytree(Path(__file__).parents[2] / "tests" / "real_sets", tmp_path / "sets")
+    folder = shutil.copytree(ROOT / "tests" / "real_sets", tmp_path / "sets")
     return Set(folder, request.param)
 
 
@@ -168,3 +172,13 @@ def test_a_depth_that_follows_has_the_crops_and_flips_of_its_image(real: Set) ->
                 assert (found == (part if name != "depth" else part[None])).all(), (number, name, ops)
             flipped.add("HorizontalFlip" in ops)
     assert flipped == {True, False}
+
+
+def test_the_guides_program_makes_a_list_of_cocos_captions(tmp_path: Path) -> None:
+    """The list that is drawn with the set, which `datasets` has read."""
+    text = (ROOT / "docs" / "guide" / "fields.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    coco = ROOT / "tests" / "real_sets" / "coco"
+    command = [sys.executable, "-c", code, str(coco / "annotations" / "captions_train2017.json"), str(tmp_path)]
+    subprocess.run(command, check=True, timeout=60)
+    assert (tmp_path / "metadata.jsonl").read_text().splitlines() == (coco / "train2017" / "metadata.jsonl").read_text().splitlines()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws data sets as the programs of others write them, and what WebDataset and `datasets` read of them.
 
-    python scripts/real_sets FOLDER [--samples N]     N samples of img2dataset's shards (10,000), and fewer of the other sets;
+    python scripts/real_sets FOLDER [--samples N]     FOLDER is emptied; N samples of img2dataset's shards (10,000), and fewer of the other sets;
                                                       fewer than 100 make small pictures, as tests/real_sets has them
 
 `pictures.py` draws images and captions, `tar_sets.py` the sets of tar shards, `table_sets.py` those of COCO and of Parquet

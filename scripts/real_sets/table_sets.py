@@ -116,4 +116,3 @@ def write(folder: Path, rows: datasets.Dataset, name: str, files: int = 2) -> No
         part = rows.shard(files, file, contiguous=True)
         part.to_parquet(folder / "data" / name.format(file, files), batch_size=100)
     (folder / "README.md").write_text("---\nlicense: mit\n---\n# Drawn\n")
-    (folder / ".gitattributes").write_text("*.parquet filter=lfs diff=lfs merge=lfs -text\n")
