@@ -27,8 +27,10 @@ COLUMNS = pa.schema(
 
 def img2dataset(folder: Path, pictures: Pictures, samples: int) -> None:
     """Shards as img2dataset writes them in the format `webdataset`: samples in the order in which downloads ended, none of
-    a download that failed; beside each shard its Parquet file, which lists all downloads, and its statistics."""
-    folder.mkdir()
+    a download that failed; beside each shard its Parquet file, which lists all downloads, and its statistics; and the folder
+    that stays where it was stopped."""
+    (folder / "_tmp").mkdir(parents=True)
+    (folder / "_tmp" / "00004.feather").write_bytes(b"ARROW1\0\0")
     per_shard = math.ceil(samples / 4)
     digits = math.ceil(math.log10(per_shard))
     draws = random.Random(1)
