@@ -76,6 +76,7 @@ timed cargo bench -p gpufeed -p gpufeed-cli -p gpufeed-jpeg --bench pipeline --b
 timed scripts/test-remote.sh || failed=1
 timed scripts/test-python.sh || failed=1
 timed scripts/test-parquet.sh || failed=1
+timed scripts/test-real-sets.sh || failed=1
 timed scripts/test-pillow.sh || failed=1
 timed scripts/test-jpeg.sh --count 20000 || failed=1
 timed scripts/test-jpeg.sh --photographs || failed=1

@@ -133,7 +133,9 @@ impl Format {
         let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
         let (folders, files): (Vec<_>, Vec<_>) =
             entries.filter(|path| !is_hidden(path)).partition(|path| path.is_dir());
-        let shards = folders.is_empty() && files.iter().any(|file| file.extension().is_some_and(|end| end == "tar"));
+        let holds = |ending: &str| files.iter().any(|file| file.extension().is_some_and(|end| end == ending));
+        // img2dataset writes a Parquet file beside each shard, and leaves a folder where it is stopped.
+        let shards = holds("tar") && (folders.is_empty() || holds("parquet"));
         let list = !path.exists() && path.to_string_lossy().contains('{');
         if shards || list || path.join(UNFINISHED).exists() {
             Format::Tar

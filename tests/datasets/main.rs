@@ -24,6 +24,8 @@ mod parquet_fields;
 mod parquet_fields_datasets;
 #[cfg(feature = "parquet")]
 mod parquet_fields_refused;
+#[cfg(feature = "parquet")]
+mod real_sets;
 mod shard;
 mod special_files;
 #[cfg(all(feature = "parquet", feature = "remote"))]

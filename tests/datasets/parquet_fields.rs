@@ -5,9 +5,9 @@ use gpufeed::dataset::{
     Field, FieldChoice, FieldKind, FieldValue, NumberType, Numbers, Parquet, ParquetBuilder, ShardIndexes,
 };
 use gpufeed::transforms::Resize;
-use gpufeed::{Backend, ColumnValues, DataLoader, Dataset, SampleData};
+use gpufeed::{Backend, ColumnValues, DataLoader, Dataset, Label, SampleData};
 use gpufeed_testing::parquet_columns::{Column, Values, file};
-use gpufeed_testing::parquet_files::{Row, Style};
+use gpufeed_testing::parquet_files::{self, Row, Style};
 use parquet::basic::Compression;
 use std::fs;
 use std::path::Path;
@@ -196,15 +196,15 @@ fn all_fields_are_those_that_can_be_read_and_the_others_are_named() {
     let data = in_memory().fields(FieldChoice::All).allow_unlabelled(true).open(&path).unwrap();
     let names: Vec<_> = data.fields().iter().map(ToString::to_string).collect();
     let expected = [
-        "caption (text)",
-        "meta (JSON)",
-        "captions (JSON)",
+        "caption (text, may be absent)",
+        "meta (JSON, may be absent)",
+        "captions (JSON, may be absent)",
         "tokens (numbers)",
         "matrix (numbers)",
         "flag (numbers)",
         "small (numbers)",
         "id (numbers)",
-        "objects (JSON)",
+        "objects (JSON, may be absent)",
         "doc (JSON)",
         "blob (bytes)",
     ];
@@ -215,6 +215,9 @@ fn all_fields_are_those_that_can_be_read_and_the_others_are_named() {
         unread.collect::<Vec<_>>()
     };
     assert_eq!(said(&data), ["not read: the columns images, price"]);
+    // A null is no failure of a sample then, unless it is one of numbers.
+    let required: Vec<_> = data.fields().iter().filter(|field| field.is_required()).map(Field::name).collect();
+    assert_eq!(required, ["tokens", "matrix", "flag", "small", "id", "doc", "blob"]);
     // Of a struct of which a part is read, the other parts are named; of a list, that it has others.
     let some = open(&path, in_memory(), &["caption", "meta.score", "objects", "images[0]", "tokens", "matrix", "doc"]);
     let expected =
@@ -224,6 +227,27 @@ fn all_fields_are_those_that_can_be_read_and_the_others_are_named() {
     let none = in_memory().allow_unlabelled(true).open(&path).unwrap();
     assert!(said(&none)[0].contains("the columns caption, meta, captions"), "{:?}", said(&none));
     assert!(none.fields().is_empty() && values(&none, 0).is_empty());
+}
+
+#[test]
+fn samples_with_fields_may_have_no_label_unless_its_column_is_named() {
+    let row = |label| Row { image: Some(b"file".to_vec()), path: None, label };
+    let (_folder, path) = stored(&parquet_files::file(&[Some(4), None, Some(-1)].map(row), &Style::default()));
+    let opened = |builder: ParquetBuilder| builder.open(&path);
+    let label = |data: &Parquet, index| data.read(index, &mut Vec::new()).unwrap().label;
+    for builder in [in_memory().fields(FieldChoice::All), in_memory().fields([("image", "image")])] {
+        let data = opened(builder).unwrap();
+        assert_eq!([0, 1, 2].map(|index| label(&data, index)), [Label::Class(4), Label::None, Label::None]);
+    }
+    let named = || in_memory().fields([("image", "image"), ("label", "label")]);
+    let column = || in_memory().fields(FieldChoice::All).label_column("label");
+    for builder in [in_memory(), in_memory().fields(FieldChoice::None), named(), column()] {
+        let error = opened(builder).unwrap_err().to_string();
+        assert!(error.contains("row 1: it has no label"), "{error}");
+    }
+    for builder in [named(), column()] {
+        assert_eq!(label(&opened(builder.allow_unlabelled(true)).unwrap(), 2), Label::None);
+    }
 }
 
 #[test]

@@ -64,11 +64,11 @@ fn sample(data: &Parquet, index: usize) -> (Vec<Value>, Label) {
     (values.collect(), sample.label)
 }
 
-fn hash(bytes: &[u8]) -> Value {
+pub(crate) fn hash(bytes: &[u8]) -> Value {
     Value::from(Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>())
 }
 
-fn array<'a>(numbers: &Numbers<'_>, shape: &[usize], bytes: &mut impl Iterator<Item = &'a [u8]>) -> Value {
+pub(crate) fn array<'a>(numbers: &Numbers<'_>, shape: &[usize], bytes: &mut impl Iterator<Item = &'a [u8]>) -> Value {
     match shape {
         [] => number(numbers.number_type(), bytes.next().unwrap()),
         [length, below @ ..] => Value::Array((0..*length).map(|_| array(numbers, below, bytes)).collect()),

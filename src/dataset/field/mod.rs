@@ -115,6 +115,11 @@ impl Field {
         self.kind
     }
 
+    /// Returns true if a sample without a value fails: the field is neither optional nor has a default value.
+    pub fn is_required(&self) -> bool {
+        self.absent == Absent::Fail
+    }
+
     pub(crate) fn absent(&self) -> &Absent {
         &self.absent
     }

@@ -51,6 +51,8 @@ fn folders_with_something_else_in_them() {
     assert_eq!(detect("classes", &["cat/1.jpg", "dog/2.jpg", "download.tar"]), Format::Folder);
     assert_eq!(detect("images", &["1.jpg", ".thumbnails/1.png", ".git/HEAD"]), Format::Images);
     assert_eq!(detect("shards", &["1.tar", ".git/HEAD"]), Format::Tar);
+    // img2dataset's, where it was stopped.
+    assert_eq!(detect("laion", &["00000.tar", "00000.parquet", "00000_stats.json", "_tmp/1.feather"]), Format::Tar);
     assert_eq!(detect("hidden", &["1.jpg", ".1.tar"]), Format::Images);
     // Images in hidden folders do not count.
     assert_eq!(open(root.path().join("images")).unwrap().train.len(), 1);

@@ -83,10 +83,12 @@ impl ParquetBuilder {
     }
 
     /// Sets the named fields that samples have beside image and label: columns, each with the name that it has in batches,
-    /// or [`FieldChoice::All`] for every other column of the first file that can be read. Default: none.
+    /// or [`FieldChoice::All`] for every other column of the first file that can be read, where all but numbers may be
+    /// null if their columns allow it. Default: none.
     ///
     /// A source is the name of a column (`caption`), a part of a struct (`meta.author`), or an element of a list
-    /// (`captions[0]`, `images[1]`). A field with the name `image` or `label` chooses the sample's own.
+    /// (`captions[0]`, `images[1]`). A field with the name `image` or `label` chooses the sample's own. Samples may then have
+    /// no label, unless such a field or [`label_column`](Self::label_column) names its column.
     ///
     /// | column | [`FieldKind`](crate::dataset::FieldKind) |
     /// |---|---|
@@ -111,7 +113,6 @@ impl ParquetBuilder {
     ///
     /// let pairs = Parquet::builder()
     ///     .fields([("caption", Field::new("text")), ("meta.score", Field::new("score"))])
-    ///     .allow_unlabelled(true)
     ///     .open("captions")?;
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
@@ -170,12 +171,15 @@ impl ParquetBuilder {
 
     fn open_files(self, files: FileList) -> Result<Parquet> {
         let (max_page_bytes, mut columns) = (self.max_page_bytes, self.columns);
+        let mut settings = self.settings;
+        let asks_for_fields = !self.fields.asks_for_nothing();
         let chosen = Chosen::of(self.fields, &mut columns)?;
+        // As in tar shards: whoever asks for captions has no classes, unless a setting names their column.
+        settings.allow_unlabelled |= asks_for_fields && columns.label.is_none();
         let (image_column, label_column) = (columns.image.clone(), columns.label.clone());
         let format = ParquetFormat { image_column, label_column, max_page_bytes };
         let hint = "the files have no rows".to_owned();
-        let settings = self.settings.clone();
-        let mut shards = Shards::open(format, files, self.settings, hint)?;
+        let mut shards = Shards::open(format, files, settings.clone(), hint)?;
         let classes = if settings.classes.is_empty() { shards.own_classes()? } else { settings.classes.clone() };
         shards.check(settings.checks(classes.len()))?;
         let max_file_bytes = settings.max_file_bytes;

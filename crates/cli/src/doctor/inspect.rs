@@ -9,7 +9,7 @@ use gpufeed::dataset::MAX_FILE_BYTES;
 use gpufeed::decode::{DecodeOptions, ImageFormat, Orientation, Probe, Rect, Scratch, Truncated, decode, probe};
 use gpufeed::internals::{InOrder, caught};
 use gpufeed::storage::is_network_failure;
-use gpufeed::{Dataset, Error, Label, SampleData};
+use gpufeed::{Dataset, Error, FieldValue, Label, SampleData};
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -207,6 +207,12 @@ fn read_sample(
         Label::Class(class) => Some(data.classes().get(*class as usize).cloned().unwrap_or_else(|| class.to_string())),
         _ => None,
     };
+    // A loader would replace the sample.
+    let mut values = data.fields().iter().zip(&sample.fields);
+    if let Some((field, _)) = values.find(|(field, value)| field.is_required() && matches!(value, FieldValue::Absent)) {
+        report.refuse(Verdict::Unreadable, format!("the sample has no {:?}", field.name()));
+        return Ok(None);
+    }
     match sample.data {
         SampleData::Encoded(file) => {
             report.bytes = file.len() as u64;

@@ -2,7 +2,7 @@
 
 use super::fields::{self, ShownField};
 use super::picture::Picture;
-use super::single_sample::SingleSample;
+use super::single_sample::{SingleSample, WithoutImages};
 use super::{picture, picture_size};
 use crate::backend;
 use crate::dataset::NamedDataset;
@@ -139,7 +139,7 @@ impl Rows {
         let fit = f64::from(ORIGINAL) / f64::from(width.max(height));
         let scaled = |side: u32| if fit < 1.0 { ((f64::from(side) * fit).round() as u32).max(1) } else { side };
         let DecodeOptions { exif, truncated, max_pixels, max_decode_bytes, .. } = self.decode;
-        let shown = DataLoader::builder(Arc::clone(&self.single))
+        let shown = DataLoader::builder(WithoutImages::new(Arc::clone(&self.single)))
             .exif(exif)
             .truncated(truncated)
             .max_pixels(max_pixels)

@@ -200,6 +200,46 @@ fn files_beside_the_images_of_a_folder_are_fields() {
 }
 
 #[test]
+fn doctor_finds_samples_without_a_field_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..2 {
+        let jpeg = encoded::encode(encoded::picture(60 + number, 40), ImageFormat::Jpeg);
+        std::fs::write(folder.path().join(format!("{number}.jpg")), jpeg).unwrap();
+    }
+    std::fs::write(folder.path().join("0.txt"), "a caption").unwrap();
+    let doctor = |fields: &str| {
+        let output = gpufeed(folder.path(), &["doctor", ".", "--json", "--fields", fields]);
+        (output.status.code(), serde_json::from_slice::<Value>(&output.stdout).unwrap())
+    };
+    let (code, value) = doctor("txt=caption");
+    assert_eq!((code, &value["verdicts"]), (Some(3), &json!({ "ok": 1, "unreadable": 1 })), "{value:#}");
+    assert_eq!(value["files"][1]["reason"], "the sample has no \"caption\"");
+    // All that is there may be absent.
+    let (code, value) = doctor("all");
+    assert_eq!((code, &value["verdicts"]), (Some(0), &json!({ "ok": 2 })), "{value:#}");
+}
+
+#[test]
+fn a_warning_names_images_that_no_group_shows_and_no_others() {
+    let folder = tempfile::tempdir().unwrap();
+    for side in ["left", "right"] {
+        let jpeg = encoded::encode(encoded::picture(60, 40), ImageFormat::Jpeg);
+        std::fs::write(folder.path().join(format!("0.{side}.jpg")), jpeg).unwrap();
+    }
+    let pair = "[[group]]\nname = \"left\"\n[[group.transform]]\ntype = \"CenterCrop\"\nsize = 20\n\
+                [[group]]\nname = \"right\"\nsource = \"right\"\nfollows = \"left\"\ntransform = []\n";
+    std::fs::write(folder.path().join("pair.toml"), pair).unwrap();
+    let preview = ["preview", ".", "--json", "--fields", "left.jpg=image,right.jpg=right"];
+    let output = gpufeed(folder.path(), &[&preview[..], &["--recipe", "pair.toml"]].concat());
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["samples"][0]["draws"][1]["group"], "right");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let output = gpufeed(folder.path(), &preview);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said.matches("a field of images is read, but no batch has it; field: right").count(), 1, "{said}");
+}
+
+#[test]
 fn fields_that_cannot_be_are_refused() {
     let folder = captioned(2, (260, 240));
     let path = folder.path();

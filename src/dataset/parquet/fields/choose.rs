@@ -81,7 +81,11 @@ impl Fields {
                 for path in &own.unread {
                     // A column that cannot be read is among those that a notice names.
                     if let Ok(source) = of.find(path, None) {
-                        fields.push(Field::new(path.as_str()).kind(source.form.kind()));
+                        let (kind, may_be_null) = (source.form.kind(), source.node.definition > 0);
+                        let field = Field::new(path.as_str()).kind(kind);
+                        // Numbers of a batch are one array, which has no place for a null.
+                        let optional = may_be_null && kind != FieldKind::Numbers;
+                        fields.push(if optional { field.optional() } else { field });
                         forms.push((path.clone(), source.form));
                     }
                 }
