@@ -4,7 +4,7 @@
 #
 #   scripts/test-web.sh [--quick] [--shots FOLDER]
 #
-# --quick leaves out the draws of each recipe, draws together and alone, small buffers and the lost GPU; --shots writes screenshots. Needs bash,
+# --quick leaves out the draws of each recipe, groups, draws together and alone, small buffers and the lost GPU; --shots writes screenshots. Needs bash,
 # cargo and Python 3.11.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -6,18 +6,18 @@ const element = (id) => document.getElementById(id);
 
 const short = (number) => (number === 0 ? '0' : number.toExponential(1));
 
-function showGroups(results) {
-  const groups = new Map();
-  results.forEach((result) => groups.set(result.recipe, [...(groups.get(result.recipe) ?? []), result]));
-  const rows = [...groups].map(([recipe, own]) => {
+function showRecipes(results) {
+  const recipes = new Map();
+  results.forEach((result) => recipes.set(result.recipe, [...(recipes.get(result.recipe) ?? []), result]));
+  const rows = [...recipes].map(([recipe, own]) => {
     const row = document.createElement('tr');
     const worst = Math.max(...own.map((result) => result.worst));
     const cells = [recipe, own.length, own.filter(({ passed }) => passed).length, short(worst)];
     row.append(...cells.map((cell) => Object.assign(document.createElement('td'), { textContent: cell })));
     return row;
   });
-  element('groups').tBodies[0].replaceChildren(...rows);
-  element('groups').hidden = false;
+  element('compared').tBodies[0].replaceChildren(...rows);
+  element('compared').hidden = false;
 }
 
 /** Runs all cases; `runnerOf` gives the runner of a recipe. Says how many are equal, which are not, and the largest difference. */
@@ -35,7 +35,7 @@ export async function checkGpu(runnerOf) {
     }
     const failed = results.filter(({ passed }) => !passed);
     const worst = Math.max(...results.map((result) => result.worst));
-    showGroups(results);
+    showRecipes(results);
     element('failures').replaceChildren(...failed.map(({ name, reason }) => (
       Object.assign(document.createElement('li'), { textContent: `${name}: ${reason}` }))));
     verdict.className = failed.length > 0 ? 'wrong' : '';

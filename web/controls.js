@@ -15,7 +15,12 @@ const SLIDERS = {
   RandomHorizontalFlip: [probability],
   RandomVerticalFlip: [probability],
   RandomInvert: [probability],
-  RandomSolarize: [probability, { key: 'threshold', label: 'threshold', min: 0, max: 1, step: 0.01 }],
+  RandomSolarize: [
+    probability,
+    { key: 'threshold', label: 'threshold', min: 0, max: 1, step: 0.01, only: (value) => value <= 1 },
+    // Of 8-bit numbers.
+    { key: 'threshold', label: 'threshold', min: 0, max: 255, step: 1, only: (value) => value > 1 },
+  ],
   RandomPosterize: [probability, { key: 'bits', label: 'bits', min: 0, max: 8, step: 1 }],
   RandomGrayscale: [probability],
   RandomApply: [probability],
@@ -55,26 +60,37 @@ function slider(transform, { key, end, label, min, max, step }, id, onChange) {
   return { row, refresh };
 }
 
-/** Fills `place` with the sliders of `transforms`, which they change. Returns whether there are any. */
-export function makeControls(place, transforms, onChange) {
+/**
+ * Fills `place` with the sliders of each group's transforms, which they change: `{ name, transforms }` each. The name of a group is a heading.
+ * Returns whether there are any.
+ */
+export function makeControls(place, groups, onChange) {
   place.replaceChildren();
   const refreshers = [];
   const changed = () => {
     refreshers.forEach((refresh) => refresh());
     onChange();
   };
-  const add = (list, path) => list.forEach((transform, i) => {
+  const add = (section, list, path) => list.forEach((transform, i) => {
     const own = (SLIDERS[transform.type] ?? []).filter(({ key, only }) => transform[key] !== undefined && (!only || only(transform[key])));
     if (own.length > 0) {
-      place.append(Object.assign(document.createElement('p'), { className: 'transform', textContent: transform.type }));
+      section.append(Object.assign(document.createElement('p'), { className: 'transform', textContent: transform.type }));
     }
     own.forEach((each) => {
       const made = slider(transform, each, `${path}${i}-${each.key}${each.end ?? ''}`, changed);
       refreshers.push(made.refresh);
-      place.append(made.row);
+      section.append(made.row);
     });
-    if (transform.transforms) add(transform.transforms, `${path}${i}-`);
+    if (transform.transforms) add(section, transform.transforms, `${path}${i}-`);
   });
-  add(transforms, 'slider-');
+  groups.forEach(({ name, transforms }, number) => {
+    const section = document.createElement(name ? 'section' : 'div');
+    if (name) {
+      section.setAttribute('aria-label', name);
+      section.append(Object.assign(document.createElement('h3'), { textContent: name }));
+    }
+    add(section, transforms, `slider-${number}-`);
+    place.append(section);
+  });
   return refreshers.length > 0;
 }

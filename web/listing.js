@@ -17,8 +17,9 @@ function lines(text) {
   return pre;
 }
 
-/** Fills `place` with a part for each pass. */
-export function listShaders(place, passes) {
+/** Fills `place` with a part for each pass of each group. The name of a group stands before those of its passes. */
+export function listShaders(place, groups) {
+  const passes = groups.flatMap(({ name, shaders }) => shaders.passes.map((pass) => ({ ...pass, name: name ? `${name}, ${pass.name}` : pass.name })));
   place.replaceChildren(...passes.map((pass) => {
     const details = document.createElement('details');
     const summary = document.createElement('summary');

@@ -3,11 +3,12 @@
 import { checkGpu } from './check.js';
 import { compose } from './compose.js';
 import { makeControls } from './controls.js';
-import { makeParams, named } from './draws.js';
+import { makeParams } from './draws.js';
+import { drawsInWords, showDraws } from './figures.js';
 import { Runner, Told, openGpu } from './gpu.js';
 import { listShaders } from './listing.js';
-import { displayed, firstPhotograph, readPhotograph, scaled } from './picture.js';
-import { cropOf, inWords, transformInWords } from './words.js';
+import { firstPhotograph, readPhotograph, scaled } from './picture.js';
+import { cropOf, transformInWords } from './words.js';
 
 const element = (id) => document.getElementById(id);
 const runners = new Map();
@@ -15,7 +16,8 @@ let device;
 let lost = false;
 let recipes;
 let recipe;
-let transforms;
+/** The recipe's groups with transforms that the sliders change. */
+let groups;
 let picture;
 let thumbnail;
 
@@ -32,13 +34,14 @@ function fail(error) {
   tell(error.message || String(error));
 }
 
-function runnerOf(name) {
-  if (!runners.has(name)) {
-    const { shaders, output } = recipes.find((each) => each.name === name);
-    runners.set(name, Runner.make(device, shaders, output));
-  }
-  return runners.get(name);
+/** The runner of a group's shaders. */
+function runnerOf({ shaders, output }) {
+  if (!runners.has(shaders)) runners.set(shaders, Runner.make(device, shaders, output));
+  return runners.get(shaders);
 }
+
+/** The runner of the recipe that a case of the check names. */
+const runnerOfCase = (name) => runnerOf(recipes.find((each) => each.name === name).groups[0]);
 
 /** A whole number from a field, within the field's own bounds. */
 function numberOf(id) {
@@ -46,16 +49,21 @@ function numberOf(id) {
   return Math.min(Math.max(Math.floor(Number(value)) || 0, Number(min)), Number(max));
 }
 
-function paramsOfDraws({ views, shaders }) {
+/** The parameters of each group's draws, epoch by epoch. Those of a recipe with groups are whole epochs. */
+function paramsOfDraws() {
   const [seed, count] = [numberOf('seed'), numberOf('count')];
-  return Array.from({ length: count }, (_, i) => {
-    const key = { seed, epoch: Math.floor(i / views), view: i % views };
-    try {
-      return { key, ...makeParams({ ...shaders, transforms }, picture, key) };
-    } catch (error) {
-      // An operator that cannot work on this size says so.
-      throw new Told(error.message);
-    }
+  const epochs = Math.ceil(count / groups.reduce((sum, { views }) => sum + views, 0));
+  return groups.map(({ name, views, shaders, transforms }, group) => {
+    const length = name === null ? count : epochs * views;
+    return Array.from({ length }, (_, i) => {
+      const key = { seed, epoch: Math.floor(i / views), group, view: i % views };
+      try {
+        return { key, ...makeParams({ ...shaders, transforms }, picture, key) };
+      } catch (error) {
+        // An operator that cannot work on this size says so.
+        throw new Told(error.message);
+      }
+    });
   });
 }
 
@@ -74,55 +82,34 @@ function outline(crop) {
   });
 }
 
-function figure(image, { key, ops }, number, views) {
-  const normalize = ops.map(({ op }) => named(op)).find(([name]) => name === 'Normalize')?.[1];
-  const item = document.createElement('li');
-  const made = document.createElement('figure');
-  const canvas = document.createElement('canvas');
-  [canvas.width, canvas.height] = [image.width, image.height];
-  // Its pixels come from the CPU: a canvas on the GPU would copy them there and back.
-  canvas.getContext('2d', { willReadFrequently: true }).putImageData(displayed(image, normalize), 0, 0);
-  canvas.className = image.width < 100 ? 'small' : '';
-  canvas.setAttribute('role', 'img');
-  canvas.setAttribute('aria-label', `Draw ${number}`);
-  const caption = document.createElement('figcaption');
-  const title = `Epoch ${key.epoch}${views > 1 ? `, view ${key.view}` : ''}`;
-  caption.append(Object.assign(document.createElement('b'), { textContent: title }), ` ${inWords(ops).join(', ')}`);
-  made.append(canvas, caption);
-  const crop = cropOf(ops);
-  if (crop) {
-    made.tabIndex = 0;
-    ['pointerenter', 'focus'].forEach((event) => made.addEventListener(event, () => outline(crop)));
-    ['pointerleave', 'blur'].forEach((event) => made.addEventListener(event, () => outline(null)));
-  }
-  item.append(made);
-  return item;
-}
-
 function clearDraws() {
   element('draws').replaceChildren();
   element('summary').textContent = '';
 }
 
 async function drawOnce() {
-  const chosen = recipe;
-  if (!chosen.shaders) {
+  const chosen = groups;
+  if (chosen.length === 0) {
     clearDraws();
     return;
   }
-  const runner = await runnerOf(chosen.name);
+  const runnersOfGroups = await Promise.all(chosen.map(runnerOf));
   // Another recipe was taken while this one's shaders were compiled.
-  if (chosen !== recipe) return;
-  const params = paramsOfDraws(chosen);
+  if (chosen !== groups) return;
+  // Another photograph may be taken while the GPU draws.
+  const [source, params] = [picture, paramsOfDraws()];
   const begin = performance.now();
-  const images = await runner.run(picture, params.map((each) => compose(chosen.shaders, each)));
-  // Or while the GPU drew: the draws would stand beside another recipe.
-  if (chosen !== recipe) return;
+  const drawn = [];
+  for (const [number, { name, views, shaders }] of chosen.entries()) {
+    const images = await runnersOfGroups[number].run(source, params[number].map((each) => compose(shaders, each)));
+    // Or while the GPU drew: the draws would stand beside another recipe.
+    if (chosen !== groups) return;
+    drawn.push({ name, views, draws: images.map((image, i) => ({ ...params[number][i], image })) });
+  }
   const milliseconds = performance.now() - begin;
-  element('draws').replaceChildren(...images.map((image, i) => figure(image, params[i], i, chosen.views)));
-  const { width, height, channels } = images[0];
-  element('summary').textContent = `${images.length} draws of ${width}×${height}×${channels} in ${milliseconds.toFixed(0)} ms, `
-    + `with the copies to the GPU and back.${cropOf(params[0].ops) ? ' Point at a draw to see its crop on the photograph.' : ''}`;
+  showDraws(element('draws'), drawn, outline);
+  element('summary').textContent = `${drawsInWords(drawn)} in ${milliseconds.toFixed(0)} ms, with the copies to the GPU and back.`
+    + `${cropOf(params[0][0].ops) ? ' Point at a draw to see its crop on the photograph.' : ''}`;
 }
 
 let drawing = false;
@@ -155,15 +142,15 @@ function showUndrawn({ reason, transforms: listed }) {
 
 function takeRecipe(name) {
   recipe = recipes.find((each) => each.name === name);
-  const isDrawn = recipe.shaders !== undefined;
+  const isDrawn = recipe.groups !== undefined;
   // The sliders change a copy.
-  transforms = isDrawn ? structuredClone(recipe.shaders.transforms) : [];
+  groups = (recipe.groups ?? []).map((group) => ({ ...group, transforms: structuredClone(group.shaders.transforms) }));
   const remark = recipe.mixes ? ' The page draws single images, so the mixing of a batch is left out.' : '';
   element('description').textContent = `${recipe.description}${recipe.own ? ' (a recipe of this page)' : ''}.${remark}`;
-  element('controls').hidden = !makeControls(element('sliders'), transforms, redraw);
+  element('controls').hidden = !makeControls(element('sliders'), groups, redraw);
   ['how', 'shaders-part'].forEach((id) => { element(id).hidden = !isDrawn; });
   element('undrawn').hidden = isDrawn;
-  if (isDrawn) listShaders(element('shaders'), recipe.shaders.passes);
+  if (isDrawn) listShaders(element('shaders'), groups);
   else showUndrawn(recipe);
   redraw();
 }
@@ -209,14 +196,15 @@ function listen() {
     redraw();
   });
   ['seed', 'count'].forEach((id) => element(id).addEventListener('input', redraw));
-  element('check').addEventListener('click', () => checkGpu(runnerOf).catch(fail));
+  element('check').addEventListener('click', () => checkGpu(runnerOfCase).catch(fail));
   takeDrops();
 }
 
 async function loadRecipes() {
   const { recipes: found, texts } = await fetch('data/recipes.json').then((response) => response.json());
   // Many passes have the same text, which the file holds once.
-  found.forEach(({ shaders }) => shaders?.passes.forEach((pass) => { pass.wgsl = texts[pass.wgsl]; }));
+  const passes = found.flatMap((each) => each.groups ?? []).flatMap(({ shaders }) => shaders.passes);
+  passes.forEach((pass) => { pass.wgsl = texts[pass.wgsl]; });
   return found;
 }
 

@@ -3,8 +3,14 @@
 
 const MASK = (1n << 64n) - 1n;
 
-/** The eight words that key the generator. `seed`, `epoch` and `sample` are numbers or BigInts of up to 64 bits. */
-export function keyWords({ seed = 0, epoch = 0, sample = 0, occurrence = 0, view = 0 }) {
+/** A group's number stands above this many bits of its view's: src/loader/group.rs. */
+const VIEW_BITS = 16;
+
+/**
+ * The eight words that key the generator. `seed`, `epoch` and `sample` are numbers or BigInts of up to 64 bits; `group` is the number of the
+ * view's group.
+ */
+export function keyWords({ seed = 0, epoch = 0, sample = 0, occurrence = 0, group = 0, view = 0 }) {
   const words = new Uint32Array(8);
   [seed, epoch, sample].forEach((part, i) => {
     const wide = BigInt(part) & MASK;
@@ -12,7 +18,7 @@ export function keyWords({ seed = 0, epoch = 0, sample = 0, occurrence = 0, view
     words[2 * i + 1] = Number(wide >> 32n);
   });
   words[6] = occurrence;
-  words[7] = view;
+  words[7] = group * 2 ** VIEW_BITS + view;
   return words;
 }
 

@@ -125,7 +125,8 @@ class DataLoader(Positioned):
         defaults = {name: config.pop(name, None) for name in ("layout", "dtype", "semantics")}
         if defaults["dtype"] is not None:
             defaults["dtype"] = arguments.dtype("dtype", defaults["dtype"])
-        groups = groups_of(config["groups"], defaults | {"normalize_on_device": finish, "channels_last": nhwc})
+        defaults |= {"normalize_on_device": finish, "channels_last": nhwc}
+        groups = groups_of(config["groups"], defaults, "finish_on_device")
         config.pop("channels_last", None)
         config["groups"], self.notes = groups.of_recipes(), groups.notes
         self._hand_over(groups.finishes)

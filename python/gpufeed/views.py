@@ -104,9 +104,9 @@ class Groups:
         return [*dict.fromkeys(group["source"] for group in self.lists if group["source"] is not None)]
 
 
-def groups_of(groups: Any, defaults: Mapping[str, Any]) -> Groups:
+def groups_of(groups: Any, defaults: Mapping[str, Any], keyword: str = "normalize_on_device") -> Groups:
     """Makes the groups of the argument ``groups``. ``defaults`` has the loader's own ``layout``, ``dtype``, ``semantics``,
-    ``normalize_on_device`` and ``channels_last``."""
+    ``normalize_on_device`` and ``channels_last``. ``keyword`` is the loader's word for ``normalize_on_device`` in errors."""
     if not isinstance(groups, Mapping) or not groups:
         raise ArgumentError(
             f'groups: {arguments.given(groups)}; names with transforms and a number of views work: {{"global": (transforms, 2), '
@@ -121,7 +121,7 @@ def groups_of(groups: Any, defaults: Mapping[str, Any]) -> Groups:
             raise ArgumentError(f"groups: the name {name!r} is a {type(name).__name__}; a text works")
         views = _views(name, value)
         try:
-            content, finish, of_list, recipe = _content(views, defaults)
+            content, finish, of_list, recipe = _content(views, defaults, keyword)
             number = arguments.whole("views", content.pop("views", 1) if views.views is None else views.views, 1, 64)
         except ArgumentError as error:
             # The error is that of the group's own list; the place says which.
@@ -171,7 +171,9 @@ def _views(name: str, value: Any) -> Views:
     return Views(recipe=given, views=views) if isinstance(given, (str, dict)) else Views(given, views)
 
 
-def _content(views: Views, defaults: Mapping[str, Any]) -> tuple[dict[str, Any], Finish, tuple[str, ...], str | None]:
+def _content(
+    views: Views, defaults: Mapping[str, Any], keyword: str
+) -> tuple[dict[str, Any], Finish, tuple[str, ...], str | None]:
     """Returns the recipe of a group, the finish of its images, sentences about it, and the whole recipe where that differs."""
     # Views that follow others may have no list of their own.
     recipe = {"transform": []} if views.follows is not None and views.transforms is None and views.recipe is None else views.recipe
@@ -193,7 +195,7 @@ def _content(views: Views, defaults: Mapping[str, Any]) -> tuple[dict[str, Any],
     whole = json.dumps(content)
     normalize = None
     if _either(views.normalize_on_device, defaults["normalize_on_device"]):
-        normalize = cut_normalize(content, dtype, "normalize_on_device")
+        normalize = cut_normalize(content, dtype, keyword if views.normalize_on_device is None else "normalize_on_device")
         dtype = "uint8"
     output = {"layout": "Nchw", "dtype": "F32"} | content.get("output", {})
     if nhwc or layout is not None:

@@ -249,6 +249,28 @@ def test_an_error_comes_in_its_turn() -> None:
         run.next()
 
 
+def test_groups_and_columns_arrive() -> None:
+    data = [{"image": file, "label": number, "score": number / 4, "caption": f"photograph {number}"} for number, (file, _) in enumerate(Jpegs(16))]
+    views = {"global": (CONFIG["recipe"], 2), "local": gpufeed.Views(recipe=CONFIG["recipe"], views=3, dtype="bfloat16")}
+    given: dict[str, Any] = {"data": data, "recipe": None, "groups": views}
+    fleet = Fleet(Crew(2, **given), (0, 1))
+    found = [*iter(fleet.resume(fleet.state(0, 0), 1).next, None)]
+    loaders = [gpufeed.DataLoader(**(CONFIG | given), shard=(actor, 2)) for actor in range(2)]
+    expected = [batch for batches in zip(*(loader.batches() for loader in loaders), strict=True) for batch in batches]
+    assert len(found) == len(expected) == 4
+    for batch, alone in zip(found, expected):
+        assert [*batch.groups] == [*alone.groups] == ["global", "local"] and batch.images is batch.groups["global"].images
+        for group, other in zip(batch.groups.values(), alone.groups.values()):
+            assert (group.name, group.ids, group.params, group.valid) == (other.name, other.ids, other.params, other.valid)
+            assert (group.views, group.crops, len(group)) == (other.views, other.crops, len(other))
+            assert (group.images.dtype, group.images.shape) == (other.images.dtype, other.images.shape)
+            images = (each.as_uint16() if each.dtype == "bfloat16" else each for each in (group.images, other.images))
+            assert numpy.array_equal(*map(numpy.from_dlpack, images))
+        assert batch.columns == alone.columns and batch.labels == alone.labels
+        numbers = batch.groups["local"].ids[::3]
+        assert batch.columns == {"score": [each / 4 for each in numbers], "caption": [f"photograph {each}" for each in numbers]}
+
+
 def test_failures_and_all_that_is_known_of_a_batch_arrive() -> None:
     data = Jpegs(16)
     data.files[5] = b"no image"

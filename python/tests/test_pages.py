@@ -24,11 +24,11 @@ FULL = "GPUFEED_FULL" in os.environ
 NEEDS = {"accelerate": "accelerate", "lightning": "lightning", "timm": "timm", "transformers": "transformers"}
 
 
-def program(page: str, under: Path) -> Path:
-    """The page's first program as a file."""
-    (code, *_) = re.findall(r"^```python\n(.*?)^```$", (PAGES / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE)
-    path = under / f"train_{Path(page).name}.py"
-    path.write_text(code)
+def program(page: str, under: Path, number: int = 0) -> Path:
+    """A program of the page as a file, by default the first one."""
+    codes = re.findall(r"^```python\n(.*?)^```$", (PAGES / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE)
+    path = under / f"train_{Path(page).name}_{number}.py"
+    path.write_text(codes[number])
     return path
 
 
@@ -76,11 +76,12 @@ def test_distributed(tmp_path: Path) -> None:
 @pytest.mark.skipif(not FULL or importlib.util.find_spec("ray") is None, reason="Ray: where installed, with GPUFEED_FULL=1")
 def test_ray(tmp_path: Path) -> None:
     """Two actors in a cluster that the program begins itself, on this machine's loopback."""
-    path, data = str(program("ray", tmp_path)), str(folder(tmp_path / "data", count=72))
+    data = str(folder(tmp_path / "data", count=72))
     begin = "import ray; ray.init(num_cpus=2, include_dashboard=False, _node_ip_address='127.0.0.1', log_to_driver=False)"
     run = f"import runpy, sys; {begin}; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
-    found = losses("-c", run, path, data)
+    found = losses("-c", run, str(program("ray", tmp_path)), data)
     assert len(found) == 2 * 2 * (72 // 16)
+    assert len(losses("-c", run, str(program("ray", tmp_path, 1)), data)) == 2 * (72 // 16)
 
 
 @pytest.mark.skipif(not FULL, reason="frameworks: only with GPUFEED_FULL=1")

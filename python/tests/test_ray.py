@@ -109,6 +109,54 @@ def test_batches_are_those_of_one_process_in_turn(nodes: TwoNodes, data: str, dt
     assert gone()
 
 
+VIEWS = {
+    "global": ({"transform": [*STEPS, NORMALIZE], "semantics": "Uint8"}, 2),
+    "local": gpufeed.Views(recipe={"transform": [STEPS[0] | {"size": 8}, NORMALIZE]}, views=3, dtype="bfloat16", channels_last=True),
+}
+
+
+def captioned(path: Path, count: int = 41) -> str:
+    """A folder in which each photograph has a caption beside it, which is its number."""
+    for file in folder(path, count).rglob("*.jpg"):
+        file.with_suffix(".txt").write_text(file.stem)
+    return str(path)
+
+
+def like(found: Any, expected: Any) -> bool:
+    """True for dictionaries of equal tensors and equal lists, in the same order."""
+    if isinstance(expected, dict):
+        return [*found] == [*expected] and all(like(found[name], each) for name, each in expected.items())
+    if not isinstance(expected, torch.Tensor):
+        return bool(found == expected)
+    return found.dtype == expected.dtype and found.stride() == expected.stride() and torch.equal(found, expected)
+
+
+def test_groups_and_fields_are_those_of_one_process_in_turn(
+    nodes: TwoNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = config(captioned(tmp_path), recipe=None, groups=VIEWS, fields={"txt": "caption", "path": "path"})
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for rank in range(2):
+        monkeypatch.setenv("RANK", str(rank))
+        turns = zip(*(gpufeed.DataLoader(**given, shard=(2 * rank + actor, 4)) for actor in range(2)), strict=True)
+        expected = [batch for batches in turns for batch in batches]
+        with fleet_of(given, 2) as fleet:
+            taking = iter(fleet)
+            first = next(taking)
+            assert [*first] == ["global", "local", "label", "caption", "path"] and first["local"].dtype == torch.bfloat16
+            assert first["global"].shape == (8, 3, 32, 32) and first["local"].shape == (12, 3, 8, 8)
+            assert first["caption"] == [Path(path).stem for path in first["path"]] and first["label"].shape == (4,)
+            state = fleet.state_dict()
+            assert all(like(*each) for each in zip([first, *taking], expected, strict=True))
+            # What a state goes on with, as `batches` has it.
+            fleet.load_state_dict(state)
+            batch = next(fleet.batches())
+            assert [*batch.groups] == [*VIEWS] and batch.columns["caption"] == expected[1]["caption"]
+            local = batch.groups["local"]
+            assert numpy.asarray(local.images.as_uint16())[4].tobytes() == fleet.replay(local.ids[4], local.params[4], "local")
+    assert gone()
+
+
 def test_nodes_share_the_actors(nodes: TwoNodes, data: str) -> None:
     with fleet_of(config(data), 2) as fleet:
         list(fleet.batches())

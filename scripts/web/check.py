@@ -3,7 +3,7 @@
 
     scripts/web/check.py [--quick] [--shots FOLDER]
 
---quick leaves out the draws of each recipe, draws together and alone, small buffers and the lost GPU. --shots writes screenshots: light and
+--quick leaves out the draws of each recipe, groups, draws together and alone, small buffers and the lost GPU. --shots writes screenshots: light and
 dark, wide and narrow.
 """
 
@@ -22,11 +22,14 @@ from results import DRAWN, UNDRAWN, check_batches, check_golden, check_magnitude
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PHOTOGRAPH = ROOT / "docs" / "pictures" / "photographs" / "coffee.jpg"
-# All draws as one number, which changes if a pixel does.
-PIXELS = """[...document.querySelectorAll('#draws canvas')].reduce((sum, canvas) => {
-    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+# Draws as one number, which changes if a pixel does; those that the selector names.
+PIXELS_OF = """[...document.querySelectorAll('#draws {}')].reduce((sum, canvas) => {{
+    const {{ data }} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
     return data.reduce((inner, byte) => (Math.imul(inner, 31) + byte) | 0, sum);
-}, 0)"""
+}}, 0)"""
+PIXELS = PIXELS_OF.format("canvas")
+# The images where three draws are asked for and a recipe has groups: whole epochs.
+IMAGES = {"dino": 10}
 
 
 class Files(http.server.SimpleHTTPRequestHandler):
@@ -124,6 +127,12 @@ def check_undrawn(page: Page, name: str) -> None:
     expect(page.value(f"{DRAWN} + document.querySelectorAll('#shaders-part:not([hidden])').length") == 0, "neither draws nor shaders are shown")
 
 
+def choose(page: Page, name: str) -> None:
+    page.value("document.getElementById('draws').replaceChildren()")
+    page.value(f"""(() => {{ const select = document.getElementById('recipe'); select.value = '{name}';
+        select.dispatchEvent(new Event('change')); }})()""")
+
+
 def check_recipes(page: Page) -> None:
     """Each recipe draws, and shows its shaders; of one that it does not draw the page says why."""
     names = page.value("[...document.getElementById('recipe').options].map((option) => option.value)")
@@ -131,25 +140,61 @@ def check_recipes(page: Page) -> None:
     expect(len(built_in) == 20 and built_in <= set(names), f"built-in recipes that cannot be chosen: {built_in - set(names)}")
     few_draws(page)
     for name in names:
-        page.value("document.getElementById('draws').replaceChildren()")
-        page.value(f"""(() => {{ const select = document.getElementById('recipe'); select.value = '{name}';
-            select.dispatchEvent(new Event('change')); }})()""")
+        choose(page, name)
         expect(page.value("document.getElementById('undrawn').hidden") == (name not in UNDRAWN), f"{name} is drawn, or the page says why it is not")
         if name in UNDRAWN:
             check_undrawn(page, name)
             continue
-        page.wait(f"{DRAWN} === 3 || !document.getElementById('message').hidden", f"draws of {name}")
+        page.wait(f"{DRAWN} === {IMAGES.get(name, 3)} || !document.getElementById('message').hidden", f"draws of {name}")
         expect(message(page) == "", f"{name}: {message(page)}")
         page.value("document.querySelector('#shaders summary').click()")
         page.wait("document.querySelectorAll('#shaders code').length > 100", f"the shader of {name}")
     say(f"{len(names) - len(UNDRAWN)} recipes draw and show their shaders; of {' and '.join(UNDRAWN)} the page says why it does not draw them")
 
 
-def check_width(page: Page) -> None:
+def check_groups(page: Page) -> None:
+    """DINO's views: what the page shows of groups, and that a group draws what its list alone draws."""
+    few_draws(page)
+    choose(page, "dino-global")
+    page.wait(f"{DRAWN} === 3", "draws of dino-global")
+    alone = page.value(PIXELS_OF.format("li:first-child canvas"))
+    choose(page, "dino")
+    page.wait(f"{DRAWN} === {IMAGES['dino']}", "draws of dino")
+    groups = page.value("""[...document.querySelectorAll('#draws .sample:only-child section')].map((group) => [
+        group.querySelector('h3').textContent, ...[...group.querySelectorAll('canvas')].map(({ width, height }) => `${width}x${height}`)])""")
+    expect(groups == [["first", "224x224"], ["second", "224x224"], ["local", *["96x96"] * 8]], f"the groups of dino: {groups}")
+    summary = str(page.value("document.getElementById('summary').textContent"))
+    expect(summary.startswith("10 draws, first of 224×224×3, second of 224×224×3, local of 96×96×3, in "), summary)
+    expect(page.value(PIXELS_OF.format("section:first-child canvas")) == alone, "the group first does not draw what dino-global draws")
+    headings = page.value("[...document.querySelectorAll('#sliders h3')].map((heading) => heading.textContent)")
+    expect(headings == ["first", "second", "local"], f"headings of sliders: {headings}")
+    listed = page.value("[...new Set([...document.querySelectorAll('#shaders summary')].map((each) => each.textContent.split(', ')[0]))]")
+    expect(listed == headings, f"groups of the listed shaders: {listed}")
+
+    others, local = "section:not(:last-child) canvas", "section:last-child canvas"
+    before = [page.value(PIXELS_OF.format(each)) for each in (others, local)]
+    page.value("[...document.querySelectorAll('#sliders section:last-child label')].find((label) => label.textContent === 'least area').control.focus()")
+    page.key("ArrowRight")
+    page.wait(f"{PIXELS_OF.format(local)} !== {before[1]}", "a slider of the group local changes its draws")
+    expect(page.value(PIXELS_OF.format(others)) == before[0], "a slider of the group local changes other groups")
+    page.value("(() => { const count = document.getElementById('count'); count.value = 11; count.dispatchEvent(new Event('input')); })()")
+    page.wait(f"{DRAWN} === 20 && document.querySelectorAll('#draws .sample').length === 2", "eleven draws need two epochs")
+    check_room(page)
+    few_draws(page)
+    page.wait(f"{DRAWN} === {IMAGES['dino']}", "three draws again")
+    say("dino draws 1, 1 and 8 views below their groups' names; its first group has dino-global's pixels; sliders and shaders are by groups")
+
+
+def check_room(page: Page) -> None:
     for width in (1280, 400, 320):
         page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
         found = page.value("[document.documentElement.scrollWidth, innerWidth]")
         expect(found[0] <= found[1], f"{width} pixels wide, the page needs {found[0]}")
+    page.call("Emulation.setDeviceMetricsOverride", width=1280, height=1000, deviceScaleFactor=1, mobile=False)
+
+
+def check_width(page: Page) -> None:
+    check_room(page)
     nameless = page.value("""[...document.querySelectorAll('input, select')].filter((field) => !field.labels.length).map((field) => field.id)""")
     expect(nameless == [], f"fields without a label: {nameless}")
     say("nothing is cut off from 320 to 1280 pixels, and every field has a label")
@@ -238,6 +283,7 @@ def main() -> int:
             check_magnitudes(page)
             if not arguments.quick:
                 check_recipes(page)
+                check_groups(page)
                 check_batches(page)
             check_golden(page, url)
             check_clean(page, url)

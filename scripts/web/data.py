@@ -4,8 +4,9 @@
     scripts/web/data.py          writes web/data/recipes.json, draws.json, golden.json and golden.bin
     scripts/web/data.py --check  fails where the committed files are not what this would write
 
-recipes.json  each recipe with what `gpufeed explain --json --wgsl` says: shaders, their structs, op slots; `texts` has the shaders' texts. A recipe
-              that the page cannot draw has its transforms and the reason instead.
+recipes.json  each recipe with what `gpufeed explain --json --wgsl` says of each of its groups: shaders, their structs, op slots; `texts` has the
+              shaders' texts. A recipe with one list has one group, whose name is null. A recipe that the page cannot draw has its transforms and
+              the reason instead.
 draws.json    draws of `gpufeed preview --json`, with which the check compares those of web/draws.js.
 golden.*      the cases that web/golden.toml names, out of tests/golden/.
 
@@ -61,27 +62,32 @@ def recipes(images: Path) -> list[dict]:
     found = []
     for name in [*names, *(str(path) for path in own)]:
         told = json.loads(gpufeed("explain", "--recipe", name, "--data", str(images), "--backend", "cpu", "--json", "--wgsl"))
-        recipe, shaders = tomllib.loads(told["recipe"]), told["shaders"]
+        recipe, groups = tomllib.loads(told["recipe"]), told["groups"]
         about = {"name": recipe["name"], "description": recipe["description"], "own": name not in names}
-        on_cpu = {slot["transform"] for slot in shaders["slots"] if slot["effect"] == "Mixture"}
+        on_cpu = {slot["transform"] for group in groups for slot in group["shaders"]["slots"] if slot["effect"] == "Mixture"}
         if on_cpu:
             reason = f"The browser does not draw this recipe: {' and '.join(sorted(on_cpu))} has no shader; gpufeed runs it on the CPU."
-            found.append({**about, "reason": reason, "transforms": shaders["transforms"]})
+            found.append({**about, "reason": reason, "transforms": [each for group in groups for each in group["shaders"]["transforms"]]})
             continue
-        if "group" in recipe:
-            groups = ", ".join(f"{group['name']} with {group['views']}" for group in recipe["group"])
-            reason = f"The browser draws the views of one list, and this recipe has groups of views: {groups}. gpufeed preview shows them. The list of the first one:"
-            found.append({**about, "reason": reason, "transforms": shaders["transforms"]})
-            continue
-        output = {"layout": told["output"]["layout"], "dtype": told["output"]["dtype"]}
-        about |= {"views": recipe.get("views", 1), "mixes": "batch_transform" in recipe}
-        found.append({**about, "output": output, "shaders": shaders})
+        listed = recipe.get("group", [])
+        if any(key in group for group in listed for key in ("source", "follows")):
+            sys.exit(f"{name}: the page has one image of a sample, and each of its groups draws for itself")
+        drawn = [
+            {
+                "name": group["name"] if listed else None,
+                "views": group["views"],
+                "output": {key: group["output"][key] for key in ("layout", "dtype")},
+                "shaders": group["shaders"],
+            }
+            for group in groups
+        ]
+        found.append({**about, "mixes": "batch_transform" in recipe, "groups": drawn})
     return found
 
 
 def with_shared_texts(found: list[dict]) -> dict:
     """The recipes with the number of each pass's text instead of the text: many passes have the same."""
-    passes = [shader for recipe in found if "shaders" in recipe for shader in recipe["shaders"]["passes"]]
+    passes = [shader for recipe in found for group in recipe.get("groups", []) for shader in group["shaders"]["passes"]]
     texts = list(dict.fromkeys(shader["wgsl"] for shader in passes))
     for shader in passes:
         shader["wgsl"] = texts.index(shader["wgsl"])
@@ -91,10 +97,11 @@ def with_shared_texts(found: list[dict]) -> dict:
 def draws(found: list[dict], folder: Path) -> list[dict]:
     entries = []
     for recipe in found:
-        if "shaders" not in recipe:
+        if "groups" not in recipe:
             continue
         # A policy chooses among 14 operations, and the page's own recipes have operators that seldom draw.
-        count = 16 if recipe["own"] or any(slot["effect"] == "Policy" for slot in recipe["shaders"]["slots"]) else 3
+        slots = [slot for group in recipe["groups"] for slot in group["shaders"]["slots"]]
+        count = 16 if recipe["own"] or any(slot["effect"] == "Policy" for slot in slots) else 3
         own = OWN / f"{recipe['name']}.toml"
         name = str(own) if recipe["own"] else recipe["name"]
         for (width, height), seed in zip(DRAWN_SIZES, SEEDS):
@@ -102,7 +109,7 @@ def draws(found: list[dict], folder: Path) -> list[dict]:
             png(images / "class" / "0.png", width, height)
             told = json.loads(gpufeed("preview", str(images), "--recipe", name, "--draws", str(count), "--seed", str(seed), "--json"))
             sample = told["samples"][0]
-            made = [{key: draw[key] for key in ("epoch", "view", "ops", "words")} for draw in sample["draws"]]
+            made = [{key: draw[key] for key in ("epoch", "group", "view", "ops", "words")} for draw in sample["draws"]]
             about = {"recipe": recipe["name"], "seed": seed, "sample": sample["id"]}
             entries.append({**about, "width": sample["width"], "height": sample["height"], "draws": made})
     return entries
@@ -121,7 +128,7 @@ def made() -> dict[str, bytes]:
         png(folder / "explain" / "class" / "0.png", 640, 480)
         found = recipes(folder / "explain")
         drawn = draws(found, folder)
-    listed, values = golden({recipe["name"]: recipe["shaders"] for recipe in found if "shaders" in recipe})
+    listed, values = golden({recipe["name"]: recipe["groups"][0]["shaders"] for recipe in found if "groups" in recipe})
     texts = {"recipes.json": with_shared_texts(found), "draws.json": drawn, "golden.json": listed}
     return {name: as_text(value) + b"\n" for name, value in texts.items()} | {"golden.bin": values}
 

@@ -15,10 +15,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 DRAWN = "document.querySelectorAll('#draws canvas').length"
 # The recipes that the page does not draw, with a part of the reason that it gives and the transforms that it lists.
 UNDRAWN = {
-    "dino": (
-        "this recipe has groups of views",
-        ["RandomResizedCrop", "RandomHorizontalFlip", "RandomApply", "RandomGrayscale", "GaussianBlur", "Normalize"],
-    ),
     "imagenet-augmix": ("AugMix has no shader", ["RandomResizedCrop", "RandomHorizontalFlip", "AugMix", "Normalize"]),
 }
 
@@ -39,13 +35,15 @@ def check_parameters(page: Page) -> None:
         const names = new Set(entries.map(({ recipe }) => recipe));
         let compared = 0;
         for (const { recipe, seed, sample, width, height, draws } of entries) {
-            const { shaders } = recipes.find(({ name }) => name === recipe);
-            for (const { epoch, view, ops, words } of draws) {
-                const made = makeParams(shaders, { width, height }, { seed: seed + shift, epoch, sample, view });
+            const { groups } = recipes.find(({ name }) => name === recipe);
+            for (const { epoch, group: of, view, ops, words } of draws) {
+                const group = groups.findIndex(({ name }) => name === of);
+                const { shaders } = groups[group];
+                const made = makeParams(shaders, { width, height }, { seed: seed + shift, epoch, sample, group, view });
                 compared += 1;
                 ops.forEach(({ slot }) => emitting.add(shaders.slots[slot].transform));
                 if (inWords(ops).join() !== words.join()) otherWords.push(`${inWords(ops)} | ${words}`);
-                if (JSON.stringify(sorted(made.ops)) !== JSON.stringify(sorted(ops))) wrong.push(`${recipe}, seed ${seed}, epoch ${epoch}`);
+                if (JSON.stringify(sorted(made.ops)) !== JSON.stringify(sorted(ops))) wrong.push(`${recipe}, seed ${seed}, epoch ${epoch}, ${of} ${view}`);
             }
         }
         const silent = Object.keys(OPERATORS).filter((name) => !emitting.has(name));
@@ -109,7 +107,7 @@ def check_batches(page: Page) -> None:
         const [{ compose }, { makeParams }, { Runner, openGpu }, { firstPhotograph }] = await Promise.all(
             ['compose', 'draws', 'gpu', 'picture'].map((name) => import(`./${name}.js`)));
         const [{ recipes, texts }, picture] = await Promise.all([fetch('data/recipes.json').then((each) => each.json()), firstPhotograph()]);
-        const { shaders, output } = recipes.find(({ name }) => name === 'imagenet-randaugment');
+        const [{ shaders, output }] = recipes.find(({ name }) => name === 'imagenet-randaugment').groups;
         const passes = shaders.passes.map((pass) => ({ ...pass, wgsl: texts[pass.wgsl] }));
         const { device } = await openGpu({ onLost() {}, onError() {} });
         const runner = await Runner.make(device, { ...shaders, passes }, output);

@@ -71,12 +71,12 @@ pub trait BatchExt {
 impl BatchExt for Batch {
     fn to_tensor(&self, device: &Device) -> Result<Tensor<4>> {
         let Some(first) = self.groups().next() else { return Err(argument("group", "the batch has none")) };
-        tensor(self.gpu(), first, device)
+        tensor(self, first, device)
     }
 
     fn group_tensor(&self, name: &str, device: &Device) -> Result<Tensor<4>> {
         match self.group(name) {
-            Some(group) => tensor(self.gpu(), group, device),
+            Some(group) => tensor(self, group, device),
             None => {
                 let names: Vec<_> = self.groups().map(|group| group.name().to_owned()).collect();
                 Err(argument("group", format!("no group {name:?}; the batch has {}", names.join(", "))))
@@ -99,25 +99,30 @@ impl BatchExt for Batch {
     }
 }
 
-/// Makes a tensor of the images of a group of a batch, which is on `gpu`.
-fn tensor(gpu: Option<&Gpu>, group: BatchGroup<'_>, device: &Device) -> Result<Tensor<4>> {
+/// Makes a tensor of the images of a group of a batch. Errors about its type name the group where there are several.
+fn tensor(batch: &Batch, group: BatchGroup<'_>, device: &Device) -> Result<Tensor<4>> {
+    let several = batch.groups().count() > 1;
+    let of_group = || if several { format!(" of the group {:?}", group.name()) } else { String::new() };
     let dtype = match group.dtype() {
         DType::F32 => backend::DType::F32,
         DType::F16 => backend::DType::F16,
         DType::BF16 if device.supports_dtype(backend::DType::BF16) => backend::DType::BF16,
         DType::BF16 => {
             let reason = format!(
-                "Burn computes with no DType::BF16 on {device:?}: .output(layout, DType::F32), or F16 where \
-                 Device::supports_dtype has it"
+                "Burn computes with no DType::BF16{} on {device:?}: .output(layout, DType::F32), or F16 where \
+                 Device::supports_dtype has it",
+                of_group()
             );
             return Err(argument("output", reason));
         }
         DType::U8 => {
-            let reason = "DType::U8 is no type of Burn's float tensors: .output(layout, DType::F32), or F16";
+            let of = of_group();
+            let reason =
+                format!("DType::U8{of} is no type of Burn's float tensors: .output(layout, DType::F32), or F16");
             return Err(argument("output", reason));
         }
     };
-    let (Some(gpu), Images::Gpu { buffer, offset }) = (gpu, group.images()) else {
+    let (Some(gpu), Images::Gpu { buffer, offset }) = (batch.gpu(), group.images()) else {
         let data = TensorData::from_bytes_vec(group.to_host()?, group.shape(), dtype);
         return Ok(Tensor::from_data(data, (device, dtype)));
     };

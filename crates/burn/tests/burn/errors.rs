@@ -3,7 +3,7 @@
 use crate::places::{gpus, places};
 use burn::tensor::Device;
 use gpufeed::transforms::CenterCrop;
-use gpufeed::{DType, DataLoader, DataLoaderBuilder, ErrorKind, Gpu, InMemory, Label, Layout, PixelFormat};
+use gpufeed::{DType, DataLoader, DataLoaderBuilder, ErrorKind, Gpu, InMemory, Label, Layout, PixelFormat, Views};
 use gpufeed_burn::{BatchExt, GpuExt};
 
 fn one(label: Label) -> DataLoaderBuilder {
@@ -28,6 +28,25 @@ fn bytes_are_no_float_tensor() {
         let (setting, text) = argument(batch.to_tensor(&place.device).unwrap_err());
         assert_eq!(setting, "output", "{}", place.name);
         assert!(text.contains("DType::F32"), "{text}");
+    }
+}
+
+#[test]
+fn errors_name_the_group() {
+    let views = |dtype| Views::new(1).transform(CenterCrop::new(4)).output(Layout::Nchw, dtype);
+    for place in places() {
+        let mut data = InMemory::new();
+        data.push_pixels(4, 4, PixelFormat::Rgb8, vec![9; 48], Label::None).unwrap();
+        let builder = DataLoader::builder(data).group("photograph", views(DType::F32)).group("mask", views(DType::U8));
+        let batch = place.build(builder.batch_size(1)).epoch(0).unwrap().next().unwrap().unwrap();
+        let dims = batch.group_tensor("photograph", &place.device).unwrap().dims();
+        assert_eq!(dims, [1, 3, 4, 4], "{}", place.name);
+        let (setting, text) = argument(batch.group_tensor("mask", &place.device).unwrap_err());
+        assert_eq!(setting, "output", "{}", place.name);
+        assert!(text.contains("DType::U8 of the group \"mask\""), "{text}");
+        let (setting, text) = argument(batch.group_tensor("masks", &place.device).unwrap_err());
+        assert_eq!(setting, "group", "{}", place.name);
+        assert!(text.contains("no group \"masks\"; the batch has photograph, mask"), "{text}");
     }
 }
 

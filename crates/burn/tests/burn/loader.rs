@@ -4,7 +4,7 @@ use crate::places::{Place, places};
 use burn::data::dataloader::DataLoader as _;
 use burn::data::dataloader::split::split_dataloader;
 use gpufeed::transforms::{MixUp, RandomCrop, RandomHorizontalFlip};
-use gpufeed::{DataLoader, DataLoaderBuilder, InMemory, Label, LastBatch, OnError, PixelFormat};
+use gpufeed::{DataLoader, DataLoaderBuilder, InMemory, Label, LastBatch, OnError, PixelFormat, Views};
 use gpufeed_burn::{BurnLoader, ImageBatch};
 use std::sync::Arc;
 
@@ -147,6 +147,22 @@ fn padding_is_cut_off() {
     }
 }
 
+#[test]
+fn padding_of_groups_is_cut_off() {
+    for place in places() {
+        let builder = DataLoader::builder(data(10))
+            .group("global", Views::new(2).transform(RandomCrop::new(8)))
+            .group("local", Views::new(3).transform(RandomCrop::new(4)))
+            .batch_size(4)
+            .last_batch(LastBatch::Pad);
+        let items: Vec<_> = burn_loader(place, builder).grouped().iter().map(Result::unwrap).collect();
+        assert_eq!(items.iter().map(|item| item.ids.len()).collect::<Vec<_>>(), [4, 4, 2], "{}", place.name);
+        assert_eq!(items[2].images("global").unwrap().dims(), [4, 3, 8, 8], "{}", place.name);
+        assert_eq!(items[2].images("local").unwrap().dims(), [6, 3, 4, 4], "{}", place.name);
+        assert_eq!(items[2].labels, [Label::Class(8), Label::Class(9)], "{}", place.name);
+    }
+}
+
 /// Slices that begin or end inside a batch of 4 are parts of the same epoch.
 #[test]
 fn slices_are_parts_of_the_same_epoch() {
@@ -191,8 +207,8 @@ fn builder_of_four() -> DataLoaderBuilder {
 
 #[test]
 fn groups_and_columns_are_items_whole_and_in_slices() {
+    use gpufeed::ColumnValues;
     use gpufeed::dataset::{Field, FieldKind, FieldValue};
-    use gpufeed::{ColumnValues, Views};
     let builder = || {
         let fields = ["caption", "score"].map(Field::new);
         let [caption, score] = fields;

@@ -61,6 +61,12 @@ fn each_group_is_explained() {
     // The keys from before groups are those of the first one.
     assert_eq!((&value["output"], &value["plan"]), (&groups[0]["output"], &groups[0]["plan"]));
     assert_eq!(value["shaders"], groups[0]["shaders"]);
+    // By these the page in `web/` draws each group.
+    let named = groups.iter().flat_map(|group| {
+        let name = |pass: &Value| format!("{}, {}", group["name"].as_str().unwrap(), pass["name"].as_str().unwrap());
+        group["shaders"]["passes"].as_array().unwrap().iter().map(name).collect::<Vec<_>>()
+    });
+    assert_eq!(value["passes"], json!(named.collect::<Vec<_>>()));
     assert!(value["passes"].as_array().unwrap().iter().any(|pass| pass.as_str().unwrap().starts_with("local, ")));
     assert!(value["recipe"].as_str().unwrap().contains("[[group]]"), "{value:#}");
     let text = String::from_utf8(gpufeed(folder.path(), &explain).stdout).unwrap();
