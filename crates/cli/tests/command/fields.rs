@@ -141,7 +141,7 @@ fn the_crops_of_followers_are_in_the_line_of_their_epoch() {
 #[test]
 fn depth_is_shown_in_its_own_range() {
     const DEPTH: &str = "[[group]]\nname = \"image\"\n[[group.transform]]\ntype = \"CenterCrop\"\nsize = 180\n\
-                         [[group]]\nname = \"depth\"\nsource = \"depth\"\nread_mode = \"Gray16\"\nfollows = \"image\"\n";
+                         [[group]]\nname = \"depth\"\nsource = \"depth\"\nread_mode = \"gray16\"\nfollows = \"image\"\n";
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     std::fs::create_dir(path.join("rig")).unwrap();
