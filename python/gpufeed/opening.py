@@ -55,7 +55,7 @@ def open_data(
     for name in given:
         # The settings of the loader have this keyword, too. Objects in Python have fields that may be chosen.
         if name not in keywords.LOADER and (name != "fields" or native is not None):
-            raise ArgumentError(f"{name}: it belongs to a path, and data is {arguments.given(data)}; gpufeed.open takes it, too")
+            raise ArgumentError(f"{name}: it belongs to a path, and data is {arguments.given(data)}; gpufeed.open(path, {name}=...) takes it")
     if native is not None:
         return native
     if isinstance(data, (bytearray, memoryview)):

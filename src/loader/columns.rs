@@ -77,7 +77,10 @@ pub(super) fn owned_values(fields: &[Field], values: Vec<FieldValue<'_>>) -> Res
     let owned = |(field, value): (&Field, FieldValue<'_>)| -> Result<FieldValue<'static>> {
         match value.kind() {
             None => match field.absent() {
-                Absent::Fail => Err(Error::argument("fields", format!("the sample has no {:?}", field.name()))),
+                Absent::Fail => Err(Error::argument(
+                    "fields",
+                    format!("the sample has no {:?}, which is neither optional nor has a default", field.name()),
+                )),
                 Absent::None => Ok(FieldValue::Absent),
                 Absent::Value(value) => Ok(value.clone()),
             },

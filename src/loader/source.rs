@@ -33,7 +33,9 @@ impl Source {
             Some(FieldKind::Image) => Ok(Source { field: Some(number), name: name.to_owned(), mode }),
             other => {
                 let kind = other.map_or_else(|| "of any kind".to_owned(), |kind| kind.to_string());
-                refuse(format!("the values of {name:?} are {kind}, but images are needed"))
+                refuse(format!(
+                    "the values of {name:?} are {kind}, but images are needed; a field of files has the kind \"image\""
+                ))
             }
         }
     }

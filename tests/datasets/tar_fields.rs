@@ -343,7 +343,7 @@ fn a_caption_that_is_missing_fails_or_is_replaced_by_name() {
     let (found, _) = captions(folder.path(), default, OnError::Fail).unwrap();
     assert_eq!(found, text([Some(0), Some(1), Some(9), Some(3)]));
     let (_, failures) = captions(folder.path(), field.clone(), OnError::Skip { max_share: 1.0 }).unwrap();
-    assert_eq!(failures, ["fields: the sample has no \"caption\""]);
+    assert_eq!(failures, ["fields: the sample has no \"caption\", which is neither optional nor has a default"]);
     let error = refused(captions(folder.path(), field, OnError::Fail));
     assert!(error.contains("0.tar: 2") && error.contains("the sample has no \"caption\""), "{error}");
 }

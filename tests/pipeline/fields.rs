@@ -124,7 +124,10 @@ fn a_sample_without_its_value_fails_by_name() {
     let loader = builder(data).batch_size(4).shuffle(false).build(&Backend::Cpu).unwrap();
     let batch = loader.epoch(0).unwrap().next().unwrap().unwrap();
     let [failure] = batch.failures() else { panic!("one failure") };
-    assert_eq!((failure.id, &failure.error.to_string()[..]), (2, "fields: the sample has no \"caption\""));
+    assert_eq!(
+        (failure.id, &failure.error.to_string()[..]),
+        (2, "fields: the sample has no \"caption\", which is neither optional nor has a default")
+    );
     let text = ColumnValues::Text(vec![Some("text".to_owned()); 4]);
     assert_eq!(*batch.column("caption").unwrap().values(), text);
 }

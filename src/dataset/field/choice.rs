@@ -1,6 +1,7 @@
 //! Which fields a data set reads, as a setting.
 
-use serde::de::Deserializer;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error as _};
 use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -58,11 +59,36 @@ impl<S: Into<String>, F: Into<Field>> From<Vec<(S, F)>> for FieldChoice {
 }
 
 /// A field as it is written: its name alone, or with settings.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 #[serde(untagged)]
 enum WrittenField {
     Name(String),
     Settings(WrittenSettings),
+}
+
+/// By hand, as serde's own reader of untagged enums says only that no variant matched, and not which key or word is wrong.
+impl<'de> Deserialize<'de> for WrittenField {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = WrittenField;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("the field's name, or a map of name, kind, optional, default")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<WrittenField, E> {
+                Ok(WrittenField::Name(name.to_owned()))
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<WrittenField, A::Error> {
+                WrittenSettings::deserialize(MapAccessDeserializer::new(map)).map(WrittenField::Settings)
+            }
+        }
+
+        deserializer.deserialize_any(Visitor)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -79,7 +105,7 @@ struct WrittenSettings {
 
 /// A default value as it is written: a text, a number, true or false. Other values have no written form.
 #[derive(Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a default value is a text, a number, true or false")]
 enum WrittenValue {
     Bool(bool),
     Integer(i64),
@@ -193,7 +219,9 @@ impl<'de> Deserialize<'de> for FieldChoice {
 
             fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<FieldChoice, A::Error> {
                 let mut named = Vec::new();
-                while let Some((source, written)) = map.next_entry()? {
+                while let Some(source) = map.next_key::<String>()? {
+                    let written =
+                        map.next_value().map_err(|error| A::Error::custom(format_args!("{source}: {error}")))?;
                     add(&mut named, source, written)?;
                 }
                 Ok(FieldChoice::Named(named))
@@ -244,7 +272,11 @@ mod tests {
             (r#"{"txt":"a","txt":"b"}"#, "txt is named twice"),
             (r#"[["txt","a"],["txt","b"]]"#, "txt is named twice"),
             (r#"[["txt"]]"#, "invalid length 1"),
-            (r#"{"txt":{"name":"a","kinds":"text"}}"#, "did not match"),
+            (r#"{"txt":{"name":"a","kinds":"text"}}"#, "txt: unknown field `kinds`, expected one of `name`, `kind`"),
+            (r#"{"txt":{"name":"a","kind":"float"}}"#, "unknown variant `float`, expected one of `image`, `text`"),
+            (r#"{"txt":{"kind":"text"}}"#, "missing field `name`"),
+            (r#"{"txt":{"name":"a","default":[1]}}"#, "a default value is a text, a number, true or false"),
+            (r#"{"txt":3}"#, "invalid type: integer `3`, expected the field's name, or a map of name, kind"),
             ("3", "expected \"all\", or a map"),
         ] {
             let error = serde_json::from_str::<FieldChoice>(text).unwrap_err().to_string();

@@ -106,7 +106,10 @@ impl DataLoaderBuilder {
             // A field of images is no column of a batch.
             let is_source = self.groups[number].1.source.as_ref() == Some(name);
             if !is_source && self.dataset.fields().iter().any(|field| field.name() == name) {
-                return refuse(format!("{name:?} is the name of a field of the data set"));
+                return refuse(format!(
+                    "{name:?} is the name of a field of the data set; a group that is made of this field has it as its source, \
+                     and any other group needs another name"
+                ));
             }
         }
         let list = |(name, views): &(String, Views)| {
