@@ -107,7 +107,7 @@ fn a_sample_whose_source_is_bad_fails_by_name() {
                     2,
                     "cannot decode PNG: \"depth\": ReadMode::Gray16 reads gray of 16 bits, but this is Grayscale of 8 bits",
                 ),
-                (3, "fields: the sample has no \"right\", which is neither optional nor has a default"),
+                (3, "fields: the sample has no \"right\""),
                 (5, &*sizes),
                 (7, "truncated PNG: \"right\": "),
                 (9, "fields: \"right\" of the sample is text, but of the data set images"),
