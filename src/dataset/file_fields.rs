@@ -208,7 +208,7 @@ pub(super) fn typed_by_files(
             return Ok((field, source));
         }
         let mut buffer = Vec::new();
-        let of_sample = |(sample, image): (usize, &Box<Path>)| {
+        let of_sample = |(sample, image): (usize, &Path)| {
             let (path, ending) = files.iter().find_map(|files| Some((files.file(sample, image)?, files.ending())))?;
             let end = regular_file::read_behind(&path, max_field_bytes, &mut buffer, 0).ok()?;
             match value((FieldKind::Numbers, None), ending, Cow::Borrowed(&buffer[..end])).ok()? {
@@ -216,7 +216,7 @@ pub(super) fn typed_by_files(
                 _ => None,
             }
         };
-        let first = images.iter().enumerate().take(FIRST_SAMPLES).find_map(of_sample);
+        let first = images.iter().map(|image| &**image).enumerate().take(FIRST_SAMPLES).find_map(of_sample);
         Ok(match first {
             Some((number_type, shape)) => (field.with_numbers_of(number_type, Some(&shape))?, source),
             None => (field, source),

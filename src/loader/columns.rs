@@ -136,9 +136,9 @@ impl<'a> ColumnBuilder<'a> {
                 }),
                 (Some(ColumnValues::Numbers { number_type, shape, bytes }), FieldValue::Numbers(numbers)) => {
                     if (numbers.number_type(), numbers.shape()) != (*number_type, &shape[..]) {
-                        let is = (numbers.number_type(), numbers.shape());
-                        let found = [(sample, is), (first, (*number_type, &shape[..]))];
-                        return Err(other_numbers(field, found, name));
+                        let is = NumbersOfSample { sample, number_type: numbers.number_type(), shape: numbers.shape() };
+                        let was = NumbersOfSample { sample: first, number_type: *number_type, shape };
+                        return Err(other_numbers(field, [is, was], name));
                     }
                     bytes.extend_from_slice(numbers.bytes());
                 }
@@ -164,13 +164,16 @@ impl<'a> ColumnBuilder<'a> {
     }
 }
 
+/// The type and the shape of a sample's numbers, with the index and the id of the sample.
+struct NumbersOfSample<'a> {
+    sample: (usize, u64),
+    number_type: NumberType,
+    shape: &'a [usize],
+}
+
 /// The error for numbers of two samples that no array holds both.
-fn other_numbers(
-    field: &Field,
-    found: [((usize, u64), (NumberType, &[usize])); 2],
-    name: impl Fn(usize) -> String,
-) -> Error {
-    let [one, other] = found.map(|((index, id), (number_type, shape))| {
+fn other_numbers(field: &Field, found: [NumbersOfSample<'_>; 2], name: impl Fn(usize) -> String) -> Error {
+    let [one, other] = found.map(|NumbersOfSample { sample: (index, id), number_type, shape }| {
         let shape = if shape.is_empty() { String::new() } else { format!(" of shape {shape:?}") };
         format!("{}{shape} in {}", number_type.name(), sample_called(id, &name(index), &""))
     });

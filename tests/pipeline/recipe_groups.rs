@@ -168,7 +168,7 @@ fn what_is_for_one_list_is_refused_beside_groups() {
         apart.contains("two recipes with groups differ in the output") && apart.contains("into the groups"),
         "{apart}"
     );
-    let both = builder().recipe(&floats).recipe(&other("more", "")).build(&Backend::Cpu).unwrap();
+    let both = builder().recipe(&floats).recipe(other("more", "")).build(&Backend::Cpu).unwrap();
     assert_eq!(both.plans().map(|(name, _)| name).collect::<Vec<_>>(), ["floats", "more"]);
     let nested = refused(builder().group("views", Views::new(2).recipe(&recipe)));
     assert!(nested.contains("\"views\" is given a recipe with groups; give that to the loader itself"), "{nested}");
