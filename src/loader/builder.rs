@@ -46,7 +46,7 @@ pub struct DataLoaderBuilder {
     recipe: Recipe,
     /// The groups of views; empty for a loader with one list.
     groups: Vec<(String, Views)>,
-    /// What recipes say for all of their groups.
+    /// The output and the semantics that each recipe with groups says for all of them.
     shared: Vec<(Option<Output>, Option<Semantics>)>,
     /// Where both name the output, the semantics or the views, the settings count and not the recipe.
     settings: LoaderSettings,

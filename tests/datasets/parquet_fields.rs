@@ -215,10 +215,10 @@ fn all_fields_are_those_that_can_be_read_and_the_others_are_named() {
         unread.collect::<Vec<_>>()
     };
     assert_eq!(said(&data), ["not read: the columns images, price"]);
-    // A null is no failure of a sample then, unless it is one of numbers.
+    // With all fields a sample may have a null in any column but one of numbers.
     let required: Vec<_> = data.fields().iter().filter(|field| field.is_required()).map(Field::name).collect();
     assert_eq!(required, ["tokens", "matrix", "flag", "small", "id", "doc", "blob"]);
-    // Of a struct of which a part is read, the other parts are named; of a list, that it has others.
+    // The notice names the parts of a struct that are not read, and a list with other elements than the one that is.
     let some = open(&path, in_memory(), &["caption", "meta.score", "objects", "images[0]", "tokens", "matrix", "doc"]);
     let expected =
         "not read: the columns meta.author, captions, flag, small, id, images (all but images[0]), price, blob";

@@ -68,7 +68,7 @@ struct RealSet {
     fields: FieldChoice,
     /// The kind of each field by its name; the type in the place of numbers.
     kinds: Map<String, Value>,
-    /// Of each sample its values by the names of the fields.
+    /// The values of each sample, by the names of the fields.
     samples: Vec<Value>,
     /// Height and width of all images.
     size: (u32, u32),

@@ -132,7 +132,7 @@ impl<'a> Numbers<'a> {
     }
 
     /// The numbers in another type; `None` if it does not hold one of them. A fraction becomes the nearest of a smaller
-    /// float. Of what is no `bool`, int64 or float64 only the type that it has is known.
+    /// float. Numbers of a type other than `bool`, int64 and float64 are only converted to their own type.
     pub(crate) fn in_type(&self, to: NumberType) -> Option<Numbers<'static>> {
         if self.number_type == to {
             return Some(self.clone().into_owned());

@@ -22,7 +22,7 @@ impl<F: ShardFormat> Shards<F> {
         for shard in &self.files {
             let Some(index) = shard.index.lock().clone() else { continue };
             let segments = index.samples.div_ceil(super::SEGMENT);
-            // Of each later file at least the first segment is looked through.
+            // Every file has at least its first segment looked through, however many files come before it.
             for number in 0..segments.min(left.max(1)) {
                 left = left.saturating_sub(1);
                 let Some(segment) = self.usable_segment(&index, number) else { break };
@@ -42,16 +42,17 @@ impl<F: ShardFormat> Shards<F> {
 }
 
 impl Segment {
-    /// Returns the samples with members in endings that come behind the first one that the sample has, and the endings.
+    /// Returns the members that their field passes over, each as its sample and its ending: the field reads the first of its
+    /// endings that the sample has.
     fn passed_over(&self, alternatives: &[Vec<u32>]) -> Vec<(usize, u32)> {
         let mut found = Vec::new();
         for at in 0..self.entries.len() {
             let members = self.members(at);
             let is_there = |ending: &&u32| members.iter().any(|member| member.ending == **ending);
             for endings in alternatives {
-                let behind = endings.iter().filter(is_there).skip(1);
+                let others = endings.iter().filter(is_there).skip(1);
                 // Another field may read it.
-                let unread = behind.filter(|ending| !is_first(**ending, alternatives, &is_there));
+                let unread = others.filter(|ending| !is_first(**ending, alternatives, &is_there));
                 found.extend(unread.map(|ending| (at, *ending)));
             }
         }

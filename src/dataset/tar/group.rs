@@ -167,7 +167,7 @@ mod tests {
             ("ab.npy", Role::Further),
         ];
         let divided = divide(members.map(member).into());
-        // Without a label of its own the image a.12.jpg is no sample, but a further image.
+        // The image a.12.jpg, which has no label of its own, is a further image of the sample a.
         let mut found: Vec<_> = divided.further(b"a", &[true, false]).into_iter().collect();
         found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let found = found.into_iter().map(|(key, members)| {

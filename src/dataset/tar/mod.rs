@@ -3,8 +3,8 @@
 //! `builder.rs` opens shards, and `choice.rs` reads the setting of their fields. `scan.rs` reads headers (`header.rs`) by
 //! the rules in `rules.rs`, and remembers the first read that failed (`first_failure.rs`). `names.rs` says which sample a
 //! member belongs to, `group.rs` divides members by that, `samples.rs` makes samples of them. `label.rs` parses labels, and
-//! `samples/member_labels.rs` finds the one of a sample. `fields.rs` finds the members of fields, and `read.rs` reads them with the image; `of_pack.rs` reads which a pack
-//! has.
+//! `samples/member_labels.rs` finds the one of a sample. `fields.rs` finds the members of fields, and `read.rs` reads them
+//! with the image; `of_pack.rs` reads which fields a pack has.
 
 mod builder;
 mod choice;
@@ -56,7 +56,8 @@ pub(crate) use of_pack::PACK_MANIFEST;
 ///
 /// Other members are read as [fields](TarShardsBuilder::fields) if that is asked for, such as captions. Those that are not
 /// are left out, as are folders and hidden files. A [notice](super::Dataset::notices) says how many there are of which
-/// kind, and another one which keys a `.json` has beside the label. Plain tar files of any flavour are read (ustar, GNU and pax with their long names).
+/// kind, and another one which keys a `.json` has beside the label. Plain tar
+/// files of any flavour are read (ustar, GNU and pax with their long names).
 /// Compressed ones are refused, because their samples cannot be reached at random.
 ///
 /// The headers are read once. The offsets of all samples are stored in an index next to each shard

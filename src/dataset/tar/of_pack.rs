@@ -56,7 +56,7 @@ pub(super) fn listed_fields(files: &FileList) -> Result<Option<FieldChoice>> {
 
 /// Returns true if a pack has the members `.txt` of these shards as a field, so that no number in them is a label.
 pub(super) fn texts_are_fields(files: &FileList) -> bool {
-    // A file of this name that is no manifest is of no concern to a reader without fields.
+    // A file of this name may be something else than a manifest; a reader without fields does not need one.
     let Ok(Some(FieldChoice::Named(named))) = listed_fields(files) else { return false };
     named.iter().any(|(source, _)| source.split(';').any(|ending| ending == label::KINDS[label::TEXT]))
 }

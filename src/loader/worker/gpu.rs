@@ -66,7 +66,7 @@ impl SampleWriter<GpuMessage> for SlotWriter<'_> {
         let place = (self.batch, self.index);
         let mut copy = SlotCopy::new(worker, self.gpu, place, bytes, (grant, granted), job.params.len());
         let mut copied = copy.source(&job.first, decoded, reservation, between);
-        // The other sources follow in the same memory of the worker and behind the first one in the slot.
+        // Each further source is decoded into the worker's memory of the one before, and comes after it in the slot.
         for other in &job.others {
             if copied.is_err() {
                 break;

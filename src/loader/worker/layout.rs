@@ -1,4 +1,4 @@
-//! What a sample takes in a staging slot: the pixels that its views read, once for all views that share them, and the
+//! The bytes of a sample in a staging slot: the pixels that its views read, once for all views that share them, and the
 //! results of views that the CPU executor finishes.
 
 use crate::geometry::Rect;

@@ -228,7 +228,7 @@ impl<'a, 'b> SlotCopy<'a, 'b> {
         Ok(())
     }
 
-    /// Copies pixels behind those in the range, which `images` images read.
+    /// Copies pixels, which `images` images read, to the range after those that are written already.
     fn copy(&mut self, pixels: PixelsRef<'_>, (width, height): (u32, u32), images: usize) -> Result<PixelsAt, Stopped> {
         let (range, at) = (&self.grant.range, self.used as usize);
         let float = matches!(pixels, PixelsRef::Floats { .. });
