@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,16 @@ def test_images_are_reduced_and_an_lmdb_is_written(tmp_path: Path) -> None:
     assert sorted(label for _, label in samples(tmp_path / "out")) == sorted(label for _, label in samples(data))
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Lets the tests be interrupted, also where they run in the background: a shell starts such processes with the signal
+    ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_stops_within_a_second_and_the_same_call_goes_on(tmp_path: Path) -> None:
     class Slow(Jpegs):
         def __getitem__(self, index: int) -> Any:
