@@ -182,10 +182,6 @@ settings! {
     PackVerify = "PackSettings::verify" ["verify"],
     /// The folder of this machine in which packed files wait for their upload to a store.
     PackScratch = "PackSettings::scratch" ["scratch"],
-    /// The format in which a data set is packed.
-    PackTo = "PackSettings::to" ["to"],
-    /// The fields that are packed beside images and labels.
-    PackFields = "PackSettings::fields" ["fields"],
     /// The longest side in pixels that a packed image may have. Images with a longer side are reduced.
     PackMaxSide = "PackSettings::max_side" ["max_side"],
     /// The call that was stopped while it packed, to be made again.

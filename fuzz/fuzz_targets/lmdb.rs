@@ -6,7 +6,7 @@
 #![no_main]
 
 use gpufeed::Dataset;
-use gpufeed::dataset::{Lmdb, LmdbLayout};
+use gpufeed::dataset::{FieldChoice, Lmdb, LmdbLayout};
 use gpufeed_fuzz::readers::{Folder, bounded, control, refused, samples};
 use gpufeed_fuzz_seeds::environment;
 use gpufeed_testing::counting::Counting;
@@ -20,13 +20,16 @@ static FOLDER: LazyLock<Folder> = LazyLock::new(Folder::new);
 /// The flags in the first byte of an input; its two lowest bits choose the layout.
 const UNLABELLED: u8 = 4;
 const MADE: u8 = 8;
+const FIELDS: u8 = 16;
 
 fuzz_target!(|input: &[u8]| -> Corpus {
     let Some((how, rest)) = control(input) else { return Corpus::Reject };
     let file = if how & MADE == 0 { rest.to_vec() } else { made(rest) };
     let path = FOLDER.write("data.mdb", &file);
     let layouts = [LmdbLayout::Auto, LmdbLayout::Numbered, LmdbLayout::ClassAndImage, LmdbLayout::Image];
-    let builder = Lmdb::builder().layout(layouts[usize::from(how & 3)]).allow_unlabelled(how & UNLABELLED != 0);
+    let fields = if how & FIELDS == 0 { FieldChoice::None } else { FieldChoice::All };
+    let layout = layouts[usize::from(how & 3)];
+    let builder = Lmdb::builder().layout(layout).allow_unlabelled(how & UNLABELLED != 0).fields(fields);
     match bounded(file.len(), || builder.open(path)) {
         Ok(data) => {
             assert!(data.len() <= file.len() / 8, "a node takes eight bytes at least");

@@ -115,9 +115,9 @@ def open(
             image, a column), with its name in batches, ``{"txt": "caption"}``, or with its ``name``, ``kind``, ``optional`` and
             ``default``. The names ``"image"`` and ``"label"`` choose the sample's own. ``["index", "path"]`` are the number and
             the name of each sample, of any format. For a folder of class folders, a folder of images, a list of files, tar
-            shards, Parquet files. Default: none.
+            shards, an LMDB, Parquet files. Default: none.
         max_field_bytes: Bytes of the largest value of a field that is read; the sample of a larger one fails. For a folder of
-            class folders, a folder of images, a list of files, tar shards, Parquet files. Default: ``"1M"``.
+            class folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1M"``.
         image_column: The column of the images: of a list or Parquet files, or an array of an ``.npz``. For a list of files, a
             NumPy file, Parquet files. Default: the one with a usual name.
         label_column: The column of the labels; of a list several make a vector. CIFAR-100's own files have ``"coarse_label"``

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
 
-from gpufeed import _gpufeed, adapter, arguments, keywords, opening
+from gpufeed import _gpufeed, adapter, arguments, keywords, opening, torch_datasets
 from gpufeed.collate import IMAGE
 from gpufeed.errors import ArgumentError
-from gpufeed.failures import on_error_of
+from gpufeed.failures import on_error_of, warn_once_outside
 from gpufeed.handover import Finish, HandOver
 from gpufeed.position import Positioned
 from gpufeed.recipe import cut_normalize, num_classes_of, recipe_of
@@ -121,9 +121,9 @@ class DataLoader(Positioned):
             image, a column), with its name in batches, ``{"txt": "caption"}``, or with its ``name``, ``kind``, ``optional`` and
             ``default``. The names ``"image"`` and ``"label"`` choose the sample's own. ``["index", "path"]`` are the number and
             the name of each sample, of any format. For a folder of class folders, a folder of images, a list of files, tar
-            shards, Parquet files. Default: none.
+            shards, an LMDB, Parquet files. Default: none.
         max_field_bytes: Bytes of the largest value of a field that is read; the sample of a larger one fails. For a folder of
-            class folders, a folder of images, a list of files, tar shards, Parquet files. Default: ``"1M"``.
+            class folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1M"``.
         image_column: The column of the images: of a list or Parquet files, or an array of an ``.npz``. For a list of files, a
             NumPy file, Parquet files. Default: the one with a usual name.
         label_column: The column of the labels; of a list several make a vector. CIFAR-100's own files have ``"coarse_label"``
@@ -264,13 +264,20 @@ class DataLoader(Positioned):
         on_device = arguments.flag("normalize_on_device", normalize_on_device)
         if groups is None and transforms is None and (of_recipe := groups_of_recipe(recipe)) is not None:
             groups, given = of_recipe, given | {"recipe": None, "groups": of_recipe}
+        transforms, given = self._with_transform_of(data, given)
+        is_own = transforms is not None and not self._in_python and transforms is torch_datasets.transform_of(data)
         if groups is not None:
             self._groups = self._groups_of(groups, given, settings)
             content: dict[str, Any] = {}
             classes: int | None = None
             self.notes = self._groups.notes
         else:
-            content, self.notes, classes = recipe_of(transforms, recipe, batch_transforms)
+            place = "data.transform" if is_own else "transforms"
+            content, self.notes, classes = recipe_of(transforms, recipe, batch_transforms, place)
+            size = None if transforms is None or self._in_python else torch_datasets.image_size(data)
+            if size is not None and torch_datasets.why_in_python(data) is None:
+                # All images have this size, which no transform has to give them then.
+                content["transform"] = [{"type": "CenterCrop", "size": size}, *content["transform"]]
         if transforms is not None and "semantics" in settings:
             raise ArgumentError(
                 "semantics: the list of transforms says it: what stands before ToDtype(scale=True) works on 8-bit numbers; "
@@ -335,7 +342,25 @@ class DataLoader(Positioned):
     def _open(self) -> _gpufeed.Dataset:
         """Opens the data set of a path, or takes the data set as it is."""
         images = () if self._groups is None else self._groups.sources()
-        return opening.open_data(self._data, self._keywords, self._thread_safe, images)
+        return opening.open_data(self._data, self._keywords, self._thread_safe, images, self._in_python)
+
+    def _with_transform_of(self, data: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Returns the transforms of the loader, and the keywords with them: without any, those of an object of torchvision, which
+        gpufeed then runs in the object's place."""
+        self._in_python = False
+        if not torch_datasets.is_made_of(data):
+            return given["transforms"], given
+        own = torch_datasets.transform_of(data)
+        is_free = all(given[name] is None for name in ("transforms", "recipe", "groups"))
+        chosen = given["thread_safe"] is not None or given["fields"] not in (None, "none")
+        takes = own is not None and is_free and not chosen
+        self._in_python = torch_datasets.has_transform(data) and not takes
+        why = torch_datasets.why_in_python(data)
+        if why is None and self._in_python:
+            why = "its own transform runs before the loader's; leave one out" if own is not None else "its parts have other transforms"
+        if why is not None and not chosen:
+            warn_once_outside(f"gpufeed: data: read in Python, under the interpreter's lock: {why}")
+        return (own, given | {"transforms": own}) if takes else (given["transforms"], given)
 
     def _early_shard(self) -> tuple[tuple[int, int], str]:
         """Returns the shard that is known before the launcher's library is initialised. Its errors are raised at the

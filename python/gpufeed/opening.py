@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpufeed import _gpufeed, arguments, keywords, samples, turns
+from gpufeed import _gpufeed, arguments, keywords, samples, torch_datasets, turns
 from gpufeed.errors import ArgumentError
 
 
@@ -41,17 +41,24 @@ def wrap(data: Any, item: Any, channels: int, classes: list[str], thread_safe: b
 
 
 def open_data(
-    data: Any, given: dict[str, Any], thread_safe: bool | None = None, images: Sequence[str] = ()
+    data: Any,
+    given: dict[str, Any],
+    thread_safe: bool | None = None,
+    images: Sequence[str] = (),
+    in_python: bool = False,
 ) -> _gpufeed.Dataset:
     """Makes the data set of whatever a loader takes: a path with its keywords, a data set that is open, or an object, of
-    which ``images`` are the fields from which groups of views are made."""
+    which ``images`` are the fields from which groups of views are made. ``in_python`` is true if the object's own transform
+    has to run, so that its samples are read in Python."""
     if thread_safe is not None and (arguments.is_path(data) or isinstance(data, _gpufeed.Dataset)):
         raise ArgumentError("thread_safe: it belongs to a data set in Python; gpufeed's own are always read by all workers")
     if arguments.is_path(data):
         return open_path(data, given)
     if "counts" in given:
         raise ArgumentError("counts: it belongs to the path of tar shards or Parquet files; gpufeed.open takes it, too")
-    native = _native(data) if thread_safe is None else None
+    # Fields such as "index" are what an object in Python has, and its transform may make them.
+    plain = not (in_python or images or given.get("fields", "none") != "none")
+    native = _native(data, plain) if thread_safe is None else None
     for name in given:
         # The settings of the loader have this keyword, too. Objects in Python have fields that may be chosen.
         if name not in keywords.LOADER and (name != "fields" or native is not None):
@@ -72,9 +79,10 @@ def open_data(
     return wrap(data, item, _channels(data), _classes(data), thread_safe)
 
 
-def _native(data: Any) -> _gpufeed.Dataset | None:
+def _native(data: Any, of_torchvision: bool = False, named: bool = True) -> _gpufeed.Dataset | None:
     """Returns a data set of ``gpufeed.open``, and torch's ``Subset`` and ``ConcatDataset`` of such, as a data set that the
-    workers read without Python; None for other objects. ``random_split`` makes subsets."""
+    workers read without Python; None for other objects. ``random_split`` makes subsets. ``of_torchvision`` takes objects of
+    torchvision by what they stand on, too, and ``named`` gives these the names of their classes."""
     if isinstance(data, _gpufeed.Dataset):
         return data
     of_torch = sys.modules.get("torch.utils.data")
@@ -82,16 +90,24 @@ def _native(data: Any) -> _gpufeed.Dataset | None:
         return None
     # A class that is derived from one of these may have a __getitem__ of its own.
     if type(data) is of_torch.Subset:
-        of = _native(data.dataset)
+        of = _native(data.dataset, of_torchvision, named)
         if of is None:
             return None
         indices = [operator.index(index) for index in data.indices]
         return of.subset([index + len(of) if index < 0 else index for index in indices])
     if type(data) is of_torch.ConcatDataset:
-        parts = [_native(part) for part in data.datasets]
+        parts = [_native(part, of_torchvision, named) for part in data.datasets]
         known = [part for part in parts if part is not None]
-        return known[0].concat(*known[1:]) if known and len(known) == len(parts) else None
-    return None
+        if not known or len(known) < len(parts):
+            return None
+        if of_torchvision and torch_datasets.is_made_of(data):
+            if len({part.channels for part in known}) > 1:
+                return None
+            if named and len({tuple(part.classes) for part in known}) > 1:
+                # In torch numbers alone are classes. gpufeed's own parts keep their names, which concat compares.
+                return _native(data, of_torchvision, named=False)
+        return known[0].concat(*known[1:])
+    return torch_datasets.native(data, named) if of_torchvision else None
 
 
 def has_fields(data: Any) -> bool:

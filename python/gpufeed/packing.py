@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Literal, NamedTuple
 
-from gpufeed import _gpufeed, arguments, keywords, opening
+from gpufeed import _gpufeed, arguments, keywords, opening, torch_datasets
 from gpufeed.errors import ArgumentError
 
 # The most samples that a warning names.
@@ -138,8 +138,8 @@ def pack(
             store cannot be shuffled. Default: the source's order.
         fields: The fields that are packed beside images and labels: ``"all"``, ``"none"``, or those that are named, such as
             ``{"txt": "caption", "json": "meta"}``: what is read of the source (the ending of a member, a column), and the name
-            that it gets. Of an open data set, the names of its fields stand first. An LMDB has no place for fields. Default:
-            all of an open data set, and none of a path.
+            that it gets. Of an open data set, the names of its fields stand first. Default: all of an open data set, and none
+            of a path.
         max_field_bytes: The most bytes that a field's value may have in a path: samples with larger ones are left out.
         max_side: The longest side of an image in pixels, 1 to 65535. An image with a longer side is reduced, bilinear and
             antialiased, and becomes a JPEG. Default: images stay as they are.
@@ -167,7 +167,11 @@ def pack(
         raise ArgumentError("parts: the number of parts goes with plan=True, and plan=True with it")
     if given.get("plan") and verify:
         raise ArgumentError("verify: a plan packs nothing; part=(I, N) and join=True verify")
-    data = arguments.path("source", source) if arguments.is_path(source) else opening.open_data(source, {})
+    if arguments.is_path(source):
+        data: Any = arguments.path("source", source)
+    else:
+        # A transform of torchvision's own runs in Python.
+        data = opening.open_data(source, {}, in_python=torch_datasets.has_transform(source))
     folder = arguments.path("out", out)
     listener = _listener(progress)
     try:

@@ -10,7 +10,9 @@ from gpufeed.errors import ArgumentError
 from gpufeed.failures import warn_once_outside
 
 
-def recipe_of(transforms: Any, recipe: Any, batch_transforms: Any) -> tuple[dict[str, Any], tuple[str, ...], int | None]:
+def recipe_of(
+    transforms: Any, recipe: Any, batch_transforms: Any, place: str = "transforms"
+) -> tuple[dict[str, Any], tuple[str, ...], int | None]:
     """Makes a recipe of ``transforms`` or of ``recipe``, one of which is None. Returns the recipe as a dictionary,
     sentences for ``explain()``, and the ``num_classes`` of ``MixUp`` or ``CutMix`` (None if they name none)."""
     if (transforms is None) == (recipe is None):
@@ -20,7 +22,7 @@ def recipe_of(transforms: Any, recipe: Any, batch_transforms: Any) -> tuple[dict
     if transforms is not None:
         from gpufeed.torchvision import convert
 
-        converted = convert(transforms, batch_transforms)
+        converted = convert(transforms, batch_transforms, place)
         _warn_of_two(converted.normalized)
         return dict(converted.recipe), converted.notes, converted.num_classes
     text = json.dumps(recipe) if isinstance(recipe, dict) else arguments.path("recipe", recipe)

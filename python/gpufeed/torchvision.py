@@ -1,6 +1,7 @@
 """torchvision's transforms as a recipe: ``v2``, v1, weights' presets, and timm's, in the order in which they stand.
 
-Only exact classes are taken: a subclass may do anything. Transforms before ``ToDtype(torch.float32, scale=True)`` have
+Only exact classes are taken: a subclass may do anything. Functions, and objects that run a list, are taken as the transforms
+that do the same to probe images (``probed.py``). Transforms before ``ToDtype(torch.float32, scale=True)`` have
 torchvision's arithmetic on 8-bit numbers, those after it compute in floats; without it, images stay 8-bit to the end.
 
 v1's classes are taken as v2's of the same name. On 8-bit tensors v1 itself resizes floats, and rounds otherwise: its bicubic
@@ -10,7 +11,6 @@ resizes, autocontrast, saturation, hue, sharpness and blurs by one level at most
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ import torch
 import torchvision.transforms as v1
 from torchvision.transforms import InterpolationMode, _presets, v2
 
-from gpufeed import _gpufeed, timm_transforms
+from gpufeed import _gpufeed, probed, refused_transforms, timm_transforms
 from gpufeed.errors import ArgumentError
 from gpufeed.operators import OPERATORS, Operator, Refused, numbers, of_images
 
@@ -50,6 +50,9 @@ class Converted:
     num_classes: int | None
     normalized: tuple[str, ...] = ()
 
+
+# The most characters of a class's name in an error.
+_LONGEST_NAME = 60
 
 # Transforms that only change the type of the object that holds the pixels.
 _DROPPED = ("ToImage", "PILToTensor", "ToPILImage", "RGB", "ToPureTensor", "Identity")
@@ -88,22 +91,9 @@ def _is(transform: Any, *names: str) -> bool:
 
 
 def _unknown(transform: Any, place: str) -> UnsupportedTransform:
-    """Returns the error for an unknown transform, with advice if the user may have meant something else."""
-    kind = type(transform)
-    why = ""
-    if _is(transform, "MixUp", "CutMix"):
-        why = " there: it mixes a batch, and is given as batch_transforms="
-    elif isinstance(transform, functools.partial):
-        why = ": it makes transforms and has to be called, like weights.transforms()"
-    elif any(
-        base.__module__.startswith("torchvision.transforms") and base.__name__ in SUPPORTED for base in kind.__mro__[1:]
-    ):
-        why = ": a subclass may do anything, and only torchvision's own classes are converted"
-    elif kind.__name__ in SUPPORTED:
-        why = f": it is {kind.__module__}'s, not torchvision's"
-    elif hasattr(transform, "__qualname__"):
-        why = f" ({transform.__qualname__}): Python code between decoding and augmentation cannot run"
-    return UnsupportedTransform(place, kind.__name__, f"is not supported{why}; supported are {', '.join(SUPPORTED)}")
+    """Returns the error for an unknown transform, with the nearest thing that works."""
+    reason = refused_transforms.reason(transform, SUPPORTED)
+    return UnsupportedTransform(place, type(transform).__name__[:_LONGEST_NAME], f"is not supported{reason}")
 
 
 class _Conversion:
@@ -151,7 +141,7 @@ class _Conversion:
             if _is(transform, *_NESTED):
                 return self._nested(transform, name, place)
             if not (of_timm or (name in OPERATORS and _is(transform, name))):
-                raise _unknown(transform, place)
+                return self._probed(transform, place, name, top)
             self.has_operators = True
             made = timm_transforms.convert(transform, of_timm) if of_timm else OPERATORS[name](transform)
             _check_range(made, self.is_float)
@@ -171,6 +161,15 @@ class _Conversion:
             raise UnsupportedTransform(place, name, reason)
         self._note_pil(name in ("PILToTensor", "ToImage", *timm_transforms.DROPPED))
         return []
+
+    def _probed(self, transform: Any, place: str, name: str, top: bool) -> list[Operator]:
+        """Takes code of a user's own as the transforms that do the same to probe images."""
+        found = probed.same_as(transform, self.is_float)
+        if found is None:
+            raise _unknown(transform, place)
+        same, what = found
+        self.notes.append(f"{place}: {name} is taken as {what}: it does the same to probe images")
+        return self.all(same, f"{place} ({name})", top)
 
     def _nested(self, transform: Any, name: str, place: str) -> list[Operator]:
         made: Operator = {"type": name}
@@ -335,8 +334,8 @@ def _refuse_several(transforms: Any) -> None:
         )
 
 
-def convert(transforms: object, batch_transforms: object = None) -> Converted:
-    """Converts a list of torchvision's transforms, and a transform of batches.
+def convert(transforms: object, batch_transforms: object = None, place: str = "transforms") -> Converted:
+    """Converts a list of torchvision's transforms, and a transform of batches. ``place`` is where the list stands, for errors.
 
     Raises :class:`UnsupportedTransform` with the place of what gpufeed does not have.
     """
@@ -344,7 +343,7 @@ def convert(transforms: object, batch_transforms: object = None) -> Converted:
     _refuse_several(transforms)
     # Places count from the argument's own list: transforms[3], whether it is a Compose or not.
     root: Any = transforms
-    found = conversion.one(list(root.transforms) if _is(root, "Compose") else root, "transforms", top=True)
+    found = conversion.one(list(root.transforms) if _is(root, "Compose") else root, place, top=True)
     recipe: dict[str, Any] = {"output": {"layout": "Nchw", "dtype": conversion.output}, "transform": found}
     if not conversion.is_float or {"type": "ToDtype"} in found:
         recipe["semantics"] = "Uint8"

@@ -14,6 +14,7 @@ use crate::turns::Turns;
 use crate::warnings::warn_of_library;
 use gpufeed::dataset::{Concat, Field, FieldKind, Opened, SplitPart};
 use gpufeed::storage::Location;
+use gpufeed::{Arrays, ImageList, Label};
 use known::KnownLists;
 use made_from::{Adaptor, MadeFrom};
 use pyo3::exceptions::{PyIndexError, PyValueError};
@@ -89,6 +90,19 @@ impl Dataset {
         let made_from = MadeFrom::Adapted { of: of.clone().unbind(), by };
         let (data, turns) = (Mutex::new(Some(Data::Native(Arc::new(made)))), this.turns.clone());
         Ok(Dataset { data, test: None, known: KnownLists::default(), made_from, turns, description })
+    }
+
+    /// Takes the data set that was made of what an object of torchvision stands on.
+    fn of_torchvision<D: gpufeed::Dataset + 'static>(
+        of: &Bound<'_, PyAny>,
+        made: gpufeed::Result<D>,
+        named: bool,
+    ) -> PyResult<Dataset> {
+        let made = made.map_err(|error| errors::to_python(of.py(), &error))?;
+        let description = format!("torchvision's {}", of.get_type().name()?);
+        let data = Mutex::new(Some(Data::Native(Arc::new(made))));
+        let made_from = MadeFrom::OfTorchvision { object: of.clone().unbind(), named };
+        Ok(Dataset { data, test: None, known: KnownLists::default(), made_from, turns: None, description })
     }
 
     /// Makes a data set of a path's split.
@@ -168,6 +182,37 @@ impl Dataset {
         let data = Mutex::new(Some(Data::Python(Arc::new(data))));
         let (known, made_from) = (KnownLists::default(), MadeFrom::Wrapped);
         Ok(Dataset { data, test: None, known, made_from, turns: Some(turns), description })
+    }
+
+    /// Makes a data set of files, relative to `root` or absolute, with their classes. `of` is the object of torchvision that
+    /// has them, from which a pickle makes the data set again.
+    #[staticmethod]
+    fn files(
+        of: &Bound<'_, PyAny>,
+        root: PathBuf,
+        samples: Vec<(PathBuf, u32)>,
+        classes: Vec<String>,
+        named: bool,
+    ) -> PyResult<Dataset> {
+        let samples = samples.into_iter().map(|(path, class)| (path, Label::Class(class)));
+        let made = of.py().detach(|| ImageList::from_samples(root, samples, classes));
+        Dataset::of_torchvision(of, made, named)
+    }
+
+    /// Makes a data set of images of one size in one array of bytes, whose `shape` is images, height, width and channels, with
+    /// their classes. `of` is the object of torchvision that has them, from which a pickle makes the data set again.
+    #[staticmethod]
+    fn array(
+        of: &Bound<'_, PyAny>,
+        shape: [usize; 4],
+        values: &[u8],
+        labels: Vec<u32>,
+        classes: Vec<String>,
+        named: bool,
+    ) -> PyResult<Dataset> {
+        let made = Arrays::nhwc(shape, values.to_vec()).map(|arrays| arrays.with_classes(classes));
+        let made = made.and_then(|arrays| arrays.with_labels(labels));
+        Dataset::of_torchvision(of, made, named)
     }
 
     /// Returns a data set that has all samples `times` times.
@@ -316,6 +361,7 @@ impl Dataset {
         match (&self.made_from, self.data()?) {
             (MadeFrom::Opened { opening, test }, _) => opening.again(py, *test),
             (MadeFrom::Adapted { of, by }, _) => by.again(py, of),
+            (MadeFrom::OfTorchvision { object, named }, _) => made_from::of_torchvision(py, object, *named),
             (MadeFrom::Wrapped, Data::Python(data)) => data.again(py),
             (MadeFrom::Wrapped, Data::Native(_)) => unreachable!("what is wrapped is an object in Python"),
         }

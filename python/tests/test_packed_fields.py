@@ -92,8 +92,20 @@ def test_fields_are_chosen_and_renamed(tmp_path: Path) -> None:
         gpufeed.pack(Captioned(), tmp_path / "unknown", fields=["title"])
     with pytest.raises(gpufeed.ArgumentError, match='fields: 3 is a int; "all" and "none" work'):
         gpufeed.pack(Captioned(), tmp_path / "wrong", fields=3)  # type: ignore[arg-type]
-    with pytest.raises(gpufeed.ArgumentError, match='to="tar" packs into shards, which have one, and fields="none" leaves'):
-        gpufeed.pack(Captioned(), tmp_path / "lmdb", to="lmdb")
+
+
+def test_an_lmdb_has_fields_under_keys_of_their_own(tmp_path: Path) -> None:
+    packed = gpufeed.pack(Captioned(), tmp_path / "lmdb", to="lmdb", verify=True)
+    assert packed.fields == ["caption", "meta", "score", "box", "mask", "features"]
+    assert packed.verified is not None and packed.verified.different == []
+    again = gpufeed.pack(gpufeed.open(tmp_path / "lmdb", fields="all"), tmp_path / "tar")
+    assert again.fields == packed.fields
+    found = members(tmp_path / "tar")
+    assert found["000000002"]["caption.txt"] == b"picture 2" and json.loads(found["000000002"]["meta.json"])["at"] == 2
+    named = gpufeed.open(tmp_path / "lmdb", fields={"caption.txt": "words", "score.npy": "score"}, max_field_bytes="1K")
+    assert len(named) == 6
+    with pytest.raises(gpufeed.ArgumentError, match='no sample has a key such as "title-000000001" for "title"'):
+        gpufeed.open(tmp_path / "lmdb", fields={"title": "title"})
 
 
 def test_members_of_shards_are_packed_again(tmp_path: Path) -> None:

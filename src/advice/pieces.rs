@@ -114,8 +114,6 @@ pieces! {
     PACK_WITHOUT_PLAN = ", which goes on without {}; remove it, or pack elsewhere" [PackPlan];
     PACK_VERIFY = "{} says which samples differ" [PackVerify = Some(Value::Flag(true))];
     PACK_SCRATCH = "({} names another folder of this machine for files on their way)" [PackScratch];
-    PACK_FIELDS = "{} packs into shards, which have one, and {} leaves them out"
-        [PackTo = word!("PackFormat::Tar", "tar"), PackFields = word!("Some(FieldChoice::None)", "none")];
     PACK_MAX_SIDE = "{} reduces them" [PackMaxSide];
     PACK_AGAIN = "{} continues after the last sample that is on the disk" [PackAgain];
 }

@@ -10,7 +10,7 @@
 //! | [`Cifar`] | CIFAR-10's and CIFAR-100's files, as `Arrays` |
 //! | [`Numpy`] | `.npy` and `.npz`, as `Arrays` |
 //! | [`TarShards`] | tar files in WebDataset's convention |
-//! | [`Lmdb`] | an LMDB of encoded images |
+//! | [`Lmdb`] | an LMDB of encoded images, and values of fields |
 //! | `Parquet` | Hugging Face's image sets; feature `parquet` |
 //!
 //! `gpufeed pack` writes tar shards and LMDBs. [`open`] takes a path in any of these formats.
@@ -29,6 +29,7 @@
 // image_files.rs         files by their paths: folders and lists; file_fields.rs: their fields, of which listed_values.rs
 //                        has those of a list and side_cars.rs the files beside images
 // format.rs              opens any set by its path; opening.rs: settings of that, and how each format takes them
+// pack_manifest.rs       the fields that a pack lists, for its shards and its LMDB
 // unpacked.rs            a data file read once: raw, gzip, or an archive's member
 // class_names.rs         names of classes in a file beside the samples
 // seek_indexes.rs        builds the seek indexes of all files of a set
@@ -62,6 +63,7 @@ mod memory;
 mod notice;
 mod numpy;
 mod opening;
+mod pack_manifest;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod sample;
@@ -90,6 +92,7 @@ pub use folder::{ImageFolder, ImageFolderBuilder};
 pub use format::{Format, open, open_with};
 pub use idx::{Emnist, Idx};
 pub use list::{ImageList, ImageListBuilder};
+pub(crate) use lmdb::LONGEST_SOURCE;
 #[cfg(feature = "lmdb")]
 pub use lmdb::LmdbWriter;
 pub use lmdb::{Lmdb, LmdbBuilder, LmdbLayout};
@@ -98,6 +101,7 @@ pub use notice::Notice;
 pub(crate) use notice::log as log_notices;
 pub use numpy::Numpy;
 pub use opening::{OpenOptions, Opened};
+pub(crate) use pack_manifest::PACK_MANIFEST;
 #[cfg(feature = "parquet")]
 pub use parquet::{Parquet, ParquetBuilder};
 pub use sample::{Label, Sample};
@@ -108,7 +112,7 @@ pub use shards::addresses_of;
 pub use stored::{ObjectStamp, Stored};
 #[doc(hidden)]
 pub use tar::UNFINISHED;
-pub(crate) use tar::{PACK_MANIFEST, label_of_json};
+pub(crate) use tar::label_of_json;
 pub use tar::{TarShards, TarShardsBuilder};
 
 /// Default limit of the bytes of one encoded image: 1 GiB, the size of an uncompressed bitmap of the default

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use crate::quote::Shown;
 
+/// The names of columns and keys that hold captions, in upper or lower case.
+pub(super) const CAPTIONS: [&str; 4] = ["text", "caption", "captions", "prompt"];
 /// Names that a notice lists; it counts the rest.
 const NAMED: usize = 8;
 
@@ -37,10 +39,22 @@ pub enum Notice {
         /// Their names.
         columns: Vec<String>,
     },
-    /// Keys of JSON lines beside those of paths and labels, and of the `.json` members of tar shards that have labels.
+    /// Keys of JSON lines beside those of paths and labels, of the `.json` members of tar shards that have labels, and the
+    /// names of numbered keys of an LMDB beside those of images and labels.
     KeysNotRead {
         /// Their names.
         keys: Vec<String>,
+    },
+    /// A column, a key of JSON lines, or numbered keys of an LMDB, whose name says that they are captions, and that no field
+    /// reads.
+    CaptionSourceNotRead {
+        /// The name.
+        source: String,
+    },
+    /// A column of a CSV file that a field takes as texts, because its field has no kind, although every text is a number.
+    NumbersAsTexts {
+        /// The name.
+        column: String,
     },
     /// Members of an archive, files, keys, arrays or images that are in the data and not in the set.
     NotRead {
@@ -132,6 +146,25 @@ impl Notice {
         )
     }
 
+    /// Makes the notices of columns that no field reads. If no fields are read at all, one that is called as captions are
+    /// has a notice of its own.
+    pub(super) fn columns_not_read(columns: Vec<String>, reads_fields: bool) -> Vec<Notice> {
+        Self::sources_not_read(columns, reads_fields, |columns| Notice::ColumnsNotRead { columns })
+    }
+
+    /// Makes the notices of keys that no field reads, as [`columns_not_read`](Self::columns_not_read) does.
+    pub(super) fn keys_not_read(keys: Vec<String>, reads_fields: bool) -> Vec<Notice> {
+        Self::sources_not_read(keys, reads_fields, |keys| Notice::KeysNotRead { keys })
+    }
+
+    fn sources_not_read(names: Vec<String>, reads_fields: bool, others: fn(Vec<String>) -> Notice) -> Vec<Notice> {
+        let is_caption =
+            |name: &String| !reads_fields && CAPTIONS.iter().any(|caption| name.eq_ignore_ascii_case(caption));
+        let (captions, rest): (Vec<_>, Vec<_>) = names.into_iter().partition(is_caption);
+        let captions = captions.into_iter().map(|source| Notice::CaptionSourceNotRead { source });
+        captions.chain((!rest.is_empty()).then(|| others(rest))).collect()
+    }
+
     /// Makes the notice of things that are not read; none if there are none.
     pub(super) fn not_read(what: impl Into<String>, count: u64, first: impl Into<String>) -> Option<Notice> {
         (count > 0).then(|| Notice::NotRead { what: what.into(), count, first: first.into() })
@@ -163,6 +196,18 @@ impl fmt::Display for Notice {
                     f,
                     "captions (.txt) of samples are not read ({count}, the first {first}): fields = {{\"txt\": \"caption\"}} \
                      reads them"
+                )
+            }
+            Notice::CaptionSourceNotRead { source } => {
+                let source = Shown(short(source));
+                write!(f, "the captions in {source} are not read: fields = {{\"{source}\": \"caption\"}} reads them")
+            }
+            Notice::NumbersAsTexts { column } => {
+                let column = Shown(short(column));
+                write!(
+                    f,
+                    "the column {column} has only numbers and is read as text: the kind of its field, \"numbers\" or \
+                     \"text\", says what it is"
                 )
             }
             Notice::DottedNames { samples, first } => {
@@ -280,6 +325,14 @@ mod tests {
         assert_eq!(Notice::KeysNotRead { keys }.to_string(), "not read: the key x");
         let text = Notice::ColumnsNotRead { columns }.to_string();
         assert_eq!(text, "not read: the columns c0, c1, c2, c3, c4, c5, c6, c7 and 2 more");
+        let names = ["width", "Caption"].map(str::to_owned);
+        let said = |reads_fields| {
+            let notices = Notice::columns_not_read(names.to_vec(), reads_fields);
+            notices.iter().map(|notice| (notice.to_string(), notice.is_warning())).collect::<Vec<_>>()
+        };
+        assert_eq!(said(true), [("not read: the columns width, Caption".to_owned(), false)]);
+        let captions = "the captions in Caption are not read: fields = {\"Caption\": \"caption\"} reads them";
+        assert_eq!(said(false), [(captions.to_owned(), true), ("not read: the column width".to_owned(), false)]);
         assert_eq!([7, 999, 12_345_678].map(grouped), ["7", "999", "12,345,678"]);
     }
 }

@@ -61,7 +61,8 @@ impl OpenOptions {
     }
 
     /// Sets which [fields](Dataset::fields) of the samples are read, such as captions: members of tar shards and files
-    /// beside the images by their endings, columns of lists and Parquet files by their names. Default: none.
+    /// beside the images by their endings, columns of lists and Parquet files by their names, values of an LMDB by the names
+    /// of their keys. Default: none.
     pub fn fields(mut self, fields: impl Into<FieldChoice>) -> Self {
         self.fields = fields.into();
         self
@@ -122,8 +123,11 @@ impl OpenOptions {
     }
 
     pub(super) fn lmdb(&self, path: &Path) -> Result<Opened> {
-        self.check_no_fields("an LMDB")?;
-        Lmdb::builder().allow_unlabelled(self.as_is).open(path).map(whole)
+        let mut builder = Lmdb::builder().fields(self.fields.clone());
+        if let Some(bytes) = self.max_field_bytes {
+            builder = builder.max_field_bytes(bytes);
+        }
+        builder.allow_unlabelled(self.as_is).open(path).map(whole)
     }
 
     pub(super) fn idx(&self, path: &Path) -> Result<Opened> {
@@ -181,10 +185,10 @@ mod tests {
 
     #[test]
     fn an_empty_choice_of_fields_asks_for_nothing() {
-        let checked = |fields: FieldChoice| OpenOptions::new().fields(fields).check_no_fields("an LMDB");
+        let checked = |fields: FieldChoice| OpenOptions::new().fields(fields).check_no_fields("CIFAR's files");
         assert!(checked(FieldChoice::None).is_ok() && checked(FieldChoice::Named(Vec::new())).is_ok());
         let refused = checked(FieldChoice::from([("txt", "caption")])).unwrap_err().to_string();
-        assert!(refused.contains("no fields are read from an LMDB"), "{refused}");
+        assert!(refused.contains("no fields are read from CIFAR"), "{refused}");
         assert!(checked(FieldChoice::All).is_err());
     }
 }

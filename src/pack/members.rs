@@ -3,9 +3,12 @@
 //! A member ends in the field's name, and in the ending that tells its kind where the name does not: `caption.txt`,
 //! `meta.json`, `score.npy`, `depth.png`, `features.bin`. The manifest of a pack lists the endings with the fields, in
 //! the form of a [`FieldChoice`], so that a reader knows the names and kinds of all of them.
+//!
+//! In an LMDB a value has a key instead, which begins as the member would end: `caption.txt-000000001`. The keys of images
+//! lack the ending of their format, which their bytes tell, so that a reader searches for one key.
 
 use crate::advice::Reason;
-use crate::dataset::{Absent, Field, FieldChoice, FieldKind, FieldValue, SampleData, TarShards};
+use crate::dataset::{Absent, Field, FieldChoice, FieldKind, FieldValue, LONGEST_SOURCE, SampleData, TarShards};
 use crate::error::{Error, Result};
 use crate::quote::Shown;
 
@@ -51,6 +54,30 @@ impl MemberFields {
         let members = MemberFields(chosen.into_iter().map(|(place, field)| MemberField::new(place, field)).collect());
         members.check_endings()?;
         Ok(members)
+    }
+
+    /// Returns these fields with the names that their values have in the keys of an LMDB.
+    ///
+    /// # Errors
+    /// A field whose values would have the keys of the samples' own images or labels, or keys longer than an LMDB's.
+    pub(super) fn under_keys(mut self) -> Result<MemberFields> {
+        for member in &mut self.0 {
+            member.by_format = false;
+            let (name, ending) = (member.field.name(), &*member.ending);
+            if ["image", "label"].contains(&ending) {
+                let reason = format!(
+                    "{name:?} would have the keys of the samples' own {ending} in an LMDB; give the field another name"
+                );
+                return Err(Error::argument("fields", reason));
+            }
+            if ending.len() > LONGEST_SOURCE {
+                let reason =
+                    format!("the name {name:?} is too long for a key of an LMDB: the most are {LONGEST_SOURCE} bytes");
+                return Err(Error::argument("fields", reason));
+            }
+        }
+        self.check_endings()?;
+        Ok(self)
     }
 
     pub(super) fn is_empty(&self) -> bool {

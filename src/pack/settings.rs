@@ -42,8 +42,8 @@ pub struct PackSettings {
     pub shuffle: Option<u64>,
     /// The fields that are packed beside images and labels: `"all"`, `"none"`, or those that are named, such as
     /// `{"txt": "caption", "json": "meta"}`: what is read of the source (the ending of a member, a column), and the name
-    /// that it gets. Of an open data set, the names of its fields stand first. An LMDB has no place for fields. Default:
-    /// all of an open data set, and none of a path.
+    /// that it gets. Of an open data set, the names of its fields stand first. Default: all of an open data set,
+    /// and none of a path.
     #[serde(with = "choice")]
     pub fields: Option<FieldChoice>,
     /// The most bytes that a field's value may have in a path: samples with larger ones are left out. Default: `"1M"`.

@@ -1,6 +1,5 @@
 //! Opens the data set that is packed, and makes a fingerprint of its files, by which a later run notices a change.
 
-use crate::advice::PACK_FIELDS;
 use crate::dataset::{Dataset, FieldChoice, Format, Label, ObjectStamp, OpenOptions, Opened, Split, log_notices};
 use crate::decode::seek;
 use crate::error::{Error, ErrorKind, Result};
@@ -55,7 +54,7 @@ impl PackSource {
         if opened.data.is_empty() {
             return Err(Error::pack(opened.shown(), "no samples"));
         }
-        opened.check_fields(settings)?;
+        let opened = opened.with_fields_for(settings)?;
         settings.shuffle.map_or(Ok(opened.clone()), |seed| opened.shuffled(seed))
     }
 }
@@ -116,17 +115,19 @@ impl OpenedSource {
         OpenedSource { data: Arc::new(data), format: None, path: PathBuf::new(), fields: MemberFields::default() }
     }
 
-    /// Fails if the format to write has no place for fields. Warns of images that the settings leave as they are.
-    fn check_fields(&self, settings: &PackSettings) -> Result<()> {
-        if settings.to == PackFormat::Lmdb && !self.fields.is_empty() {
-            let reason = format!("an LMDB has no place for the fields of the data set: {}", self.fields.names());
-            return Err(Error::argument("to", reason).advise(PACK_FIELDS));
+    /// Names the fields as the format to write does. Warns of images that the settings leave as they are.
+    ///
+    /// # Errors
+    /// Fields that the format cannot have.
+    fn with_fields_for(mut self, settings: &PackSettings) -> Result<OpenedSource> {
+        if settings.to == PackFormat::Lmdb {
+            self.fields = self.fields.under_keys()?;
         }
         let recodes = settings.max_side.is_some() || settings.quality.is_some();
         if let Some(fields) = self.fields.images().filter(|_| recodes) {
             tracing::warn!(fields, "images of fields are packed as they are: only the samples' own are encoded anew");
         }
-        Ok(())
+        Ok(self)
     }
 
     fn shown(&self) -> PathBuf {

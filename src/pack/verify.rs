@@ -2,7 +2,7 @@
 
 use crate::advice::FactsAlone;
 use crate::dataset::in_order::InOrder;
-use crate::dataset::{Dataset, Label, Lmdb, Sample, SampleData, ShardIndexes};
+use crate::dataset::{Dataset, Label, Sample, SampleData, ShardIndexes};
 use crate::error::{ErrorKind, Result};
 use crate::storage::Folder;
 use std::ops::Range;
@@ -215,7 +215,7 @@ fn open(folder: &Folder, manifest: &Manifest) -> Result<Box<dyn Dataset>> {
             let builder = write::reader(&manifest.job.fields).indexes(ShardIndexes::Memory);
             Ok(Box::new(builder.open_list(shards)?))
         }
-        PackFormat::Lmdb => Ok(Box::new(Lmdb::builder().allow_unlabelled(true).open(folder.local())?)),
+        PackFormat::Lmdb => Ok(Box::new(write::lmdb_reader(&manifest.job.fields).open(folder.local())?)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Writes a data set as tar shards or as an LMDB, and resumes work that earlier runs have left unfinished.
 
-use crate::dataset::{Dataset as _, Field, FieldChoice, FieldKind, TarShards, TarShardsBuilder};
+use crate::dataset::{Dataset as _, Field, FieldChoice, FieldKind, Lmdb, LmdbBuilder, TarShards, TarShardsBuilder};
 use crate::error::Result;
 use crate::storage::Folder;
 
@@ -92,11 +92,19 @@ pub(super) fn write_shards<J: Record>(
 /// Returns the settings with which shards that have these fields are read. The values of fields are the bytes of their
 /// members.
 pub(super) fn reader(fields: &FieldChoice) -> TarShardsBuilder {
-    let builder = TarShards::builder().allow_unlabelled(true);
-    let FieldChoice::Named(named) = fields else { return builder };
+    TarShards::builder().allow_unlabelled(true).fields_of_pack(as_bytes(fields)).max_field_bytes(u64::MAX)
+}
+
+/// Returns the settings with which an LMDB that has these fields is read, as [`reader`] does for shards.
+pub(super) fn lmdb_reader(fields: &FieldChoice) -> LmdbBuilder {
+    Lmdb::builder().allow_unlabelled(true).fields_of_pack(as_bytes(fields)).max_field_bytes(u64::MAX)
+}
+
+/// Returns fields whose values are the bytes that were packed.
+fn as_bytes(fields: &FieldChoice) -> FieldChoice {
+    let FieldChoice::Named(named) = fields else { return FieldChoice::None };
     let as_bytes = |field: &Field| Field::new(field.name()).kind(FieldKind::Bytes).optional();
-    let named = named.iter().map(|(ending, field)| (ending.clone(), as_bytes(field)));
-    builder.fields_of_pack(FieldChoice::Named(named.collect())).max_field_bytes(u64::MAX)
+    FieldChoice::Named(named.iter().map(|(source, field)| (source.clone(), as_bytes(field))).collect())
 }
 
 /// Opens the shards, which writes missing indexes, and checks the number of samples. A shard in a store has to be read
@@ -134,8 +142,9 @@ fn write_lmdb(
     let mut bytes = 0;
     run.each(first, |_, prepared| match prepared {
         Prepared::Packed(sample) => {
-            bytes += sample.file.len() as u64;
-            let put = writer.put(&sample.file, &sample.label).and_then(|()| {
+            let values: Vec<_> = sample.members.iter().map(|(name, value)| (&**name, &**value)).collect();
+            bytes += (sample.file.len() + values.iter().map(|(_, value)| value.len()).sum::<usize>()) as u64;
+            let put = writer.put_fields(&sample.file, &sample.label, &values).and_then(|()| {
                 if bytes < job.shard_bytes {
                     return Ok(());
                 }

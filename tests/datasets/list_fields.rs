@@ -71,6 +71,17 @@ fn columns_are_fields_by_name() {
     let score = data.read(1, &mut buffer).unwrap().fields.swap_remove(0);
     assert_eq!(score, FieldValue::Numbers(Numbers::from(1.0)));
     assert_eq!(said(&data), ["labels are class numbers from the column label"]);
+    // Without a kind a number is a text, and a loader warns of it.
+    let (data, _folder) = open("list.csv", text, [("score", "score")]).unwrap();
+    assert_eq!(values(&data, 0), ["text 0.5"]);
+    let expected = "the column score has only numbers and is read as text: the kind of its field, \"numbers\" or \"text\", says \
+                    what it is";
+    assert_eq!(said(&data)[1..], ["not read: the columns caption, pair", expected]);
+    assert!(data.notices()[2].is_warning() && !data.notices()[1].is_warning());
+    // Without fields captions are a warning of their own.
+    let (data, _folder) = open("list.csv", text, FieldChoice::None).unwrap();
+    assert_eq!(said(&data)[1], "the captions in caption are not read: fields = {\"caption\": \"caption\"} reads them");
+    assert_eq!(said(&data)[2], "not read: the columns score, pair");
     // A column without a name has its number.
     let (data, _folder) = open("list.csv", "a.jpg,3,one\nb.jpg,4,two\n", [("2", "caption")]).unwrap();
     assert_eq!((values(&data, 1), data.label(1)), (vec!["text two".to_owned()], Label::Class(4)));

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
-use gpufeed::dataset::{Lmdb, LmdbLayout};
+use gpufeed::dataset::{FieldChoice, Lmdb, LmdbLayout};
 use gpufeed::{Dataset, ErrorKind, SampleData};
 
 /// A random number generator that gives the same numbers in every run.
@@ -61,7 +61,7 @@ fn mutate(bytes: &mut Vec<u8>, numbers: &mut Numbers) -> String {
 
 /// Opens and reads mutants of the file; returns how many could not be opened, how many had samples that could not be
 /// read, and how many had none.
-fn read_mutants(path: &Path, whole: &[u8], layout: LmdbLayout, count: u64) -> [u32; 3] {
+fn read_mutants(path: &Path, whole: &[u8], (layout, fields): (LmdbLayout, FieldChoice), count: u64) -> [u32; 3] {
     let mut seen = [0; 3];
     for turn in 0..count {
         let mut numbers = Numbers(turn.wrapping_mul(0x9E37_79B9_7F4A_7C15));
@@ -72,7 +72,8 @@ fn read_mutants(path: &Path, whole: &[u8], layout: LmdbLayout, count: u64) -> [u
         file.seek(SeekFrom::Start(0)).unwrap();
         file.write_all(&bytes).unwrap();
         drop(file);
-        let Ok(data) = Lmdb::builder().layout(layout).allow_unlabelled(true).open(path) else {
+        let builder = Lmdb::builder().layout(layout).allow_unlabelled(true).fields(fields.clone());
+        let Ok(data) = builder.open(path) else {
             seen[0] += 1;
             continue;
         };
@@ -104,7 +105,7 @@ fn mutants_of_other_programs_files() {
         let whole = fs::read(golden).unwrap();
         fs::write(&path, &whole).unwrap();
         for layout in [LmdbLayout::Auto, LmdbLayout::Image] {
-            let [refused, partly, read] = read_mutants(&path, &whole, layout, 350);
+            let [refused, partly, read] = read_mutants(&path, &whole, (layout, FieldChoice::None), 350);
             assert!(refused > 50 && partly + read > 50 && read > 20, "{name}: {refused} {partly} {read}");
         }
     }
@@ -137,10 +138,30 @@ fn mutants_of_a_deep_tree() {
     let listed = Lmdb::builder().layout(LmdbLayout::Image).open(&path).unwrap();
     assert_eq!(listed.len(), 20_000);
     assert!(listed.name(19_999).ends_with("label-000010000"), "{}", listed.name(19_999));
-    let [refused, partly, read] = read_mutants(&path, &whole, LmdbLayout::Auto, 500);
+    let [refused, partly, read] = read_mutants(&path, &whole, (LmdbLayout::Auto, FieldChoice::None), 500);
     assert!(refused > 50 && partly + read > 100, "{refused} {partly} {read}");
-    let [refused, partly, read] = read_mutants(&path, &whole, LmdbLayout::Image, 100);
+    let [refused, partly, read] = read_mutants(&path, &whole, (LmdbLayout::Image, FieldChoice::None), 100);
     assert!(refused > 10 && partly + read > 10, "{refused} {partly} {read}");
+}
+
+#[cfg(feature = "lmdb")]
+#[test]
+fn mutants_of_fields() {
+    use gpufeed::Label;
+    use gpufeed::dataset::LmdbWriter;
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = LmdbWriter::open(folder.path()).unwrap();
+    for number in 0..1000 {
+        let (caption, depth) = (format!("picture {number}"), vec![number as u8; 5000]);
+        let values: [(&str, &[u8]); 2] = [("caption", caption.as_bytes()), ("depth.bin", &depth)];
+        writer.put_fields(b"\xff\xd8\xff", &Label::Class(number % 10), &values[..1 + number as usize % 2]).unwrap();
+    }
+    writer.finish(&[]).unwrap();
+    let path = folder.path().join("data.mdb");
+    let whole = fs::read(&path).unwrap();
+    let [refused, partly, read] = read_mutants(&path, &whole, (LmdbLayout::Auto, FieldChoice::All), 400);
+    assert!(refused > 20 && partly + read > 50 && read > 20, "{refused} {partly} {read}");
 }
 
 /// A branch page whose nodes all lead to one leaf gives no more keys than a file of this length can hold, and a branch

@@ -1,6 +1,6 @@
 //! Fields through `pack`: the members that shards have, read by the crate `tar` alone, in one run and in parts.
 
-use gpufeed::dataset::{Field, FieldChoice, FieldKind, FieldValue, NumberType, Numbers, TarShards};
+use gpufeed::dataset::{Field, FieldChoice, FieldKind, FieldValue, Lmdb, NumberType, Numbers, TarShards};
 use gpufeed::pack::{Event, PackFormat, PackSettings, Packed, Packer};
 use gpufeed::{Dataset, InMemory, Label, PixelFormat, Pixels, Result, Sample, SampleData};
 use gpufeed_testing::encoded::{encode, picture};
@@ -324,24 +324,75 @@ fn another_choice_of_fields_is_another_pack() {
 }
 
 #[test]
-fn an_lmdb_has_no_place_for_fields() {
+fn fields_of_every_kind_are_values_of_an_lmdb() {
     if !cfg!(feature = "lmdb") {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let out = root.path().join("pack");
-    let lmdb = |fields| {
-        move |settings: &mut PackSettings| {
-            (settings.to, settings.fields) = (PackFormat::Lmdb, fields);
-        }
-    };
-    let error = pack(Rich::new(), &out, lmdb(None)).unwrap_err().to_string();
-    let expected = "to: an LMDB has no place for the fields of the data set: caption, meta, features, pair, score, depth, \
-                    mask; PackFormat::Tar packs into shards, which have one, and Some(FieldChoice::None) leaves them out";
-    assert_eq!(error, expected);
-    assert!(!out.exists());
-    let packed = pack(Rich::new(), &out, lmdb(Some(FieldChoice::None))).unwrap();
-    assert_eq!((packed.samples, packed.fields.len()), (SAMPLES, 0));
+    let (rich, out) = (Rich::new(), root.path().join("pack"));
+    let lmdb = |settings: &mut PackSettings| (settings.to, settings.verify) = (PackFormat::Lmdb, true);
+    let packed = pack(rich.clone(), &out, lmdb).unwrap();
+    assert_eq!(packed.fields, ["caption", "meta", "features", "pair", "score", "depth", "mask"]);
+    assert_eq!(packed.verified.unwrap().different.len(), 0);
+    let expected = serde_json::json!({
+        "caption.txt": {"name": "caption", "kind": "text"},
+        "meta.json": {"name": "meta", "kind": "json", "optional": true},
+        "features.bin": {"name": "features", "kind": "bytes"},
+        "pair.npy": {"name": "pair", "kind": "numbers"},
+        "score.npy": {"name": "score", "kind": "numbers", "default": -1.0},
+        "depth": {"name": "depth", "kind": "image"},
+        "mask": {"name": "mask", "kind": "image", "optional": true},
+    });
+    assert_eq!(manifest(&out)["job"]["fields"], expected);
+
+    // All fields of a pack have the names, kinds and defaults that its manifest lists.
+    let all = Lmdb::builder().fields(FieldChoice::All).open(&out).unwrap();
+    assert_eq!(all.fields(), rich.fields());
+    let tar = root.path().join("tar");
+    pack(rich.clone(), &tar, |_| {}).unwrap();
+    let shards = TarShards::builder().fields(FieldChoice::All).open(&tar).unwrap();
+    for index in 0..SAMPLES {
+        assert_eq!(values(&all, index), values(&shards, index), "{index}");
+    }
+    // Without the manifest, names of keys and first values say what fields are.
+    fs::remove_file(out.join("gpufeed-pack.json")).unwrap();
+    let alone = Lmdb::builder().fields(FieldChoice::All).open(&out).unwrap();
+    let shown: Vec<_> = alone.fields().iter().map(Field::to_string).collect();
+    let expected = [
+        "caption.txt (text, may be absent)",
+        "depth (images, may be absent)",
+        "features.bin (bytes, may be absent)",
+        "mask (images, may be absent)",
+        "meta.json (JSON, may be absent)",
+        "pair.npy (numbers)",
+        "score.npy (numbers)",
+    ];
+    assert_eq!(shown, expected);
+
+    // Packed again, it has the same values.
+    let again = root.path().join("again");
+    pack(all.clone(), &again, lmdb).unwrap();
+    let again = Lmdb::builder().fields(FieldChoice::All).open(&again).unwrap();
+    assert!((0..SAMPLES).all(|index| values(&again, index) == values(&all, index)));
+    let packed = pack(rich, &root.path().join("none"), |settings| {
+        lmdb(settings);
+        settings.fields = Some(FieldChoice::None);
+    });
+    assert_eq!((packed.as_ref().unwrap().samples, packed.unwrap().fields.len()), (SAMPLES, 0));
+}
+
+#[test]
+fn fields_with_the_keys_of_images_are_refused() {
+    if !cfg!(feature = "lmdb") {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let mut data = InMemory::new().with_fields([Field::new("Image").kind(FieldKind::Image).optional()]);
+    data.push_encoded(encode(picture(4, 4), Codec::Png), Label::None).unwrap();
+    data.push_fields([const { FieldValue::Absent }]).unwrap();
+    let error =
+        pack(data, &root.path().join("pack"), |settings| settings.to = PackFormat::Lmdb).unwrap_err().to_string();
+    assert!(error.contains("\"Image\" would have the keys of the samples' own image in an LMDB"), "{error}");
 }
 
 /// Samples whose field of JSON may be read as a label.

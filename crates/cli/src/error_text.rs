@@ -110,8 +110,6 @@ impl Language for Flags {
             Setting::PackVerify => "verify",
             Setting::PackScratch => "scratch",
             Setting::PackMaxSide => "max-side",
-            Setting::PackTo => "to",
-            Setting::PackFields => "fields",
             // The command has no flags for the settings of data sets.
             _ => return None,
         };

@@ -13,6 +13,9 @@ pub(crate) enum MadeFrom {
     Opened { opening: Opening, test: bool },
     /// Made from an object in Python. The object is not stored here, because the data set itself holds it.
     Wrapped,
+    /// Made from what an object of torchvision stands on: its files, or its arrays. `named` is true if it may have the names of
+    /// the classes.
+    OfTorchvision { object: Py<PyAny>, named: bool },
     /// Made from the data set `of` by a method such as `subset`.
     Adapted { of: Py<Dataset>, by: Adaptor },
 }
@@ -27,9 +30,15 @@ impl MadeFrom {
                 }
                 visit.call(of)
             }
+            MadeFrom::OfTorchvision { object, .. } => visit.call(object),
             MadeFrom::Opened { .. } | MadeFrom::Wrapped => Ok(()),
         }
     }
+}
+
+/// Returns the call that opens what an object of torchvision stands on again.
+pub(crate) fn of_torchvision<'py>(py: Python<'py>, object: &Py<PyAny>, named: bool) -> Again<'py> {
+    Ok((py.import("gpufeed.torch_datasets")?.getattr("native")?, (object, named).into_pyobject(py)?))
 }
 
 /// A Python function, and the arguments with which it makes a data set again. `__reduce__` returns both to pickle.

@@ -86,6 +86,7 @@ impl Lmdb {
         let layout = word("data_layout", self.data_layout, &layouts, works)?;
         set!(builder, layout = layout, allow_unlabelled = self.allow_unlabelled, classes = names(self.class_names)?);
         set!(builder, max_file_bytes = self.max_file_bytes);
+        set!(builder, fields = self.fields, max_field_bytes = self.max_field_bytes);
         builder.open(path).map(whole)
     }
 }

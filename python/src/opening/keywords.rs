@@ -131,6 +131,8 @@ formats! {
         class_names: ClassNames,
         data_layout: Word,
         max_file_bytes: Size,
+        fields: FieldChoice,
+        max_field_bytes: Size,
     }
     Idx "MNIST's files" {
         split: String,

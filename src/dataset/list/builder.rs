@@ -202,11 +202,14 @@ impl ImageListBuilder {
         }
         let (labels, classes) = labels(&list.rows).map_err(failed)?;
         let mut notices = vec![Notice::Labels { what: list.describe(&labels, classes.len()) }];
-        if !list.unread.is_empty() {
-            notices.push(match list.what {
-                "key" => Notice::KeysNotRead { keys: list.unread },
-                _ => Notice::ColumnsNotRead { columns: list.unread },
-            });
+        let reads_fields = !self.fields.asks_for_nothing();
+        notices.extend(match list.what {
+            "key" => Notice::keys_not_read(list.unread, reads_fields),
+            _ => Notice::columns_not_read(list.unread, reads_fields),
+        });
+        if !is_json {
+            let columns = list.fields.numbers_as_texts();
+            notices.extend(columns.into_iter().map(|column| Notice::NumbersAsTexts { column }));
         }
         let root = match self.root {
             Some(root) => root,

@@ -2,6 +2,7 @@
 
 use super::asked::AskedColumns;
 use crate::advice::{self, Reason};
+use crate::dataset::notice::CAPTIONS;
 use crate::quote::shortened;
 
 /// The usual names of a column of paths, or of labels, in upper or lower case. The first of these names that a file has
@@ -9,10 +10,9 @@ use crate::quote::shortened;
 pub(super) const PATHS: [&str; 9] =
     ["path", "file_path", "filepath", "image_path", "file_name", "filename", "file", "image", "img"];
 pub(super) const LABELS: [&str; 5] = ["label", "labels", "class", "cls", "target"];
-/// Columns of these names are labels only if a setting says so. They number the samples, divide them into sets, or
-/// describe them.
-const NO_LABELS: [&str; 10] =
-    ["index", "idx", "id", "split", "subset", "fold", "text", "caption", "captions", "prompt"];
+/// Columns of these names, and those of [captions](CAPTIONS), are labels only if a setting says so. They number the samples,
+/// or divide them into sets.
+const NO_LABELS: [&str; 6] = ["index", "idx", "id", "split", "subset", "fold"];
 
 /// The settings of lists, in CSV and in JSON lines.
 #[derive(Clone, Debug, Default)]
@@ -84,10 +84,9 @@ impl CsvColumns {
                 found.or_else(|| first(&is_free)).or_else(|| first(&|_| true)).unwrap_or(0)
             }
         };
-        let others = || {
-            (0..names.len())
-                .filter(|at| *at != path && !nameless(*at) && !is_usual(names[*at], &NO_LABELS) && is_free(*at))
-        };
+        let may_be_label = |name: &str| !is_usual(name, &NO_LABELS) && !is_usual(name, &CAPTIONS);
+        let others =
+            || (0..names.len()).filter(|at| *at != path && !nameless(*at) && may_be_label(names[*at]) && is_free(*at));
         let usual_label = usual(&LABELS, &|at| at != path && is_free(at));
         let (labels, only_one) = match (named.is_empty(), usual_label, others().count()) {
             (false, ..) => (named, false),

@@ -10,6 +10,7 @@ use super::asked::AskedColumns;
 use super::column_texts::{trimmed, unquoted};
 use super::numbers::{Form, of_texts};
 use crate::advice::Reason;
+use crate::dataset::encoded_field::number;
 use crate::dataset::{Absent, Field, FieldKind, NumberType, Numbers};
 use crate::quote::shortened;
 
@@ -70,6 +71,15 @@ impl FieldColumns {
     pub(super) fn missing(&self) -> Option<&str> {
         let column = self.columns.iter().find(|column| !self.are_all && column.texts.samples() == 0)?;
         Some(&column.source)
+    }
+
+    /// Returns the named columns of a CSV file in which every text is a number, and whose fields have no kind, so that they
+    /// are read as texts.
+    pub(super) fn numbers_as_texts(&self) -> Vec<String> {
+        let are_numbers =
+            |texts: &TextColumn| texts.present() > 0 && texts.texts().all(|(_, text)| number(text).is_ok());
+        let columns = self.columns.iter().filter(|column| !self.are_all && column.field.values().is_none());
+        columns.filter(|column| are_numbers(&column.texts)).map(|column| column.source.clone()).collect()
     }
 
     fn add(&mut self, source: &str, field: Field) {

@@ -17,12 +17,13 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::forward::forward;
 use super::image_files::ImageFiles;
+use super::labels::Labels;
 use super::{Dataset, Label};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 pub use builder::ImageListBuilder;
 
@@ -87,6 +88,59 @@ impl ImageList {
     /// not of the first label's kind; [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) if it has no samples.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::builder().open(path)
+    }
+
+    /// Makes a data set of files that are known already, without a list: their paths, relative to `root` or absolute, with
+    /// their labels. `classes` has the names of the classes, in the order of their numbers; none are needed. Files are
+    /// opened when they are read.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for labels of several kinds, and for a class without a name
+    /// where others have names; [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) without samples.
+    ///
+    /// ```
+    /// use gpufeed::{Dataset, ImageList, Label};
+    ///
+    /// let samples = [("b/1.jpg", Label::Class(1)), ("c.png", Label::Class(0))];
+    /// let pets = ImageList::from_samples("/data/pets", samples, ["cat", "dog"])?;
+    /// assert_eq!((pets.len(), pets.name(0)), (2, "/data/pets/b/1.jpg".to_owned()));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn from_samples<P: AsRef<Path>, S: Into<String>>(
+        root: impl Into<PathBuf>,
+        samples: impl IntoIterator<Item = (P, Label)>,
+        classes: impl IntoIterator<Item = S>,
+    ) -> Result<ImageList> {
+        let root: PathBuf = root.into();
+        let classes: Vec<String> = classes.into_iter().map(Into::into).collect();
+        let (paths, labels): (Vec<Box<Path>>, Vec<Label>) =
+            samples.into_iter().map(|(path, label)| (root.join(path).into_boxed_path(), label)).unzip();
+        if paths.is_empty() {
+            let (what, hint) = ("the list".to_owned(), "it has no samples".to_owned());
+            return Err(ErrorKind::EmptyDataset { what, hint }.into());
+        }
+        if !classes.is_empty()
+            && let Some(wrong) =
+                labels.iter().find(|label| matches!(label, Label::Class(class) if *class as usize >= classes.len()))
+        {
+            return Err(Error::argument(
+                "samples",
+                format!("{wrong:?}, but only {} classes have names", classes.len()),
+            ));
+        }
+        let labels = Labels::of(labels)?;
+        let (notices, max_file_bytes) = (Vec::new(), super::MAX_FILE_BYTES);
+        Ok(ImageList(ImageFiles {
+            root,
+            paths,
+            labels,
+            classes,
+            notices,
+            max_file_bytes,
+            fields: None,
+            whole_folder: false,
+        }))
     }
 
     /// Returns a builder with more settings than [`open`](Self::open).

@@ -271,3 +271,19 @@ fn a_path_with_bars_is_said_by_header() {
     let settings = Settings { header: Some(false), ..Settings::default() };
     assert_eq!(csv(b"a|b\n", b',', &settings).unwrap().rows[0].path, "a|b");
 }
+
+#[test]
+fn files_that_are_known_need_no_list() {
+    use crate::{Dataset as _, ErrorKind, ImageList, Label};
+    let names = ["cat", "dog"];
+    let list =
+        ImageList::from_samples("/data", [("a.jpg", Label::Class(1)), ("/b.jpg", Label::Class(0))], names).unwrap();
+    assert_eq!((list.name(0), list.name(1)), ("/data/a.jpg".to_owned(), "/b.jpg".to_owned()));
+    assert_eq!((list.label(0), list.classes()), (Label::Class(1), &names.map(str::to_owned)[..]));
+    let refused = |samples: Vec<(&str, Label)>| ImageList::from_samples("", samples, names).unwrap_err();
+    assert!(matches!(refused(Vec::new()).kind(), ErrorKind::EmptyDataset { .. }));
+    let error = refused(vec![("a", Label::Class(2))]).to_string();
+    assert_eq!(error, "samples: Class(2), but only 2 classes have names");
+    let error = refused(vec![("a", Label::Class(0)), ("b", Label::None)]).to_string();
+    assert!(error.starts_with("samples: labels of several kinds"), "{error}");
+}

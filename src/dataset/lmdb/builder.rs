@@ -4,13 +4,16 @@ use crate::advice::{self, Reason};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::layout::{CLASSES, COUNT, LmdbLayout, image_key, is_no_sample};
+use super::choice::KeyChoice;
+use super::fields::KeyFields;
+use super::layout::{CLASSES, COUNT, LmdbLayout, is_no_sample, numbered_key};
 use super::locations::Locations;
 use super::metadata::{self, LabelsFound};
 use super::reader::{Reader, broken};
-use super::{FILE, Keys, Lmdb};
-use crate::dataset::{Dataset, MAX_FILE_BYTES, Notice, class_names};
-use crate::error::{ErrorKind, Result};
+use super::{FILE, Keys, Lmdb, NumberedKeys};
+use crate::dataset::file_fields::FieldLimits;
+use crate::dataset::{Dataset, FieldChoice, MAX_FIELD_BYTES, MAX_FILE_BYTES, Notice, class_names};
+use crate::error::{Error, ErrorKind, Result};
 use crate::quote::shown;
 use crate::storage::local::atomic_file::folder_of;
 
@@ -27,13 +30,24 @@ pub struct LmdbBuilder {
     layout: LmdbLayout,
     allow_unlabelled: bool,
     classes: Vec<String>,
+    fields: FieldChoice,
+    of_pack: bool,
+    max_field_bytes: u64,
     max_file_bytes: u64,
 }
 
 impl Default for LmdbBuilder {
     fn default() -> Self {
         let layout = LmdbLayout::default();
-        LmdbBuilder { layout, allow_unlabelled: false, classes: Vec::new(), max_file_bytes: MAX_FILE_BYTES }
+        LmdbBuilder {
+            layout,
+            allow_unlabelled: false,
+            classes: Vec::new(),
+            fields: FieldChoice::None,
+            of_pack: false,
+            max_field_bytes: MAX_FIELD_BYTES,
+            max_file_bytes: MAX_FILE_BYTES,
+        }
     }
 }
 
@@ -61,6 +75,46 @@ impl LmdbBuilder {
         self
     }
 
+    /// Sets which values of an [`LmdbLayout::Numbered`] set are [fields](crate::Dataset::fields) of the samples, by the
+    /// names of their keys: `caption` is read from `caption-000000001` and so on. Default: none.
+    ///
+    /// The name `image` chooses the sample's own image: `("lq", "image")`. The name `label` chooses the keys of its label.
+    /// Without it labels are read where they are, and samples may lack one. `("label", "text")` reads the words of a set of
+    /// the text recognition community, which are no labels. [`FieldChoice::All`] reads all values but image and label;
+    /// those that are no numbers are [optional](crate::dataset::Field::optional). All fields of a [pack](crate::pack) are
+    /// those that its manifest `gpufeed-pack.json`, beside the file, lists with names, kinds and defaults.
+    ///
+    /// What a field is follows from the name of its keys as from the ending of a file (`caption`, `meta.json`, `score.npy`,
+    /// `index`), unless its [`kind`](crate::dataset::Field::kind) is set. For other names the first value decides: an
+    /// image, text if it is UTF-8, or else bytes. A field that no sample has is an error of [`open`](Self::open); a value
+    /// that is no text or no JSON is an error of its sample.
+    ///
+    /// ```no_run
+    /// use gpufeed::dataset::{Field, Lmdb};
+    ///
+    /// let words = Lmdb::builder().fields(vec![("label", Field::new("text"))]).open("ocr/train")?;
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    #[must_use]
+    pub fn fields(mut self, fields: impl Into<FieldChoice>) -> Self {
+        self.fields = fields.into();
+        self
+    }
+
+    /// Sets the fields that the manifest of a pack lists. Unlike other fields, one that no sample has is no error.
+    pub(crate) fn fields_of_pack(self, fields: FieldChoice) -> Self {
+        LmdbBuilder { of_pack: true, ..self.fields(fields) }
+    }
+
+    /// Sets the most bytes that the value of a field may have; of a field of images
+    /// [`max_file_bytes`](Self::max_file_bytes) does. A larger one is not read, and its sample is an error. Default:
+    /// [`MAX_FIELD_BYTES`], 1 MiB.
+    #[must_use]
+    pub fn max_field_bytes(mut self, bytes: u64) -> Self {
+        self.max_field_bytes = bytes;
+        self
+    }
+
     /// Sets the most bytes that an image may have. A larger image is not read, and its sample is an error
     /// ([`ErrorKind::FileTooLarge`](crate::ErrorKind::FileTooLarge)). Default:
     /// [`MAX_FILE_BYTES`](crate::dataset::MAX_FILE_BYTES), 1 GiB.
@@ -83,27 +137,56 @@ impl LmdbBuilder {
             return Err(broken(path, reason.advise(advice::LMDB_FINISH)));
         }
         let reader = Reader::open(&file)?;
-        let (keys, mut notices) = self.keys(&reader)?;
+        let mut choice = KeyChoice::of(&self.fields, &file)?;
+        choice.of_pack |= self.of_pack;
+        let is_plain = choice.is_plain();
+        let (keys, mut notices) = self.keys(&reader, &choice)?;
         if keys.len() == 0 {
             let (what, hint) = (file.display().to_string(), "it has no keys of samples".to_owned());
             return Err(ErrorKind::EmptyDataset { what, hint }.into());
         }
         let classes = self.class_names(&reader, &file)?;
-        let found = match keys {
-            Keys::Numbered(count) if self.allow_unlabelled => metadata::labels(&reader, count, self.max_file_bytes)?,
-            _ => LabelsFound::default(),
-        };
+        let (mut found, mut fields) = (LabelsFound::default(), None);
+        match &keys {
+            Keys::Numbered(numbered) => {
+                if let Some(label) = numbered.label.as_deref().filter(|_| self.allow_unlabelled) {
+                    found = metadata::labels(&reader, label, numbered.count, self.max_file_bytes)?;
+                }
+                // A damaged page matters here only where all fields are asked for. Samples below it fail when they are read.
+                let there = match metadata::sources(&reader, numbered.count as u64) {
+                    Err(_) if choice.fields.is_some() => Vec::new(),
+                    found => found?,
+                };
+                let own: Vec<&str> = std::iter::once(&*numbered.image).chain(numbered.label.as_deref()).collect();
+                let limits = FieldLimits { max_field_bytes: self.max_field_bytes, max_file_bytes: self.max_file_bytes };
+                let asked = (choice.fields, choice.of_pack);
+                let decided = KeyFields::decide(&reader, asked, (&there, &own), limits)?;
+                let unread: Vec<_> =
+                    there.iter().filter(|source| !own.contains(&&***source) && !decided.has(source)).cloned().collect();
+                notices.extend(Notice::keys_not_read(unread, !is_plain));
+                fields = Some(decided).filter(|decided| !decided.fields().is_empty());
+            }
+            Keys::Listed { .. } if is_plain => {}
+            Keys::Listed { .. } => {
+                let reason = "of an LMDB they are values under numbered keys, such as caption-000000001, beside a key \
+                              num-samples, which this one lacks; leave the setting out";
+                return Err(Error::argument("fields", reason));
+            }
+        }
         let mut set = Lmdb {
             reader: Arc::new(reader),
             locations: Arc::new(Locations::new(keys.len())),
             keys: Arc::new(keys),
             classes,
             allow_unlabelled: self.allow_unlabelled,
+            allow_absent_labels: choice.allow_absent_labels,
             words: found.words,
             notices: Vec::new(),
             max_file_bytes: self.max_file_bytes,
+            fields: None,
         };
-        // Checking all samples would read the whole file. The first one shows wrong layouts and settings.
+        // Checking all samples would read the whole file. The first one shows wrong layouts and settings. Values of fields
+        // fail their samples alone.
         let mut buffer = Vec::new();
         let first = set.read(0, &mut buffer)?.label;
         set.read(set.len() - 1, &mut buffer)?;
@@ -113,10 +196,11 @@ impl LmdbBuilder {
             notices.push(Notice::Unlabelled { samples, of });
         }
         set.notices = notices;
+        set.fields = fields.map(Arc::new);
         Ok(set)
     }
 
-    fn keys(&self, reader: &Reader) -> Result<(Keys, Vec<Notice>)> {
+    fn keys(&self, reader: &Reader, choice: &KeyChoice) -> Result<(Keys, Vec<Notice>)> {
         let (path, mut buffer) = (&reader.path, Vec::new());
         let count = reader.get(COUNT, self.max_file_bytes, &mut buffer)?;
         if self.layout == LmdbLayout::Numbered || (self.layout == LmdbLayout::Auto && count.is_some()) {
@@ -130,10 +214,11 @@ impl LmdbBuilder {
                     format!("num-samples is {count}, but there are only {} other keys", entries.saturating_sub(1));
                 return Err(broken(path, reason));
             }
-            let more = metadata::images_beyond(reader, count as u64)?;
+            let (image, label) = (choice.image.clone(), choice.label.clone());
+            let more = metadata::values_beyond(reader, &image, count as u64)?;
             let what = format!("images beyond the {count} of num-samples");
-            let notice = Notice::not_read(what, more, image_key(count as u64 + 1));
-            return Ok((Keys::Numbered(count), notice.into_iter().collect()));
+            let notice = Notice::not_read(what, more, numbered_key(&image, count as u64 + 1));
+            return Ok((Keys::Numbered(NumberedKeys { count, image, label }), notice.into_iter().collect()));
         }
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         let metadata = metadata::keys(reader, self.max_file_bytes)?;

@@ -17,7 +17,7 @@ pub enum LmdbLayout {
     Auto,
     /// `num-samples`: the number of samples in decimal digits; `image-000000001` and so on: the image files;
     /// `label-000000001` and so on: a class in decimal digits, or a list of numbers (JSON, or separated by spaces or
-    /// commas).
+    /// commas); `caption-000000001` and so on: values of [fields](super::LmdbBuilder::fields).
     Numbered,
     /// Any key: the class as 4 bytes, little-endian, followed by the image file. Samples are in the keys' order.
     ClassAndImage,
@@ -33,12 +33,25 @@ pub(super) const CLASSES: &[u8] = b"classes";
 #[cfg(feature = "lmdb")]
 pub(super) const WRITTEN: &[u8] = b"gpufeed-written";
 
-pub(super) fn image_key(number: u64) -> String {
-    format!("image-{number:09}")
+/// What stands before the number in the keys of images, and of labels.
+pub(super) const IMAGE: &str = "image";
+pub(super) const LABEL: &str = "label";
+/// The digits of a number in a key, at the least.
+const DIGITS: usize = 9;
+
+/// The most bytes of what stands before the number. A key has at most 511, of which a hyphen and the number are up to 21.
+pub(crate) const LONGEST_SOURCE: usize = 490;
+
+/// Returns the key of sample `number`, from 1 on, for an image, a label or a field.
+pub(super) fn numbered_key(source: &str, number: u64) -> String {
+    format!("{source}-{number:0DIGITS$}")
 }
 
-pub(super) fn label_key(number: u64) -> String {
-    format!("label-{number:09}")
+/// Returns what stands before the number in the key of a numbered sample; `None` for other keys.
+pub(super) fn source_of(key: &[u8]) -> Option<&str> {
+    let (source, number) = std::str::from_utf8(key).ok()?.rsplit_once('-')?;
+    let is_number = number.len() >= DIGITS && number.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number && !source.is_empty()).then_some(source)
 }
 
 impl LmdbLayout {
@@ -141,6 +154,22 @@ mod tests {
         assert_eq!(parse(b"\xff"), Err(NoLabel::Word));
         for text in ["[16777217]", "[-9007199254740993]", "0.5 1e40", "[1e400]"] {
             assert!(matches!(parse(text.as_bytes()), Err(NoLabel::Number(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_ends_a_key() {
+        assert_eq!(numbered_key("depth.png", 7), "depth.png-000000007");
+        for (key, source) in [
+            (&b"image-000000001"[..], Some("image")),
+            (b"left-2-0000000010", Some("left-2")),
+            (b"-000000001", None),
+            (b"image-00000001", None),
+            (b"image-00000000x", None),
+            (b"image000000001", None),
+            (b"\xff-000000001", None),
+        ] {
+            assert_eq!(source_of(key), source, "{key:?}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Keys that are not samples, and labels that are words: what is decided for a whole file.
 
-use super::layout::{LmdbLayout, NoLabel, image_key, is_no_sample, label_key, parse};
+use super::layout::{LmdbLayout, NoLabel, is_no_sample, numbered_key, parse, source_of};
 use super::reader::Reader;
 use crate::dataset::Label;
 use crate::error::Result;
@@ -49,11 +49,11 @@ pub(super) struct LabelsFound {
     pub(super) missing: u64,
 }
 
-/// Reads the labels, up to the first word.
-pub(super) fn labels(reader: &Reader, count: usize, max_bytes: u64) -> Result<LabelsFound> {
+/// Reads the labels, whose keys begin with `source`, up to the first word.
+pub(super) fn labels(reader: &Reader, source: &str, count: usize, max_bytes: u64) -> Result<LabelsFound> {
     let (mut found, mut buffer) = (LabelsFound::default(), Vec::new());
     for number in 1..=count as u64 {
-        match reader.get(label_key(number).as_bytes(), max_bytes, &mut buffer)?.map(parse) {
+        match reader.get(numbered_key(source, number).as_bytes(), max_bytes, &mut buffer)?.map(parse) {
             None => found.missing += 1,
             Some(Ok(label)) => found.first = found.first.or(Some(label)),
             // The sample's read names it.
@@ -64,14 +64,42 @@ pub(super) fn labels(reader: &Reader, count: usize, max_bytes: u64) -> Result<La
     Ok(found)
 }
 
-/// Counts the images that follow those of `num-samples` without a gap, in some twenty searches.
-pub(super) fn images_beyond(reader: &Reader, count: u64) -> Result<u64> {
+/// Returns what stands before the number in the keys of numbered samples, each once: `image`, `label`, `caption`. Each
+/// takes a search or two, however many samples there are.
+pub(super) fn sources(reader: &Reader, count: u64) -> Result<Vec<String>> {
+    /// A file of other keys, one by one, would be searched for long.
+    const SEARCHES: usize = 1024;
+    let (mut found, mut from) = (Vec::<String>::new(), Vec::new());
+    for _ in 0..SEARCHES {
+        let Some(key) = reader.first_not_below(&from)? else { break };
+        let source = source_of(&key).map(str::to_owned);
+        // The last key before the next search. Keys of a source such as `image-2` may lie between those of `image`.
+        from = match source {
+            Some(source) if found.contains(&source) => {
+                let last = numbered_key(&source, count + values_beyond(reader, &source, count)?).into_bytes();
+                // The colon follows the digits. Behind a gap no other source is looked for.
+                if last >= key { last } else { format!("{source}-:").into_bytes() }
+            }
+            Some(source) => {
+                let last = numbered_key(&source, count).into_bytes();
+                found.push(source);
+                last.max(key)
+            }
+            None => key,
+        };
+        from.push(0);
+    }
+    Ok(found)
+}
+
+/// Counts the values of `source` that follow those of `num-samples` without a gap, in some twenty searches.
+pub(super) fn values_beyond(reader: &Reader, source: &str, count: u64) -> Result<u64> {
     let mut buffer = Vec::new();
     let (mut there, mut missing) = (count, reader.len() + 1);
     while missing - there > 1 {
         // The next one is asked first, as most sets have none.
         let asked = if there == count { count + 1 } else { there.midpoint(missing) };
-        match reader.find(image_key(asked).as_bytes(), &mut buffer)? {
+        match reader.find(numbered_key(source, asked).as_bytes(), &mut buffer)? {
             Some(_) => there = asked,
             None => missing = asked,
         }

@@ -1,12 +1,15 @@
 //! Samples in an LMDB, the key-value store.
 //!
 //! `builder.rs` opens an LMDB. `reader.rs` reads its pages (`pages.rs`) without a map, `locations.rs` stores where
-//! samples lie, `layout.rs` says which keys are samples, and `metadata.rs` which are not. With the feature `lmdb`,
+//! samples lie, `layout.rs` says which keys are samples, and `metadata.rs` which are not. `choice.rs` reads the setting of
+//! fields, and `fields.rs` has them. With the feature `lmdb`,
 //! `writer.rs` writes an LMDB, by the library of LMDB (`environment.rs`).
 
 mod builder;
+mod choice;
 #[cfg(feature = "lmdb")]
 mod environment;
+mod fields;
 mod layout;
 mod locations;
 mod metadata;
@@ -21,15 +24,17 @@ use crate::advice::{self, Reason};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Dataset, Label, Notice, Sample, SampleData, out_of_range};
+use super::{Dataset, Field, FieldValue, Label, Notice, Sample, SampleData, out_of_range};
 use crate::error::Result;
 use crate::quote::{shortened, shown};
 use crate::storage::local::atomic_file::folder_of;
-use layout::{NoLabel, image_key, label_key};
-use locations::Locations;
+use fields::KeyFields;
+use layout::{LABEL, NoLabel, numbered_key};
+use locations::{Location, Locations};
 use reader::{Reader, broken};
 
 pub use builder::LmdbBuilder;
+pub(crate) use layout::LONGEST_SOURCE;
 pub use layout::LmdbLayout;
 #[cfg(feature = "lmdb")]
 pub use writer::LmdbWriter;
@@ -43,6 +48,7 @@ const FILE: &str = "data.mdb";
 /// | [`LmdbLayout`] | keys | values | labels |
 /// |---|---|---|---|
 /// | `Numbered`, of the text recognition community; what `gpufeed pack` writes | `num-samples`; `image-000000001`, ... | the image file | `label-000000001`, ...: a class, or a list of numbers |
+/// | | `caption-000000001`, ...: [fields](LmdbBuilder::fields) of any name | text, JSON, numbers, bytes, images | |
 /// | `ClassAndImage` | any, in their order | the class, 4 bytes, little-endian, then the image file | in the value |
 /// | `Image` | any, in their order | the image file | none |
 ///
@@ -85,25 +91,39 @@ pub struct Lmdb {
     keys: Arc<Keys>,
     classes: Vec<String>,
     allow_unlabelled: bool,
+    /// True if a sample may lack a label, but not have a word in its place.
+    allow_absent_labels: bool,
     /// True if labels are words, also those that look like numbers.
     words: bool,
     notices: Vec<Notice>,
     max_file_bytes: u64,
+    fields: Option<Arc<KeyFields>>,
 }
 
 /// The keys of the samples.
 #[derive(Debug)]
 enum Keys {
-    /// Number of samples of [`LmdbLayout::Numbered`].
-    Numbered(usize),
+    /// Those of [`LmdbLayout::Numbered`].
+    Numbered(NumberedKeys),
     /// The keys one after the other, and the end of each.
     Listed { bytes: Vec<u8>, ends: Vec<usize>, class: bool },
+}
+
+/// The keys of numbered samples.
+#[derive(Debug)]
+struct NumberedKeys {
+    /// The number of samples.
+    count: usize,
+    /// What stands before the number in the keys of images.
+    image: String,
+    /// What stands before the number in the keys of labels; `None` if none are read.
+    label: Option<String>,
 }
 
 impl Keys {
     fn len(&self) -> usize {
         match self {
-            Keys::Numbered(count) => *count,
+            Keys::Numbered(numbered) => numbered.count,
             Keys::Listed { ends, .. } => ends.len(),
         }
     }
@@ -135,40 +155,78 @@ impl Lmdb {
         &self.reader.path
     }
 
-    /// Reads the value of a sample, and stores its location in the file.
+    /// Reads the value of a sample.
     fn value<'b>(&self, index: usize, key: &[u8], buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
-        let location = match self.locations.get(index) {
-            Some(location) => location,
-            None => {
-                let found = self.reader.find(key, buffer)?;
-                let location = found.ok_or_else(|| broken(self.path(), format!("there is no {}", shown(key))))?;
-                self.locations.note(index, location);
-                location
-            }
-        };
+        let location = self.location(index, key, buffer)?;
         self.reader.read(key, location, self.max_file_bytes, buffer)
+    }
+
+    /// Finds the value of a sample, and stores its location in the file.
+    fn location(&self, index: usize, key: &[u8], buffer: &mut Vec<u8>) -> Result<Location> {
+        if let Some(location) = self.locations.get(index) {
+            return Ok(location);
+        }
+        let found = self.reader.find(key, buffer)?;
+        let location = found.ok_or_else(|| broken(self.path(), format!("there is no {}", shown(key))))?;
+        self.locations.note(index, location);
+        Ok(location)
+    }
+
+    /// Reads a sample whose key is a number: its image into the start of `buffer`, and the values of its fields behind it.
+    fn with_fields<'a>(
+        &'a self,
+        fields: &'a KeyFields,
+        (index, key): (usize, &[u8]),
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<(&'a [u8], Vec<FieldValue<'a>>)> {
+        let number = index as u64 + 1;
+        // The pages of the search come into the same buffer, so that all values are found before the first is read.
+        let image = self.location(index, key, buffer)?;
+        let found = fields.find(&self.reader, number, buffer)?;
+        let image = self.reader.read(key, image, self.max_file_bytes, buffer)?.len();
+        let (mut end, mut ranges) = (image, Vec::with_capacity(found.len()));
+        for location in found {
+            ranges.push(match location {
+                Some(location) => {
+                    let begin = end;
+                    end = self.reader.read_behind(location, begin, buffer)?;
+                    Some(begin..end)
+                }
+                None => None,
+            });
+        }
+        let bytes: &'a [u8] = buffer;
+        let values = fields.values(&self.reader, number, ranges.into_iter().map(|range| Some(&bytes[range?])))?;
+        Ok((&bytes[..image], values))
     }
 
     /// Says what the labels are, by the first one that there is.
     fn labels(&self, first: &Label) -> String {
+        let key = |label: &Option<String>| numbered_key(label.as_deref().unwrap_or(LABEL), 1);
         match (&*self.keys, first) {
-            (Keys::Numbered(_), _) if self.words => "none: those under label-000000001 and so on are words".to_owned(),
+            (Keys::Numbered(NumberedKeys { label, .. }), _) if self.words => {
+                let (source, key) = (label.as_deref().unwrap_or(LABEL), key(label));
+                format!("none: those under {key} and so on are words, which fields = {{{source:?}: \"text\"}} reads")
+            }
             (_, Label::None) => "none".to_owned(),
             (Keys::Listed { .. }, _) => "class numbers, the first 4 bytes of each value".to_owned(),
-            (_, Label::Class(_)) => "class numbers from the keys label-000000001 and so on".to_owned(),
-            (_, Label::Multi(values)) => {
-                format!("vectors of {} from the keys label-000000001 and so on", values.len())
+            (Keys::Numbered(NumberedKeys { label, .. }), Label::Class(_)) => {
+                format!("class numbers from the keys {} and so on", key(label))
+            }
+            (Keys::Numbered(NumberedKeys { label, .. }), Label::Multi(values)) => {
+                format!("vectors of {} from the keys {} and so on", values.len(), key(label))
             }
         }
     }
 
     /// Reads the label of a sample whose keys are numbers.
-    fn numbered_label(&self, index: usize, buffer: &mut Vec<u8>) -> Result<Label> {
-        match self.locations.class(index) {
+    fn numbered_label(&self, keys: &NumberedKeys, index: usize, buffer: &mut Vec<u8>) -> Result<Label> {
+        match (self.locations.class(index), &keys.label) {
             _ if self.words => Ok(Label::None),
-            Some(class) => Ok(Label::Class(class)),
-            None => {
-                let key = label_key(index as u64 + 1);
+            (_, None) => Ok(Label::None),
+            (Some(class), _) => Ok(Label::Class(class)),
+            (None, Some(label)) => {
+                let key = numbered_key(label, index as u64 + 1);
                 let text = self.reader.get(key.as_bytes(), self.max_file_bytes, buffer)?;
                 let label = self.parsed_label(&key, text)?;
                 if let Label::Class(class) = label {
@@ -190,6 +248,7 @@ impl Lmdb {
                 let reason = format!("the label {key}, {text:?}, is neither a class nor a list of numbers");
                 Err(broken(self.path(), Reason::new(reason).advise(advice::LMDB_UNLABELLED)))
             }
+            None if self.allow_absent_labels => Ok(Label::None),
             None => {
                 let reason = Reason::new(format!("there is no label {key}"));
                 Err(broken(self.path(), reason.advise(advice::LMDB_UNLABELLED)))
@@ -211,17 +270,24 @@ impl Dataset for Lmdb {
         if index >= self.len() {
             return Err(out_of_range(index, self.len()));
         }
-        let (image, label) = match &*self.keys {
-            Keys::Numbered(_) => {
-                let label = self.numbered_label(index, buffer);
-                (self.value(index, image_key(index as u64 + 1).as_bytes(), buffer)?, label?)
+        let (image, label, fields) = match &*self.keys {
+            Keys::Numbered(keys) => {
+                let label = self.numbered_label(keys, index, buffer);
+                let key = numbered_key(&keys.image, index as u64 + 1);
+                match &self.fields {
+                    None => (self.value(index, key.as_bytes(), buffer)?, label?, Vec::new()),
+                    Some(fields) => {
+                        let (image, values) = self.with_fields(fields, (index, key.as_bytes()), buffer)?;
+                        (image, label?, values)
+                    }
+                }
             }
             Keys::Listed { bytes, ends, class } => {
                 let key = Keys::listed(bytes, ends, index);
                 let value = self.value(index, key, buffer)?;
                 match value.split_first_chunk() {
-                    _ if !class => (value, Label::None),
-                    Some((class, image)) => (image, Label::Class(u32::from_le_bytes(*class))),
+                    _ if !class => (value, Label::None, Vec::new()),
+                    Some((class, image)) => (image, Label::Class(u32::from_le_bytes(*class)), Vec::new()),
                     None => return Err(broken(self.path(), format!("the value of {} has no class", shown(key)))),
                 }
             }
@@ -233,13 +299,13 @@ impl Dataset for Lmdb {
             let reason = format!("{}: of class {class}, but only {} have names", self.name(index), self.classes.len());
             return Err(broken(self.path(), reason));
         }
-        Ok(Sample::new(SampleData::Encoded(image), label))
+        Ok(Sample::new(SampleData::Encoded(image), label).with_fields(fields))
     }
 
     /// Returns the label if it has a key of its own. That of a value with class and image is read with the image.
     fn label(&self, index: usize) -> Option<Label> {
         match &*self.keys {
-            Keys::Numbered(_) if index < self.len() => self.numbered_label(index, &mut Vec::new()).ok(),
+            Keys::Numbered(keys) if index < self.len() => self.numbered_label(keys, index, &mut Vec::new()).ok(),
             Keys::Listed { class: false, .. } if index < self.len() => Some(Label::None),
             _ => None,
         }
@@ -249,13 +315,17 @@ impl Dataset for Lmdb {
         let path = self.reader.path.display();
         match &*self.keys {
             _ if index >= self.len() => format!("sample {index}"),
-            Keys::Numbered(_) => format!("{path}: {}", image_key(index as u64 + 1)),
+            Keys::Numbered(keys) => format!("{path}: {}", numbered_key(&keys.image, index as u64 + 1)),
             Keys::Listed { bytes, ends, .. } => format!("{path}: {}", shown(Keys::listed(bytes, ends, index))),
         }
     }
 
     fn classes(&self) -> &[String] {
         &self.classes
+    }
+
+    fn fields(&self) -> &[Field] {
+        self.fields.as_ref().map_or(&[], |fields| fields.fields())
     }
 
     fn folder(&self) -> Option<&Path> {

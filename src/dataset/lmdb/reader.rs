@@ -5,6 +5,7 @@ use crate::advice::Reason;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::locations::Location;
@@ -169,12 +170,27 @@ impl Reader {
         buffer: &'b mut Vec<u8>,
     ) -> Result<&'b [u8]> {
         if location.length > max_bytes {
-            let name = format!("{}: {}", self.path.display(), super::shown(key));
-            return Err(ErrorKind::FileTooLarge { name, bytes: location.length, max_file_bytes: max_bytes }.into());
+            return Err(self.too_large(key, location, max_bytes));
         }
         let length = location.length as usize;
-        self.at(location.offset, length, buffer)?;
+        self.at(location.offset, 0..length, buffer)?;
         Ok(&buffer[..length])
+    }
+
+    /// Reads a value into `buffer` from byte `begin` on, and preserves the bytes before. Returns where the value ends.
+    ///
+    /// # Errors
+    /// The system's error, for example if the file was cut short.
+    pub(super) fn read_behind(&self, location: Location, begin: usize, buffer: &mut Vec<u8>) -> Result<usize> {
+        let end = begin.saturating_add(location.length as usize);
+        self.at(location.offset, begin..end, buffer)?;
+        Ok(end)
+    }
+
+    /// Returns the error for an image of more than `max_bytes`.
+    pub(super) fn too_large(&self, key: &[u8], location: Location, max_bytes: u64) -> Error {
+        let name = format!("{}: {}", self.path.display(), super::shown(key));
+        ErrorKind::FileTooLarge { name, bytes: location.length, max_file_bytes: max_bytes }.into()
     }
 
     /// Reads the value of `key` into `buffer`; returns `None` if there is no such key.
@@ -231,6 +247,44 @@ impl Reader {
         }
     }
 
+    /// Returns the first key that is not below `from`; `None` if there is none.
+    ///
+    /// # Errors
+    /// If a page of the search is damaged, or the system reports an error.
+    pub(super) fn first_not_below(&self, from: &[u8]) -> Result<Option<Vec<u8>>> {
+        if self.tree.root == NONE {
+            return Ok(None);
+        }
+        // In a whole tree every leaf has keys, so that no branch leads to more than two pages.
+        let mut pages = 2 * u32::from(self.tree.depth);
+        self.first_below((self.tree.root, 1), from, &mut pages)
+    }
+
+    /// Searches below a page at this level. `pages` is the number of pages that the search may still read.
+    fn first_below(&self, (page, level): (u64, u16), from: &[u8], pages: &mut u32) -> Result<Option<Vec<u8>>> {
+        let damaged = |reason: &str| self.damaged(page, reason);
+        *pages = pages.checked_sub(1).ok_or_else(|| damaged("its tree has leaves without keys"))?;
+        let mut bytes = Vec::new();
+        self.page(page, &mut bytes)?;
+        let is_leaf = level == self.tree.depth;
+        let nodes = Nodes::new(&bytes[..self.page_size], page, is_leaf).map_err(damaged)?;
+        // The first node of a branch has no key: it leads to all keys below the second node's.
+        let near = nodes.last_not_above(from, usize::from(!is_leaf)).map_err(damaged)?;
+        for index in near..nodes.len() {
+            let found = match is_leaf {
+                true => Some(nodes.key(index).map_err(damaged)?).filter(|key| *key >= from).map(<[u8]>::to_vec),
+                false => {
+                    let child = nodes.child(index).map_err(damaged)?;
+                    self.first_below((child, level + 1), from, pages)?
+                }
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
     /// Reads a page to the start of `buffer`.
     fn page(&self, page: u64, buffer: &mut Vec<u8>) -> Result<()> {
         self.bytes(page, self.page_size, buffer)
@@ -242,14 +296,14 @@ impl Reader {
         if !(2..self.pages).contains(&page) {
             return Err(self.damaged(page, "there is no such page"));
         }
-        self.at(page * self.page_size as u64, length, buffer)
+        self.at(page * self.page_size as u64, 0..length, buffer)
     }
 
-    /// Reads `length` bytes at `offset` to the start of `buffer`.
-    fn at(&self, offset: u64, length: usize, buffer: &mut Vec<u8>) -> Result<()> {
+    /// Reads the bytes at `offset` into these bytes of `buffer`, and preserves those before.
+    fn at(&self, offset: u64, into: Range<usize>, buffer: &mut Vec<u8>) -> Result<()> {
         let failed = |source| Error::io(&self.path, source);
-        regular_file::lengthen(buffer, length, 0).map_err(failed)?;
-        match read_at::read_exact(&self.file, &mut buffer[..length], offset) {
+        regular_file::lengthen(buffer, into.end, into.start).map_err(failed)?;
+        match read_at::read_exact(&self.file, &mut buffer[into], offset) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 Err(broken(&self.path, format!("at byte {offset}: the file was cut short while it was open")))
             }

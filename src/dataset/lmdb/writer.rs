@@ -8,7 +8,7 @@ use heed::{Database, Env, MdbError, WithoutTls};
 
 use super::FILE;
 use super::environment::{failed, grow, map_to_write};
-use super::layout::{CLASSES, COUNT, WRITTEN, image_key, label_key, to_text};
+use super::layout::{CLASSES, COUNT, IMAGE, LABEL, LONGEST_SOURCE, WRITTEN, numbered_key, to_text};
 use super::reader::broken;
 use crate::dataset::Label;
 use crate::error::{Error, Result};
@@ -41,8 +41,17 @@ pub struct LmdbWriter {
     folder: PathBuf,
     part: PathBuf,
     written: u64,
-    waiting: Vec<(Vec<u8>, Option<String>)>,
+    waiting: Vec<Waiting>,
     bytes: usize,
+}
+
+/// A sample that is not committed yet.
+#[derive(Debug)]
+struct Waiting {
+    image: Vec<u8>,
+    label: Option<String>,
+    /// The values of its fields, each with what stands before the number in its key.
+    values: Vec<(String, Vec<u8>)>,
 }
 
 impl LmdbWriter {
@@ -93,9 +102,51 @@ impl LmdbWriter {
     ///
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), for example for a full disk.
     pub fn put(&mut self, image: &[u8], label: &Label) -> Result<()> {
+        self.put_fields(image, label, &[])
+    }
+
+    /// Adds an image file with its label and values of fields. Each value has what stands before the number in its key:
+    /// `caption` for `caption-000000001`. It tells the kind of the value as [`LmdbBuilder::fields`](super::LmdbBuilder::fields)
+    /// describes.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if two values have one name, or if a name is empty, that of
+    /// images or labels, or longer than 490 bytes; the errors of [`put`](Self::put).
+    ///
+    /// ```
+    /// use gpufeed::dataset::{FieldValue, Lmdb, LmdbWriter};
+    /// use gpufeed::{Dataset, Label};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let mut writer = LmdbWriter::open(folder.path())?;
+    /// writer.put_fields(b"\xff\xd8\xff the file", &Label::Class(1), &[("caption", b"two dogs")])?;
+    /// writer.finish(&[])?;
+    ///
+    /// let data = Lmdb::builder().fields([("caption", "caption")]).open(folder.path())?;
+    /// assert_eq!(data.read(0, &mut Vec::new())?.fields, [FieldValue::from("two dogs")]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn put_fields(&mut self, image: &[u8], label: &Label, values: &[(&str, &[u8])]) -> Result<()> {
+        for (at, (name, _)) in values.iter().enumerate() {
+            let reason = match *name {
+                "" => "the name of a value is empty".to_owned(),
+                IMAGE | LABEL => format!("{name:?} is the name of the sample's own {name}"),
+                _ if name.len() > LONGEST_SOURCE => {
+                    format!("the name of a value has {} bytes, the most are {LONGEST_SOURCE}", name.len())
+                }
+                _ if values[..at].iter().any(|(other, _)| other == name) => {
+                    format!("two values have the name {name:?}")
+                }
+                _ => continue,
+            };
+            return Err(Error::argument("values", reason));
+        }
         let label = to_text(label);
-        self.bytes += image.len() + label.as_ref().map_or(0, String::len);
-        self.waiting.push((image.to_vec(), label));
+        let values: Vec<_> = values.iter().map(|(name, value)| ((*name).to_owned(), value.to_vec())).collect();
+        let bytes = values.iter().map(|(_, value)| value.len()).sum::<usize>();
+        self.bytes += image.len() + label.as_ref().map_or(0, String::len) + bytes;
+        self.waiting.push(Waiting { image: image.to_vec(), label, values });
         if self.bytes >= WAITING { self.commit() } else { Ok(()) }
     }
 
@@ -108,13 +159,14 @@ impl LmdbWriter {
         let waiting = std::mem::take(&mut self.waiting);
         let written = self.written + waiting.len() as u64;
         let count = written.to_string();
-        let mut pairs = vec![(WRITTEN, count.as_bytes())];
-        let keys = waiting.iter().zip(self.written + 1..);
-        let keys: Vec<_> = keys.map(|(_, number)| (image_key(number), label_key(number))).collect();
-        for ((image, label), (image_key, label_key)) in waiting.iter().zip(&keys) {
-            pairs.push((image_key.as_bytes(), image));
-            pairs.extend(label.as_ref().map(|label| (label_key.as_bytes(), label.as_bytes())));
+        let mut numbered: Vec<(String, &[u8])> = Vec::with_capacity(2 * waiting.len());
+        for (Waiting { image, label, values }, number) in waiting.iter().zip(self.written + 1..) {
+            numbered.push((numbered_key(IMAGE, number), image));
+            numbered.extend(label.as_ref().map(|label| (numbered_key(LABEL, number), label.as_bytes())));
+            numbered.extend(values.iter().map(|(name, value)| (numbered_key(name, number), &**value)));
         }
+        let mut pairs = vec![(WRITTEN, count.as_bytes())];
+        pairs.extend(numbered.iter().map(|(key, value)| (key.as_bytes(), *value)));
         if let Err(error) = self.write(&pairs, &[]) {
             self.waiting = waiting;
             return Err(error);

@@ -219,10 +219,15 @@ impl Dataset for Parquet {
                 }
                 _ => true,
             });
-            let columns = fields.unread(&noticed);
-            if !columns.is_empty() {
-                notices.push(Notice::ColumnsNotRead { columns });
-            }
+            notices.extend(Notice::columns_not_read(fields.unread(&noticed), true));
+        } else {
+            notices = notices
+                .into_iter()
+                .flat_map(|notice| match notice {
+                    Notice::ColumnsNotRead { columns } => Notice::columns_not_read(columns, false),
+                    other => vec![other],
+                })
+                .collect();
         }
         notices.extend(self.split_not_read.clone());
         notices

@@ -34,7 +34,6 @@ pub use builder::TarShardsBuilder;
 #[doc(hidden)] // `gpufeed pack` writes it
 pub use builder::UNFINISHED;
 pub(crate) use label::label_of_json;
-pub(crate) use of_pack::PACK_MANIFEST;
 
 /// Samples in tar files, packed as in WebDataset: the members of a sample follow each other and share their name up to
 /// the first dot.

@@ -4,39 +4,15 @@
 use std::io;
 use std::path::PathBuf;
 
-use serde::Deserialize;
-
 use super::label;
 use crate::dataset::field::FieldChoice;
+use crate::dataset::pack_manifest::{PACK_MANIFEST, PackManifest};
 use crate::dataset::shards::FileList;
 use crate::error::{Error, Result};
 use crate::storage::Remote;
-use crate::storage::local::regular_file;
-
-/// The name of the file that `gpufeed pack` writes beside the shards.
-pub(crate) const PACK_MANIFEST: &str = "gpufeed-pack.json";
 
 /// The most bytes of a manifest in a store: that of a million shards.
 const LARGEST: u64 = 256 << 20;
-
-/// The part of a manifest that a reader of fields needs.
-#[derive(Deserialize)]
-struct Manifest {
-    job: Job,
-    #[serde(default)]
-    shards: Vec<Shard>,
-}
-
-#[derive(Deserialize)]
-struct Job {
-    #[serde(default)]
-    fields: FieldChoice,
-}
-
-#[derive(Deserialize)]
-struct Shard {
-    file: String,
-}
 
 /// Returns the fields of the pack to which the first of these shards belongs; `None` if it belongs to none, or if the
 /// pack has no fields.
@@ -45,13 +21,10 @@ struct Shard {
 /// A manifest that cannot be read, or is none.
 pub(super) fn listed_fields(files: &FileList) -> Result<Option<FieldChoice>> {
     let Some((place, text)) = manifest_beside(files)? else { return Ok(None) };
-    let Manifest { job, shards } = serde_json::from_slice(&text).map_err(|error| {
-        let reason = format!("it lists no fields of a pack: {error}; remove it, or name the fields that are read");
-        Error::io(&place, io::Error::new(io::ErrorKind::InvalidData, reason))
-    })?;
+    let manifest = PackManifest::parse(&place, &text)?;
     // The first shard may have another folder's manifest beside it, if it was moved there.
-    let is_own = shards.iter().any(|shard| is_called(files, &shard.file));
-    Ok(Some(job.fields).filter(|fields| is_own && *fields != FieldChoice::None))
+    let is_own = manifest.shards().any(|shard| is_called(files, shard));
+    Ok(Some(manifest.into_fields()).filter(|fields| is_own && *fields != FieldChoice::None))
 }
 
 /// Returns true if a pack has the members `.txt` of these shards as a field, so that no number in them is a label.
@@ -89,12 +62,7 @@ fn manifest_beside(files: &FileList) -> Result<Option<(PathBuf, Vec<u8>)>> {
         };
     }
     let Some(first) = files.first_path() else { return Ok(None) };
-    let path = first.with_file_name(PACK_MANIFEST);
-    match regular_file::read(&path) {
-        Ok(text) => Ok(Some((path, text))),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
-        Err(error) => Err(Error::io(path, error)),
-    }
+    PackManifest::beside(first)
 }
 
 fn is_forbidden(error: &Error) -> bool {

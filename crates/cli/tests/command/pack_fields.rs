@@ -67,12 +67,15 @@ fn parts_take_the_fields_of_the_plan() {
 
 #[cfg(feature = "lmdb")]
 #[test]
-fn an_lmdb_is_refused_in_the_words_of_the_command() {
-    let (source, root) = (captioned(2, (40, 30)), tempfile::tempdir().unwrap());
-    let out = root.path().join("out");
-    let error = fails(&[text(source.path()), text(&out), "--to", "lmdb", "--fields", "txt=caption"]);
-    let expected = "--to: an LMDB has no place for the fields of the data set: caption; --to tar packs into shards, which have \
-                    one, and --fields none leaves them out";
-    assert!(error.contains(expected), "{error}");
-    assert_eq!(json(&[text(source.path()), text(&out), "--to", "lmdb", "--fields", "none"]).0, Some(0));
+fn captions_come_back_from_an_lmdb() {
+    let (source, root) = (captioned(5, (40, 30)), tempfile::tempdir().unwrap());
+    let [lmdb, tar] = ["lmdb", "tar"].map(|name| root.path().join(name));
+    let there = ["--to", "lmdb", "--fields", "txt=caption,json=meta", "--verify"];
+    let (code, summary) = json(&[&[text(source.path()), text(&lmdb)], &there[..]].concat());
+    assert_eq!((code, &summary["fields"]), (Some(0), &serde_json::json!(["caption", "meta"])), "{summary}");
+    assert_eq!(summary["verified"]["different"], serde_json::json!([]), "{summary}");
+    let (code, summary) = json(&[text(&lmdb), text(&tar), "--fields", "all"]);
+    assert_eq!((code, &summary["fields"]), (Some(0), &serde_json::json!(["caption", "meta"])), "{summary}");
+    let found = members(&tar);
+    assert_eq!((found.len(), &found["000000003.caption.txt"][..]), (15, &b"a picture, 3"[..]));
 }

@@ -1,6 +1,8 @@
 //! Tests of layouts, wrong settings and cut files.
 
-use super::layout::COUNT;
+mod fields;
+
+use super::layout::{COUNT, IMAGE};
 use super::*;
 use std::fs;
 use tempfile::TempDir;
@@ -149,7 +151,7 @@ fn keys_and_files_or_classes_and_files() {
 
 #[test]
 fn sets_that_contradict_themselves_are_refused() {
-    let image = (image_key(1), label_key(1));
+    let image = (numbered_key(IMAGE, 1), numbered_key(LABEL, 1));
     let (image, label) = (image.0.as_bytes(), image.1.as_bytes());
     let count = (COUNT, b"1".as_slice());
     for (pairs, says) in [
@@ -233,7 +235,7 @@ fn length_and_keys_are_no_samples_whatever_the_other_keys_are() {
 
 #[test]
 fn labels_that_are_missing_and_images_beyond_are_counted() {
-    let images: Vec<String> = (1..=20).map(image_key).collect();
+    let images: Vec<String> = (1..=20).map(|number| numbered_key(IMAGE, number)).collect();
     let mut pairs: Vec<(&[u8], &[u8])> = images.iter().map(|key| (key.as_bytes(), JPEG)).collect();
     pairs.extend([(COUNT, &b"3"[..]), (b"label-000000002", b"7")]);
     let folder = stored(&pairs);

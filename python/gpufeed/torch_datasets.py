@@ -1,0 +1,194 @@
+"""torchvision's data sets, opened by what they stand on: files with classes, or arrays in memory. gpufeed decodes these on its own
+threads, where the object decodes by Pillow under the interpreter's lock."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gpufeed import _gpufeed
+from gpufeed.draws import Draws
+from gpufeed.errors import ArgumentError
+
+# torchvision's classes with an array, the attributes of the array and of the classes' numbers, and how the array lies: by images,
+# rows, columns and channels.
+_ARRAYS = (("CIFAR10", "data", "targets", "nhwc"), ("MNIST", "data", "targets", "nhw"), ("SVHN", "data", "labels", "nchw"))
+# How often a target_transform is called with each target: one that draws from a generator of its own differs now and then.
+_CALLS = 32
+
+
+class _Stays(Exception):
+    """The object is read in Python. The text says why."""
+
+
+# Makes the data set, with or without the names of the classes.
+_Maker = Callable[[bool], _gpufeed.Dataset]
+
+
+def native(data: Any, named: bool = True) -> _gpufeed.Dataset | None:
+    """Returns the data set of what an object of torchvision stands on, without its transform; ``None`` for other objects, and for
+    those that do more than gpufeed knows. ``named`` gives it the names of the classes."""
+    try:
+        make = _maker(data)
+    except _Stays:
+        return None
+    return None if make is None else make(named)
+
+
+def transform_of(data: Any) -> Any:
+    """Returns the transform of an object of torchvision that :func:`native` opens. Torch's ``Subset`` and ``ConcatDataset`` have
+    that of all of their parts; ``None`` without one, and where parts differ or are other objects."""
+    parts = _parts(data)
+    found = [getattr(part, "transform", None) if _is_torchvisions(part) else None for part in parts]
+    if not found or found[0] is None or any(each is not found[0] for each in found):
+        return None
+    return found[0] if why_in_python(data) is None else None
+
+
+def has_transform(data: Any) -> bool:
+    """True for an object of torchvision that has a transform, also as a part of torch's ``Subset`` and ``ConcatDataset``."""
+    return any(_is_torchvisions(part) and getattr(part, "transform", None) is not None for part in _parts(data))
+
+
+def why_in_python(data: Any) -> str | None:
+    """Returns why objects of torchvision are read in Python; ``None`` for those that are not, and for other objects."""
+    for part in _parts(data):
+        try:
+            _maker(part)
+        except _Stays as stays:
+            return f"torchvision's {type(part).__name__}: {stays}"
+    return None
+
+
+def image_size(data: Any) -> list[int] | None:
+    """Returns height and width of the images of objects of torchvision that have arrays of one size; ``None`` for others."""
+    parts, vision = _parts(data), sys.modules.get("torchvision.datasets")
+    if vision is None or not all(any(isinstance(part, getattr(vision, name)) for name, *_ in _ARRAYS) for part in parts):
+        return None
+    sizes = {tuple(part.data.shape[2:] if isinstance(part, vision.SVHN) else part.data.shape[1:3]) for part in parts}
+    return [int(side) for side in sizes.pop()] if len(sizes) == 1 else None
+
+
+def is_made_of(data: Any) -> bool:
+    """True for an object of torchvision, and for torch's ``Subset`` and ``ConcatDataset`` with such a part."""
+    return any(_is_torchvisions(part) for part in _parts(data))
+
+
+def _parts(data: Any) -> list[Any]:
+    """Returns the objects of which torch's ``Subset`` and ``ConcatDataset`` are made; other objects are their own part."""
+    of_torch = sys.modules.get("torch.utils.data")
+    if of_torch is not None and type(data) is of_torch.Subset:
+        return _parts(data.dataset)
+    if of_torch is not None and type(data) is of_torch.ConcatDataset:
+        return [each for part in data.datasets for each in _parts(part)]
+    return [data]
+
+
+def _is_torchvisions(data: Any) -> bool:
+    # Does not import torchvision: who has one of its objects has imported it.
+    vision = sys.modules.get("torchvision.datasets")
+    return vision is not None and isinstance(data, vision.VisionDataset)
+
+
+def _maker(data: Any) -> _Maker | None:
+    """Checks an object, and returns what opens it; ``None`` for objects that are not torchvision's."""
+    if not _is_torchvisions(data):
+        return None
+    vision = sys.modules["torchvision.datasets"]
+    if isinstance(data, vision.FakeData):
+        raise ArgumentError(
+            'data: FakeData makes random images in Python; a folder of images works, and "gpufeed bench --data procedural" '
+            "measures without one"
+        )
+    try:
+        # A subclass may choose files and classes as it likes, but not read samples, nor have others than those of the lists.
+        if _reads_as(data, vision.DatasetFolder):
+            return _of_files(data, vision.folder)
+        for name, images, numbers, layout in _ARRAYS:
+            if _reads_as(data, getattr(vision, name)):
+                return _of_array(data, getattr(data, images), getattr(data, numbers), layout)
+    except _Stays:
+        raise
+    except Exception as error:
+        raise _Stays(f"looking at it raised {type(error).__name__}: {error}") from error
+    raise _Stays("its __getitem__ is not one that gpufeed knows")
+
+
+def _reads_as(data: Any, known: Any) -> bool:
+    kind = type(data)
+    return kind.__getitem__ is known.__getitem__ and kind.__len__ is known.__len__ and not hasattr(data, "__getitems__")
+
+
+def _of_files(data: Any, folder: Any) -> _Maker:
+    if data.loader not in (folder.default_loader, folder.pil_loader):
+        raise _Stays("it has a loader of its own")
+    # Relative paths are those of the process's folder, and not of the root. A snapshot, as the list may change.
+    samples = [(os.path.abspath(path), target) for path, target in data.samples]
+    table = _target_table(data, (target for _, target in samples))
+    classes = [(path, table[target]) for path, target in samples]
+    names = _names(data, table.values())
+    root = os.path.abspath(data.root)
+    return lambda named: _gpufeed.Dataset.files(data, root, classes, names if named else [], named)
+
+
+def _of_array(data: Any, images: Any, numbers: Any, layout: str) -> _Maker:
+    import numpy
+
+    array, targets = numpy.asarray(images), numpy.asarray(numbers)
+    if array.dtype != numpy.uint8 or targets.shape != (len(array),) or targets.dtype.kind not in "iu":
+        raise _Stays(f"its images are {array.dtype}, and its labels {targets.dtype} {list(targets.shape)}")
+    shape = [*array.shape]
+    if array.ndim == len(layout):
+        array = array[..., None] if layout == "nhw" else array.transpose(0, 2, 3, 1) if layout == "nchw" else array
+    if array.ndim != 4 or array.shape[3] != (1 if layout == "nhw" else 3):
+        raise _Stays(f"its images are an array of {shape}")
+    known: list[int] = targets.tolist()
+    table = _target_table(data, known)
+    labels, names = [table[target] for target in known], _names(data, table.values())
+    return lambda named: _gpufeed.Dataset.array(data, array.shape, array.tobytes(), labels, names if named else [], named)
+
+
+def _target_table(data: Any, targets: Iterable[Any]) -> dict[Any, int]:
+    """Returns the class's number of each target: what ``target_transform`` makes of it, if there is one."""
+    table = {}
+    for target in {*targets}:
+        made = target if data.target_transform is None else _transformed(data.target_transform, target)
+        if isinstance(made, bool) or not isinstance(made, int) or not 0 <= made < 2**32:
+            raise _Stays(f"its target {target!r} becomes {made!r:.60}, which is no class's number")
+        table[target] = int(made)
+    return table
+
+
+def _transformed(transform: Callable[[Any], Any], target: Any) -> Any:
+    first: Any = None
+    for seed in range(_CALLS):
+        with Draws(seed) as draws:
+            made = transform(target)
+            if draws.drawn:
+                raise _Stays("its target_transform draws random numbers")
+        if type(made) is not int:
+            return made
+        if seed > 0 and made != first:
+            raise _Stays("its target_transform gives other numbers each time")
+        first = made
+    return first
+
+
+def _names(data: Any, numbers: Iterable[int]) -> list[str]:
+    """Returns the names of the classes by their numbers; none where they are not known, or where ``target_transform`` makes other
+    classes."""
+    known = getattr(data, "class_to_idx", None)
+    classes = getattr(data, "classes", None)
+    if data.target_transform is not None:
+        return []
+    if isinstance(known, dict) and sorted(known.values()) == list(range(len(known))):
+        names = sorted(known, key=lambda name: known[name])
+    elif isinstance(classes, list):
+        # ImageNet's classes have several names each.
+        names = [", ".join(name) if isinstance(name, tuple) else name for name in classes]
+    else:
+        return []
+    fit = all(isinstance(name, str) for name in names) and max(numbers, default=0) < len(names)
+    return [str(name) for name in names] if fit else []
