@@ -255,7 +255,7 @@ impl Index {
         let (length, names) = (header.binding.length, hash(&classes));
         let facts = header.facts;
         let index = Index { samples, facts, classes, names, noticed, members, length, rows: rows.into(), segments };
-        (ends && whole).then_some(index)
+        (ends && whole && facts.may_be_of(header.samples, length)).then_some(index)
     }
 
     /// Reads a segment. Returns `None` if the segment is damaged or forged, or if the index file has gone or was

@@ -26,6 +26,15 @@ pub(super) struct LabelFacts {
 }
 
 impl LabelFacts {
+    /// Returns true if a file with this many samples and bytes may have these facts. Whoever writes an index may write others,
+    /// which no sum of several files would hold.
+    pub(super) fn may_be_of(&self, samples: u64, bytes: u64) -> bool {
+        let classes = u64::from(u32::MAX) + 1;
+        self.unlabelled.max(self.texts) <= samples
+            && self.captions <= bytes
+            && self.classes.max(self.text_classes) <= classes
+    }
+
     fn count(number: &mut u64, first: &mut u64, sample: u64) {
         if *number == 0 {
             *first = sample;
