@@ -264,15 +264,15 @@ class DataLoader(Positioned):
         on_device = arguments.flag("normalize_on_device", normalize_on_device)
         if groups is None and transforms is None and (of_recipe := groups_of_recipe(recipe)) is not None:
             groups, given = of_recipe, given | {"recipe": None, "groups": of_recipe}
+        given_transforms = transforms
         transforms, given = self._with_transform_of(data, given)
-        is_own = transforms is not None and not self._in_python and transforms is torch_datasets.transform_of(data)
         if groups is not None:
             self._groups = self._groups_of(groups, given, settings)
             content: dict[str, Any] = {}
             classes: int | None = None
             self.notes = self._groups.notes
         else:
-            place = "data.transform" if is_own else "transforms"
+            place = "data.transform" if transforms is not given_transforms else "transforms"
             content, self.notes, classes = recipe_of(transforms, recipe, batch_transforms, place)
             size = None if transforms is None or self._in_python else torch_datasets.image_size(data)
             if size is not None and torch_datasets.why_in_python(data) is None:

@@ -124,13 +124,16 @@ def _reads_as(data: Any, known: Any) -> bool:
 def _of_files(data: Any, folder: Any) -> _Maker:
     if data.loader not in (folder.default_loader, folder.pil_loader):
         raise _Stays("it has a loader of its own")
-    # Relative paths are those of the process's folder, and not of the root. A snapshot, as the list may change.
-    samples = [(os.path.abspath(path), target) for path, target in data.samples]
-    table = _target_table(data, (target for _, target in samples))
-    classes = [(path, table[target]) for path, target in samples]
+    table = _target_table(data, (target for _, target in data.samples))
     names = _names(data, table.values())
-    root = os.path.abspath(data.root)
-    return lambda named: _gpufeed.Dataset.files(data, root, classes, names if named else [], named)
+
+    def make(named: bool) -> _gpufeed.Dataset:
+        # Relative paths are those of the process's folder, and not of the root.
+        here = os.getcwd()
+        samples = [(os.path.join(here, path), table[target]) for path, target in data.samples]
+        return _gpufeed.Dataset.files(data, os.path.join(here, data.root), samples, names if named else [], named)
+
+    return make
 
 
 def _of_array(data: Any, images: Any, numbers: Any, layout: str) -> _Maker:
