@@ -84,10 +84,10 @@ impl LmdbBuilder {
     /// those that are no numbers are [optional](crate::dataset::Field::optional). All fields of a [pack](crate::pack) are
     /// those that its manifest `gpufeed-pack.json`, beside the file, lists with names, kinds and defaults.
     ///
-    /// What a field is follows from the name of its keys as from the ending of a file (`caption`, `meta.json`, `score.npy`,
+    /// The name of its keys says the kind of a field, like the ending of a file (`caption`, `meta.json`, `score.npy`,
     /// `index`), unless its [`kind`](crate::dataset::Field::kind) is set. For other names the first value decides: an
     /// image, text if it is UTF-8, or else bytes. A field that no sample has is an error of [`open`](Self::open); a value
-    /// that is no text or no JSON is an error of its sample.
+    /// that is not of its kind is an error of its sample.
     ///
     /// ```no_run
     /// use gpufeed::dataset::{Field, Lmdb};

@@ -8,7 +8,8 @@ use crate::dataset::pack_manifest::PackManifest;
 use crate::dataset::{Absent, Field, FieldKind};
 use crate::error::{Error, Result};
 
-/// What stands before the number in the keys of samples, for what is read of them.
+/// The sources that are read. The source of a value is the part of its key before the number: `caption` of
+/// `caption-000000001`.
 #[derive(Debug)]
 pub(super) struct KeyChoice {
     pub(super) image: String,

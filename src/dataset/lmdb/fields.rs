@@ -26,7 +26,7 @@ pub(super) struct KeyFields {
 /// Where the values of a field are.
 #[derive(Debug)]
 struct Source {
-    /// What stands before the number in their keys.
+    /// The part of their keys before the number.
     name: String,
     /// The type of numbers that are texts.
     texts: Option<NumberType>,

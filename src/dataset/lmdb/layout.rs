@@ -33,7 +33,7 @@ pub(super) const CLASSES: &[u8] = b"classes";
 #[cfg(feature = "lmdb")]
 pub(super) const WRITTEN: &[u8] = b"gpufeed-written";
 
-/// What stands before the number in the keys of images, and of labels.
+/// The sources of images and of labels: the part of a key before the number.
 pub(super) const IMAGE: &str = "image";
 pub(super) const LABEL: &str = "label";
 /// The digits of a number in a key, at the least.

@@ -114,9 +114,9 @@ enum Keys {
 struct NumberedKeys {
     /// The number of samples.
     count: usize,
-    /// What stands before the number in the keys of images.
+    /// The source of the images.
     image: String,
-    /// What stands before the number in the keys of labels; `None` if none are read.
+    /// The source of the labels; `None` if none are read.
     label: Option<String>,
 }
 

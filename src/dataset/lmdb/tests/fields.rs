@@ -70,7 +70,7 @@ fn values_are_read_by_the_names_of_their_keys() {
     assert_eq!(data.label(0), Some(Label::Class(1)));
     assert_eq!(said(&data), ["labels are class numbers from the keys label-000000001 and so on"]);
 
-    // What is not read is named, captions as a warning.
+    // Notices name the keys that no field reads. Captions are a warning.
     let plain = Lmdb::open(folder.path()).unwrap();
     let expected = [
         "labels are class numbers from the keys label-000000001 and so on",
