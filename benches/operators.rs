@@ -144,7 +144,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let samples = 64;
         let plan = Plan::compile(&[Resize::new((SIDE, SIDE)).into()], &Output::default())?;
         let mut batch = vec![0x3f; samples * 3 * 4 * (SIDE * SIDE) as usize];
-        let params = BatchParams { mix: Mix::MixUp { lambda: 0.3 }, partner: Partner::Previous };
+        let params = BatchParams::all(Mix::MixUp { lambda: 0.3 }, Partner::Previous);
         let micros = time(|| mix(&plan, &params, samples, black_box(&mut batch)), samples, once);
         println!("{:28} {micros:8.1} µs", "MixUp f32");
     }

@@ -50,7 +50,9 @@ class Keyword:
 # The keywords of `gpufeed.DataLoader` that only Python has, each with name, type, default, check and documentation.
 PYTHON = [
     Keyword("recipe", "Any", "None", "", "The name of a built-in recipe, a TOML file, or a dictionary of its content, in the place of `transforms`."),
-    Keyword("groups", "Mapping[str, Any] | None", "None", "", 'Groups of views of each sample, each with a list of its own: `{"global": (transforms, 2), "local": (others, 8)}`, where `gpufeed.Views` may stand for a pair. A batch is a dictionary then.', "none: all images by one list"),
+    Keyword("groups", "Any", "None", "", 'Groups of views of each sample, each with a list of its own: `{"global": (transforms, 2), "local": (others, 8)}`, where `gpufeed.Views` may stand for a pair; or an object that makes views by its lists, as the `DataAugmentationDINO` of DINO does. A batch is a dictionary then.', "none: all images by one list"),
+    Keyword("sampler", "Any", "None", "", "The order of each epoch, in the place of `shuffle`: an iterable of indices, such as torch's samplers, or a function of the epoch that returns one; `gpufeed.orders` has some. It is asked once an epoch, after `set_epoch(epoch)` if it has that, and is as long in each.", "none"),
+    Keyword("batch_sampler", "Any", "None", "", "As `sampler`, of batches: an iterable of lists of indices, of up to `batch_size`. With 1, that is the sampler's own `batch_size`, or its largest batch of epoch 0. A rank takes every `world`-th batch.", "none"),
     Keyword("batch_transforms", "Any", "None", "", "torchvision's `MixUp`, `CutMix`, or a `RandomChoice` of them."),
     Keyword("num_classes", "int | None", "None", "", "The classes of the soft labels of `batch_transforms`.", "those that these or the data set name"),
     Keyword("drop_last", "bool", "False", "", 'Leaves out an incomplete last batch, as `last_batch="drop"` does.'),

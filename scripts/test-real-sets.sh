@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares data sets as others write them with what their own libraries read: shards as img2dataset writes them and a stereo rig
 # with depths of 16 bits, by WebDataset; COCO's captions, captions in Parquet files and pairs of images, by Hugging Face's
-# `datasets`. Every field of every sample, in Rust, in Python and by the command.
+# `datasets`. Every field of every sample, in Rust, in Python and by the command. Then objects of `datasets` as data of a loader.
 #
 #   scripts/test-real-sets.sh [SAMPLES]     samples of img2dataset's shards, by default 10000; the other sets have a part of that
 #
@@ -35,4 +35,5 @@ scripts/wheels.sh --dev "$wheels"
 unset CONDA_PREFIX
 main=$(environment "${GPUFEED_PYTHON_HOME:-$HOME/.cache/gpufeed-python}/torch" "${PYTHON:-python3}" python/requirements-test.txt)
 "$main" -m pip install --quiet --force-reinstall --no-deps "$wheels"/gpufeed-*-abi3-*.whl
-(cd python/tests && GPUFEED_REAL_SETS=$sets "$main" -m pytest --config-file ../pyproject.toml --rootdir . test_real_sets.py)
+"$main" -m pip install --quiet "$(grep '^datasets==' python/requirements-frameworks.txt)"
+(cd python/tests && GPUFEED_REAL_SETS=$sets "$main" -m pytest --config-file ../pyproject.toml --rootdir . test_real_sets.py test_hugging_face.py)

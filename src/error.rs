@@ -65,6 +65,7 @@ impl Error {
                 let source = source.in_words_of(language);
                 format!("{}: {source}", sample_called(*id, name, &source))
             }
+            ErrorKind::HostCode { name, source } => format!("{}: {}", Shown(name), source.in_words_of(language)),
             ErrorKind::TooManyFailures { failed, seen, max_share, last } => {
                 let last = last.in_words_of(language);
                 format!("{}; the last: {last}", share_failed(*failed, *seen, *max_share))

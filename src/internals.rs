@@ -38,6 +38,51 @@ pub fn memory_of_workers(loader: &crate::DataLoader) -> u64 {
     loader.memory_of_workers()
 }
 
+/// Orders whose lists the caller gives epoch by epoch, for the Python package: its samplers run on the caller's thread.
+pub mod given_orders {
+    use crate::error::Result;
+    use crate::{DataLoader, Orders};
+
+    /// An order of `len` indices in each epoch, or of `len` batches. `whole` is false if ranks have lists of their own; `name`
+    /// is the order in words.
+    pub fn new(len: usize, batches: bool, whole: bool, name: String) -> Orders {
+        Orders::given(len, batches, whole, name)
+    }
+
+    /// Gives the indices of an epoch, before the run comes to it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for what is no order of the loader.
+    pub fn give_samples(loader: &DataLoader, epoch: u64, indices: Vec<usize>) -> Result<()> {
+        loader.sampler().give_samples(epoch, indices)
+    }
+
+    /// Gives the batches of an epoch, before the run comes to it.
+    ///
+    /// # Errors
+    /// Those of [`give_samples`].
+    pub fn give_batches(loader: &DataLoader, epoch: u64, batches: Vec<Vec<usize>>) -> Result<()> {
+        loader.sampler().give_batches(epoch, batches)
+    }
+
+    /// True if the list of the epoch is there.
+    pub fn knows(loader: &DataLoader, epoch: u64) -> bool {
+        loader.sampler().knows(epoch)
+    }
+
+    /// The indices that an order has in an epoch.
+    ///
+    /// # Errors
+    /// Those of the order.
+    pub fn indices(orders: &Orders, samples: usize, seed: u64, epoch: u64) -> Result<Vec<usize>> {
+        let sampler = crate::Sampler::new(samples, samples)?.seed(seed).orders(orders.clone())?;
+        let order = sampler.try_epoch(epoch)?;
+        Ok((0..order.batches())
+            .flat_map(|batch| order.batch(batch).map(|position| position.index).collect::<Vec<_>>())
+            .collect())
+    }
+}
+
 /// Arithmetic of operators on given random numbers, for the tests against torchvision's results: no seed gives these.
 pub mod given {
     pub use crate::cpu::gather::elastic::{given_bytes as elastic_bytes, given_floats as elastic_floats};

@@ -111,6 +111,7 @@ pub mod internals;
 mod launcher;
 mod loader;
 pub mod pack;
+mod pillow;
 mod pixels;
 pub mod plan;
 mod processor;
@@ -140,7 +141,7 @@ pub use loader::{
 pub use plan::{DType, Layout, Output, Plan, Semantics};
 pub use processor::Processor;
 pub use recipe::Recipe;
-pub use sampler::{EpochOrder, LastBatch, Order, Position, Sampler, State};
+pub use sampler::{EpochOrder, LastBatch, Order, Orders, Position, Sampler, State};
 pub use wgpu;
 
 /// Runs the README's program as a doc test.

@@ -12,7 +12,7 @@ use crate::gpu::submission::run_once;
 use crate::gpu::target::check_made_batch;
 use crate::pixels::{PixelFormat, Pixels, PixelsRef, widen_bytes, widen_floats};
 use crate::plan::cpu_fallback::{needs_cpu, pixel_bytes};
-use crate::plan::mixing::Mixing;
+use crate::plan::mixing::BatchMixing;
 use crate::plan::program::Program;
 use crate::plan::route::View;
 use crate::plan::shader_layout::PixelsAt;
@@ -134,6 +134,14 @@ impl Processor {
 
     /// Returns the bytes of each output image; an error if the images differ in size.
     fn image_bytes(&self, images: &[(View, FourChannels)]) -> Result<usize> {
+        if self.plan.code().is_some() {
+            // The code has not returned yet; an image of another size fails then.
+            return match (self.plan.output_size(), images) {
+                (Some(size), [_, ..]) => Ok(self.plan.image_bytes(size)),
+                (_, []) => Err(Error::argument("images", "there are none; at least 1 works")),
+                (None, _) => Err(self.plan.sizes_differ()),
+            };
+        }
         let size = |(view, _): &(View, FourChannels)| view.program.size();
         match images.first() {
             Some(first) if images.iter().all(|image| size(image) == size(first)) => {
@@ -184,7 +192,7 @@ pub(crate) fn run_on_gpu(
     kernels: &Kernels,
     images: &[(&View, PixelsRef<'_>)],
     image_bytes: usize,
-    mixing: Option<Mixing>,
+    mixing: Option<BatchMixing>,
 ) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut placed = Vec::with_capacity(images.len());

@@ -29,18 +29,17 @@ _OF_TORCH = {
     "multiprocessing_context": "workers are threads and share the process",
     "in_order": "batches always come in order",
     "generator": "seed= sets every random number",
-    "sampler": "shuffle=, seed= and shard= set the order",
-    "batch_sampler": "batch_size=, shuffle=, last_batch= and shard= set the batches",
     "timeout": "a wait can be ended by Ctrl-C at any time",
     "transform": "transforms= takes torchvision's transforms",
-    "batch_transform": "batch_transforms= takes MixUp, CutMix and a choice of them",
+    "batch_transform": "batch_transforms= takes MixUp, CutMix, a choice of them, and timm's Mixup",
 }
 
 
 def unknown(name: str) -> ArgumentError | TypeError:
     """Returns the error for an argument that does not exist."""
     if name in _OF_TORCH:
-        return ArgumentError(f"{name}: not an argument of gpufeed.DataLoader: {_OF_TORCH[name]}")
+        also = "" if "transform" in name else "; gpufeed.torch_compat.DataLoader takes torch's arguments"
+        return ArgumentError(f"{name}: not an argument of gpufeed.DataLoader: {_OF_TORCH[name]}{also}")
     return TypeError(f"DataLoader() has no argument {name!r}")
 
 

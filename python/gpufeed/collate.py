@@ -100,7 +100,7 @@ def like_samples(rests: list[Rest], images: Any, outputs: int, soft: Any = None)
     if kind == "label":
         if soft is not None:
             return images, soft
-        labels = [_as_vector(value) for _, _, value in rests]
+        labels = _alike([_as_vector(value) for _, _, value in rests])
         return images, (None if all(label is None for label in labels) else collate(_repeated(labels, outputs)))
     if kind == "dict":
         # The keys are those of the first sample, as in torch.
@@ -124,6 +124,24 @@ def like_samples(rests: list[Rest], images: Any, outputs: int, soft: Any = None)
     return tuple(columns) if of is None else of(*columns)
 
 
+def with_image(rest: Rest, image: Any, soft: Any = None) -> Any:
+    """Returns one sample in its own form, with ``image`` in the place of its image. ``soft`` is the label of a mixed batch, which stands in
+    the place of its own."""
+    kind, key, value = rest
+    if kind == "label":
+        return image, _as_vector(value) if soft is None else soft
+    label = {} if soft is None else {"label": soft}
+    if kind == "fields":
+        return {IMAGE: image, **value, **label}
+    if kind == "dict":
+        return {name: image if name == key else label.get(name, each) for name, each in value.items()}
+    of, place = key if kind == "named" else (None, key)
+    names = [*by_names(*rest)]
+    parts = [label.get(name, each) for name, each in zip(names, value, strict=True)]
+    parts.insert(place, image)
+    return tuple(parts) if of is None else of(*parts)
+
+
 def _form(rest: Rest) -> str:
     kind, key, _ = rest
     names = {"label": "an image with a label", "tuple": "a tuple", "dict": "a dictionary", "fields": "chosen fields"}
@@ -137,6 +155,16 @@ def _as_vector(value: Any) -> Any:
     import torch
 
     return torch.tensor(value, dtype=torch.float32)
+
+
+def _alike(labels: list[Any]) -> list[Any]:
+    """Makes tensors of class numbers that stand beside tensors: a number came without a pickle, whatever held it, and one below 0, which
+    is no class, with one."""
+    import torch
+
+    if not any(isinstance(label, torch.Tensor) for label in labels):
+        return labels
+    return [torch.tensor(label) if type(label) is int else label for label in labels]
 
 
 class _Vector(list[float]):

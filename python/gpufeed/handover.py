@@ -35,6 +35,8 @@ class Finish:
 
     channels_last: bool = False
     normalize: Normalize | None = None
+    # The user's code, which gets the images last.
+    on_batch: tuple[Callable[[Any], Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,10 @@ class HandOver:
     def begin(self) -> Parts:
         """Returns what divides the batches of a run into arrays."""
         return Parts(self)
+
+    def finisher(self) -> Callable[[Any], Any] | None:
+        """Returns what is done to the images of a loader without groups; None where they stay as they are."""
+        return _finisher(self.finishes[IMAGE])
 
 
 class _Place:
@@ -115,6 +121,20 @@ def _put(place: _Place, tensors: Sequence[Any]) -> Any:
 
 
 def _finisher(finish: Finish) -> Callable[[Any], Any] | None:
+    form = _form(finish)
+    if not finish.on_batch:
+        return form
+
+    def run(images: Any) -> Any:
+        images = images if form is None else form(images)
+        for code in finish.on_batch:
+            images = code(images)
+        return images
+
+    return run
+
+
+def _form(finish: Finish) -> Callable[[Any], Any] | None:
     if finish.normalize is None:
         return _channels_last if finish.channels_last else None
     import torch

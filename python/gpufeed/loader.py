@@ -10,13 +10,18 @@ from os import PathLike
 from typing import Any, Literal
 
 from gpufeed import _gpufeed, adapter, arguments, keywords, opening, torch_datasets
+from gpufeed.agreement import Agreement
+from gpufeed.blends import Blend
 from gpufeed.collate import IMAGE
 from gpufeed.errors import ArgumentError
 from gpufeed.failures import on_error_of, warn_once_outside
 from gpufeed.handover import Finish, HandOver
+from gpufeed.iterator import Run
+from gpufeed.own_code import Own
 from gpufeed.position import Positioned
-from gpufeed.recipe import cut_normalize, num_classes_of, recipe_of
-from gpufeed.shard import resolve
+from gpufeed.recipe import cut_normalize, notes_of_mixing, num_classes_of, recipe_of
+from gpufeed.samplers import UserOrder, give_for, order_of, share_of, started
+from gpufeed.shard import Shard, resolve
 from gpufeed.views import Groups, check as check_groups, groups_of, of_recipe as groups_of_recipe
 
 # The line of ``explain()`` on the internal field that carries the pickles of Python's samples.
@@ -30,8 +35,8 @@ class DataLoader(Positioned):
     ``__getitem__`` (or ``__getitems__``) that returns ``(image, label)``: bytes of an image file, an array or a PIL image;
     a class number, anything else that torch's ``default_collate`` takes, or None. Such an object may have two attributes: ``classes``, the names of the classes in the
     order of their numbers, or a dictionary of each name's number; and ``channels`` (3): 1 promises gray images, which then
-    stay in one channel. ``transforms`` takes torchvision's transforms; ``recipe`` the name of a built-in recipe, a TOML file,
-    or a dictionary of its content instead.
+    stay in one channel. ``transforms`` takes torchvision's transforms, and functions of your own between them, which run in Python
+    (:func:`gpufeed.on_sample`); ``recipe`` the name of a built-in recipe, a TOML file, or a dictionary of its content instead.
 
     Such an object may also return a tuple of another length, a dictionary, a named tuple or a dataclass with an image in it.
     What stands beside the image becomes what torch's ``default_collate`` makes of it: texts a list, a float a tensor of float64.
@@ -46,8 +51,13 @@ class DataLoader(Positioned):
     Args:
         recipe: The name of a built-in recipe, a TOML file, or a dictionary of its content, in the place of ``transforms``.
         groups: Groups of views of each sample, each with a list of its own: ``{"global": (transforms, 2), "local": (others,
-            8)}``, where ``gpufeed.Views`` may stand for a pair. A batch is a dictionary then. Default: none: all images by one
-            list.
+            8)}``, where ``gpufeed.Views`` may stand for a pair; or an object that makes views by its lists, as the
+            ``DataAugmentationDINO`` of DINO does. A batch is a dictionary then. Default: none: all images by one list.
+        sampler: The order of each epoch, in the place of ``shuffle``: an iterable of indices, such as torch's samplers, or a
+            function of the epoch that returns one; ``gpufeed.orders`` has some. It is asked once an epoch, after
+            ``set_epoch(epoch)`` if it has that, and is as long in each. Default: none.
+        batch_sampler: As ``sampler``, of batches: an iterable of lists of indices, of up to ``batch_size``. With 1, that is the
+            sampler's own ``batch_size``, or its largest batch of epoch 0. A rank takes every ``world``-th batch. Default: none.
         batch_transforms: torchvision's ``MixUp``, ``CutMix``, or a ``RandomChoice`` of them.
         num_classes: The classes of the soft labels of ``batch_transforms``. Default: those that these or the data set name.
         drop_last: Leaves out an incomplete last batch, as ``last_batch="drop"`` does.
@@ -182,7 +192,9 @@ class DataLoader(Positioned):
         *,
         # Keywords by scripts/settings.py.
         recipe: Any = None,
-        groups: Mapping[str, Any] | None = None,
+        groups: Any = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
         batch_transforms: Any = None,
         num_classes: int | None = None,
         drop_last: bool = False,
@@ -255,8 +267,15 @@ class DataLoader(Positioned):
         settings = arguments.checked(keywords.LOADER, given)
         self._keywords = arguments.checked(keywords.PATHS, given)
         self._groups: Groups | None = None
+        self._order = order_of(sampler, batch_sampler)
+        if isinstance(data, Blend):
+            if self._order is not None:
+                raise ArgumentError("sampler: given beside a blend, which has an order of its own; leave it out")
+            self._order, data = data, data.dataset
         self._data, self._shard = data, shard
         self._thread_safe = None if thread_safe is None else arguments.flag("thread_safe", thread_safe)
+        if isinstance(self._order, UserOrder) and batch_sampler is not None and settings["batch_size"] == 1:
+            settings["batch_size"] = self._order.greatest_batch()
         self.batch_size = settings["batch_size"]
         self.drop_last = arguments.flag("drop_last", drop_last)
         self.device = str(device)
@@ -266,14 +285,18 @@ class DataLoader(Positioned):
             groups, given = of_recipe, given | {"recipe": None, "groups": of_recipe}
         given_transforms = transforms
         transforms, given = self._with_transform_of(data, given)
+        own = Own()
         if groups is not None:
-            self._groups = self._groups_of(groups, given, settings)
+            channels = opening.known_channels(data, self._in_python)
+            self._groups = self._groups_of(groups, given, settings, channels, own)
             content: dict[str, Any] = {}
             classes: int | None = None
             self.notes = self._groups.notes
         else:
-            place = "data.transform" if transforms is not given_transforms else "transforms"
-            content, self.notes, classes = recipe_of(transforms, recipe, batch_transforms, place)
+            of_data = transforms is not given_transforms
+            place, channels = "data.transform" if of_data else "transforms", opening.known_channels(data, self._in_python)
+            content, notes, classes = recipe_of(transforms, recipe, batch_transforms, place, channels, own)
+            self.notes = (opening.note_of(data), *notes) if of_data else notes
             size = None if transforms is None or self._in_python else torch_datasets.image_size(data)
             if size is not None and torch_datasets.why_in_python(data) is None:
                 # All images have this size, which no transform has to give them then.
@@ -289,6 +312,7 @@ class DataLoader(Positioned):
             normalize = cut_normalize(content, dtype, "normalize_on_device")
             self._of_keywords["dtype"] = normalize[2]
             settings["dtype"] = "uint8"
+        self.notes = (*self.notes, *notes_of_mixing(batch_transforms, settings.get("dtype"), content))
         settings.setdefault("on_error", on_error_of(settings["shuffle"], content.get("name", "")))
         for flag, name, value in (("channels_last", "layout", "nhwc"), ("drop_last", "last_batch", "drop")):
             if given[flag] and (flag != "channels_last" or groups is None) and settings.setdefault(name, value) != value:
@@ -304,7 +328,9 @@ class DataLoader(Positioned):
         if normalize is not None:
             # The loader itself gets the list without its last Normalize.
             _gpufeed.recipe_check(whole, self._native_data.channels)
-        finishes = {IMAGE: Finish(nhwc, normalize)}
+        self._codes = own.codes
+        own.warn()
+        finishes = {IMAGE: Finish(nhwc, normalize, own.on_batch)}
         if self._groups is not None:
             check_groups(self._groups, self._native_data.channels)
             finishes = self._groups.finishes
@@ -320,14 +346,14 @@ class DataLoader(Positioned):
         self._native = self._build(*self._early_shard())
 
     @staticmethod
-    def _groups_of(groups: Any, given: dict[str, Any], settings: dict[str, Any]) -> Groups:
+    def _groups_of(groups: Any, given: dict[str, Any], settings: dict[str, Any], channels: int | None, own: Own) -> Groups:
         """Makes the groups, and takes what is each group's own out of the loader's settings."""
         for name in ("transforms", "recipe", "batch_transforms", "views"):
             if given[name] is not None:
                 what = "images of one list are mixed" if name == "batch_transforms" else "each group has its own"
                 raise ArgumentError(f"{name}: given beside groups, but {what}; leave one of the two out")
-        defaults = {name: settings.pop(name, None) for name in ("layout", "dtype", "semantics")}
-        return groups_of(groups, defaults | {name: given[name] for name in ("normalize_on_device", "channels_last")})
+        defaults = {name: settings.pop(name, None) for name in ("layout", "dtype", "semantics")} | {"channels": channels}
+        return groups_of(groups, defaults | {name: given[name] for name in ("normalize_on_device", "channels_last")}, own=own)
 
     @classmethod
     def _refuse_unknown(cls, given: Iterable[str]) -> None:
@@ -345,32 +371,37 @@ class DataLoader(Positioned):
         return opening.open_data(self._data, self._keywords, self._thread_safe, images, self._in_python)
 
     def _with_transform_of(self, data: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Returns the transforms of the loader, and the keywords with them: without any, those of an object of torchvision, which
-        gpufeed then runs in the object's place."""
+        """Returns the transforms of the loader, and the keywords with them: without any, those of an object of torchvision, or
+        of Hugging Face's datasets, which gpufeed then runs in the object's place."""
         self._in_python = False
-        if not torch_datasets.is_made_of(data):
+        library = opening.known(data)
+        if library is None:
             return given["transforms"], given
-        own = torch_datasets.transform_of(data)
+        own = library.transform_of(data)
         is_free = all(given[name] is None for name in ("transforms", "recipe", "groups"))
-        chosen = given["thread_safe"] is not None or given["fields"] not in (None, "none")
+        chosen = opening.leaves_transform(given) is not None
         takes = own is not None and is_free and not chosen
-        self._in_python = torch_datasets.has_transform(data) and not takes
-        why = torch_datasets.why_in_python(data)
+        self._in_python = library.has_transform(data) and not takes
+        why = library.why_in_python(data)
         if why is None and self._in_python:
             why = "its own transform runs before the loader's; leave one out" if own is not None else "its parts have other transforms"
         if why is not None and not chosen:
             warn_once_outside(f"gpufeed: data: read in Python, under the interpreter's lock: {why}")
         return (own, given | {"transforms": own}) if takes else (given["transforms"], given)
 
-    def _early_shard(self) -> tuple[tuple[int, int], str]:
+    def _resolved(self) -> tuple[Shard, str]:
+        """Returns the shard of the native loader: all of an order that is this rank's alone already."""
+        return share_of(self._order, self._shard)
+
+    def _early_shard(self) -> tuple[Shard, str]:
         """Returns the shard that is known before the launcher's library is initialised. Its errors are raised at the
         first iteration."""
         if self._shard == "auto":
             try:
-                return resolve("auto")
+                resolve("auto")
             except ArgumentError:
                 return (0, 1), "not known yet"
-        return resolve(self._shard)
+        return self._resolved()
 
     def _build(self, shard: tuple[int, int], source: str) -> _gpufeed.Loader:
         self._settled, self._shard_source = shard, source
@@ -378,7 +409,14 @@ class DataLoader(Positioned):
         self._card = self._cuda_index()
         of_python = self._of_python | {"backend": self._backend()}
         groups = None if self._groups is None else self._groups.written()
-        native = _gpufeed.Loader(self._native_data, self._recipe, settings, **of_python, groups=groups)
+        order = None if self._order is None else json.dumps(self._order.written())
+        if isinstance(self._order, UserOrder):
+            reached = source == "torch.distributed" and shard[1] > 1
+            if not reached:
+                self._order.agreement = None
+            elif self._order.agreement is None:
+                self._order.agreement = Agreement(*shard, *self._order.kind)
+        native = _gpufeed.Loader(self._native_data, self._recipe, settings, **of_python, groups=groups, order=order, codes=self._codes)
         # These are keywords that make a loader with the same batches. The share and the threads are left out, because
         # they belong to one process, while a state is the same on every rank.
         own = json.loads(native.settings()) | self._of_keywords
@@ -414,7 +452,7 @@ class DataLoader(Positioned):
     def _loader(self) -> _gpufeed.Loader:
         """Returns the native loader, with the shard that is known now."""
         self._check_open()
-        shard, source = resolve(self._shard)
+        shard, source = self._resolved()
         # torch's current device may have been set since, until the first iteration: its batches belong to one card.
         moved = self._running is None and self._buffers is None and self._cuda_index() != self._card
         if shard != self._settled or moved:
@@ -435,7 +473,25 @@ class DataLoader(Positioned):
 
         return host_buffers(self.device, self._native)
 
+    def _run_from(self, state: str, end: int) -> Run:
+        native = self._loader()
+        return native.resume(state, end) if self._order is None else started(self._order, native, state, end)
+
+    def _before_place(self, state: str) -> None:
+        if self._order is not None:
+            give_for(self._order, self._loader(), state)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Sets the epoch of the next iteration. If that is the epoch of a loaded state, it goes on where the state was."""
+        if self._order is not None:
+            # What is said last counts, here or to the sampler.
+            self._order.own_epoch()
+        super().set_epoch(epoch)
+
     def _before_run(self) -> None:
+        own = None if self._order is None else self._order.own_epoch()
+        if own is not None:
+            self.set_epoch(own)
         if self._data is not self._native_data and not arguments.is_path(self._data) and hasattr(self._data, "__len__"):
             length = len(self._data)
             if length != self._length:
@@ -461,7 +517,7 @@ class DataLoader(Positioned):
     def explain(self) -> str:
         """Describes the plan, the executor, the batches, the memory, the shard and the adapter in words."""
         loader = self._loader()
-        (rank, world), source = resolve(self._shard)
+        (rank, world), source = self._resolved()
         # The library does not know `torch.distributed`, so its own line is replaced.
         lines = [line for line in loader.explain().splitlines() if not line.startswith("shard: ") and line != f"fields: {_REST}"]
         lines = [line.replace(f"fields: {_REST}, ", "fields: ") for line in lines]
@@ -494,7 +550,7 @@ class DataLoader(Positioned):
             raise ArgumentError(
                 "a loader that was pickled by gpufeed 0.2 or earlier cannot be read; make it again, and go on from its state_dict()"
             )
-        self.__dict__.update(state)
+        self.__dict__.update({"_codes": []} | state)
         self._running = self._buffers = None
         self._native_data = self._open()
         check_device(self.device)

@@ -5,12 +5,72 @@ from __future__ import annotations
 import json
 import numbers
 import operator
+import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from gpufeed import _gpufeed, arguments, keywords, samples, torch_datasets, turns
+from gpufeed import _gpufeed, arguments, hugging_face, keywords, samples, torch_datasets, turns
 from gpufeed.errors import ArgumentError
+
+
+class Known(Protocol):
+    """What knows the data sets of a library: ``torch_datasets`` and ``hugging_face``."""
+
+    def is_made_of(self, data: Any) -> bool:
+        """True for a data set of the library, and for torch's wrappers of one."""
+
+    def transform_of(self, data: Any) -> Any:
+        """Returns the transforms of its own, which a loader can run in its place."""
+
+    def has_transform(self, data: Any) -> bool:
+        """True if there are any."""
+
+    def note_of(self, data: Any) -> str:
+        """Returns a sentence for ``explain()`` where a loader runs them."""
+
+    def why_in_python(self, data: Any) -> str | None:
+        """Returns why its samples are made in Python; None if they are not."""
+
+
+_LIBRARIES: tuple[Known, ...] = (torch_datasets, hugging_face)
+
+
+def known(data: Any) -> Known | None:
+    """Returns what knows the library of a data set; None for other objects."""
+    return next((library for library in _LIBRARIES if library.is_made_of(data)), None)
+
+
+def has_transform(data: Any) -> bool:
+    """True for a data set of a known library that has transforms of its own."""
+    library = known(data)
+    return library is not None and library.has_transform(data)
+
+
+def leaves_transform(given: Mapping[str, Any]) -> str | None:
+    """Returns the keyword with which an object of a known library makes its samples itself, its own transform included; None without
+    one."""
+    if given.get("thread_safe") is not None:
+        return "thread_safe"
+    return None if given.get("fields") in (None, "none") else "fields"
+
+
+def note_of(data: Any) -> str:
+    """Returns a sentence for ``explain()`` about a data set whose own transforms the loader runs."""
+    library = known(data)
+    return "" if library is None else library.note_of(data)
+
+
+def refuse_streams(data: Any) -> None:
+    """Raises an error for data sets that give their samples in an order of their own, and for those that are several."""
+    hugging_face.refuse_others(data)
+    of_torch = sys.modules.get("torch.utils.data")
+    # A gpufeed loader is registered as such a data set, but is none of its subclasses.
+    if of_torch is not None and of_torch.IterableDataset in type(data).__mro__:
+        raise ArgumentError(
+            f"data: a {type(data).__name__} is an IterableDataset of torch, which has one order alone, and gpufeed reads samples by their "
+            'numbers; gpufeed.open("shards-{000..146}.tar") reads tar shards; others work with __len__ and __getitem__'
+        )
 
 
 def open_path(data: Any, given: dict[str, Any]) -> _gpufeed.Dataset:
@@ -65,6 +125,7 @@ def open_data(
             raise ArgumentError(f"{name}: it belongs to a path, and data is {arguments.given(data)}; gpufeed.open(path, {name}=...) takes it")
     if native is not None:
         return native
+    refuse_streams(data)
     if isinstance(data, (bytearray, memoryview)):
         raise ArgumentError(f"data: {arguments.given(data)}; a path as text, as bytes and as a Path works")
     if not hasattr(data, "__len__") or not (hasattr(data, "__getitem__") or hasattr(data, "__getitems__")):
@@ -75,8 +136,11 @@ def open_data(
     chosen = given.get("fields", "none")
     if images and chosen == "none":
         chosen = "all"
-    item = samples.item if chosen == "none" else samples.Chosen(chosen, samples.paths_of(data), images)
-    return wrap(data, item, _channels(data), _classes(data), thread_safe)
+    rows = None if in_python or thread_safe is not None else hugging_face.rows(data)
+    data = data if rows is None else rows
+    item: Any = samples.item if rows is None else hugging_face.item
+    item = item if chosen == "none" else samples.Chosen(chosen, samples.paths_of(data), images)
+    return wrap(data, item, channels_of(data), classes_of(data), thread_safe)
 
 
 def _native(data: Any, of_torchvision: bool = False, named: bool = True) -> _gpufeed.Dataset | None:
@@ -110,13 +174,30 @@ def _native(data: Any, of_torchvision: bool = False, named: bool = True) -> _gpu
     return torch_datasets.native(data, named) if of_torchvision else None
 
 
+def is_object(data: Any) -> bool:
+    """True for what is read by Python: neither a path nor anything that the workers read alone."""
+    return not arguments.is_path(data) and _native(data, True) is None
+
+
 def has_fields(data: Any) -> bool:
     """Returns True for a data set that was opened with fields, and for torch's ``Subset`` and ``ConcatDataset`` of such."""
     native = _native(data)
     return native is not None and bool(native.fields)
 
 
-def _channels(data: Any) -> int:
+def known_channels(data: Any, in_python: bool) -> int | None:
+    """Returns how many channels the images of an object have; ``None`` for what is not open yet. ``in_python`` is true for an object
+    of torchvision that stays in Python."""
+    if isinstance(data, (str, bytes, os.PathLike)):
+        return None
+    if (native := _native(data)) is not None:
+        return native.channels
+    if torch_datasets.is_made_of(data) and not in_python:
+        return torch_datasets.channels(data)
+    return channels_of(data)
+
+
+def channels_of(data: Any) -> int:
     """Returns the attribute ``channels`` of an object: the number of channels of its images."""
     channels = getattr(data, "channels", 3)
     if isinstance(channels, bool) or not isinstance(channels, numbers.Integral) or channels not in (1, 3):
@@ -127,7 +208,7 @@ def _channels(data: Any) -> int:
     return int(channels)
 
 
-def _classes(data: Any) -> list[str]:
+def classes_of(data: Any) -> list[str]:
     """Returns the attribute ``classes`` of an object as a list: the classes' names, in the order of their numbers."""
     classes = getattr(data, "classes", None)
     if classes is None:

@@ -37,6 +37,8 @@ def interpolation_mode(given: Any, works: Sequence[str] = tuple(_MODES)) -> str:
 
 
 _OF_WARPS = ("nearest", "bilinear")
+# Bicubic warps are Pillow's: torchvision has them for PIL images alone.
+_OF_PIL_WARPS = (*_OF_WARPS, "bicubic")
 
 
 def shortest(number: float) -> float:
@@ -170,8 +172,15 @@ def random_crop(transform: Any) -> Operator:
     return made | {"pad_if_needed": bool(transform.pad_if_needed)} | border(transform)
 
 
-def warped(transform: Any) -> Operator:
-    return {"interpolation": interpolation_mode(transform.interpolation, _OF_WARPS), "fill": warp_fill(transform)}
+def warped(transform: Any, works: Sequence[str] = _OF_WARPS) -> Operator:
+    return {"interpolation": interpolation_mode(transform.interpolation, works), "fill": warp_fill(transform)}
+
+
+def pil_warped(transform: Any) -> Operator:
+    made = warped(transform, _OF_PIL_WARPS)
+    if made["interpolation"] == "Bicubic" and getattr(transform, "expand", False):
+        raise Refused("interpolation 'bicubic' is not supported with expand=True; nearest, bilinear are")
+    return made
 
 
 def center(transform: Any) -> Operator:
@@ -189,7 +198,7 @@ def random_affine(transform: Any) -> Operator:
         made["shear"] = shear[:2]
         if len(shear) == 4:
             made["shear_y"] = shear[2:]
-    return made | center(transform) | warped(transform)
+    return made | center(transform) | pil_warped(transform)
 
 
 def elastic_transform(transform: Any) -> Operator:
@@ -236,7 +245,7 @@ def several_sizes(transform: Any) -> Operator:
 
 
 def policy(transform: Any) -> Operator:
-    made: Operator = {"type": _named(transform)} | warped(transform)
+    made: Operator = {"type": _named(transform)} | pil_warped(transform)
     for name in ("num_ops", "magnitude", "num_magnitude_bins", "severity", "mixture_width", "chain_depth"):
         if hasattr(transform, name):
             made[name] = int(getattr(transform, name))
@@ -302,7 +311,7 @@ OPERATORS: dict[str, Callable[[Any], Operator]] = {
     "RandomPosterize": plain("bits", "p"),
     "RandomResize": several_sizes,
     "RandomResizedCrop": attributes(resized, size=size, scale=numbers, ratio=numbers),
-    "RandomRotation": attributes(center, warped, degrees=numbers, expand=bool),
+    "RandomRotation": attributes(center, pil_warped, degrees=numbers, expand=bool),
     "RandomShortestSize": several_sizes,
     "RandomSolarize": plain("threshold", "p"),
     "RandomVerticalFlip": plain("p"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Literal, NamedTuple
 
-from gpufeed import _gpufeed, arguments, keywords, opening, torch_datasets
+from gpufeed import _gpufeed, arguments, keywords, opening
 from gpufeed.errors import ArgumentError
 
 # The most samples that a warning names.
@@ -171,7 +171,7 @@ def pack(
         data: Any = arguments.path("source", source)
     else:
         # A transform of torchvision's own runs in Python.
-        data = opening.open_data(source, {}, in_python=torch_datasets.has_transform(source))
+        data = opening.open_data(source, {}, in_python=opening.has_transform(source))
     folder = arguments.path("out", out)
     listener = _listener(progress)
     try:

@@ -65,6 +65,13 @@ class Positioned:
     def _before_run(self) -> None:
         """Checks what may have changed since the loader was made."""
 
+    def _run_from(self, state: str, end: int) -> Run:
+        """Starts a run from a state up to but excluding epoch ``end``."""
+        return self._loader().resume(state, end)
+
+    def _before_place(self, state: str) -> None:
+        """Prepares the comparison of a loaded state with this loader."""
+
     @classmethod
     def _refuse_unknown(cls, given: Iterable[str]) -> None:
         """Raises an error for an unknown keyword, if there is better advice than in Python's own error."""
@@ -143,7 +150,7 @@ class Positioned:
         end = self._next_epoch + 1 if end is None else end
         if end >= 1 << 64:
             raise ArgumentError(f"epoch: {end - 1}; up to {(1 << 64) - 2} works")
-        self._running = Iterating(Watched(loader.resume(state, end)), state, convert)
+        self._running = Iterating(Watched(self._run_from(state, end)), state, convert)
         self._next_epoch = max(end, self._next_epoch)
         return self._running
 
@@ -190,6 +197,7 @@ class Positioned:
                 f"state: saved by a fleet of {turn['actors']} actors after {turn['taken']} batches of a round; a loader of one "
                 "process goes on where a whole round ends"
             )
+        self._before_place(text)
         epoch, batch = self._loader().place(text)
         if self._running is not None:
             self._running.close()

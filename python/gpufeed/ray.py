@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpufeed import _gpufeed, arguments
+from gpufeed.blends import Blend
 from gpufeed.collate import IMAGE
 from gpufeed.crew import RayCrew
 from gpufeed.errors import ArgumentError, RunError
@@ -17,6 +18,7 @@ from gpufeed.opening import has_fields
 from gpufeed.parcel import Batch, Failure, StoredArray
 from gpufeed.position import Positioned
 from gpufeed.recipe import cut_normalize, recipe_of
+from gpufeed.samplers import Native
 from gpufeed.shard import Shard, resolve
 from gpufeed.views import groups_of, of_recipe
 
@@ -80,6 +82,7 @@ class DataLoader(Positioned):
         self._config = dict(config)
         if "normalize_on_device" in self._config:
             raise ArgumentError("normalize_on_device: a fleet's word for it is finish_on_device=, beside config")
+        self._refuse_given_orders()
         self._shard = self._config.pop("shard", "auto")
         self.device = str(self._config.pop("device", "cpu"))
         check_device(self.device)
@@ -91,6 +94,16 @@ class DataLoader(Positioned):
         self._options = {"num_cpus": num_cpus, "scheduling_strategy": "SPREAD"} | dict(options or {})
         self._start_timeout = float(start_timeout)
         self._begin()
+
+    def _refuse_given_orders(self) -> None:
+        """Refuses orders that Python makes: they would be asked in each actor's process."""
+        for name in ("sampler", "batch_sampler"):
+            given = self._config.get(name)
+            if given is not None and not isinstance(given, Native):
+                raise ArgumentError(f"{name}: a {type(given).__name__}, which the actors cannot share; a fleet takes those of gpufeed.orders alone")
+        data = self._config["data"]
+        if isinstance(data, Blend) and data.by_epoch:
+            raise ArgumentError("data: a blend by functions of the epoch, which the actors cannot share; a fleet takes weights that are numbers")
 
     def _settle_recipe(self, finish: bool) -> None:
         """Makes a recipe of the transforms in this process, so that actors need no torch."""
@@ -133,6 +146,7 @@ class DataLoader(Positioned):
 
     def _hand_over(self, finishes: dict[str, Finish]) -> None:
         data = self._config["data"]
+        data = data.dataset if isinstance(data, Blend) else data
         chosen = self._config.get("fields") not in (None, "none")
         of_data = self._config.get("thread_safe") is None and has_fields(data)
         self._hand = HandOver(finishes, chosen or of_data or "groups" in self._config)

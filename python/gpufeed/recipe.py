@@ -8,13 +8,21 @@ from typing import Any
 from gpufeed import _gpufeed, arguments, sample_labels
 from gpufeed.errors import ArgumentError
 from gpufeed.failures import warn_once_outside
+from gpufeed.own_code import Own
 
 
 def recipe_of(
-    transforms: Any, recipe: Any, batch_transforms: Any, place: str = "transforms"
+    transforms: Any,
+    recipe: Any,
+    batch_transforms: Any,
+    place: str = "transforms",
+    channels: int | None = None,
+    own: Own | None = None,
 ) -> tuple[dict[str, Any], tuple[str, ...], int | None]:
     """Makes a recipe of ``transforms`` or of ``recipe``, one of which is None. Returns the recipe as a dictionary,
-    sentences for ``explain()``, and the ``num_classes`` of ``MixUp`` or ``CutMix`` (None if they name none)."""
+    sentences for ``explain()``, and the ``num_classes`` of ``MixUp`` or ``CutMix`` (None if they name none). ``channels`` is how many
+    the data set's images have, where that is known before it is opened. Code of the user's own goes to ``own``; without it such
+    code is refused."""
     if (transforms is None) == (recipe is None):
         raise ArgumentError("transforms: give either transforms=, torchvision's, or recipe=, a name, a file or a dictionary")
     notes: tuple[str, ...] = ()
@@ -22,7 +30,9 @@ def recipe_of(
     if transforms is not None:
         from gpufeed.torchvision import convert
 
-        converted = convert(transforms, batch_transforms, place)
+        converted = convert(transforms, batch_transforms, place, channels, None if own is None else own.codes)
+        if own is not None:
+            own.on_batch = converted.on_batch
         _warn_of_two(converted.normalized)
         return dict(converted.recipe), converted.notes, converted.num_classes
     text = json.dumps(recipe) if isinstance(recipe, dict) else arguments.path("recipe", recipe)
@@ -40,6 +50,15 @@ def recipe_of(
         content["batch_transform"] = converted.recipe["batch_transform"]
         classes = converted.num_classes
     return content, notes, classes
+
+
+def notes_of_mixing(batch_transforms: Any, dtype: str | None, content: dict[str, Any]) -> tuple[str, ...]:
+    """Checks that a transform of batches is for images of the loader's type. Returns sentences for ``explain()``."""
+    if batch_transforms is None:
+        return ()
+    from gpufeed import timm_mixing
+
+    return timm_mixing.check_output(batch_transforms, dtype or _DTYPES[content.get("output", {}).get("dtype", "F32")])
 
 
 def groups_in(recipe: Any) -> dict[str, dict[str, Any]] | None:
@@ -99,6 +118,8 @@ def cut_normalize(content: dict[str, Any], dtype: Any, keyword: str) -> tuple[li
     three deviations, one of each is returned, which also fits images of one channel. Errors name ``keyword``, the
     argument that asked for the removal."""
     transforms = list(content.get("transform", []))
+    if any(each.get("floats") for each in transforms):
+        raise ArgumentError(f"{keyword}: own code in the list has floats; the batch has to be 8-bit numbers up to the last Normalize")
     if not transforms or transforms[-1].get("type") != "Normalize":
         raise ArgumentError(f"{keyword}: the last transform is no Normalize; it has to be, as it runs last")
     last = transforms.pop()

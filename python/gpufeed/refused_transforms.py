@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import enum
 import functools
 import types
 from collections.abc import Collection
 from typing import Any
 
-import torch
 import torchvision.transforms as v1
 from torchvision.transforms import v2
+
+from gpufeed import own_views, probed
 
 # The page that lists what is supported.
 _PAGE = "docs/guide/pytorch/transforms.md has the table"
@@ -22,16 +24,25 @@ _INSTEAD = {
     "LinearTransformation": "v2.Normalize scales each channel",
     "RandomIoUCrop": "v2.RandomResizedCrop crops images without boxes",
     "FixedSizeCrop": "v2.RandomCrop(size, pad_if_needed=True) does so",
-    "ResizeKeepRatio": "v2.Resize and v2.RandomCrop(size, pad_if_needed=True) come near",
-    "RandomCropOrPad": "v2.RandomCrop(size, pad_if_needed=True) does so",
-    "CenterCropOrPad": "v2.CenterCrop(size) pads and crops, too",
-    "RandAugment": "v2.RandAugment(num_ops=2, magnitude=9) is torchvision's",
-    "AutoAugment": "v2.AutoAugment() is torchvision's",
-    "AugMixAugment": "v2.AugMix() is torchvision's",
+    "RandAugment": "v2.RandAugment(num_ops=2, magnitude=9) is torchvision's; timm's converts, too",
+    "AutoAugment": "v2.AutoAugment() is torchvision's; timm's converts, too",
+    "AugMixAugment": "timm's own class converts",
     "GaussianBlur": "v2.GaussianBlur(23, (0.1, 2.0)) is torchvision's, whose pixels differ from Pillow's",
     "Solarization": "v2.RandomSolarize(threshold=128, p=0.2) does so",
 }
 _OWN_CODE = "put its work into the data set's __getitem__, or into the loop, on the whole batch"
+
+
+def may_run(transform: Any) -> bool:
+    """Returns true for what can run as code of the user's own: it can be called with an image, and is not known to be something
+    else than a transform of one image."""
+    kind = type(transform)
+    if not callable(transform) or isinstance(transform, type) or kind in (v2.MixUp, v2.CutMix):
+        return False
+    makes = isinstance(transform, functools.partial) and isinstance(transform.func, type)
+    if makes or len([*probed.lists_of(transform)]) > 1:
+        return False
+    return _is_function(transform) or own_views.views_of(transform) is None
 
 
 def reason(transform: Any, supported: Collection[str]) -> str:
@@ -40,15 +51,21 @@ def reason(transform: Any, supported: Collection[str]) -> str:
     why, instead = "", _instead(kind.__name__, supported)
     if kind in (v2.MixUp, v2.CutMix):
         return " there: it mixes a batch, and is given as batch_transforms="
+    if isinstance(transform, enum.Enum) and hasattr(transform, "transforms"):
+        return ": it is weights, whose list is weights.transforms()"
     if isinstance(transform, functools.partial) and isinstance(transform.func, type):
         return ": it makes transforms and has to be called: weights.transforms()"
-    held = _lists(transform)
+    held = [*probed.lists_of(transform)]
+    views = None if _is_function(transform) else own_views.views_of(transform)
     base = next((base for base in kind.__mro__[1:] if _is_torchvisions(base) and base.__name__ in supported), None)
     if _is_function(transform):
         why, instead = f" ({_short(_name(transform))}): own code, and no scaling that is known", _OWN_CODE
     elif base is not None:
-        why = f": it is a subclass of {base.__name__}, which may do anything"
-        instead = f"if it changes nothing, pass v2.{base.__name__}(...) itself"
+        changed = ", ".join(name for name in probed.changed_methods(kind, base))[:_LONGEST]
+        why = f": it is a subclass of {base.__name__} with a {changed or 'state'} of its own, which may do anything"
+        instead = f"v2.{base.__name__}(...) itself is torchvision's"
+    elif views is not None:
+        why, instead = _of_views(views)
     elif len(held) > 1:
         names = ", ".join(f"it.{name}" for name in held[:3])
         why = f": it holds {len(held)} lists of transforms ({names}{', ...' if len(held) > 3 else ''})"
@@ -59,6 +76,17 @@ def reason(transform: Any, supported: Collection[str]) -> str:
     elif not _is_torchvisions(kind):
         why = f": it is {_short(kind.__module__)}'s, not torchvision's"
     return f"{why}; {instead}; {_PAGE}"
+
+
+def _of_views(views: dict[str, tuple[Any, int]]) -> tuple[str, str]:
+    """Returns what an object does that makes several views, and how these are asked for."""
+    count = sum(number for _, number in views.values())
+    names = [f"it.{name.replace('+', ' + it.')}"[:32] for name in views]
+    if len(views) == 1:
+        return f": it makes {count} views by one list", f"pass transforms={names[0]}, views={count} in its place"
+    numbers = [number for _, number in views.values()]
+    told = ", ".join(f"{number} by {name}" for number, name in zip(numbers[:3], names, strict=False))
+    return f": it makes {count} views: {told}{', ...' if len(names) > 3 else ''}", "pass groups=it in its place"
 
 
 def _instead(name: str, supported: Collection[str]) -> str:
@@ -82,14 +110,6 @@ def _is_function(transform: Any) -> bool:
 def _name(transform: Any) -> str:
     function = getattr(transform, "lambd", transform)
     return str(getattr(function, "__qualname__", type(function).__name__))
-
-
-def _lists(transform: Any) -> list[str]:
-    """Returns the names of an object's attributes that are lists of transforms."""
-    kinds = (v1.Compose, v2.Compose, torch.nn.Sequential)
-    found = getattr(transform, "__dict__", {})
-    modules = found.get("_modules", {}) if isinstance(found, dict) else {}
-    return [name for name, value in {**found, **modules}.items() if type(value) in kinds and name.isidentifier()]
 
 
 def _short(name: str) -> str:

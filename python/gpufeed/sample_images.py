@@ -43,7 +43,6 @@ def image_of(image: Any, index: int) -> tuple[bytes, Form]:
 def _array(image: Any, index: int) -> tuple[bytes, tuple[int, int, str]]:
     import numpy
 
-    channels_first = type(image).__module__.startswith("torch")
     if not hasattr(image, "__array__") and not hasattr(image, "__dlpack__"):
         raise TypeError(
             f"the image of sample {index} is {kind_of(image)}; bytes of an image file, a uint8 or float32 array, and a PIL "
@@ -57,8 +56,7 @@ def _array(image: Any, index: int) -> tuple[bytes, tuple[int, int, str]]:
             f"the image of sample {index} has the shape {tuple(array.shape)}; (rows, columns), (rows, columns, channels) "
             "and (channels, rows, columns) work"
         )
-    last = array.shape[2] in (1, 3, 4)
-    if (channels_first and array.shape[0] in (1, 3, 4)) or not last:
+    if has_channels_first(image, array.shape):
         array = numpy.moveaxis(array, 0, 2)
     format = _FORMATS.get((array.dtype.name, array.shape[2]))
     if format is None:
@@ -70,6 +68,13 @@ def _array(image: Any, index: int) -> tuple[bytes, tuple[int, int, str]]:
         array = array.astype(array.dtype.newbyteorder("="))
     rows, columns, _ = array.shape
     return array.tobytes(), (columns, rows, format)
+
+
+def has_channels_first(image: Any, shape: tuple[int, ...]) -> bool:
+    """True if the three dimensions of an image are channels, rows and columns: in a tensor wherever they may be, in an array where they
+    cannot be rows, columns and channels."""
+    of_torch = type(image).__module__.startswith("torch")
+    return (of_torch and shape[0] in (1, 3, 4)) or shape[2] not in (1, 3, 4)
 
 
 def is_image(part: Any) -> bool:

@@ -52,6 +52,11 @@ def has_transform(data: Any) -> bool:
     return any(_is_torchvisions(part) and getattr(part, "transform", None) is not None for part in _parts(data))
 
 
+def note_of(data: Any) -> str:
+    """Returns a sentence about a data set whose transform a loader runs."""
+    return f"data: the transform of this {type(_parts(data)[0]).__name__} is the loader's; its __getitem__ is not called"
+
+
 def why_in_python(data: Any) -> str | None:
     """Returns why objects of torchvision are read in Python; ``None`` for those that are not, and for other objects."""
     for part in _parts(data):
@@ -69,6 +74,15 @@ def image_size(data: Any) -> list[int] | None:
         return None
     sizes = {tuple(part.data.shape[2:] if isinstance(part, vision.SVHN) else part.data.shape[1:3]) for part in parts}
     return [int(side) for side in sizes.pop()] if len(sizes) == 1 else None
+
+
+def channels(data: Any) -> int | None:
+    """Returns how many channels the images of objects of torchvision have that :func:`native` opens; ``None`` for others."""
+    if why_in_python(data) is not None:
+        return None
+    vision = sys.modules["torchvision.datasets"]
+    found = {1 if isinstance(part, vision.MNIST) else 3 for part in _parts(data)}
+    return found.pop() if len(found) == 1 else None
 
 
 def is_made_of(data: Any) -> bool:

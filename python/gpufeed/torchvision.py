@@ -1,7 +1,8 @@
 """torchvision's transforms as a recipe: ``v2``, v1, weights' presets, and timm's, in the order in which they stand.
 
 Only exact classes are taken: a subclass may do anything. Functions, and objects that run a list, are taken as the transforms
-that do the same to probe images (``probed.py``). Transforms before ``ToDtype(torch.float32, scale=True)`` have
+that do the same to probe images (``probed.py``); what else can be called runs in Python, in its place in the list
+(``own_code.py``). Transforms before ``ToDtype(torch.float32, scale=True)`` have
 torchvision's arithmetic on 8-bit numbers, those after it compute in floats; without it, images stay 8-bit to the end.
 
 v1's classes are taken as v2's of the same name. On 8-bit tensors v1 itself resizes floats, and rounds otherwise: its bicubic
@@ -21,9 +22,10 @@ import torch
 import torchvision.transforms as v1
 from torchvision.transforms import InterpolationMode, _presets, v2
 
-from gpufeed import _gpufeed, probed, refused_transforms, timm_transforms
+from gpufeed import _gpufeed, albumentations, effects, probed, references_mixing, refused_transforms, timm_mixing, timm_policies, timm_transforms
 from gpufeed.errors import ArgumentError
 from gpufeed.operators import OPERATORS, Operator, Refused, numbers, of_images
+from gpufeed.own_code import OnBatch, OnSample, OwnCode, name_of, own_size
 
 
 class UnsupportedTransform(ArgumentError):
@@ -43,12 +45,13 @@ class UnsupportedTransform(ArgumentError):
 @dataclass(frozen=True)
 class Converted:
     """The result of a conversion: the recipe's content, sentences for ``explain()``, the classes that ``MixUp`` or
-    ``CutMix`` name, and the places of each ``Normalize`` that works on the same image."""
+    ``CutMix`` name, the places of each ``Normalize`` that works on the same image, and the user's code for finished batches."""
 
     recipe: dict[str, Any]
     notes: tuple[str, ...]
     num_classes: int | None
     normalized: tuple[str, ...] = ()
+    on_batch: tuple[OnBatch, ...] = ()
 
 
 # The most characters of a class's name in an error.
@@ -57,6 +60,9 @@ _LONGEST_NAME = 60
 # Transforms that only change the type of the object that holds the pixels.
 _DROPPED = ("ToImage", "PILToTensor", "ToPILImage", "RGB", "ToPureTensor", "Identity")
 _NESTED = ("RandomApply", "RandomChoice", "RandomOrder")
+_CROPS = (v1.RandomResizedCrop, v1.RandomCrop, v1.CenterCrop, v2.RandomResizedCrop, v2.RandomCrop, v2.CenterCrop)
+# The objects with the pixels that some of these make.
+_FORMS = {"ToImage": "image", "PILToTensor": "tensor", "MaybePILToTensor": "tensor", "ToPureTensor": "tensor", "ToPILImage": "pil"}
 _TO_FLOAT = ("ToDtype", "ConvertImageDtype", "ToTensor")
 
 SUPPORTED: tuple[str, ...] = tuple(
@@ -76,11 +82,23 @@ _PIL = (
     "by more at the borders of bilinear warps, where Pillow does not blend the fill"
 )
 
+_BICUBIC_WARPS = (
+    "bicubic warps are Pillow's, to the byte, as torchvision has them for PIL images alone: it refuses them on tensors"
+)
+# The operators whose bicubic interpolation is that of a warp.
+_WARPS = ("AugMix", "AutoAugment", "RandAugment", "RandomAffine", "RandomRotation", "TrivialAugmentWide")
+
 # The differences in this text repeat those of docs/guide/pytorch/transforms.md, "8-bit numbers and floats": change
 # both.
 _V1 = (
     "a bicubic resize of v1, or of weights' presets, is taken as v2's: v1 resizes 8-bit tensors in floats, and its pixels differ "
     "by up to 20 levels of 255 on photographs, 31 without antialias"
+)
+
+
+_SEPARATE = (
+    "the three lists of create_transform(separate=True) are taken as one: each image goes through all of them. The clean and "
+    "augmented copies that timm's AugMixDataset makes of a sample are not made"
 )
 
 
@@ -96,10 +114,24 @@ def _unknown(transform: Any, place: str) -> UnsupportedTransform:
     return UnsupportedTransform(place, type(transform).__name__[:_LONGEST_NAME], f"is not supported{reason}")
 
 
+class _RunsInPython(Exception):
+    """Code of the user's own stands inside of a transform, which then runs in Python as a whole."""
+
+
 class _Conversion:
     """Walks over a list, and collects what it finds."""
 
-    def __init__(self) -> None:
+    def __init__(self, channels: int | None, codes: list[OwnCode] | None) -> None:
+        # The channels of images, where they are known.
+        self.channels = channels
+        # The pieces of own code, which the list has by their numbers; None where own code is refused.
+        self.codes = codes
+        self.on_batch: list[OnBatch] = []
+        # What own code gets from torchvision at this place, and the piece, with its operator, that may make floats of 8-bit numbers.
+        self.form = "pil"
+        # Own code whose results the next own code gets, in the form in which that returns them: no transform between makes another form.
+        self.behind: OwnCode | None = None
+        self.may_make_floats: tuple[OwnCode, Operator] | None = None
         self.output = "U8"
         # The place of a conversion to a type other than float32, for errors: no operator and no conversion to another type
         # may follow it.
@@ -120,8 +152,12 @@ class _Conversion:
 
     def one(self, transform: Any, place: str, top: bool) -> list[Operator]:
         """Returns the operators of one transform: none, one, or those of a list."""
-        name = type(transform).__name__
+        name = transform.operator["type"] if type(transform) is effects.Made else type(transform).__name__
         of_timm = timm_transforms.name_of(transform)
+        if type(transform) is OnBatch:
+            return self._of_batches(transform, place, top)
+        if self.on_batch:
+            raise UnsupportedTransform(place, name, "follows on_batch, which works on finished batches; put on_batch last")
         if isinstance(transform, (list, tuple)) or type(transform) is torch.nn.Sequential:
             return self.all(transform, place, top)
         if _is(transform, "Compose"):
@@ -129,6 +165,8 @@ class _Conversion:
         if type(transform) is _presets.ImageClassification:
             self._note_v1(transform.interpolation == InterpolationMode.BICUBIC)
             return self.all(_classification(transform), f"{place} (ImageClassification)", top)
+        if albumentations.name_of(transform) is not None:
+            return self._of_albumentations(transform, place, name, top)
         if _is(transform, *_DROPPED) or type(transform) is torch.nn.Identity or of_timm in timm_transforms.DROPPED:
             return self._dropped(transform, place, name)
         if _is(transform, *_TO_FLOAT) or of_timm == "MaybeToTensor":
@@ -138,37 +176,131 @@ class _Conversion:
             reason = f"is not the last transform: {name} follows, which would compute in that type"
             raise UnsupportedTransform(self.last_type, "ToDtype", reason)
         try:
+            if type(transform) is OnSample:
+                return self._own(transform, place, name_of(transform), top)
+            if type(transform) is effects.Made:
+                _check(transform.operator, self.is_float)
+                self.has_operators = True
+                return [transform.operator]
             if _is(transform, *_NESTED):
-                return self._nested(transform, name, place)
+                return self._nested_or_own(transform, name, place, top)
             if not (of_timm or (name in OPERATORS and _is(transform, name))):
                 return self._probed(transform, place, name, top)
             self.has_operators = True
             made = timm_transforms.convert(transform, of_timm) if of_timm else OPERATORS[name](transform)
+            before = self._floats_of_own_code(name)
             _check_range(made, self.is_float)
             _check(made, self.is_float)
         except Refused as refused:
             raise UnsupportedTransform(place, name, f"cannot be converted: {refused}") from None
-        self._note_v1(made.get("interpolation") == "Bicubic" and type(transform) is getattr(v1, name, None))
+        is_bicubic, is_warp = made.get("interpolation") == "Bicubic", name in _WARPS
+        self._note_v1(is_bicubic and not is_warp and type(transform) is getattr(v1, name, None))
+        if is_bicubic and is_warp and _BICUBIC_WARPS not in self.notes:
+            self.notes.append(_BICUBIC_WARPS)
         if made.get("antialias") is False:
             self.aliased.append(place)
         if name == "Normalize":
             self.normalized.append(place)
+        if name == "Grayscale" and top:
+            self.channels = int(made["num_output_channels"])
+        return [*before, made]
+
+    def _of_batches(self, transform: OnBatch, place: str, top: bool) -> list[Operator]:
+        if self.codes is None or not top:
+            raise UnsupportedTransform(place, "on_batch", "works as the last one of a loader's own list, or of a group's")
+        self.on_batch.append(transform)
+        self.notes.append(f"{place}: {name_of(transform)} runs in Python on each finished batch, in the loop's thread")
+        return []
+
+    def _own(self, transform: Any, place: str, name: str, top: bool) -> list[Operator]:
+        """Takes code of the user's own, which runs in Python."""
+        if self.codes is None:
+            raise _unknown(transform, place)
+        if self.is_float and getattr(transform, "takes", None) == "pil":
+            raise Refused("takes='pil' needs 8-bit images; 'tensor' and 'array' work behind ToTensor and ToDtype")
+        if not top:
+            raise _RunsInPython
+        name = name[:_LONGEST_NAME]
+        code = OwnCode(transform, f"{place}: {name}", self.form, self.is_float, self.behind)
+        if code.size is None and isinstance(code.function, _CROPS):
+            # A subclass makes the size that its class does; another size is an error of the first image.
+            code.size = own_size(code.function.size)
+        made: Operator = {"type": "HostCode", "number": len(self.codes), "floats": self.is_float or code.makes_floats}
+        self.codes.append(code)
+        runs = "what stands before and after it runs on gpufeed's threads, on the CPU alone"
+        self.notes.append(f"{place}: {name} runs in Python, in the workers under the interpreter's lock, one call at a time; {runs}")
+        self.has_operators = True
+        self.behind = code
+        if code.makes_floats:
+            self.is_float, self.output, self.form = True, "F32", "tensor"
+            return [made, {"type": "ToDtype"}]
+        self.may_make_floats = None if self.is_float else (code, made)
         return [made]
+
+    def _floats_of_own_code(self, name: str) -> list[Operator]:
+        """Returns the conversion before a ``Normalize`` to which own code has to give floats, as no transform makes them."""
+        if name != "Normalize" or self.is_float or self.may_make_floats is None:
+            return []
+        code, made = self.may_make_floats
+        code.makes_floats = made["floats"] = True
+        self.behind = None
+        self.is_float, self.output, self.form = True, "F32", "tensor"
+        return [{"type": "ToDtype"}]
+
+    def _nested_or_own(self, transform: Any, name: str, place: str, top: bool) -> list[Operator]:
+        """Converts a transform with a list. With own code in it, it runs in Python as a whole."""
+        kept = {key: list(value) if isinstance(value, list) else value for key, value in vars(self).items() if key != "codes"}
+        try:
+            return self._nested(transform, name, place)
+        except _RunsInPython:
+            vars(self).update(kept)
+            _check_within(transform, place)
+            return self._own(transform, place, f"{name} with own code in it", top)
+
+    def _of_albumentations(self, transform: Any, place: str, name: str, top: bool) -> list[Operator]:
+        if self.is_float:
+            raise UnsupportedTransform(place, name, "works on 8-bit numbers; put it before ToDtype and Normalize")
+        try:
+            same = albumentations.converted(transform, self.notes)
+        except Refused as refused:
+            raise UnsupportedTransform(place, name, f"cannot be converted: {refused}") from None
+        return self.all(same, f"{place} ({name})", top)
 
     def _dropped(self, transform: Any, place: str, name: str) -> list[Operator]:
         if name == "ToPILImage" and (self.is_float or transform.mode not in (None, "RGB")):
             reason = "would change the images' numbers; it is supported before ToDtype, with mode=None or 'RGB'"
             raise UnsupportedTransform(place, name, reason)
         self._note_pil(name in ("PILToTensor", "ToImage", *timm_transforms.DROPPED))
-        return []
+        if name != "ToPureTensor" or self.form == "image":
+            self.form = _FORMS.get(name, self.form)
+            self.behind = None if name in _FORMS else self.behind
+        return self._tripled() if name == "RGB" and self.channels == 1 else []
+
+    def _tripled(self) -> list[Operator]:
+        """Returns what makes three channels of one."""
+        self.channels, self.has_operators = 3, True
+        return [{"type": "Grayscale", "num_output_channels": 3}]
 
     def _probed(self, transform: Any, place: str, name: str, top: bool) -> list[Operator]:
         """Takes code of a user's own as the transforms that do the same to probe images."""
-        found = probed.same_as(transform, self.is_float)
+        is_tensor = self.is_float or self.form != "pil"
+        if self.channels != 3 and top:
+            if self.channels == 1 and probed.triples(transform, self.is_float, is_tensor):
+                self.notes.append(f"{place}: {name} is taken as Grayscale(3): it makes three channels of one in probe images")
+                return self._tripled()
+            if self.channels is None and probed.triples(transform, self.is_float, True):
+                reason = "makes three channels of one; for gray images v2.Grayscale(3) does so, and colour images need none of it"
+                raise UnsupportedTransform(place, name, reason)
+        # Probes are images of Pillow, and tensors: what code does to arrays is not known.
+        found = None if self.form == "array" else probed.same_as(transform, self.is_float, is_tensor)
+        if found is None and self.codes is not None and refused_transforms.may_run(transform):
+            return self._own(transform, place, name_of(transform), top)
         if found is None:
             raise _unknown(transform, place)
         same, what = found
         self.notes.append(f"{place}: {name} is taken as {what}: it does the same to probe images")
+        if what == probed.ARRAY:
+            self.form, self.behind = "array", None
         return self.all(same, f"{place} ({name})", top)
 
     def _nested(self, transform: Any, name: str, place: str) -> list[Operator]:
@@ -234,7 +366,8 @@ class _Conversion:
                 "has scale=False, which leaves floats from 0 to 255; scale=True, and fill, mean and std of 0 to 1, work"
             )
             raise UnsupportedTransform(place, name, reason)
-        self.output = _FLOATS[dtype]
+        self.output, self.form = _FLOATS[dtype], "image" if self.form == "image" and name != "ToTensor" else "tensor"
+        self.behind = None
         if dtype != torch.float32:
             self.last_type = place
         if self.is_float:
@@ -242,6 +375,23 @@ class _Conversion:
         self.is_float = True
         # A list that begins with the conversion is in floats throughout, as recipes are by default.
         return [{"type": "ToDtype"}] if self.has_operators else []
+
+
+def _check_within(transform: Any, place: str) -> None:
+    """Refuses what has no meaning inside of a transform that runs in Python as a whole: code for batches, and what on_sample says of the
+    images behind it."""
+    if type(transform) is OnBatch:
+        raise UnsupportedTransform(place, "on_batch", "works as the last one of a loader's own list, or of a group's")
+    if type(transform) is OnSample:
+        name = "size" if transform.size is not None else "makes_floats" if transform.makes_floats else None
+        if name is not None:
+            reason = f"has {name}=, which says what follows the list itself; give it to the whole: gpufeed.on_sample(v2.RandomApply([...]), {name}=...)"
+            raise UnsupportedTransform(place, "on_sample", reason)
+        return
+    held = isinstance(transform, (list, tuple, torch.nn.Sequential, torch.nn.ModuleList))
+    inner = transform if held else getattr(transform, "transforms", ())
+    for index, each in enumerate(inner if held or isinstance(inner, (list, tuple, torch.nn.ModuleList)) else ()):
+        _check_within(each, f"{place}[{index}]" if held else f"{place}.transforms[{index}]")
 
 
 def _check(made: Operator, is_float: bool) -> None:
@@ -255,8 +405,10 @@ def _check(made: Operator, is_float: bool) -> None:
 def _check_range(made: Operator, is_float: bool) -> None:
     """Refuses an operator in the wrong place: some work on floats alone, some on 8-bit numbers, in torchvision, too."""
     name = made["type"]
-    if is_float and name == "JPEG":
+    if is_float and (name == "JPEG" or name in timm_policies.NAMES.values()):
         raise Refused("it needs 8-bit images; put it before ToDtype")
+    if is_float and name in _WARPS and made.get("interpolation") == "Bicubic":
+        raise Refused("bicubic warps are Pillow's and need 8-bit images; put them before ToDtype or ToTensor")
     if is_float:
         return
     for key in ("fill", "value"):
@@ -270,6 +422,8 @@ def _check_range(made: Operator, is_float: bool) -> None:
         raise Refused("it needs floats; put v2.ToDtype(torch.float32, scale=True) before it")
     if name == "RandomErasing" and made["value"] == "random":
         raise Refused("value='random' needs floats; put it after v2.ToDtype(torch.float32, scale=True)")
+    if name == "RandomErasing" and made["value"] == "random_color":
+        raise Refused("mode='rand' needs floats; put it after v2.ToDtype(torch.float32, scale=True)")
     if name == "GaussianNoise" and not made["clip"]:
         raise Refused("clip=False lets 8-bit numbers overflow in torchvision; clip=True works, or put it after ToDtype")
 
@@ -292,15 +446,23 @@ def _batch(transform: Any, place: str) -> tuple[Operator, int | None]:
         mixed, classes = _batch(transform.transforms[0], f"{place}.transforms[0]")
         p = float(transform.p)
         return {"type": "RandomChoice", "p": [p, 1.0 - p], "transforms": [mixed, {"type": "Identity"}]}, classes
-    if type(transform) is v2.RandomChoice:
+    if timm_mixing.name_of(transform) is not None:
+        try:
+            return timm_mixing.convert(transform)
+        except Refused as refused:
+            raise UnsupportedTransform(place, name, f"cannot be converted: {refused}") from None
+    if (found := references_mixing.convert(transform)) is not None:
+        return found
+    if _is(transform, "RandomChoice"):
         inner = [_batch(each, f"{place}.transforms[{index}]") for index, each in enumerate(transform.transforms)]
         counts = {count for _, count in inner if count is not None}
         if len(counts) > 1:
             raise ArgumentError(f"{place}: num_classes differ: {', '.join(map(str, sorted(counts)))}")
-        made: Operator = {"type": "RandomChoice", "p": numbers(transform.p)}
+        # v1's has p=None for a choice of equals.
+        made: Operator = {"type": "RandomChoice"} | ({} if transform.p is None else {"p": numbers(transform.p)})
         return made | {"transforms": [each for each, _ in inner]}, next(iter(counts), None)
     raise UnsupportedTransform(
-        place, name, f"is not supported; of v2, {', '.join(_OF_BATCHES)} are, for one of them a batch"
+        place, name, f"is not supported; of v2, {', '.join(_OF_BATCHES)} are, for one of them a batch, and timm.data.Mixup"
     )
 
 
@@ -317,6 +479,10 @@ def _is_separate(transforms: Any) -> bool:
     return ends == [False, False, True]
 
 
+def _is_compose(transform: Any) -> bool:
+    return _is(transform, "Compose") or albumentations.name_of(transform) == "Compose"
+
+
 def _refuse_several(transforms: Any) -> None:
     """Refuses a list of lists, which may have been meant as one for each view."""
     whole = (list, tuple)
@@ -325,7 +491,7 @@ def _refuse_several(transforms: Any) -> None:
         return
     # A Compose of two Compose says what it means; of two plain lists, torchvision would run none.
     kinds = whole if within is not transforms else (*whole, torch.nn.Sequential, _presets.ImageClassification)
-    if all(isinstance(each, kinds) or (within is transforms and _is(each, "Compose")) for each in within):
+    if all(isinstance(each, kinds) or (within is transforms and _is_compose(each)) for each in within):
         names = ", ".join(type(each).__name__ for each in within)
         raise ArgumentError(
             f"transforms: a list of {len(within)} lists ({names}); all of them would work on each image, one after the other. "
@@ -334,12 +500,20 @@ def _refuse_several(transforms: Any) -> None:
         )
 
 
-def convert(transforms: object, batch_transforms: object = None, place: str = "transforms") -> Converted:
-    """Converts a list of torchvision's transforms, and a transform of batches. ``place`` is where the list stands, for errors.
+def convert(
+    transforms: object,
+    batch_transforms: object = None,
+    place: str = "transforms",
+    channels: int | None = None,
+    codes: list[OwnCode] | None = None,
+) -> Converted:
+    """Converts a list of torchvision's transforms, and a transform of batches. ``place`` is where the list stands, for errors, and
+    ``channels`` how many the data set's images have, where that is known. Code of the user's own is appended to ``codes``, and has its
+    number there in the recipe; without ``codes`` it is refused.
 
     Raises :class:`UnsupportedTransform` with the place of what gpufeed does not have.
     """
-    conversion = _Conversion()
+    conversion = _Conversion(channels, codes)
     _refuse_several(transforms)
     # Places count from the argument's own list: transforms[3], whether it is a Compose or not.
     root: Any = transforms
@@ -347,8 +521,10 @@ def convert(transforms: object, batch_transforms: object = None, place: str = "t
     recipe: dict[str, Any] = {"output": {"layout": "Nchw", "dtype": conversion.output}, "transform": found}
     if not conversion.is_float or {"type": "ToDtype"} in found:
         recipe["semantics"] = "Uint8"
+    if _is_separate(transforms):
+        conversion.notes.append(_SEPARATE)
     num_classes = None
     if batch_transforms is not None:
         mixed, num_classes = _batch(batch_transforms, "batch_transforms")
         recipe["batch_transform"] = [mixed]
-    return Converted(recipe, tuple(conversion.notes), num_classes, tuple(conversion.normalized))
+    return Converted(recipe, tuple(conversion.notes), num_classes, tuple(conversion.normalized), tuple(conversion.on_batch))

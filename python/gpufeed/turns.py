@@ -63,6 +63,7 @@ _WRAPPERS = {
     ("torch.utils.data.dataset", "Subset"): "dataset",
     ("torch.utils.data.dataset", "ConcatDataset"): "datasets",
     ("torch.utils.data.dataset", "StackDataset"): "datasets",
+    ("gpufeed.blends", "Objects"): "datasets",
 }
 # The attributes with functions that torchvision's data sets call for each sample.
 _CALLED = ("loader", "_loader", "transform", "target_transform", "transforms")

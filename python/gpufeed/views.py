@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from gpufeed import _gpufeed, arguments
 from gpufeed.errors import ArgumentError
 from gpufeed.handover import Finish
+from gpufeed.own_code import Own
 from gpufeed.recipe import cut_normalize, groups_in, recipe_of
 
 
@@ -104,9 +106,22 @@ class Groups:
         return [*dict.fromkeys(group["source"] for group in self.lists if group["source"] is not None)]
 
 
-def groups_of(groups: Any, defaults: Mapping[str, Any], keyword: str = "normalize_on_device") -> Groups:
-    """Makes the groups of the argument ``groups``. ``defaults`` has the loader's own ``layout``, ``dtype``, ``semantics``,
-    ``normalize_on_device`` and ``channels_last``. ``keyword`` is the loader's word for ``normalize_on_device`` in errors."""
+def groups_of(
+    groups: Any, defaults: Mapping[str, Any], keyword: str = "normalize_on_device", own: Own | None = None
+) -> Groups:
+    """Makes the groups of the argument ``groups``: names with lists, or an object that makes views by its lists. ``defaults`` has the
+    loader's own ``layout``, ``dtype``, ``semantics``, ``normalize_on_device`` and ``channels_last``, and the ``channels`` of the data
+    set where they are known. ``keyword`` is the loader's word for ``normalize_on_device`` in errors. Code of the
+    user's own goes to ``own``; without it such code is refused."""
+    notes: list[str] = []
+    if callable(groups) and "torch" in sys.modules:
+        from gpufeed import own_views
+
+        found = own_views.groups_of(groups)
+        if found is not None:
+            lists = ", ".join(f"{name} with {number}" for name, (_, number) in found.items())
+            notes.append(f"{type(groups).__name__} is taken as these groups: {lists}: their lists make its views of probe images")
+            groups = found
     if not isinstance(groups, Mapping) or not groups:
         raise ArgumentError(
             f'groups: {arguments.given(groups)}; names with transforms and a number of views work: {{"global": (transforms, 2), '
@@ -114,14 +129,13 @@ def groups_of(groups: Any, defaults: Mapping[str, Any], keyword: str = "normaliz
         )
     made: list[dict[str, Any]] = []
     finishes: dict[str, Finish] = {}
-    notes: list[str] = []
     whole: list[tuple[str, str]] = []
     for name, value in groups.items():
         if not isinstance(name, str):
             raise ArgumentError(f"groups: the name {name!r} is a {type(name).__name__}; a text works")
         views = _views(name, value)
         try:
-            content, finish, of_list, recipe = _content(views, defaults, keyword)
+            content, finish, of_list, recipe = _content(name, views, defaults, keyword, own)
             number = arguments.whole("views", content.pop("views", 1) if views.views is None else views.views, 1, 64)
         except ArgumentError as error:
             # The error is that of the group's own list; the place says which.
@@ -172,12 +186,17 @@ def _views(name: str, value: Any) -> Views:
 
 
 def _content(
-    views: Views, defaults: Mapping[str, Any], keyword: str
+    name: str, views: Views, defaults: Mapping[str, Any], keyword: str, own: Own | None
 ) -> tuple[dict[str, Any], Finish, tuple[str, ...], str | None]:
     """Returns the recipe of a group, the finish of its images, sentences about it, and the whole recipe where that differs."""
     # Views that follow others may have no list of their own.
     recipe = {"transform": []} if views.follows is not None and views.transforms is None and views.recipe is None else views.recipe
-    content, notes, _ = recipe_of(views.transforms, recipe, None)
+    channels = defaults.get("channels") if views.source is None else None
+    before = 0 if own is None else len(own.codes)
+    content, notes, _ = recipe_of(views.transforms, recipe, None, channels=channels, own=own)
+    for code in [] if own is None else own.codes[before:]:
+        code.name = f"group {name}: {code.name}"
+    on_batch = () if own is None else own.take_on_batch()
     if content.pop("batch_transform", None):
         raise ArgumentError("the recipe has a batch_transform, which mixes images of a loader without groups")
     semantics = views.semantics or defaults["semantics"]
@@ -203,7 +222,7 @@ def _content(
     if dtype is not None:
         output["dtype"] = _WRITTEN[dtype]
     content["output"] = output
-    return content, Finish(nhwc, normalize), notes, None if normalize is None else whole
+    return content, Finish(nhwc, normalize, on_batch), notes, None if normalize is None else whole
 
 
 def _either(own: bool | None, default: bool) -> bool:

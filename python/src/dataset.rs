@@ -338,6 +338,12 @@ impl Dataset {
         Ok(self.dataset()?.channels())
     }
 
+    /// True if an epoch draws its samples by weight.
+    #[getter]
+    fn has_weights(&self) -> PyResult<bool> {
+        Ok(self.dataset()?.weights().is_some())
+    }
+
     /// Facts that the data set noticed when it was opened: the kind of its labels, and the files and columns that it does
     /// not read.
     #[getter]

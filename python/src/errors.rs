@@ -24,6 +24,7 @@ fn class(kind: &ErrorKind) -> (&'static str, &'static str) {
         ErrorKind::NoHostMemory { .. } => ("OutOfMemoryError", "NoHostMemory"),
         ErrorKind::IntermediateTooLarge { .. } => ("OutOfMemoryError", "IntermediateTooLarge"),
         ErrorKind::Transform { .. } => ("DataError", "Transform"),
+        ErrorKind::HostCode { .. } => ("DataError", "HostCode"),
         ErrorKind::Snippet { .. } => ("ArgumentError", "Snippet"),
         // An error of memory is not an error of the data set.
         ErrorKind::Sample { source, .. } if is_memory(source) => ("OutOfMemoryError", "Sample"),
@@ -93,13 +94,15 @@ fn that_ends_the_run(py: Python<'_>, error: &Error) -> Option<PyErr> {
     }
 }
 
-/// Finds the exception of a data set in Python, wherever it is in the error.
+/// Finds the exception of a data set or of own code in Python, wherever it is in the error.
 pub(crate) fn cause(py: Python<'_>, error: &Error) -> Option<PyErr> {
     match error.kind() {
         ErrorKind::Foreign { source } | ErrorKind::Fatal { source } => {
             source.downcast_ref::<PyErr>().map(|error| error.clone_ref(py))
         }
-        ErrorKind::Sample { source, .. } | ErrorKind::TooManyFailures { last: source, .. } => cause(py, source),
+        ErrorKind::Sample { source, .. }
+        | ErrorKind::HostCode { source, .. }
+        | ErrorKind::TooManyFailures { last: source, .. } => cause(py, source),
         _ => None,
     }
 }
@@ -109,6 +112,23 @@ pub(crate) fn inside_itself() -> PyErr {
     let text = "a data set's __getitem__ uses a loader of this very data set, which would wait for itself; read other samples \
                 there by the data set's own methods, or by a loader of other data";
     ends_the_run("Inside", text)
+}
+
+/// Makes the exception for own code whose call cannot begin, because one of a closed run does not return.
+pub(crate) fn code_stuck(name: &str, time: Duration) -> PyErr {
+    let text = format!(
+        "{name} cannot be called: a call of an iteration that has ended is still inside own code, and has not returned for {} s since; \
+         mend what it waits for (exit_timeout= says how long to wait)",
+        time.as_secs_f64()
+    );
+    ends_the_run("Stuck", &text)
+}
+
+/// Makes the exception for own code that uses a loader which calls it.
+pub(crate) fn code_inside_itself(name: &str) -> PyErr {
+    let text =
+        format!("{name} uses a loader that calls it, which would wait for itself; use a loader of another list there");
+    ends_the_run("Inside", &text)
 }
 
 /// Makes the exception for a read that cannot begin, because a read of a closed run does not return.

@@ -3,12 +3,14 @@
 //! | file | has |
 //! |---|---|
 //! | `loader.rs`, `settings.rs`, `transforms.rs` | makes a loader, of its settings and a recipe |
+//! | `orders.rs` | orders of samples: gpufeed's own, and those that are given epoch by epoch |
 //! | `adapters.rs` | the machine's GPU adapters |
 //! | `run.rs`, `open_run.rs` | runs it; runs with threads, and their ends |
 //! | `batch.rs`, `batch/`, `dlpack.rs` | hands a batch over, its groups, labels and columns; shares its memory |
 //! | `dataset.rs`, `dataset/` | data sets; what they know of their samples; how one was made, for pickles |
 //! | `opening/` | opens a path: the keywords of each format, and what opens it |
 //! | `python_dataset.rs`, `python_dataset/`, `turns.rs` | reads objects of Python; one call at a time into each |
+//! | `own_code.rs` | calls the user's own code between the transforms |
 //! | `interpreter_end.rs` | calls that the interpreter's end may cut off |
 //! | `pack.rs` | packs a data set |
 //! | `errors.rs`, `advice.rs`, `warnings.rs` | errors and warnings in Python's words |
@@ -25,6 +27,8 @@ mod interpreter_end;
 mod loader;
 mod open_run;
 mod opening;
+mod orders;
+mod own_code;
 mod pack;
 mod process;
 mod python_dataset;

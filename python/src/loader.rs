@@ -3,12 +3,16 @@
 use crate::batch::state_text;
 use crate::dataset::Dataset;
 use crate::errors;
+use crate::orders;
+use crate::own_code::{Costs, OwnCode};
 use crate::process::{Owner, guard};
-use crate::run::{Run, WatchedWaits, refuse_inside};
+use crate::run::{Run, WatchedCosts, WatchedWaits, refuse_inside};
 use crate::settings;
 use crate::stats;
 use crate::turns::Waits;
 use crate::warnings::warn_of_library;
+use gpufeed::internals::given_orders;
+use gpufeed::transforms::HostCode;
 use gpufeed::{Backend, DataLoader, Epochs, HostBufferHook, State};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -30,6 +34,10 @@ pub(crate) struct Loader {
     exit_timeout: Duration,
     /// True once the warning that workers wait for each other was given.
     warned: Arc<AtomicBool>,
+    /// The user's own code in the lists; empty once the garbage collector has cleared it.
+    codes: Mutex<Vec<(Arc<OwnCode>, HostCode)>>,
+    /// True once the warning of what the code costs was given.
+    warned_of_code: Arc<AtomicBool>,
     owner: Owner,
 }
 
@@ -66,7 +74,13 @@ impl Loader {
                 waits: Waits::new(Arc::clone(turns), workers, epoch),
                 warned: Arc::clone(&self.warned),
             });
-            Ok(Run::new(epochs, turns.cloned(), waits, self.exit_timeout, self.num_classes))
+            let codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let calls_code = !codes.is_empty();
+            let costs = (calls_code && !self.warned_of_code.load(Ordering::Relaxed)).then(|| WatchedCosts {
+                costs: Costs::new(codes, workers, epoch),
+                warned: Arc::clone(&self.warned_of_code),
+            });
+            Ok(Run::new(epochs, turns.cloned(), (waits, costs), calls_code, self.exit_timeout, self.num_classes))
         })
     }
 }
@@ -75,9 +89,10 @@ impl Loader {
 impl Loader {
     /// Makes a loader of `dataset` with a recipe and the fields of `LoaderSettings`, both as JSON. Closing a run waits
     /// `exit_timeout` seconds for threads that are inside a data set in Python. `num_classes` is the number of classes
-    /// of soft labels. `groups` are the groups of views as JSON; with them `recipe` has no transforms.
+    /// of soft labels. `groups` are the groups of views as JSON; with them `recipe` has no transforms. `order`, as JSON, is in
+    /// the place of the settings' order. `codes` is the user's own code, which the lists have by its numbers.
     #[new]
-    #[pyo3(signature = (dataset, recipe, settings, backend, exit_timeout, num_classes=None, groups=None))]
+    #[pyo3(signature = (dataset, recipe, settings, backend, exit_timeout, num_classes=None, groups=None, order=None, codes=Vec::new()))]
     #[expect(clippy::too_many_arguments, reason = "Python calls it with names")]
     fn new(
         py: Python<'_>,
@@ -88,6 +103,8 @@ impl Loader {
         exit_timeout: f64,
         num_classes: Option<usize>,
         groups: Option<&str>,
+        order: Option<&str>,
+        codes: Vec<Bound<'_, PyAny>>,
     ) -> PyResult<Loader> {
         guard(py, || {
             let buffers = Arc::new(Buffers::default());
@@ -98,12 +115,29 @@ impl Loader {
                 turns.set_patience(exit_timeout);
             }
             let hook = Arc::clone(&buffers) as Arc<dyn HostBufferHook>;
-            let loader = py.detach(|| settings::build(data, (recipe, groups), settings, backend, hook));
+            let own = |code: Bound<'_, PyAny>| OwnCode::new(code, exit_timeout).map(Arc::new);
+            let codes: Vec<_> = codes.into_iter().map(own).collect::<PyResult<_>>()?;
+            let codes: Vec<_> = codes.into_iter().map(|code| (Arc::clone(&code), code.transform())).collect();
+            let transforms: Vec<HostCode> = codes.iter().map(|(_, transform)| transform.clone()).collect();
+            let loader =
+                py.detach(|| settings::build(data, (recipe, groups, &transforms), order, settings, backend, hook));
             let (loader, chosen) = loader.map_err(|error| errors::to_python(py, &error))?;
             warn_of_library(py)?;
             let loader = Mutex::new(Some(Arc::new(loader)));
-            let (warned, owner) = (Arc::default(), Owner::this());
-            Ok(Loader { loader, dataset, buffers, num_classes, chosen, exit_timeout, warned, owner })
+            let (warned, warned_of_code, owner) = (Arc::default(), Arc::default(), Owner::this());
+            let codes = Mutex::new(codes);
+            Ok(Loader {
+                loader,
+                dataset,
+                buffers,
+                num_classes,
+                chosen,
+                exit_timeout,
+                warned,
+                codes,
+                warned_of_code,
+                owner,
+            })
         })
     }
 
@@ -129,6 +163,39 @@ impl Loader {
     /// Returns the state as JSON. A loader that loads it continues with batch `batch` of epoch `epoch`.
     fn state(&self, py: Python<'_>, epoch: u64, batch: u64) -> PyResult<String> {
         state_text(&self.loader(py)?.sampler().state(epoch, batch))
+    }
+
+    /// Gives the indices of an epoch to a loader whose order is given epoch by epoch.
+    fn give_samples(&self, py: Python<'_>, epoch: u64, indices: Vec<usize>) -> PyResult<()> {
+        let loader = self.loader(py)?;
+        let given = py.detach(|| given_orders::give_samples(&loader, epoch, indices));
+        given.map_err(|error| errors::to_python(py, &error))
+    }
+
+    /// Gives the batches of an epoch, each as its indices.
+    fn give_batches(&self, py: Python<'_>, epoch: u64, batches: Vec<Vec<usize>>) -> PyResult<()> {
+        let loader = self.loader(py)?;
+        let given = py.detach(|| given_orders::give_batches(&loader, epoch, batches));
+        given.map_err(|error| errors::to_python(py, &error))
+    }
+
+    /// Gives the epoch of a blend of data sets of these lengths. `weights` are those of all epochs up to this one.
+    fn give_blend(
+        &self,
+        py: Python<'_>,
+        epoch: u64,
+        lengths: Vec<usize>,
+        weights: Vec<Vec<f64>>,
+        samples_per_epoch: usize,
+    ) -> PyResult<()> {
+        let loader = self.loader(py)?;
+        let given = py.detach(|| orders::give_blend(&loader, epoch, &lengths, weights, samples_per_epoch));
+        given.map_err(|error| errors::to_python(py, &error))
+    }
+
+    /// Returns True if the order of the epoch has been given, or needs not be.
+    fn knows(&self, py: Python<'_>, epoch: u64) -> PyResult<bool> {
+        Ok(given_orders::knows(&*self.loader(py)?, epoch))
     }
 
     /// Makes one image again from its parameters as JSON. Returns its bytes in the layout and type of the batches.
@@ -214,12 +281,18 @@ impl Loader {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // Each piece holds its object once, and is held by this loader alone, or by a run of it.
+        for (code, _) in self.codes.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            visit.call(code.object())?;
+        }
         visit.call(&self.dataset)
     }
 
     fn __clear__(&self) {
         let loader = self.loader.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(loader);
+        let codes = std::mem::take(&mut *self.codes.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(codes);
     }
 }
 

@@ -229,7 +229,7 @@ pub(crate) fn end_all(py: Python<'_>) -> PyResult<()> {
     }
     if stuck > 0 {
         let text = format!(
-            "gpufeed: {stuck} run{} left at the interpreter's exit, with threads that are still inside a data set \
+            "gpufeed: {stuck} run{} left at the interpreter's exit, with threads that are still inside a data set or own code \
              (exit_timeout= of DataLoader says how long to wait for them)",
             if stuck == 1 { " is" } else { "s are" }
         );

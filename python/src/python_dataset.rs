@@ -10,7 +10,7 @@ mod together;
 use crate::errors::{inside_itself, stuck};
 use crate::interpreter_end::{attach, call, get_item};
 use crate::turns::{Inside, Refused, Turns};
-use failed::Failed;
+pub(crate) use failed::Failed;
 use gpufeed::dataset::{Access, Field};
 use gpufeed::{Label, Sample};
 use owned::{Form, Owned, form};

@@ -3,6 +3,7 @@
 use crate::batch::Batch;
 use crate::errors::{self, inside_itself};
 use crate::open_run::{self, Ending, OpenRun, ROUND, Returned, Waiting};
+use crate::own_code::Costs;
 use crate::process::guard;
 use crate::turns::{Turns, Waits};
 use crate::warnings::{warn, warn_of_library};
@@ -24,6 +25,13 @@ pub(crate) struct WatchedWaits {
     pub(crate) warned: Arc<AtomicBool>,
 }
 
+/// Watches what own code costs in an epoch. The loader warns of this once.
+pub(crate) struct WatchedCosts {
+    pub(crate) costs: Costs,
+    /// True once the loader has warned.
+    pub(crate) warned: Arc<AtomicBool>,
+}
+
 /// A run: the batches of one or more epochs.
 #[pyclass(frozen, module = "gpufeed")]
 pub(crate) struct Run {
@@ -31,31 +39,46 @@ pub(crate) struct Run {
     num_classes: Option<usize>,
     /// `None` if no worker can wait for another, or if the warning is due or was given.
     waits: Mutex<Option<WatchedWaits>>,
-    /// For a warning that is due: the share of an epoch for which workers have waited.
-    to_say: Mutex<Option<f64>>,
+    /// True if workers call own code.
+    calls_code: bool,
+    /// `None` if no own code is called, or if the warning is due or was given.
+    costs: Mutex<Option<WatchedCosts>>,
+    /// The warnings that are due.
+    to_say: Mutex<Vec<String>>,
 }
 
 impl Run {
     pub(crate) fn new(
         epochs: Epochs,
         turns: Option<Arc<Turns>>,
-        waits: Option<WatchedWaits>,
+        (waits, costs): (Option<WatchedWaits>, Option<WatchedCosts>),
+        calls_code: bool,
         exit_timeout: Duration,
         num_classes: Option<usize>,
     ) -> Run {
         let run = Arc::new(OpenRun::new(epochs, turns, exit_timeout));
         open_run::register(Arc::downgrade(&run));
-        Run { run, num_classes, waits: Mutex::new(waits), to_say: Mutex::new(None) }
+        let (waits, costs, to_say) = (Mutex::new(waits), Mutex::new(costs), Mutex::default());
+        Run { run, num_classes, waits, calls_code, costs, to_say }
     }
 
-    /// After a batch, checks whether an epoch has ended in which workers have waited for each other.
+    /// After a batch, checks whether an epoch has ended in which workers have waited for each other, or have called own code.
     fn look(&self, state: &State) {
+        let mut costs = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(WatchedCosts { costs: watched, warned }) = costs.as_ref()
+            && let Some(sentences) = watched.sentences(state.epoch())
+        {
+            if !warned.swap(true, Ordering::Relaxed) {
+                self.to_say.lock().unwrap_or_else(PoisonError::into_inner).extend(sentences);
+            }
+            *costs = None;
+        }
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(WatchedWaits { waits: watched, warned }) = waits.as_mut()
             && let Some(share) = watched.share(state.epoch())
         {
             if !warned.swap(true, Ordering::Relaxed) {
-                *self.to_say.lock().unwrap_or_else(PoisonError::into_inner) = Some(share);
+                self.to_say.lock().unwrap_or_else(PoisonError::into_inner).push(waited_for_each_other(share));
             }
             *waits = None;
         }
@@ -65,14 +88,16 @@ impl Run {
     /// lose the batch.
     fn say(&self, py: Python<'_>) -> PyResult<()> {
         warn_of_library(py)?;
-        let Some(share) = self.to_say.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
-        let text = format!(
-            "gpufeed: workers have waited for each other for {:.0} % of an epoch, as one call at a time is inside the data set; \
-             if its reads share no state, such as a file that is read from its current position, thread_safe=True (an \
-             argument of DataLoader, or an attribute of the data set) lets all of them in",
-            share.min(1.0) * 100.0
-        );
-        warn(py, &text)
+        loop {
+            let text = {
+                let mut due = self.to_say.lock().unwrap_or_else(PoisonError::into_inner);
+                if due.is_empty() {
+                    return Ok(());
+                }
+                due.remove(0)
+            };
+            warn(py, &text)?;
+        }
     }
 
     /// Ends the run and waits for its threads.
@@ -89,9 +114,16 @@ impl Run {
     fn wait_for(&self, py: Python<'_>, ending: Ending) -> PyResult<()> {
         while !py.detach(|| ending.wait(ROUND)) {
             if ending.is_late() {
-                let inside = if self.run.turns.is_some() { "its __getitem__ returns" } else { "their read returns" };
+                let of = if self.calls_code { "the data set or own code" } else { "the data set" };
+                let inside = if self.calls_code {
+                    "their call returns"
+                } else if self.run.turns.is_some() {
+                    "its __getitem__ returns"
+                } else {
+                    "their read returns"
+                };
                 let text = format!(
-                    "gpufeed: {} s after their run was closed, threads are still inside the data set; they are left, and end once \
+                    "gpufeed: {} s after their run was closed, threads are still inside {of}; they are left, and end once \
                      {inside} (exit_timeout= says how long to wait for them)",
                     self.run.exit_timeout.as_secs_f64()
                 );
@@ -105,6 +137,16 @@ impl Run {
         }
         Ok(())
     }
+}
+
+/// The warning of an epoch for this share of which workers have waited for each other.
+fn waited_for_each_other(share: f64) -> String {
+    format!(
+        "gpufeed: workers have waited for each other for {:.0} % of an epoch, as one call at a time is inside the data set; \
+         if its reads share no state, such as a file that is read from its current position, thread_safe=True (an \
+         argument of DataLoader, or an attribute of the data set) lets all of them in",
+        share.min(1.0) * 100.0
+    )
 }
 
 #[pymethods]

@@ -1,8 +1,9 @@
 //! Makes a loader with the settings that `gpufeed/loader.py` has checked.
 
+use crate::orders;
 use crate::transforms;
 use gpufeed::decode::ReadMode;
-use gpufeed::transforms::Interpolation;
+use gpufeed::transforms::{HostCode, Interpolation};
 use gpufeed::{Backend, DataLoader, Dataset, Error, ErrorKind, HostBufferHook, LoaderSettings, Views};
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -36,8 +37,9 @@ struct WrittenGroup {
 }
 
 impl WrittenGroup {
-    fn views(self) -> Result<(String, Views), Error> {
-        let mut views = Views::new(self.views).recipe(transforms::read(&self.recipe.to_string())?);
+    fn views(self, codes: &[HostCode]) -> Result<(String, Views), Error> {
+        let recipe = transforms::read_with(&self.recipe.to_string(), Some(codes))?;
+        let mut views = Views::new(self.views).recipe(recipe);
         if let Some(source) = self.source {
             views = views.source(source);
         }
@@ -54,30 +56,33 @@ impl WrittenGroup {
     }
 }
 
-/// Builds the loader of a recipe, or of groups of views in its place, and of settings, all as JSON. `hook` is called for each host buffer that is made or
-/// freed. Also returns why the backend is this one; `None` for `cpu`.
+/// Builds the loader of a recipe, or of groups of views in its place, and of settings, all as JSON. `order` is what `orders.rs` reads. `hook` is called for each host buffer that is made or
+/// freed. The lists have own code by its number among `codes`. Also returns why the backend is this one; `None` for `cpu`.
 pub(crate) fn build(
     data: Arc<dyn Dataset>,
-    (recipe, groups): (&str, Option<&str>),
+    (recipe, groups, codes): (&str, Option<&str>, &[HostCode]),
+    order: Option<&str>,
     settings: &str,
     backend: &str,
     hook: Arc<dyn HostBufferHook>,
 ) -> Result<(DataLoader, Option<String>), Error> {
     let refused = |error: serde_json::Error| ErrorKind::Argument { setting: "settings", reason: error.to_string() };
     let settings: LoaderSettings = serde_json::from_str(settings).map_err(refused)?;
+    let orders = order.map(|order| orders::read(order, &*data)).transpose()?;
     let builder = DataLoader::builder(data);
     let builder = match groups {
-        None => builder.recipe(transforms::read(recipe)?),
+        None => builder.recipe(transforms::read_with(recipe, Some(codes))?),
         Some(groups) => {
             let groups: Vec<WrittenGroup> = serde_json::from_str(groups).map_err(refused)?;
             groups.into_iter().try_fold(builder, |builder, group| -> Result<_, Error> {
-                let (name, views) = group.views()?;
+                let (name, views) = group.views(codes)?;
                 Ok(builder.group(name, views))
             })?
         }
     };
     // A setting replaces the recipe's.
     let builder = builder.settings(settings);
+    let builder = if let Some(orders) = orders { builder.sampler(orders) } else { builder };
     let (backend, chosen) = backend_of(backend)?;
     Ok((builder.page_aligned(true).host_buffer_hook(hook).build(&backend)?, chosen))
 }

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy
+import PIL.ImageFilter
 import torch
+from PIL import Image
 from torchvision.transforms import v2
 from torchvision.transforms.v2 import functional as F
 
@@ -72,6 +76,14 @@ def _policy(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
     apply: Callable[..., torch.Tensor] = v2.RandAugment()._apply_image_or_video_transform
     # torchvision's classes take a number of torch.linspace, an f32; the decimal number that it prints as is another.
     magnitude = torch.tensor(given["magnitude"], dtype=torch.float32).item()
+    if given["interpolation"] == "Bicubic":
+        # Pillow alone has it, and other operations of a policy are torchvision's on tensors.
+        if given["id"] not in ("ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate"):
+            return apply(image, given["id"], magnitude, _MODES["Nearest"], {torch.Tensor: given["fill"]})
+        color = tuple(int(255 * number) for number in given["fill"] or (0, 0, 0))
+        picture = v2.functional.to_pil_image(image)
+        warped: Any = apply(picture, given["id"], magnitude, _MODES["Bicubic"], {type(picture): color})
+        return v2.functional.pil_to_tensor(warped)
     return apply(image, given["id"], magnitude, _MODES[given["interpolation"]], {torch.Tensor: given["fill"]})
 
 
@@ -85,6 +97,52 @@ def _mixture(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
             changed = apply(each, changed)
         sums = sums + weight * changed
     return sums.to(image.dtype) if image.dtype == torch.uint8 else sums
+
+
+_NO_NUMBER = ("AutoContrast", "Equalize", "Invert")
+# Operations whose number is a whole one.
+_COUNTS = ("Posterize", "Solarize")
+
+
+def _timm_picture(picture: Any, given: dict[str, Any]) -> Any:
+    """What timm's function of an operation makes of Pillow's image."""
+    import timm.data.auto_augment as timms
+
+    name, number = given["id"], given["argument"]
+    if name.startswith("Posterize") and number < 1:
+        # Pillow up to 12 makes it black; 13 refuses to.
+        return Image.new(picture.mode, picture.size)
+    # timm draws the radius inside its function.
+    function = timms.NAME_TO_OP["GaussianBlur" if name == "GaussianBlurRand" else name]
+    arguments = [] if name in _NO_NUMBER else [int(number) if name.startswith(_COUNTS) else number]
+    resample = getattr(Image.Resampling, given["interpolation"].upper())
+    return function(picture, *arguments, resample=resample, fillcolor=tuple(int(value) for value in given["fill"]))
+
+
+def _to_picture(image: torch.Tensor) -> Any:
+    return Image.fromarray(image.permute(1, 2, 0).contiguous().numpy())
+
+
+def _to_tensor(picture: Any) -> torch.Tensor:
+    return torch.from_numpy(numpy.array(picture)).permute(2, 0, 1).contiguous()
+
+
+def _timm(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
+    return _to_tensor(_timm_picture(_to_picture(image), given))
+
+
+def _timm_mixture(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
+    """timm's own code for AugMix, which gets the drawn chains in the place of its choices."""
+    import timm.data.auto_augment as timms
+
+    chains = iter(
+        [[functools.partial(_timm_picture, given=op["Timm"]) for op in chain] for chain in given["chains"]]
+    )
+    mixer = timms.AugMixAugment([], width=len(given["chains"]), depth=1, blended=given["blended"])
+    mix = mixer._apply_blended if given["blended"] else mixer._apply_basic
+    with mock.patch.object(timms.np.random, "choice", lambda *_, **__: next(chains)):
+        weights = numpy.array(given["weights"], numpy.float32)
+        return _to_tensor(mix(_to_picture(image), weights, numpy.float32(given["m"])))
 
 
 def _erase(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
@@ -124,6 +182,11 @@ def _affine(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
     return F.affine(image, **numbers, **_warp(given))
 
 
+def _pillow_blur(image: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
+    blurred = F.to_pil_image(image).filter(PIL.ImageFilter.GaussianBlur(tuple(given["radius"])))
+    return F.pil_to_tensor(blurred)
+
+
 _FUNCTIONS: dict[str, Callable[[torch.Tensor, dict[str, Any]], torch.Tensor]] = {
     "Affine": _affine,
     "Brightness": lambda image, given: F.adjust_brightness(image, given["factor"]),
@@ -136,9 +199,12 @@ _FUNCTIONS: dict[str, Callable[[torch.Tensor, dict[str, Any]], torch.Tensor]] = 
     "Mixture": _mixture,
     "Pad": _pad,
     "Perspective": lambda image, given: F.perspective(image, given["startpoints"], given["endpoints"], **_warp(given)),
+    "PillowBlur": _pillow_blur,
     "Policy": _policy,
     "Resize": _resize,
     "Rotate": lambda image, given: F.rotate(image, given["angle"], expand=given["expand"], center=given["center"], **_warp(given)),
+    "Timm": _timm,
+    "TimmMixture": _timm_mixture,
     "Saturation": lambda image, given: F.adjust_saturation(image, given["factor"]),
     "Sharpness": lambda image, given: F.adjust_sharpness(image, given["factor"]),
 }

@@ -268,6 +268,16 @@ CASES = [
     case("GaussianBlur", {"kernel_size": (3, 5), "sigma": 1.5}, kernel_size=[3, 5], sigma=[1.5, 1.5]),
     case("GaussianNoise", {}, mean=0.0, sigma=0.1, clip=True),
     case("GaussianNoise", {"mean": 1, "sigma": 0.2}, mean=1, sigma=0.2, clip=True),
+    # Bicubic warps are Pillow's.
+    case(
+        "RandomRotation",
+        {"degrees": 9, **BICUBIC},
+        degrees=[-9.0, 9.0],
+        interpolation="Bicubic",
+        expand=False,
+        fill=0.0,
+    ),
+    case("RandomAffine", {"degrees": 9, "fill": 3, **BICUBIC}, degrees=[-9.0, 9.0], interpolation="Bicubic", fill=3.0),
     case("JPEG", {"quality": 50}, quality=[50, 50]),
     case("JPEG", {"quality": (5, 50)}, quality=[5, 50]),
     case("RandomErasing", {}, p=0.5, scale=[0.02, 0.33], ratio=[0.3, 3.3], value=0.0),

@@ -73,7 +73,7 @@ def test_paths(tmp_path: Path) -> None:
         ({"pin_memory": True}, '^pin_memory: .*device="cuda" copies ahead'),
         ({"collate_fn": list}, "^collate_fn: .*work on the batch in the loop"),
         ({"prefetch_factor": 2}, "^prefetch_factor: .*queue_depth="),
-        ({"sampler": [1]}, "^sampler: .*shuffle="),
+        ({"sampler": 5}, "^sampler: a int; an iterable of indices, and a function of the epoch"),
         ({"normalize_on_device": True}, "^normalize_on_device: the last transform is no Normalize"),
         (
             {"recipe": CROP | {"batch_transform": [{"type": "MixUp"}]}},

@@ -29,6 +29,8 @@ def public() -> list[tuple[str, Any]]:
         ray = importlib.import_module("gpufeed.ray")
 
         found += [(f"ray.{name}", getattr(ray, name)) for name in ray.__all__]
+    if importlib.util.find_spec("torch") is not None:
+        found.append(("torch_compat.DataLoader", importlib.import_module("gpufeed.torch_compat").DataLoader))
     # Numbers and texts have no docstrings.
     found = [(name, each) for name, each in found if not isinstance(each, (str, int, tuple))]
     # Members of built-in bases, such as exceptions, are documented by Python.

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "guide" / "pytorch"
 FULL = "GPUFEED_FULL" in os.environ
 # What the page's program imports, beside torch.
-NEEDS = {"accelerate": "accelerate", "lightning": "lightning", "timm": "timm", "transformers": "transformers"}
+NEEDS = {"accelerate": "accelerate", "hugging-face": "datasets", "lightning": "lightning", "timm": "timm", "transformers": "transformers"}
 
 
 def program(page: str, under: Path, number: int = 0) -> Path:
@@ -41,7 +41,9 @@ def losses(*command: str) -> list[float]:
 
 def test_every_page_with_a_program_is_run() -> None:
     pages = [PAGES.with_suffix(".md"), *PAGES.glob("*.md")]
-    assert {page.stem for page in pages if "```python" in page.read_text()} == {"pytorch", "distributed", "ray", "views", "fields", *NEEDS}
+    assert {page.stem for page in pages if "```python" in page.read_text()} == {
+        "pytorch", "one-import-line", "distributed", "ray", "views", "fields", "orders", "transforms", *NEEDS,
+    }  # fmt: skip
 
 
 def test_the_lines_of_the_readme(tmp_path: Path) -> None:
@@ -61,6 +63,31 @@ def test_the_first_page(tmp_path: Path) -> None:
 def test_views_and_fields(page: str, tmp_path: Path) -> None:
     found = losses(str(program(page, tmp_path)), str(folder(tmp_path / "data", count=40)))
     assert len(found) == 2 * (40 // 8)
+
+
+@pytest.mark.skipif(not FULL, reason="takes long: only with GPUFEED_FULL=1")
+def test_one_import_line(tmp_path: Path) -> None:
+    """The program has as many batches with the line of torch."""
+    path, data = program("one-import-line", tmp_path), str(folder(tmp_path / "data", count=48))
+    found = losses(str(path), data)
+    assert len(found) == 2 * (40 // 8)
+    theirs = tmp_path / "train_torch.py"
+    theirs.write_text(path.read_text().replace("from gpufeed.torch_compat import DataLoader", "from torch.utils.data import DataLoader"))
+    assert len(losses(str(theirs), data)) == len(found)
+
+
+def test_orders(tmp_path: Path) -> None:
+    """Two epochs of each order: half of the data, 16 samples, two whole batches of the half, all, all, and 24 samples."""
+    found = losses(str(program("orders", tmp_path)), str(folder(tmp_path / "data", count=40)))
+    assert len(found) == 2 * (3 + 2 + 2 + 5 + 5 + 3)
+
+
+def test_own_code(tmp_path: Path) -> None:
+    command = [sys.executable, str(program("transforms", tmp_path)), str(folder(tmp_path / "data", count=40))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "own code: transforms[1]: noise, on the host" in done.stdout and done.stdout.count("torch.Size([8, 3, 64, 64])") == 5
+    assert "transforms[1]: noise runs in Python" in done.stderr and "ms an image in epoch 0" in done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="torchrun needs libuv, which Windows builds of torch lack")
@@ -93,7 +120,12 @@ def test_frameworks(page: str, tmp_path: Path) -> None:
     assert len(found) == 2 * (40 // 8)
 
 
+# Those of torchvision, of its references, and of timm.
+OF_BATCHES = ("MixUp", "CutMix", "RandomMixUp", "RandomCutMix", "Mixup", "FastCollateMixup")
+
+
 def test_the_table_of_transforms_is_complete() -> None:
-    text = (PAGES / "transforms.md").read_text()
+    # The tables behind it are of other libraries, and of code.
+    text = (PAGES / "transforms.md").read_text().partition("Some code of your own")[0]
     listed = {name for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
-    assert listed == {*SUPPORTED, "MixUp", "CutMix", "ImageClassification", "Sequential"}
+    assert listed == {*SUPPORTED, *OF_BATCHES, "ImageClassification", "Sequential"}

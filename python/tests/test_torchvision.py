@@ -195,18 +195,20 @@ def own(image: Any) -> Any:
 
 def test_places_and_hints() -> None:
     class Own(v2.Resize):
-        pass
+        def forward(self, *inputs: Any) -> Any:
+            return inputs[0].flip(-1)
 
     class RandAugment:  # timm has one, too
         pass
 
     class RandomInvert(v2.RandomInvert):  # of the same name as its base
-        pass
+        def forward(self, *inputs: Any) -> Any:
+            return inputs[0].flip(-1)
 
     compose = v2.Compose([v2.CenterCrop(4), v2.Compose([v2.RandomApply([v2.RandomInvert(), Own(3)])])])
     models = pytest.importorskip("torchvision.models")
     code = " (own): own code, and no scaling that is known; put its work into the data set's __getitem__, or into the loop"
-    of_base = ": it is a subclass of {}, which may do anything; if it changes nothing, pass v2.{}(...) itself"
+    of_base = ": it is a subclass of {} with a forward of its own, which may do anything; v2.{}(...) itself is torchvision's"
     for transforms, place, name, why in [
         (v2.Lambda(own), "transforms", "Lambda", code),
         ([v2.Lambda(own)], "transforms[0]", "Lambda", code),

@@ -29,17 +29,13 @@ REFUSED: list[tuple[Any, str]] = [
     (v1.Resize(9, interpolation=4), "interpolation 'box'"),
     *[
         (warp, "interpolation 'bicubic' is not supported there; nearest, bilinear are")
-        for warp in (
-            v2.RandomRotation(3, **BICUBIC),
-            v1.RandomAffine(3, **BICUBIC),
-            v2.RandomPerspective(**BICUBIC),
-            v2.ElasticTransform(interpolation="bicubic"),
-            v1.RandAugment(**BICUBIC),
-            v2.TrivialAugmentWide(**BICUBIC),
-            v1.AutoAugment(**BICUBIC),
-            v2.AugMix(**BICUBIC),
-        )
+        for warp in (v2.RandomPerspective(**BICUBIC), v2.ElasticTransform(interpolation="bicubic"))
     ],
+    (v2.RandomRotation(3, expand=True, **BICUBIC), "interpolation 'bicubic' is not supported with expand=True"),
+    (
+        v2.RandomAffine(3, interpolation="lanczos"),
+        "interpolation 'lanczos' is not supported there; nearest, bilinear, bicubic",
+    ),
     (v2.Pad(3, fill=(1, 2)), "2 numbers are not one or three"),
     (v2.Pad(3, fill=300), "fill: 300; 0 to 255 work on 8-bit images"),
     (v2.Pad(-3), "padding: -3; pixels, "),
@@ -67,6 +63,14 @@ def test_refused_arguments(transform: Any, words: str) -> None:
     ) as refused:
         convert([v2.CenterCrop(8), transform])
     assert (refused.value.place, refused.value.name) == ("transforms[1]", name)
+
+
+def test_bicubic_warps_are_refused_on_floats() -> None:
+    for warp in (v2.RandomRotation(3, **BICUBIC), v1.RandomAffine(3, **BICUBIC), v2.AugMix(**BICUBIC)):
+        with pytest.raises(
+            UnsupportedTransform, match=r"^transforms\[1\]: \w+ cannot be converted: bicubic warps are Pillow's"
+        ):
+            convert([FLOAT, warp])
 
 
 def test_arguments_on_floats() -> None:

@@ -29,7 +29,7 @@ mod subtract;
 
 use bytemuck::{Pod, Zeroable};
 pub(crate) use luma::luma;
-pub(crate) use noise::philox;
+pub(crate) use noise::{normals, philox};
 
 /// One row of the table of colour steps.
 #[derive(Debug)]

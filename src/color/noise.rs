@@ -63,7 +63,7 @@ fn normal(bits: u32) -> f32 {
 
 /// The normal numbers of a pixel's three channels.
 #[inline(always)]
-pub(super) fn normals([x, y]: [u32; 2], key: [u32; 2]) -> [f32; 3] {
+pub(crate) fn normals([x, y]: [u32; 2], key: [u32; 2]) -> [f32; 3] {
     let [r, g, b, _] = philox([x, y, 0, 0], key);
     [normal(r), normal(g), normal(b)]
 }

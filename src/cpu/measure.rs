@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
 use crate::plan::Plan;
-use crate::plan::mixing::Mixing;
+use crate::plan::mixing::BatchMixing;
 use crate::plan::program::Program;
 use crate::transforms::{BatchParams, Params};
 
@@ -87,7 +87,7 @@ impl Native {
 /// Mixes a batch of `samples` images of the plan in place.
 pub fn mix(plan: &Plan, params: &BatchParams, samples: usize, batch: &mut [u8]) {
     let size = plan.output_size().unwrap_or((0, 0));
-    if let Some(mixing) = Mixing::new(params, plan, size, samples, 1) {
+    if let Some(mixing) = BatchMixing::new(params, plan, size, samples, 1) {
         super::mix::mix(&mixing, plan.output().dtype, batch);
     }
 }

@@ -3,56 +3,19 @@
 //! A block of a few KiB goes down the batch, from image to image, so that memory reads and writes every byte once: a
 //! partner is still in the first-level cache when it is mixed itself.
 
+use super::blend::{BLOCK, Blocks, combine};
+use super::mix_each::mix_each;
 use crate::plan::DType;
-use crate::plan::mixing::{Blend, Mixing};
+use crate::plan::mixing::{BatchMixing, Mixing};
 use crate::transforms::Partner;
-use bytemuck::Pod;
-use half::slice::HalfFloatSliceExt;
-use half::{bf16, f16};
-use multiversion::multiversion;
 
-/// Bytes of a block.
-const BLOCK: usize = 8 << 10;
-
-/// Mixes a batch of `dtype`. Values in f16 and bf16 are blended in f32 and rounded again.
-pub(crate) fn mix(mixing: &Mixing, dtype: DType, batch: &mut [u8]) {
-    let size = dtype.bytes();
-    match (mixing.blend, dtype) {
-        (Blend::Shares { own, partner }, DType::F32) => blocks(mixing, size, batch, |to, from| {
-            blend(bytemuck::cast_slice_mut(to), bytemuck::cast_slice(from), (own, partner));
-        }),
-        (Blend::Shares { own, partner }, DType::F16) => blocks(mixing, size, batch, |to, from| {
-            blend_halves::<f16>(bytemuck::cast_slice_mut(to), bytemuck::cast_slice(from), (own, partner));
-        }),
-        (Blend::Shares { own, partner }, DType::BF16) => blocks(mixing, size, batch, |to, from| {
-            blend_halves::<bf16>(bytemuck::cast_slice_mut(to), bytemuck::cast_slice(from), (own, partner));
-        }),
-        // Bytes are never blended: building the loader and replaying both refuse it.
-        (Blend::Partner, _) | (Blend::Shares { .. }, DType::U8) => {
-            blocks(mixing, size, batch, |to, from| to.copy_from_slice(from));
+/// Mixes a batch of `dtype`. Values in f16 and bf16 are blended in f32 and rounded again; bytes are rounded to whole numbers.
+pub(crate) fn mix(mixing: &BatchMixing, dtype: DType, batch: &mut [u8]) {
+    match mixing {
+        BatchMixing::All(mixing) => {
+            blocks(mixing, dtype.bytes(), batch, |to, from| combine(mixing.blend, dtype, to, from));
         }
-    }
-}
-
-#[multiversion(targets("x86_64+avx2"))]
-fn blend(own: &mut [f32], partner: &[f32], (own_share, partner_share): (f32, f32)) {
-    for (own, partner) in own.iter_mut().zip(partner) {
-        *own = partner * partner_share + *own * own_share;
-    }
-}
-
-fn blend_halves<H: Pod>(own: &mut [H], partner: &[H], shares: (f32, f32))
-where
-    [H]: HalfFloatSliceExt,
-{
-    const VALUES: usize = 64;
-    let (mut mixed, mut other) = ([0.0; VALUES], [0.0; VALUES]);
-    for (own, partner) in own.chunks_mut(VALUES).zip(partner.chunks(VALUES)) {
-        let (mixed, other) = (&mut mixed[..own.len()], &mut other[..own.len()]);
-        own.convert_to_f32_slice(mixed);
-        partner.convert_to_f32_slice(other);
-        blend(mixed, other, shares);
-        own.convert_from_f32_slice(mixed);
+        BatchMixing::Each(each) => mix_each(each, dtype, batch),
     }
 }
 
@@ -72,27 +35,6 @@ fn blocks(mixing: &Mixing, size: usize, batch: &mut [u8], combine: impl Fn(&mut 
                 }
             }
         }
-    }
-}
-
-/// The bytes that one step of the loop mixes: the same range of every sample.
-struct Blocks {
-    /// The first byte in the first sample.
-    first: usize,
-    bytes: usize,
-    /// Bytes from one sample to the next.
-    stride: usize,
-}
-
-impl Blocks {
-    fn of<'a>(&self, sample: usize, batch: &'a mut [u8]) -> &'a mut [u8] {
-        &mut batch[self.first + sample * self.stride..][..self.bytes]
-    }
-
-    /// The blocks of two samples; `later` comes after `earlier`.
-    fn two<'a>(&self, earlier: usize, later: usize, batch: &'a mut [u8]) -> (&'a mut [u8], &'a mut [u8]) {
-        let (before, after) = batch.split_at_mut(self.first + later * self.stride);
-        (&mut before[self.first + earlier * self.stride..][..self.bytes], &mut after[..self.bytes])
     }
 }
 
@@ -122,7 +64,8 @@ fn reversed(blocks: &Blocks, samples: usize, batch: &mut [u8], saved: &mut [u8],
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::mixing::Region;
+    use crate::plan::mixing::{Blend, Region};
+    use half::{bf16, f16};
 
     /// The formula, from a copy of the batch.
     fn naive(mixing: &Mixing, batch: &[f32]) -> Vec<f32> {
@@ -156,7 +99,7 @@ mod tests {
                         let mut batch: Vec<f32> =
                             (0..samples * views * image).map(|i| (i * 37 % 1009) as f32 / 1009.0).collect();
                         let expected = naive(&mixing, &batch);
-                        mix(&mixing, DType::F32, bytemuck::cast_slice_mut(&mut batch));
+                        mix(&BatchMixing::All(mixing), DType::F32, bytemuck::cast_slice_mut(&mut batch));
                         assert!(batch == expected, "{mixing:?}");
                     }
                 }
@@ -171,7 +114,7 @@ mod tests {
         let mut mixed: Vec<bf16> = (0..390).map(|i| bf16::from_f32((i * 37 % 101) as f32 / 101.0)).collect();
         let floats: Vec<f32> = mixed.iter().map(|value| value.to_f32()).collect();
         let expected: Vec<bf16> = naive(&mixing, &floats).into_iter().map(bf16::from_f32).collect();
-        mix(&mixing, DType::BF16, bytemuck::cast_slice_mut(&mut mixed));
+        mix(&BatchMixing::All(mixing), DType::BF16, bytemuck::cast_slice_mut(&mut mixed));
         assert!(mixed == expected);
     }
 
@@ -183,11 +126,11 @@ mod tests {
         let floats: Vec<f32> = batch.iter().map(|value| value.to_f32()).collect();
         let expected: Vec<f16> = naive(&mixing, &floats).into_iter().map(f16::from_f32).collect();
         let mut mixed = batch;
-        mix(&mixing, DType::F16, bytemuck::cast_slice_mut(&mut mixed));
+        mix(&BatchMixing::All(mixing), DType::F16, bytemuck::cast_slice_mut(&mut mixed));
         assert!(mixed == expected);
         let mut bytes = [1u8, 2, 3, 4, 5, 6];
         let mixing = Mixing { blend: Blend::Partner, image: 2, region: whole(2), ..mixing };
-        mix(&mixing, DType::U8, &mut bytes);
+        mix(&BatchMixing::All(mixing), DType::U8, &mut bytes);
         assert_eq!(bytes, [5, 6, 1, 2, 3, 4]);
     }
 }

@@ -1,5 +1,6 @@
 //! Mixtures, as AugMix makes them: the image and the results of its chains, each times its weight, added in f32 in the
-//! order of the parts. Eight-bit numbers are added as 0 to 255, and their sum is truncated.
+//! order of the parts. Eight-bit numbers are added as 0 to 255, and their sum is truncated. timm's are blended by Pillow's
+//! arithmetic.
 
 use super::{CpuScratch, run_stages};
 use crate::allocate::{AUGMENTING, product, reserve_like};
@@ -7,7 +8,8 @@ use crate::error::Result;
 use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
 use crate::plan::Plan;
-use crate::plan::program::Mixture;
+use crate::plan::program::{Mixing, Mixture};
+use crate::plan::timm::blend;
 use multiversion::multiversion;
 
 /// The memory of mixtures; it grows to the largest image and is reused.
@@ -55,12 +57,17 @@ pub(super) fn run<'a>(
     } else {
         AUGMENTING.reserve(floats, shown)?;
     }
-    for (weight, program) in &mixture.parts {
+    for (mixing, weight, program) in &mixture.parts {
         run_stages(plan, program, source, region, chain, &mut |y: usize, planes: &[f32]| {
             let count = planes.len() / 3;
             for (sums, plane) in sums.chunks_exact_mut(pixels).zip(planes.chunks_exact(count)) {
                 let sums = &mut sums[width * y..][..count];
-                if mixture.is_uint8 { add_levels(plane, *weight, sums) } else { add(plane, *weight, sums) }
+                match mixing {
+                    Mixing::Add if mixture.is_uint8 => add_levels(plane, *weight, sums),
+                    Mixing::Add => add(plane, *weight, sums),
+                    Mixing::BlendOnto => blend_onto(plane, *weight, sums),
+                    Mixing::BlendUnder => blend_under(plane, *weight, sums),
+                }
             }
         })?;
     }
@@ -92,4 +99,19 @@ fn add(plane: &[f32], weight: f32, sums: &mut [f32]) {
 #[multiversion(targets("x86_64+avx2"))]
 fn add_levels(plane: &[f32], weight: f32, sums: &mut [f32]) {
     sums.iter_mut().zip(plane).for_each(|(sum, value)| *sum += weight * (value * 255.0).round_ties_even());
+}
+
+/// Blends the whole numbers that are there with the 8-bit numbers of a plane, whose share is `weight`.
+#[multiversion(targets("x86_64+avx2"))]
+fn blend_onto(plane: &[f32], weight: f32, sums: &mut [f32]) {
+    sums.iter_mut().zip(plane).for_each(|(sum, value)| *sum = blend(*sum, (value * 255.0).round_ties_even(), weight));
+}
+
+/// Blends the 8-bit numbers of a plane with what is there, cut to whole numbers, whose share is `weight`.
+#[multiversion(targets("x86_64+avx2"))]
+fn blend_under(plane: &[f32], weight: f32, sums: &mut [f32]) {
+    let whole = |sum: f32| sum.clamp(0.0, 255.0).trunc();
+    sums.iter_mut()
+        .zip(plane)
+        .for_each(|(sum, value)| *sum = blend((value * 255.0).round_ties_even(), whole(*sum), weight));
 }

@@ -6,16 +6,20 @@
 //! on them (with the native code of `../color/`) while they are in the first-level cache, and `store.rs` writes them in
 //! the output's layout and type. On 8-bit numbers `bytes.rs` and `resample_u8.rs` take part.
 //!
-//! `mixture.rs` adds up the chains of AugMix, `mix.rs` mixes a batch, `prefix.rs` runs a plan's prefix for a cache,
+//! `host_code.rs` calls the user's own code between the transforms, `mixture.rs` adds up or blends the chains of AugMix,
+//! `mix.rs` and `mix_each.rs` mix a batch by the blends of `blend.rs`, `prefix.rs` runs a plan's prefix for a cache,
 //! `needed.rs` computes the memory for an image from its program, and `cache_lines.rs` aligns arrays on the stack.
 //! `measure.rs` is for benches.
 
+mod blend;
 mod bytes;
 mod cache_lines;
 mod color;
 pub(crate) mod gather;
+mod host_code;
 pub(crate) mod measure;
 pub(crate) mod mix;
+mod mix_each;
 mod mixture;
 pub(crate) mod needed;
 pub(crate) mod prefix;
@@ -161,6 +165,9 @@ pub(crate) fn run(
     out: &mut [u8],
     scratch: &mut CpuScratch,
 ) -> Result<()> {
+    if let (Some(code), Some(key)) = (plan.code(), program.code_key()) {
+        return host_code::run_around(code, (program, key), pixels, region, out, scratch);
+    }
     let (channels, output) = (plan.channels() as usize, plan.output());
     if let [stage] = &program.stages[..]
         && stage.is_only_sampled()

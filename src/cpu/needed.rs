@@ -59,6 +59,10 @@ pub(crate) fn by_program(plan: &Plan, program: &Program, region: Rect) -> Needed
     if largest == (0, 0) {
         largest = program.size();
     }
+    // What the user's code gets, and what it returns as the transforms after it read it. What they take more depends on its
+    // size, which nobody knows yet.
+    let code = if program.code_key().is_some() { (12 + 16) * area(program.size()) } else { 0 };
+    let bytes = bytes.saturating_add(code);
     Needed { bytes, largest, stage: (program.stages.len() == plan.stages().len()).then_some(at) }
 }
 
@@ -159,7 +163,7 @@ impl Buffers {
             let window = stage.sampling.read_region();
             let shown = area((window.width, window.height));
             let mut chain = Buffers::default();
-            for (_, program) in &mixture.parts {
+            for (_, _, program) in &mixture.parts {
                 chain.of_program(plan, program, source, true);
             }
             let pixel = if mixture.is_uint8 { 4 } else { 16 };
@@ -234,7 +238,10 @@ impl Buffers {
                 let across = 8 * rows * stride + 8 * stride + 4 * (stride + 2 * x.max(y));
                 most(&mut self.others, numbers + across + 16 * (x.max(y) + 1));
             }
-            GatherKind::Warp(_) | GatherKind::Sharpen { .. } | GatherKind::Autocontrast | GatherKind::Equalize => {}
+            GatherKind::PillowBlur(_) => most(&mut self.others, 8 * read + 16 * u64::from(source.width)),
+            GatherKind::Warp(_) | GatherKind::PillowAffine(_) | GatherKind::Sharpen { .. } => {}
+            GatherKind::Autocontrast | GatherKind::Equalize => {}
+            GatherKind::Table(_) | GatherKind::PillowAutocontrast | GatherKind::Enhance(..) => {}
         }
     }
 }
@@ -281,6 +288,10 @@ mod tests {
             RandomZoomOut::new(1.0).into(),
             Pad::new(40).into(),
             JPEG::new((40, 80)).into(),
+            PillowGaussianBlur::new(1.0, 4.0).into(),
+            RandomRotation::new(30.0).interpolation(Interpolation::Bicubic).into(),
+            TimmRandAugment::new([TimmOp::Rotate, TimmOp::ContrastIncreasing].map(TimmAugmentOp::new)).into(),
+            TimmAugMix::new([TimmOp::Sharpness, TimmOp::AutoContrast].map(TimmAugmentOp::new)).into(),
             RandomResizedCrop::new(300).into(),
         ];
         let two = |first: &Transform, second: &Transform| vec![first.clone(), second.clone(), end()];

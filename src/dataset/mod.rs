@@ -16,7 +16,7 @@
 //! `gpufeed pack` writes tar shards and LMDBs. [`open`] takes a path in any of these formats.
 //!
 //! [`Concat`], [`Subset`], [`Repeat`] and [`Weighted`] make data sets of others; the methods of [`Dataset`] create
-//! them.
+//! them. [`blend`] joins data sets by shares.
 
 // sample.rs, labels.rs   a sample; the labels of a whole set; label_numbers.rs: labels that are vectors, as f32
 // sample_data.rs         an image, as a file or as pixels
@@ -31,7 +31,7 @@
 // format.rs              opens any set by its path; opening.rs: settings of that, and how each format takes them
 // pack_manifest.rs       the fields that a pack lists, for its shards and its LMDB
 // unpacked.rs            a data file read once: raw, gzip, or an archive's member
-// class_names.rs         names of classes in a file beside the samples
+// class_names.rs         names of classes in a file beside the samples; known_classes.rs: the class of each sample
 // seek_indexes.rs        builds the seek indexes of all files of a set
 // memory.rs              InMemory
 // folder/, list/         ImageFolder, ImageList
@@ -54,6 +54,7 @@ mod forward;
 mod idx;
 mod image_files;
 pub(crate) mod in_order;
+mod known_classes;
 mod label_numbers;
 mod labels;
 mod list;
@@ -83,7 +84,7 @@ use crate::error::{Error, Result};
 pub use crate::pixels::{PixelFormat, Pixels};
 pub use crate::storage::{Remote, RemoteOptions, RemoteStats};
 pub use access::Access;
-pub use adaptors::{Concat, Repeat, SplitPart, Subset, Weighted};
+pub use adaptors::{Concat, Repeat, SplitPart, Subset, Weighted, blend};
 pub use arrays::{ArrayValues, Arrays};
 pub use cifar::Cifar;
 pub(crate) use field::Absent;
@@ -91,6 +92,7 @@ pub use field::{Field, FieldChoice, FieldKind, FieldValue, MAX_FIELD_BYTES, Numb
 pub use folder::{ImageFolder, ImageFolderBuilder};
 pub use format::{Format, open, open_with};
 pub use idx::{Emnist, Idx};
+pub use known_classes::known_classes;
 pub use list::{ImageList, ImageListBuilder};
 pub(crate) use lmdb::LONGEST_SOURCE;
 #[cfg(feature = "lmdb")]

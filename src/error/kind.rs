@@ -175,6 +175,15 @@ pub enum ErrorKind {
         /// The reason: naga's message with the line of the user's text, or a part that is missing or not allowed.
         reason: String,
     },
+    /// Code of the user's own between the transforms ([`HostCode`](crate::transforms::HostCode)) failed, or returned what
+    /// the transforms after it cannot work on.
+    #[error("{}: {source}", Shown(name))]
+    HostCode {
+        /// The code's name.
+        name: String,
+        /// Its own error.
+        source: Error,
+    },
     /// A sample of the data set failed.
     #[error("{}: {source}", sample_called(*id, name, source))]
     Sample {

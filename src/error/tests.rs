@@ -27,6 +27,7 @@ fn no_error_shows_what_a_terminal_obeys() {
         ErrorKind::Decode { format: "PNG", reason: text() },
         ErrorKind::TruncatedImage { format: "PNG", reason: text() },
         ErrorKind::Transform { transform: "Pad", width: 1, height: 1, reason: text() },
+        ErrorKind::HostCode { name: text(), source: failed() },
         ErrorKind::Sample { id: 7, name: text(), source: failed() },
         ErrorKind::TooManyFailures { failed: 1, seen: 1, max_share: 0.5, last: failed() },
         ErrorKind::NoAdapter { reason: text() },

@@ -1,13 +1,13 @@
 //! The compute pipelines of a plan.
 
 use super::compile;
-use super::mix_dispatches::{dispatches, samples_in_binding};
+use super::mix_dispatches::{dispatches, samples_in_binding, saved_samples};
 use super::{ALIGNMENT, Compile, Gpu};
 use crate::error::Result;
-use crate::plan::Plan;
 use crate::plan::mixing::{Blend, Mixing, Region};
 use crate::plan::pass::Pass;
 use crate::plan::variant::Variant;
+use crate::plan::{DType, Plan};
 use crate::transforms::Partner;
 
 /// A plan's pipelines.
@@ -38,16 +38,17 @@ pub(super) struct Mixer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MixSizes {
     pub(crate) parameters: u64,
-    /// The last sample; 0 if a batch fits one binding.
+    /// The last sample, 0 if a batch fits one binding; more where samples are mixed each in its own way.
     pub(crate) saved: u64,
 }
 
 impl MixSizes {
-    /// The sizes for batches of up to `samples` samples of `views` images, each of `image` elements.
+    /// The sizes for batches of up to `samples` samples of `views` images, each of `image` elements. `each`: samples may be
+    /// mixed each in its own way.
     ///
     /// # Errors
     /// `ErrorKind::DoesNotFit` if two samples exceed a binding; `ErrorKind::Argument` if one exceeds a dispatch.
-    pub(crate) fn new(gpu: &Gpu, samples: usize, views: usize, image: usize) -> Result<MixSizes> {
+    pub(crate) fn new(gpu: &Gpu, samples: usize, views: usize, image: usize, each: bool) -> Result<MixSizes> {
         gpu.caps().check_elements((views * image) as u64, "mixing a sample")?;
         let sample = 4 * (views * image) as u64;
         let most = samples_in_binding(sample, gpu.caps().max_binding_bytes)?;
@@ -56,7 +57,13 @@ impl MixSizes {
         let count =
             |partner| dispatches(&Mixing { blend: Blend::Partner, partner, samples, views, image, region }, most).len();
         let count = count(Partner::Previous).max(count(Partner::Reversed));
-        Ok(MixSizes { parameters: count as u64 * ALIGNMENT, saved: if count > 1 { sample } else { 0 } })
+        let last = if count > 1 { sample } else { 0 };
+        Ok(if each {
+            let saved = last.max(saved_samples(samples) as u64 * sample);
+            MixSizes { parameters: count.max(samples) as u64 * ALIGNMENT, saved }
+        } else {
+            MixSizes { parameters: count as u64 * ALIGNMENT, saved: last }
+        })
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -82,10 +89,13 @@ impl Kernels {
         Kernels { first_pass, ..self }
     }
 
-    /// Adds the pipeline that mixes batches whose samples have `sample_elements` elements.
-    pub(crate) fn with_mixer(mut self, sizes: MixSizes, sample_elements: u64) -> Result<Kernels> {
+    /// Adds the pipeline that mixes batches whose samples have `sample_elements` elements. `blends_bytes`: 8-bit outputs may
+    /// be blended.
+    pub(crate) fn with_mixer(mut self, sizes: MixSizes, sample_elements: u64, blends_bytes: bool) -> Result<Kernels> {
         let most_samples = samples_in_binding(4 * sample_elements, self.gpu.caps().max_binding_bytes)?;
-        let shader = ("gpufeed mix".to_owned(), Variant::Mix.text());
+        let rounds = blends_bytes && self.plan.output().dtype == DType::U8;
+        let variant = if rounds { Variant::MixBytes } else { Variant::Mix };
+        let shader = ("gpufeed mix".to_owned(), variant.text());
         let (mut pipelines, compile) = compile::pipelines(&self.gpu, &[shader])?;
         self.compile.add(compile);
         let pipeline = pipelines.remove(0);

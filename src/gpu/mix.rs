@@ -2,19 +2,19 @@
 
 use super::encode::{bind, bind_group, whole};
 use super::kernels::Kernels;
-use super::mix_dispatches::{MixDispatch, Others, Parameters, dispatches};
+use super::mix_dispatches::{MixDispatch, Others, Parameters, dispatches, dispatches_of_each, saved_samples};
 use super::target::{MixBuffers, Target};
 use super::timing::Timing;
 use super::workspace::Workspace;
 use super::{ALIGNMENT, Gpu};
 use crate::error::{ErrorKind, Result};
-use crate::plan::mixing::Mixing;
+use crate::plan::mixing::BatchMixing;
 
 /// Records the dispatches, and hands their parameters to the queue, ahead of the submission that reads them.
 pub(super) fn mix(
     commands: &mut wgpu::CommandEncoder,
     kernels: &Kernels,
-    mixing: &Mixing,
+    mixing: &BatchMixing,
     target: &Target,
     workspace: &Workspace,
     timing: &mut Timing,
@@ -24,18 +24,28 @@ pub(super) fn mix(
         return Err(ErrorKind::Device { stage: "mixing", reason }.into());
     };
     let floats = target.floats.as_ref().unwrap_or(&target.output);
-    let dispatches = dispatches(mixing, mixer.most_samples);
+    let (dispatches, saved_bytes) = match mixing {
+        BatchMixing::All(mixing) => {
+            let (sample, dispatches) = (4 * mixing.sample() as u64, dispatches(mixing, mixer.most_samples));
+            let (last, several) = (mixing.samples as u64 - 1, dispatches.len() > 1);
+            (dispatches, several.then_some(last * sample..(last + 1) * sample))
+        }
+        BatchMixing::Each(each) => {
+            let sample = each.iter().flatten().next().map_or(0, |mixing| 4 * mixing.sample() as u64);
+            (dispatches_of_each(each), Some(0..saved_samples(each.len()) as u64 * sample))
+        }
+    };
     write_parameters(kernels.gpu(), buffers, &dispatches);
-    if let (Some(saved), true) = (&buffers.saved, dispatches.len() > 1) {
-        let sample = 4 * mixing.sample() as u64;
-        commands.copy_buffer_to_buffer(floats, (mixing.samples as u64 - 1) * sample, saved, 0, Some(sample));
+    if let (Some(saved), Some(bytes)) = (&buffers.saved, saved_bytes) {
+        commands.copy_buffer_to_buffer(floats, bytes.start, saved, 0, Some(bytes.end - bytes.start));
     }
     let mut groups = Vec::with_capacity(dispatches.len());
     for (number, MixDispatch { parameters, batch, others }) in (0..).zip(&dispatches) {
         let others = match (others, &buffers.saved) {
             (Others::Batch(range), _) => bind(floats, range.clone()),
             (Others::Saved, Some(saved)) => whole(saved),
-            (Others::None | Others::Saved, _) => whole(&workspace.dummy),
+            (Others::SavedPart(range), Some(saved)) => bind(saved, range.clone()),
+            (Others::None | Others::Saved | Others::SavedPart(_), _) => whole(&workspace.dummy),
         };
         let begin = number * ALIGNMENT;
         let own = bind(&buffers.parameters, begin..begin + size_of::<Parameters>() as u64);

@@ -44,6 +44,8 @@ pub(super) enum Others {
     None,
     /// The batch's last sample, which is saved before the first dispatch.
     Saved,
+    /// These bytes of the samples that are saved before the first dispatch, of which the batch has more at its end.
+    SavedPart(Range<u64>),
     /// These bytes of the batch.
     Batch(Range<u64>),
 }
@@ -102,6 +104,30 @@ pub(super) fn dispatches(mixing: &Mixing, most: usize) -> Vec<MixDispatch> {
         }
     }
     dispatches
+}
+
+/// The number of samples from the batch's first one on that are saved for samples that are mixed each in its own way: the
+/// first half, and one more, as bindings of two neighbours may overlap.
+pub(super) fn saved_samples(samples: usize) -> usize {
+    (samples / 2 + 1).min(samples)
+}
+
+/// The dispatches of a batch whose samples are mixed each in its own way: those of the first half read their partners as
+/// they are, then those of the second half read the saved ones.
+pub(super) fn dispatches_of_each(each: &[Option<Mixing>]) -> Vec<MixDispatch> {
+    let (samples, saved) = (each.len(), saved_samples(each.len()));
+    let of = |own: usize| {
+        let (mixing, partner) = (each[own].as_ref()?, samples - 1 - own);
+        if own == partner {
+            return Some(dispatch(mixing, own..own + 1, PREVIOUS, None));
+        }
+        let mut found = dispatch(mixing, own..own + 1, PREVIOUS_SAVED, Some(partner..partner + 1));
+        if let (Others::Batch(range), true) = (&found.others, partner < saved) {
+            found.others = Others::SavedPart(range.clone());
+        }
+        Some(found)
+    };
+    (0..samples).filter_map(of).collect()
 }
 
 fn dispatch(mixing: &Mixing, samples: Range<usize>, mode: u32, others: Option<Range<usize>>) -> MixDispatch {
@@ -192,6 +218,35 @@ mod tests {
                     let expected: Vec<usize> = (0..samples).map(|sample| partner.of(sample, samples)).collect();
                     assert_eq!(run(&dispatches, samples), expected, "{partner:?}, {samples} by {most}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn each_sample_reads_its_partner_as_it_was() {
+        for samples in 1..20 {
+            for left_out in 0..=samples {
+                let mixing = |sample| (sample != left_out).then(|| mixing(samples, Partner::Reversed));
+                let each: Vec<_> = (0..samples).map(mixing).collect();
+                let mut batch: Vec<usize> = (0..samples).collect();
+                let saved = batch[..saved_samples(samples)].to_vec();
+                for MixDispatch { parameters, batch: range, others } in dispatches_of_each(&each) {
+                    let first = |range: &Range<u64>, base: u32| (range.start as usize + 4 * base as usize) / 400;
+                    let own = first(&range, parameters.base);
+                    let partner = match &others {
+                        Others::None => batch[own],
+                        Others::SavedPart(range) => saved[first(range, parameters.others_base)],
+                        Others::Batch(other) => {
+                            assert!(range.end <= other.start || other.end <= range.start, "{range:?} {other:?}");
+                            batch[first(other, parameters.others_base)]
+                        }
+                        Others::Saved => panic!("the last sample is not saved by itself"),
+                    };
+                    assert_eq!((parameters.samples, own == partner), (1, samples % 2 == 1 && own == samples / 2));
+                    batch[own] = partner;
+                }
+                let expected = (0..samples).map(|own| if own == left_out { own } else { samples - 1 - own });
+                assert_eq!(batch, expected.collect::<Vec<_>>(), "{samples} without {left_out}");
             }
         }
     }

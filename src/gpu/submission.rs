@@ -12,7 +12,7 @@ use super::target::Target;
 use super::timing::{Times, Timing};
 use super::workspace::Workspace;
 use crate::error::{Error, Result};
-use crate::plan::mixing::Mixing;
+use crate::plan::mixing::BatchMixing;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -63,10 +63,10 @@ pub(crate) struct CachedGroup<'a> {
 }
 
 /// The steps for a group of a batch once all of its images are there: they are mixed, and packed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Completion {
     pub(crate) elements: u64,
-    pub(crate) mixing: Option<Mixing>,
+    pub(crate) mixing: Option<BatchMixing>,
 }
 
 impl Completion {
@@ -210,7 +210,7 @@ pub(crate) fn run_once(
     pixels: &[u8],
     mut items: Vec<Item<'_>>,
     bytes: u64,
-    mixing: Option<Mixing>,
+    mixing: Option<BatchMixing>,
 ) -> Result<Vec<u8>> {
     let (gpu, plan) = (kernels.gpu(), kernels.plan());
     let (mut workspace, mut timing) = (Workspace::new(gpu, plan, items.len())?, Timing::default());

@@ -16,6 +16,7 @@ use super::{Execute, OnError};
 use crate::dataset::Dataset;
 use crate::plan::{DType, Layout, Output, Semantics};
 use crate::recipe::Recipe;
+use crate::sampler::Orders;
 use crate::transforms::{BatchTransform, Transform};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -53,6 +54,8 @@ pub struct DataLoaderBuilder {
     /// Asked for by [`shard_auto`](Self::shard_auto), beside the settings, which may have a share set by hand.
     shard_auto: bool,
     host_memory: HostMemory,
+    /// Lists for each epoch, in the place of the settings' order.
+    orders: Option<Orders>,
 }
 
 impl std::fmt::Debug for DataLoaderBuilder {
@@ -65,7 +68,7 @@ impl DataLoaderBuilder {
     pub(super) fn new(dataset: Arc<dyn Dataset>) -> Self {
         let (recipe, settings) = (Recipe::default(), LoaderSettings::default());
         let (groups, shared, host_memory) = (Vec::new(), Vec::new(), HostMemory::default());
-        DataLoaderBuilder { dataset, recipe, groups, shared, settings, shard_auto: false, host_memory }
+        DataLoaderBuilder { dataset, recipe, groups, shared, settings, shard_auto: false, host_memory, orders: None }
     }
 
     /// Takes all settings at once, in the place of those that were set before; [`LoaderSettings`] lists them. The

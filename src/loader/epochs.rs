@@ -7,7 +7,7 @@ use super::pipeline::Pipeline;
 use super::run::Run;
 use super::stats::Stage;
 use crate::error::{ErrorKind, Result};
-use crate::sampler::State;
+use crate::sampler::{OpenLists, State};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
@@ -41,6 +41,8 @@ use crossbeam_channel::{RecvTimeoutError, TryRecvError};
 pub struct Epochs {
     pipeline: Arc<Pipeline>,
     run: Run,
+    /// Of orders that are given epoch by epoch.
+    lists: Option<OpenLists>,
     /// The epoch of the batch that is due, and its number there.
     epoch: u64,
     batch: u64,
@@ -55,13 +57,19 @@ impl Epochs {
     pub(super) fn start(pipeline: &Arc<Pipeline>, BatchRange { epoch, batch, end }: BatchRange) -> Result<Epochs> {
         let ended = batch == pipeline.sampler.batches() as u64;
         let (epoch, batch) = if ended { (epoch + 1, 0) } else { (epoch, batch) };
+        let mut first = None;
+        if epoch < end {
+            pipeline.sampler.check_epoch(epoch)?;
+            first = pipeline.sampler.given_epoch(epoch)?;
+        }
         pipeline.enter()?;
         pipeline.decoder.begin_run();
         pipeline.stats.begin();
         let started = Instant::now();
-        let run = Run::start(pipeline, BatchRange { epoch, batch, end }).inspect_err(|_| end_run(pipeline, started))?;
+        let (lists, range) = (pipeline.sampler.open(epoch..end), BatchRange { epoch, batch, end });
+        let run = Run::start(pipeline, range, first).inspect_err(|_| end_run(pipeline, started))?;
         let (pipeline, returned) = (Arc::clone(pipeline), (started, 0));
-        Ok(Epochs { pipeline, run, epoch, batch, end, started, returned })
+        Ok(Epochs { pipeline, run, lists, epoch, batch, end, started, returned })
     }
 
     /// The position of the run: the next batch that is due. Save it with a checkpoint, and pass it to
@@ -120,6 +128,12 @@ impl Epochs {
             return Poll::Ready(None);
         }
         let Some(ready) = &self.run.ready else { return Poll::Ready(None) };
+        // All earlier batches are handed out, so that nobody but the caller, who waits here, could give the list.
+        let due = self.lists.as_ref().filter(|_| self.batch == 0 && ready.is_empty());
+        if let Some(error) = due.and_then(|_| self.pipeline.sampler.missing(self.epoch)) {
+            self.run.stop();
+            return Poll::Ready(Some(Err(error)));
+        }
         let (consumer, (since, images)) = (&self.pipeline.stats.consumer, self.returned);
         self.pipeline.stats.delay_consumer(images);
         let asked = Instant::now();
@@ -171,6 +185,9 @@ impl Epochs {
         self.pipeline.stats.batch();
         self.pipeline.stats.consumer.bytes(Stage::Consume, batch.bytes() as u64);
         self.returned.1 = batch.groups().map(|group| group.len()).sum();
+        if let Some(lists) = self.lists.as_ref().filter(|_| self.batch == 0) {
+            lists.reach(self.epoch);
+        }
         self.batch += 1;
         if self.batch == self.pipeline.sampler.batches() as u64 {
             (self.epoch, self.batch) = (self.epoch + 1, 0);

@@ -137,12 +137,12 @@ impl Pipeline {
         all.into_iter().for_each(|scratch| self.return_scratch(scratch));
     }
 
-    /// How the batch with this first position is mixed. It does not matter whether that sample fails.
-    pub(super) fn batch_params(&self, epoch: u64, first: &Position) -> Option<BatchParams> {
+    /// How the batch of so many samples with this first position is mixed. It does not matter whether that sample fails.
+    pub(super) fn batch_params(&self, epoch: u64, first: &Position, samples: usize) -> Option<BatchParams> {
         let transform = self.batch_transform.as_ref()?;
         let (_, key) = self.candidate(epoch, first, 0);
         let (width, height) = self.first().size;
-        transform.make_params(width, height, &key)
+        transform.make_params(width, height, samples, &key)
     }
 
     /// The sample for a position after `failures` failed candidates, and its key.
@@ -154,7 +154,7 @@ impl Pipeline {
         }
         // The chain of replacements depends on (seed, epoch, position) alone.
         let chain = Key { seed, epoch, sample: position.global, occurrence: u32::MAX, view: u32::MAX };
-        let index = self.sampler.draw(&mut chain.numbers(failures));
+        let index = self.sampler.draw(epoch, position.index, &mut chain.numbers(failures));
         // A replacement has an occurrence of its own: the same sample at its own position has other random numbers.
         let occurrence = 1 << 31 | (position.global as u32 & (u32::MAX >> 1));
         (index, Key { seed, epoch, sample: self.dataset.id(index), occurrence, view: 0 })

@@ -14,10 +14,10 @@ use crate::error::{Error, Result};
 use crate::gpu::kernels::{Kernels, MixSizes};
 use crate::pixels::PixelsRef;
 use crate::plan::DType;
-use crate::plan::mixing::Mixing;
+use crate::plan::mixing::{BatchMixing, Blend, Mixing};
 use crate::plan::route::View;
 use crate::processor;
-use crate::transforms::{BatchParams, Mix, Mixed, Params, Partner};
+use crate::transforms::{BatchTransform, Mix, Mixed, Params, Partner};
 
 impl DataLoader {
     /// Applies given parameters to one sample, on this loader's executor. The image has the same bits as in its batch,
@@ -60,8 +60,7 @@ fn replay(pipeline: &Pipeline, number: usize, index: usize, params: &Params) -> 
     };
     check_partner(pipeline, mixed)?;
     // The partner is the image before: in a batch of both, the second image is the one that is wanted.
-    let batch = BatchParams { mix: mixed.mix, partner: Partner::Previous };
-    let mixing = Mixing::new(&batch, group.plan(), group.size, 2, 1);
+    let mixing = Mixing::new(&mixed.mix, Partner::Previous, group.plan(), group.size, 2, 1);
     let both = with_image(pipeline, number, mixed.index, &mixed.params, |partner, its_pixels| {
         with_image(pipeline, number, index, params, |view, pixels| {
             run(pipeline, number, &[(partner, its_pixels), (view, pixels)], mixing)
@@ -83,7 +82,8 @@ fn check_partner(pipeline: &Pipeline, mixed: &Mixed) -> Result<()> {
         let (index, id) = (mixed.index, mixed.id);
         return refuse(format!("mixed with sample {index}, id {id}, which this data set does not have"));
     }
-    if matches!(mixed.mix, Mix::MixUp { .. }) && dtype == DType::U8 {
+    let blends_bytes = pipeline.batch_transform.as_ref().is_some_and(BatchTransform::blends_bytes);
+    if matches!(mixed.mix, Mix::MixUp { .. }) && dtype == DType::U8 && !blends_bytes {
         return refuse("MixUp blends floats, but the output has 8-bit numbers".into());
     }
     mixed.mix.check(pipeline.first().size)
@@ -144,6 +144,7 @@ fn run(
             let own = &gpu.kernels[number];
             let with_mixer = mixing.filter(|_| !own.mixes()).map(|mixing| mixing_kernels(own, &mixing));
             let kernels = with_mixer.transpose()?;
+            let mixing = mixing.map(BatchMixing::All);
             return processor::run_on_gpu(kernels.as_ref().unwrap_or(own), images, bytes, mixing);
         }
         Execution::Cpu(_) => cpu::run,
@@ -152,8 +153,8 @@ fn run(
     for ((view, pixels), image) in images.iter().zip(batch.chunks_exact_mut(bytes)) {
         executor(group.plan(), &view.program, *pixels, view.region, image, &mut scratch)?;
     }
-    if let Some(mixing) = &mixing {
-        cpu::mix::mix(mixing, group.plan().output().dtype, &mut batch);
+    if let Some(mixing) = mixing {
+        cpu::mix::mix(&BatchMixing::All(mixing), group.plan().output().dtype, &mut batch);
     }
     Ok(batch)
 }
@@ -161,8 +162,9 @@ fn run(
 /// The kernels of a loader that mixes no batches, for one mixing. The device has compiled the others before, but where the
 /// loader's last stage stores 16 bits: mixing needs f32.
 fn mixing_kernels(kernels: &Kernels, mixing: &Mixing) -> Result<Kernels> {
-    let sizes = MixSizes::new(kernels.gpu(), mixing.samples, mixing.views, mixing.image)?;
+    let sizes = MixSizes::new(kernels.gpu(), mixing.samples, mixing.views, mixing.image, false)?;
     let plan = kernels.plan().clone().on_device(kernels.gpu().caps().traits, true);
     let same = Kernels::new(kernels.gpu(), &plan, kernels.cached_stage())?;
-    same.with_mixer(sizes, mixing.sample() as u64)
+    let blends_bytes = matches!(mixing.blend, Blend::Shares { .. });
+    same.with_mixer(sizes, mixing.sample() as u64, blends_bytes)
 }

@@ -10,7 +10,7 @@ use super::pipeline::{Execution, Pipeline};
 use super::scratch::WorkerScratch;
 use super::worker::{self, Stopped, Worker};
 use crate::error::{Error, ErrorKind, Result};
-use crate::sampler::Position;
+use crate::sampler::{EpochOrder, Position};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -129,8 +129,8 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Starts the threads.
-    pub(super) fn start(pipeline: &Arc<Pipeline>, batches: BatchRange) -> Result<Run> {
+    /// Starts the threads. `first` is the order of the first epoch, if it was given.
+    pub(super) fn start(pipeline: &Arc<Pipeline>, batches: BatchRange, first: Option<EpochOrder>) -> Result<Run> {
         let (ready_in, ready) = bounded(pipeline.capacities().ready);
         let mut run = Run {
             shares: RunShares::default(),
@@ -140,8 +140,8 @@ impl Run {
             ended: false,
         };
         let started = match &pipeline.execution {
-            Execution::Cpu(assembler) => run.spawn_all(pipeline, assembler, &ready_in, batches),
-            Execution::Gpu(assembler) => run.spawn_all(pipeline, assembler, &ready_in, batches),
+            Execution::Cpu(assembler) => run.spawn_all(pipeline, assembler, &ready_in, batches, first),
+            Execution::Gpu(assembler) => run.spawn_all(pipeline, assembler, &ready_in, batches, first),
         };
         if started.is_err() {
             run.end();
@@ -155,6 +155,7 @@ impl Run {
         assembler: &Arc<A>,
         ready: &Sender<Result<Batch>>,
         batches: BatchRange,
+        first: Option<EpochOrder>,
     ) -> Result<()> {
         let capacities = pipeline.capacities();
         let (jobs_in, jobs) = bounded(capacities.jobs);
@@ -164,7 +165,7 @@ impl Run {
             (Arc::clone(assembler), self.shares.clone(), Arc::clone(&self.stop), inbox_in.clone());
         self.spawn(pipeline, "gpufeed-feed".to_owned(), "feeding", ready, move |pipeline| {
             let feeder = Feeder::new(pipeline, &shares, &inbox, &announced_in, &stop);
-            feeder.run(batches, &jobs_in, |feeder, start, positions| feeding.announce(feeder, start, positions))
+            feeder.run(batches, first, &jobs_in, |feeder, start, positions| feeding.announce(feeder, start, positions))
         })?;
         for number in 0..pipeline.workers {
             let (assembler, stop, jobs, inbox) =

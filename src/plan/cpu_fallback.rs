@@ -8,6 +8,7 @@ use super::program::{Program, StageProgram};
 use super::sampling::{Axis, Filter, Sampling};
 use super::wgsl::{GROUP, MOST_ROWS, PARTIALS};
 use crate::geometry::Rect;
+use crate::pillow::PillowFilter;
 
 /// The most bytes of source pixels that a GPU image may read. No staging slot is smaller.
 pub(crate) const REGION_BYTES: u64 = 16 << 20;
@@ -113,8 +114,16 @@ fn gathering(gather: &Gather, stage: &StageProgram) -> u64 {
         }
         GatherKind::Sharpen { .. } => rows * 13,
         GatherKind::Warp(_) => 2 * rows,
+        GatherKind::PillowAffine(ref affine) if affine.filter != PillowFilter::Nearest => rows * 5,
+        GatherKind::PillowBlur([Some(one), None] | [None, Some(one)]) => {
+            let width = 2 * u64::from(one.radius) + 4;
+            rows * (width + (3 * width + 3) * width)
+        }
         // No shader has them.
-        GatherKind::Elastic(_) | GatherKind::Jpeg { .. } => ITERATIONS,
+        GatherKind::PillowAffine(_) | GatherKind::PillowBlur(_) | GatherKind::Elastic(_) | GatherKind::Jpeg { .. } => {
+            ITERATIONS
+        }
+        GatherKind::Table(_) | GatherKind::PillowAutocontrast | GatherKind::Enhance(..) => ITERATIONS,
     };
     with_steps(column, stage)
 }
@@ -135,7 +144,12 @@ fn with_steps(column: u64, stage: &StageProgram) -> u64 {
 mod tests {
     use super::*;
     use crate::plan::composer::Composer;
+    use crate::transforms::{Interpolation, Key, Op};
+    use crate::{Output, Plan, Semantics};
     use gpufeed_testing::quirks::{QUIRKS, What};
+
+    const INTERPOLATIONS: [Interpolation; 3] =
+        [Interpolation::Nearest, Interpolation::Bilinear, Interpolation::Bicubic];
 
     fn reduces_on_cpu(from: u32, to: u32, filter: Filter) -> bool {
         reduces_floats_on_cpu(from, to, filter, false)
@@ -165,6 +179,27 @@ mod tests {
         };
         assert_eq!([sharpens_on_cpu(1e6, true), sharpens_on_cpu(1e7, true)], [false, true]);
         assert!(!sharpens_on_cpu(1e7, false));
+    }
+
+    /// The first stage alone of images of (224, 200).
+    fn runs_on_cpu(op: Op) -> bool {
+        let plan = Plan::fixed_as(Semantics::Uint8, 3, &[op], &Output::default()).unwrap();
+        needs_cpu(&plan.program(&plan.make_params(224, 200, &Key::default()).unwrap()).unwrap(), 0, false)
+    }
+
+    #[test]
+    fn common_transforms_of_pillow_stay_on_the_gpu() {
+        let affine = |matrix, interpolation| runs_on_cpu(Op::PillowAffine { matrix, interpolation, fill: [0.0; 3] });
+        let (turned, moved) = ([0.8, 0.6, -20.0, -0.6, 0.8, 70.0], [1.0, 0.0, -32.0, 0.0, 1.0, 7.0]);
+        for matrix in [turned, moved, [1.0, 0.0, 0.5, 0.0, -1.0, 200.0], [0.9, 0.0, 11.2, 0.0, 1.1, -10.0]] {
+            assert_eq!(INTERPOLATIONS.map(|interpolation| affine(matrix, interpolation)), [false; 3], "{matrix:?}");
+        }
+        // Every third column lies on the border of two pixels, on the one or the other side by the last bit of a sum.
+        assert!(affine([1.0 / 3.0, 0.0, 1.0 / 6.0, 0.0, 1.0, 0.0], Interpolation::Nearest));
+        assert!(affine([1e9, 1.0, 0.0, 0.0, 1.0, 0.0], Interpolation::Nearest));
+        let blur = |radius| runs_on_cpu(Op::PillowBlur { radius });
+        assert_eq!([blur([2.0, 0.0]), blur([0.0, 9.0]), blur([0.0; 2])], [false; 3]);
+        assert_eq!([blur([2.0, 2.0]), blur([60.0, 0.0])], [true; 2]);
     }
 
     #[test]

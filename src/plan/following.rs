@@ -4,6 +4,7 @@
 //! the same paths in the list; of what they emit, the plan keeps what moves pixels. Slots that change colours alone stay
 //! as [`Effect::Never`], so that all slots have the numbers that they have there.
 
+use super::host_code::Begin;
 use super::{Output, Plan, Semantics};
 use crate::error::{Error, Result};
 use crate::transforms::{
@@ -59,7 +60,13 @@ impl Plan {
                 slot.transform
             ));
         }
-        let warps = |effect| matches!(effect, Effect::Gather(GatherClass::Warp | GatherClass::Native) | Effect::Policy);
+        if has(|effect| effect == Effect::HostCode).is_some() {
+            return refuse("own code of the other group may move pixels, which no image can follow".to_owned());
+        }
+        let warps = |effect: Effect| {
+            use GatherClass::{Native, PillowAffine, Timm, Warp};
+            effect.is_policy() || matches!(effect, Effect::Gather(Warp | Native | PillowAffine(_) | Timm))
+        };
         if !matches!(interpolation, Interpolation::Nearest | Interpolation::Bilinear)
             && let Some(slot) = self.slots.iter().find(|slot| warps(slot.effect) && slot.transform != JPEG_NAME)
         {
@@ -74,7 +81,7 @@ impl Plan {
             calls_users: self.calls_users(),
         };
         let list = [&self.transforms, own].concat();
-        Plan::compile_list(semantics, input_channels, &list, output, Some(following))
+        Plan::compile_list(semantics, input_channels, &list, output, Some(following), Begin::default())
     }
 
     /// The first operator that may change numbers otherwise than by `Normalize`: it takes white for 1, and gray of 16 bits
@@ -83,10 +90,12 @@ impl Plan {
         let of_other = self.following.map_or(0, |following| following.slots);
         let changes = |(number, slot): &(usize, &Slot)| match slot.effect {
             Effect::Never | Effect::Crop | Effect::Pad { .. } | Effect::Resize { .. } | Effect::Flip => false,
-            Effect::ToFloat | Effect::Normalize | Effect::Gather(GatherClass::Warp) => false,
+            Effect::ToFloat | Effect::Normalize => false,
+            Effect::Gather(GatherClass::Warp | GatherClass::PillowAffine(_)) => false,
             Effect::Gather(GatherClass::Native) => slot.transform == JPEG_NAME,
-            Effect::Policy => *number >= of_other,
+            Effect::Policy | Effect::BicubicPolicy | Effect::Gather(GatherClass::Timm) => *number >= of_other,
             Effect::Color(_) | Effect::Custom | Effect::Channels(_) | Effect::Gather(_) | Effect::Mixture => true,
+            Effect::HostCode => true,
         };
         self.slots.iter().enumerate().find(changes).map(|(_, slot)| slot.transform)
     }
@@ -98,7 +107,12 @@ impl Following {
         for slot in slots.iter_mut().take(self.slots) {
             slot.custom = None;
             slot.effect = match slot.effect {
-                Effect::Crop | Effect::Flip | Effect::Policy | Effect::Gather(GatherClass::Warp) => slot.effect,
+                Effect::Crop | Effect::Flip | Effect::Policy => slot.effect,
+                Effect::Gather(GatherClass::Warp | GatherClass::Timm) => slot.effect,
+                Effect::BicubicPolicy => Effect::Policy,
+                Effect::Gather(GatherClass::PillowAffine(_)) => {
+                    Effect::Gather(GatherClass::PillowAffine(self.interpolation))
+                }
                 Effect::Gather(GatherClass::Native) if slot.transform != JPEG_NAME => slot.effect,
                 Effect::Pad { mode, .. } => Effect::Pad { mode, fill: [0.0; 3] },
                 Effect::Resize { antialias, .. } => Effect::Resize { interpolation: self.interpolation, antialias },
@@ -118,7 +132,10 @@ impl Following {
             Op::Crop { .. } | Op::HorizontalFlip | Op::VerticalFlip => {}
             Op::Pad { fill, .. } => *fill = [0.0; 3],
             Op::Resize { interpolation, .. } => *interpolation = self.interpolation,
+            Op::PillowAffine { interpolation, fill, .. } => (*interpolation, *fill) = (self.interpolation, [0.0; 3]),
             Op::Policy { id, .. } if !is_warp(*id) => return false,
+            Op::Timm { id, .. } if !id.is_warp() => return false,
+            Op::Timm { interpolation, fill, .. } => (*interpolation, *fill) = (self.interpolation, [0.0; 3]),
             Op::Affine { interpolation, fill, .. }
             | Op::Rotate { interpolation, fill, .. }
             | Op::Perspective { interpolation, fill, .. }
@@ -215,6 +232,62 @@ mod tests {
         }
         // Crop, resize, flip, rotation, policy, perspective, elastic, border.
         assert_eq!(kinds.len(), 8);
+    }
+
+    #[test]
+    fn a_follower_of_bicubic_warps_reads_nearest_pixels() {
+        let cubic = Interpolation::Bicubic;
+        let list = [
+            RandomRotation::new(20.0).interpolation(cubic).fill(9.0).into(),
+            RandAugment::new(2, 9).interpolation(cubic).into(),
+            PillowGaussianBlur::new(1.0, 2.0).into(),
+            CenterCrop::new(8).into(),
+        ];
+        let plan = Plan::compile_as(Semantics::Uint8, 3, &list, &Output::default()).unwrap();
+        let follower = plan.followed_by(&[], NEAREST, Semantics::Uint8, 3, &Output::default()).unwrap();
+        let mut warps = 0;
+        for sample in 0..40 {
+            let key = Key { sample, ..Key::default() };
+            let (all, kept) = (plan.make_params(30, 20, &key).unwrap(), follower.make_params(30, 20, &key).unwrap());
+            assert!(follower.program(&kept).is_ok(), "{kept:?}");
+            let Op::PillowAffine { matrix, .. } = all.ops[0].op else { panic!("{all:?}") };
+            let expected = Op::PillowAffine { matrix, interpolation: NEAREST, fill: [0.0; 3] };
+            assert_eq!(kept.ops[0].op, expected);
+            for op in &kept.ops[1..kept.ops.len() - 1] {
+                assert!(matches!(op.op, Op::Policy { interpolation: NEAREST, .. }), "{kept:?}");
+                warps += 1;
+            }
+        }
+        assert!(warps > 10, "{warps} operations of policies move pixels");
+    }
+
+    #[test]
+    fn a_follower_of_timms_policies_has_their_warps() {
+        let ops = [TimmOp::Rotate, TimmOp::Invert, TimmOp::TranslateXRel];
+        let ops = ops.map(|name| TimmAugmentOp { prob: 1.0, ..TimmAugmentOp::new(name) });
+        let list = [TimmRandAugment::new(ops).into(), CenterCrop::new(8).into()];
+        let output = Output::default();
+        let plan = Plan::compile_as(Semantics::Uint8, 3, &list, &output).unwrap();
+        let follower = plan.followed_by(&[], NEAREST, Semantics::Uint8, 1, &output).unwrap();
+        let mut left_out = 0;
+        for sample in 0..50 {
+            let key = Key { sample, ..Key::default() };
+            let [all, kept] = [&plan, &follower].map(|plan| plan.make_params(20, 30, &key).unwrap().ops);
+            let warp = |op: &ParamsOp| match op.op {
+                Op::Timm { id, argument, .. } if id != TimmOp::Invert => {
+                    let op = Op::Timm { id, argument, interpolation: NEAREST, fill: [0.0; 3] };
+                    Some(op)
+                }
+                Op::Timm { .. } => None,
+                ref other => Some(other.clone()),
+            };
+            let expected: Vec<Op> = all.iter().filter_map(warp).collect();
+            left_out += all.len() - expected.len();
+            assert_eq!(kept.into_iter().map(|op| op.op).collect::<Vec<_>>(), expected);
+        }
+        assert!(left_out > 10, "{left_out} inversions");
+        let error = plan.followed_by(&[], NEAREST, Semantics::Float, 1, &output).unwrap_err().to_string();
+        assert!(error.contains("TimmRandAugment needs 8-bit numbers"), "{error}");
     }
 
     #[test]

@@ -61,9 +61,10 @@ impl PlanStage {
     /// Adds the op to the stage if the stage stays exact.
     fn absorb(&mut self, effect: Effect, is_uint8: bool) -> bool {
         match effect {
-            Effect::Never | Effect::ToFloat => return true,
+            // The last stage calls the code with its result.
+            Effect::Never | Effect::ToFloat | Effect::HostCode => return true,
             // It reads the whole result of the ops before it.
-            Effect::Gather(_) | Effect::Policy | Effect::Mixture if self.begun => return false,
+            Effect::Gather(_) | Effect::Policy | Effect::BicubicPolicy | Effect::Mixture if self.begun => return false,
             Effect::Mixture => self.gathers = true,
             Effect::Gather(class) => {
                 self.gathers = true;
@@ -71,7 +72,7 @@ impl PlanStage {
                 self.uint8_statistics = Some(is_uint8);
             }
             // It may be a colour step that needs the image's mean.
-            Effect::Policy => {
+            Effect::Policy | Effect::BicubicPolicy => {
                 (self.gathers, self.steps, self.statistics) = (true, 1, 1);
                 self.uint8_statistics = Some(is_uint8);
             }
@@ -191,7 +192,9 @@ fn distribute(
             let continues = number > 0 && slots[number - 1].transform == slot.transform;
             stage.positions.add(slot, number, is_uint8, continues);
             debug_assert_eq!(stage.positions.len(), stage.steps as usize, "a position for each step");
-            if slot.effect != Effect::Never && stage.transforms.last() != Some(&slot.transform) {
+            if !matches!(slot.effect, Effect::Never | Effect::HostCode)
+                && stage.transforms.last() != Some(&slot.transform)
+            {
                 stage.transforms.push(slot.transform);
             }
             SlotPlace { stage: current as u16, on_grid: stage.resized, statistic: stage.statistics.saturating_sub(1) }

@@ -6,6 +6,7 @@
 use super::composer::Composer;
 use crate::elastic::Elastic;
 use crate::geometry::Rect;
+use crate::pillow::{BoxBlur, PillowAffine, PillowFilter, reached};
 use crate::transforms::{Interpolation, Op, repeated};
 use crate::warp::{Map, Warp};
 
@@ -38,8 +39,29 @@ pub(crate) enum GatherKind {
     Jpeg {
         quality: u32,
     },
+    /// In 8-bit numbers, without a map for [`GatherKind::Warp`].
+    PillowAffine(PillowAffine),
+    /// The boxes across and down; in 8-bit numbers.
+    PillowBlur([Option<BoxBlur>; 2]),
     Autocontrast,
     Equalize,
+    /// Each number by itself; 8-bit numbers alone, as all that follow.
+    Table(Box<[u8; 256]>),
+    /// Pillow's `ImageOps.autocontrast`.
+    PillowAutocontrast,
+    /// Pillow's `ImageEnhance`, with its factor.
+    Enhance(Enhance, f32),
+}
+
+/// What Pillow's `ImageEnhance` blends the image with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Enhance {
+    /// Its gray.
+    Color,
+    /// The mean of its gray.
+    Contrast,
+    /// What `ImageFilter.SMOOTH` makes of it.
+    Sharpness,
 }
 
 impl Gather {
@@ -64,10 +86,19 @@ impl Gather {
             GatherKind::Blur { kernel_size: [x, y], .. } if x / 2 < self.source.0 && y / 2 < self.source.1 => {
                 grown(window, (x / 2, y / 2), self.source)
             }
-            GatherKind::Sharpen { .. } => grown(window, (1, 1), self.source),
+            GatherKind::Sharpen { .. } | GatherKind::Enhance(Enhance::Sharpness, _) => {
+                grown(window, (1, 1), self.source)
+            }
+            GatherKind::Table(_) | GatherKind::Enhance(Enhance::Color, _) => window,
             GatherKind::Elastic(elastic) => grown(window, elastic.reach(), self.source),
             GatherKind::Jpeg { .. } => whole_blocks(window, self.source),
-            GatherKind::Blur { .. } | GatherKind::Autocontrast | GatherKind::Equalize => {
+            GatherKind::PillowAffine(affine) => affine.read_region(window, self.source),
+            GatherKind::PillowBlur(boxes) => reached(*boxes, window, self.source),
+            GatherKind::Blur { .. }
+            | GatherKind::Autocontrast
+            | GatherKind::Equalize
+            | GatherKind::PillowAutocontrast
+            | GatherKind::Enhance(Enhance::Contrast, _) => {
                 Rect { left: 0, top: 0, width: self.source.0, height: self.source.1 }
             }
         }
@@ -135,8 +166,31 @@ pub(super) fn gather_of(
             let fill = fill.map(|fill| repeated(fill.map(in_floats), channels));
             GatherKind::Elastic(Elastic { alpha, sigma, key, nearest: interpolation == Interpolation::Nearest, fill })
         }
-        Op::Jpeg { .. } if !is_uint8 => return Err("it needs 8-bit numbers, but gets floats".to_owned()),
+        Op::PillowAffine { .. } | Op::PillowBlur { .. } | Op::Jpeg { .. } if !is_uint8 => {
+            return Err("it needs 8-bit numbers, but gets floats".to_owned());
+        }
         Op::Jpeg { quality } => GatherKind::Jpeg { quality },
+        Op::PillowAffine { matrix, interpolation, fill } => {
+            let filter = match interpolation {
+                Interpolation::Bilinear => PillowFilter::Bilinear,
+                Interpolation::Bicubic => PillowFilter::Bicubic,
+                Interpolation::Nearest | Interpolation::NearestExact => PillowFilter::Nearest,
+            };
+            let fill = repeated(fill, channels).map(|number| number as u8);
+            let affine = PillowAffine::new(matrix, filter, fill);
+            let map = if filter == PillowFilter::Nearest { affine.nearest_map(source) } else { None };
+            map.map_or(GatherKind::PillowAffine(affine), |map| {
+                let fill = Some(fill.map(|byte| f32::from(byte) / 255.0));
+                GatherKind::Warp(Warp { map, size: source, nearest: true, fill })
+            })
+        }
+        Op::PillowBlur { radius } => {
+            let boxes = radius.map(BoxBlur::of_gaussian);
+            if boxes == [None; 2] {
+                return Ok(None);
+            }
+            GatherKind::PillowBlur(boxes)
+        }
         Op::Autocontrast => GatherKind::Autocontrast,
         _ => GatherKind::Equalize,
     };

@@ -13,6 +13,22 @@ pub(super) fn depth(transforms: &[Transform]) -> usize {
     1 + nested.max().unwrap_or(0)
 }
 
+/// Refuses code of the user's own inside the list of another transform.
+pub(super) fn check_code(transforms: &[Transform]) -> Result<()> {
+    fn holds(transform: &Transform) -> bool {
+        transform.nested().iter().any(|inner| matches!(inner, Transform::HostCode(_)) || holds(inner))
+    }
+    match transforms.iter().find(|transform| holds(transform)) {
+        None => Ok(()),
+        Some(outer) => {
+            let name = outer.name();
+            let reason =
+                format!("own code stands inside {name}; put it into the list itself, and let it draw whether it works");
+            Err(Error::argument("transforms", reason))
+        }
+    }
+}
+
 /// The number of op slots of a list: each position of a random order has those of all its transforms, so that a few
 /// nested orders have more than memory.
 pub(super) fn slot_count(transforms: &[Transform]) -> u64 {
@@ -51,10 +67,10 @@ pub(super) fn output_channels(input: u32, slots: &[Slot]) -> Result<u32> {
 }
 
 /// Refuses three different numbers where images have one channel: it is not known which of them is meant. Three equal ones
-/// count as one.
-pub(super) fn check_channels(input: u32, transforms: &[Transform]) -> Result<()> {
+/// count as one. `before` transforms stand before these.
+pub(super) fn check_channels(input: u32, transforms: &[Transform], before: usize) -> Result<()> {
     let mut channels = input;
-    for (number, transform) in (1..).zip(transforms) {
+    for (number, transform) in (before + 1..).zip(transforms) {
         if channels == 1 {
             check_one_channel(transform, &format!("transform {number}"))?;
         }

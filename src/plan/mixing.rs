@@ -53,10 +53,40 @@ pub(crate) struct Mixing {
     pub(crate) region: Region,
 }
 
-impl Mixing {
+/// A batch that is to be mixed, by its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum BatchMixing {
+    /// All samples in one way.
+    All(Mixing),
+    /// Each sample in its own, with the partner from the batch's other end; `None` where none of its elements changes.
+    Each(Vec<Option<Mixing>>),
+}
+
+impl BatchMixing {
     /// The mixing of `samples` samples with images of `size`; `None` if no element changes.
     pub(crate) fn new(
         params: &BatchParams,
+        plan: &Plan,
+        size: (u32, u32),
+        samples: usize,
+        views: usize,
+    ) -> Option<BatchMixing> {
+        let mixing = |mix: &Mix| Mixing::new(mix, params.partner, plan, size, samples, views);
+        match &params.mixes[..] {
+            [mix] => mixing(mix).map(BatchMixing::All),
+            mixes => {
+                let each: Vec<_> = mixes.iter().map(mixing).collect();
+                each.iter().any(Option::is_some).then_some(BatchMixing::Each(each))
+            }
+        }
+    }
+}
+
+impl Mixing {
+    /// The mixing of `samples` samples with images of `size` in one way; `None` if no element changes.
+    pub(crate) fn new(
+        mix: &Mix,
+        partner: Partner,
         plan: &Plan,
         (width, height): (u32, u32),
         samples: usize,
@@ -65,7 +95,8 @@ impl Mixing {
         let channels = plan.channels() as usize;
         let (columns, rows) = (width as usize, height as usize);
         let image = columns * rows * channels;
-        let (blend, region) = match params.mix {
+        let (blend, region) = match *mix {
+            Mix::NONE => return None,
             Mix::MixUp { lambda } => {
                 let blend = Blend::Shares { own: lambda as f32, partner: (1.0 - lambda) as f32 };
                 (blend, Region { first: 0, run: image, runs: 1, pitch: image, planes: 1, plane: image })
@@ -82,7 +113,7 @@ impl Mixing {
                 (Blend::Partner, Region { first, run: width * wide, runs: height, pitch, planes, plane })
             }
         };
-        (region.elements() > 0).then_some(Mixing { blend, partner: params.partner, samples, views, image, region })
+        (region.elements() > 0).then_some(Mixing { blend, partner, samples, views, image, region })
     }
 
     /// Elements of all views of a sample.
@@ -100,11 +131,10 @@ mod tests {
     #[test]
     fn a_rectangle_is_the_same_pixels_in_both_layouts() {
         let mix = Mix::CutMix { top: 1, left: 2, height: 2, width: 3, lambda: 0.0 };
-        let params = BatchParams { mix, partner: Partner::Previous };
         for layout in [Layout::Nchw, Layout::Nhwc] {
             let output = Output { layout, ..Output::default() };
             let plan = Plan::compile(&[CenterCrop::new((4, 6)).into()], &output).unwrap();
-            let mixing = Mixing::new(&params, &plan, (6, 4), 5, 2).unwrap();
+            let mixing = Mixing::new(&mix, Partner::Previous, &plan, (6, 4), 5, 2).unwrap();
             let mut found: Vec<(usize, usize, usize)> = mixing
                 .region
                 .runs()
@@ -121,6 +151,6 @@ mod tests {
         }
         let nothing = Mix::CutMix { top: 4, left: 0, height: 0, width: 3, lambda: 1.0 };
         let plan = Plan::compile(&[CenterCrop::new((4, 6)).into()], &Output::default()).unwrap();
-        assert_eq!(Mixing::new(&BatchParams { mix: nothing, ..params }, &plan, (6, 4), 5, 2), None);
+        assert_eq!(Mixing::new(&nothing, Partner::Previous, &plan, (6, 4), 5, 2), None);
     }
 }

@@ -16,9 +16,10 @@
 //   program.rs        one sampling and a list of colour steps per stage; a mixture begins with a program for each chain
 //   sampling.rs       where a stage reads its source; composer.rs composes crops, pads, a resize and flips into it,
 //                     read_region.rs says which source pixels it reads; resize_u8.rs has the weights on 8-bit numbers
-//   gather.rs         operators that begin a stage, because they need more pixels than one
+//   gather.rs         operators that begin a stage, because they need more pixels than one; timm.rs: those of timm
 //   mixing.rs         how a finished batch is mixed, as both executors read it
 //   custom.rs         users' own colour steps
+//   host_code.rs      lists with code of the user's own: what stands before it, and what stands after it
 // What runs where:
 //   split.rs          divides a plan for a cache: the prefix that every epoch computes alike, the form of its result
 //   route.rs          the route of one sample: what is read, what a worker and the executor run, what the cache gets
@@ -42,6 +43,7 @@ pub(crate) mod device;
 mod following;
 mod fuse;
 pub(crate) mod gather;
+pub(crate) mod host_code;
 mod list_checks;
 pub(crate) mod mixing;
 mod output;
@@ -56,6 +58,7 @@ pub(crate) mod sampling;
 mod semantics;
 pub(crate) mod shader_layout;
 pub(crate) mod split;
+pub(crate) mod timm;
 pub(crate) mod variant;
 pub(crate) mod wgsl;
 pub(crate) mod work;
@@ -65,18 +68,20 @@ use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale};
 use crate::random::ahead::{Ahead, ImageAhead};
 use crate::transforms::params::{Context, first_slots};
-use crate::transforms::{Effect, JPEG_NAME, Key, Op, Params, Slot, Slots, Transform, random_paths};
+use crate::transforms::{Effect, JPEG_NAME, Key, Op, Params, Slot, Slots, TIMM_MIX_NAME, Transform, random_paths};
 use crops::Crops;
 use following::Following;
 pub(crate) use fuse::PlanStage;
 use fuse::SlotPlace;
+use host_code::{Begin, CodePart};
 pub use list_checks::normalized_twice;
-use list_checks::{check_channels, depth, output_channels, slot_count};
+use list_checks::{check_channels, check_code, depth, output_channels, slot_count};
 pub use output::{DType, Layout, Output};
 use pass::Pass;
 pub use pass::Shader;
 use program::Program;
 pub use semantics::Semantics;
+use std::sync::Arc;
 
 /// A compiled list of transforms: stages, passes, and upper bounds for any image's program.
 ///
@@ -114,6 +119,10 @@ pub struct Plan {
     first_float_slot: usize,
     /// Set for images with the geometry of others.
     following: Option<Following>,
+    /// The number of transforms that stand before the list, of which it is the rest.
+    before: usize,
+    /// Code of the user's own, and what stands before and after it: the slots and stages are those before it.
+    code: Option<Arc<CodePart>>,
 }
 
 impl Plan {
@@ -157,22 +166,38 @@ impl Plan {
         transforms: &[Transform],
         output: &Output,
     ) -> Result<Plan> {
-        Plan::compile_list(semantics, input_channels, transforms, output, None)
+        Plan::compile_list(semantics, input_channels, transforms, output, None, Begin::default())
     }
 
-    /// Compiles a list of which the first transforms may be those of the images that are followed.
+    /// Compiles a list of which the first transforms may be those of the images that are followed, or the rest of a list.
     fn compile_list(
         semantics: Semantics,
         input_channels: u32,
         transforms: &[Transform],
         output: &Output,
         following: Option<Following>,
+        begin: Begin,
+    ) -> Result<Plan> {
+        match transforms.iter().position(|transform| matches!(transform, Transform::HostCode(_))) {
+            Some(at) => Plan::compile_around(semantics, input_channels, (transforms, at), output, begin),
+            None => Plan::compile_stages(semantics, input_channels, transforms, output, following, begin),
+        }
+    }
+
+    /// Compiles a list without code, or with code as its last transform.
+    fn compile_stages(
+        semantics: Semantics,
+        input_channels: u32,
+        transforms: &[Transform],
+        output: &Output,
+        following: Option<Following>,
+        begin: Begin,
     ) -> Result<Plan> {
         if input_channels != 1 && input_channels != 3 {
             return Err(Error::argument("channels", format!("{input_channels}; images of 1 or 3 channels work")));
         }
         transforms.iter().try_for_each(Transform::validate)?;
-        if transforms.len() > 255 || depth(transforms) > 7 {
+        if transforms.len() + begin.transforms > 255 || depth(transforms) > 7 {
             return Err(Error::argument(
                 "transforms",
                 "lists of up to 255 transforms work, with RandomApply, RandomChoice and RandomOrder nested up to 7 deep",
@@ -185,7 +210,8 @@ impl Plan {
                 format!("the list may emit {count} operations; up to {} work", u16::MAX),
             ));
         }
-        let mut slots = Slots::default();
+        check_code(transforms)?;
+        let mut slots = Slots::behind(begin.size);
         transforms.iter().for_each(|transform| slots.add(transform));
         let mut others = 0;
         if let Some(following) = &following {
@@ -193,14 +219,18 @@ impl Plan {
             others = following.transforms;
         }
         let channels = output_channels(input_channels, &slots.list)?;
-        check_channels(input_channels, &transforms[others..])?;
+        check_channels(input_channels, &transforms[others..], begin.transforms)?;
         let crops = Crops::new(transforms)?;
         let first_float_slot = semantics::first_float_slot(semantics, &slots.list)?;
         semantics::check_floats(&slots.list, first_float_slot)?;
         let (stages, places) = fuse::fuse(&slots.list, first_float_slot);
         let first_slots = first_slots(transforms);
         for (transform, &slot) in transforms.iter().zip(&first_slots).skip(others) {
-            transform.validate_range(usize::from(slot) < first_float_slot)?;
+            let uint8 = usize::from(slot) < first_float_slot;
+            transform.validate_range(uint8)?;
+            if uint8 {
+                transform.validate_uint8()?;
+            }
         }
         let plan = Plan {
             transforms: transforms.to_vec(),
@@ -219,6 +249,8 @@ impl Plan {
             semantics,
             first_float_slot,
             following,
+            before: begin.transforms,
+            code: None,
         };
         plan.check_u8()?;
         Ok(plan)
@@ -239,7 +271,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for channels other than 1 or 3, of the images or of an
-    /// `Op::Grayscale`, for `Op::Custom`, or for `DType::U8` after `Normalize`.
+    /// `Op::Grayscale`, for `Op::Custom` and `Op::HostCode`, or for `DType::U8` after `Normalize`.
     pub fn fixed(input_channels: u32, ops: &[Op], output: &Output) -> Result<Plan> {
         Plan::fixed_as(Semantics::Float, input_channels, ops, output)
     }
@@ -251,6 +283,11 @@ impl Plan {
     /// Those of [`fixed`](Self::fixed), and [`ErrorKind::Argument`](crate::ErrorKind::Argument) for operations that
     /// have no arithmetic on 8-bit numbers.
     pub fn fixed_as(semantics: Semantics, input_channels: u32, ops: &[Op], output: &Output) -> Result<Plan> {
+        if ops.iter().any(|op| matches!(op, Op::HostCode { .. })) {
+            let reason =
+                "own code has no function in an op; compile the transforms, and run their parameters with a processor";
+            return Err(Error::argument("ops", reason));
+        }
         if ops.iter().any(|op| matches!(op, Op::Custom { .. })) {
             let reason = "a custom colour step has no function of its own; compile the transforms, and run their parameters with a processor";
             return Err(Error::argument("ops", reason));
@@ -259,7 +296,14 @@ impl Plan {
             return Err(Error::argument("ops", "Grayscale works with 1 or 3 channels"));
         }
         let mut plan = Plan::compile_as(semantics, input_channels, &[], output)?;
-        let name = |op: &Op| if matches!(op, Op::Jpeg { .. }) { JPEG_NAME } else { "fixed" };
+        let name = |op: &Op| match op {
+            Op::Jpeg { .. } => JPEG_NAME,
+            Op::PillowAffine { .. } => "PillowAffine",
+            Op::PillowBlur { .. } => "PillowBlur",
+            Op::Timm { .. } => "Timm",
+            Op::TimmMixture { .. } => TIMM_MIX_NAME,
+            _ => "fixed",
+        };
         let slot =
             |op: &Op| Slot { transform: name(op), effect: op.effect(), optional: false, size: None, custom: None };
         plan.slots = ops.iter().map(slot).collect();
@@ -312,7 +356,7 @@ impl Plan {
         // Operators draw as they do for the images that are followed.
         let channels = self.following.map_or(self.input_channels, |following| following.channels);
         let mut context = Context::new(key, crop, (width, height), channels, ahead, &mut ops);
-        context.make_params_of_list(&self.transforms, &self.first_slots)?;
+        context.make_params_of_rest(self.before, &self.transforms, &self.first_slots)?;
         for (slot, op) in self.fixed.iter().enumerate() {
             context.emit(slot as u16, op.clone())?;
         }
@@ -394,7 +438,7 @@ impl Plan {
 
     /// True if an image may have an operator that begins a stage.
     pub(crate) fn has_gathers(&self) -> bool {
-        self.slots.iter().any(|slot| matches!(slot.effect, Effect::Gather(_) | Effect::Policy))
+        self.slots.iter().any(|slot| slot.effect.is_policy() || matches!(slot.effect, Effect::Gather(_)))
     }
 
     pub(crate) fn stages(&self) -> &[PlanStage] {
@@ -424,16 +468,7 @@ impl std::fmt::Display for Plan {
             self.output.layout,
             self.output.dtype
         )?;
-        for (i, stage) in self.stages.iter().enumerate() {
-            let names = stage.transforms.join(" + ");
-            let names = if names.is_empty() { "as it is" } else { &names };
-            let rows = self.rows(Pass::Stage { stage: i, kernel: self.kernels(i)[0] });
-            write!(f, "  stage {i}: {names}; up to {} colour steps, {rows} rows a thread", stage.steps)?;
-            match stage.statistics {
-                0 => writeln!(f)?,
-                n => writeln!(f, ", {n} whole-image mean{}", if n == 1 { "" } else { "s" })?,
-            }
-        }
+        self.describe_stages(f, "stage")?;
         if self.packs() {
             writeln!(f, "  pack: f32 -> {:?}", self.output.dtype)?;
         } else if self.stores_halves {
@@ -441,5 +476,22 @@ impl std::fmt::Display for Plan {
             writeln!(f, "  no packing: the last stage stores {dtype:?}, as shaders store numbers of 16 bits here")?;
         }
         Ok(())
+    }
+}
+
+impl Plan {
+    /// Describes the stages, each after the word `stage`, and code of the user's own.
+    fn describe_stages(&self, f: &mut std::fmt::Formatter<'_>, word: &str) -> std::fmt::Result {
+        for (i, stage) in self.stages.iter().enumerate() {
+            let names = stage.transforms.join(" + ");
+            let names = if names.is_empty() { "as it is" } else { &names };
+            let rows = self.rows(Pass::Stage { stage: i, kernel: self.kernels(i)[0] });
+            write!(f, "  {word} {i}: {names}; up to {} colour steps, {rows} rows a thread", stage.steps)?;
+            match stage.statistics {
+                0 => writeln!(f)?,
+                n => writeln!(f, ", {n} whole-image mean{}", if n == 1 { "" } else { "s" })?,
+            }
+        }
+        self.describe_code(f)
     }
 }

@@ -8,7 +8,7 @@ use super::variant::{ColorFacts, Kernel, KernelFacts, PassSource, PassTarget, Sa
 use super::wgsl::{GROUP, PARTIALS};
 use super::{Layout, Plan};
 use crate::color::Facts;
-use crate::transforms::{Effect, GatherClass, Slot};
+use crate::transforms::{Effect, GatherClass, Interpolation, Slot};
 use serde::Serialize;
 
 /// One dispatch of a chunk.
@@ -45,6 +45,8 @@ impl Kernel {
             Kernel::Warp => matches!(kind, Some(GatherKind::Warp(_))),
             Kernel::Sharpen => matches!(kind, Some(GatherKind::Sharpen { .. })),
             Kernel::Blur => matches!(kind, Some(GatherKind::Blur { .. })),
+            Kernel::PillowAffine => matches!(kind, Some(GatherKind::PillowAffine(_))),
+            Kernel::PillowBlur => matches!(kind, Some(GatherKind::PillowBlur(_))),
         }
     }
 }
@@ -120,7 +122,7 @@ impl Plan {
                 passes.push(Pass::Tables { stage });
             }
             // A policy's contrast begins the stage, in place of another operator.
-            let of_policy = usize::from(self.effects(stage).any(|effect| effect == Effect::Policy));
+            let of_policy = usize::from(self.effects(stage).any(Effect::is_policy));
             for statistic in 0..u32::from(facts.statistics) {
                 let with_mean = if of_policy == 1 && statistic == 0 { &kernels[..1] } else { &kernels };
                 passes.extend(with_mean.iter().map(|&kernel| Pass::Statistic { stage, statistic, kernel }));
@@ -179,7 +181,7 @@ impl Plan {
 
     /// True if an image may begin `stage` with autocontrast or equalize.
     pub(crate) fn has_tables(&self, stage: usize) -> bool {
-        self.effects(stage).any(|effect| matches!(effect, Effect::Policy | Effect::Gather(GatherClass::Tables)))
+        self.effects(stage).any(|effect| effect.is_policy() || effect == Effect::Gather(GatherClass::Tables))
     }
 
     /// True if an image may have a resize on 8-bit numbers.
@@ -205,7 +207,12 @@ impl Plan {
         for effect in self.effects(stage) {
             match effect {
                 Effect::Policy => kernels.extend([Kernel::Warp, Kernel::Sharpen]),
-                Effect::Gather(GatherClass::Warp) => kernels.push(Kernel::Warp),
+                Effect::BicubicPolicy => kernels.extend([Kernel::PillowAffine, Kernel::Sharpen]),
+                Effect::Gather(GatherClass::Warp | GatherClass::PillowAffine(Interpolation::Nearest)) => {
+                    kernels.push(Kernel::Warp);
+                }
+                Effect::Gather(GatherClass::PillowAffine(_)) => kernels.push(Kernel::PillowAffine),
+                Effect::Gather(GatherClass::PillowBlur) => kernels.push(Kernel::PillowBlur),
                 Effect::Gather(GatherClass::Sharpen) => kernels.push(Kernel::Sharpen),
                 Effect::Gather(GatherClass::Blur(_)) => kernels.push(Kernel::Blur),
                 _ => {}
@@ -286,7 +293,7 @@ impl Plan {
     }
 
     fn kernel_facts(&self, stage: usize, kernel: Kernel) -> KernelFacts {
-        let gathers = |slot: &Slot| matches!(slot.effect, Effect::Gather(_) | Effect::Policy);
+        let gathers = |slot: &Slot| slot.effect.is_policy() || matches!(slot.effect, Effect::Gather(_));
         KernelFacts {
             kernel,
             is_uint8: self.slots_of(stage).any(|(number, slot)| self.is_uint8(number) && gathers(slot)),

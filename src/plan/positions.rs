@@ -7,7 +7,7 @@
 
 use super::wgsl::UNROLLED_STEPS;
 use crate::color::{ColorStep, Step, opcode};
-use crate::transforms::{Effect, Slot};
+use crate::transforms::Slot;
 
 /// The opcodes that each position of a stage can hold.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +30,7 @@ impl Positions {
         if !continues {
             self.first = self.allowed.len();
         }
-        if slot.effect == Effect::Policy {
+        if slot.effect.is_policy() {
             self.allowed.push(POLICY.map(in_arithmetic).to_vec());
             return;
         }

@@ -5,11 +5,12 @@ use super::composer::Composer;
 use super::fuse::SlotPlace;
 use super::gather::{Gather, gather_of};
 use super::sampling::{Border, Filter, Sampling};
+use super::timm::{blended_shares, gather_of_timm};
 use crate::color::{Step, opcode};
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale, Scaled};
 use crate::transforms::arguments::MAX_SIDE;
-use crate::transforms::{Effect, Op, Params, ParamsOp, fill_u8, repeated, resolve_policy};
+use crate::transforms::{Effect, Key, Op, Params, ParamsOp, fill_u8, repeated, resolve_policy};
 
 /// One stage of one image.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,18 +23,30 @@ pub(crate) struct StageProgram {
     pub(crate) steps: Vec<Step>,
     /// True if the result holds 8-bit numbers: a later stage reads them as bytes.
     pub(crate) is_uint8: bool,
+    /// The key of the user's code that gets the result of the last stage.
+    pub(crate) host_code: Option<Box<Key>>,
 }
 
-/// The result of AugMix for an image: the sum of the parts' results, each times its weight, in this order. The first part is
-/// the image as it is.
+/// The result of AugMix for an image, made of the parts' results one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mixture {
-    /// Weights, and what makes an image of the same size of the image before.
-    pub(crate) parts: Vec<(f32, Program)>,
+    /// What makes an image of the same size of the image before, with its weight and what is done with the result.
+    pub(crate) parts: Vec<(Mixing, f32, Program)>,
     /// Width and height.
     pub(crate) size: (u32, u32),
     /// True if it computes on 8-bit numbers.
     pub(crate) is_uint8: bool,
+}
+
+/// What is done with a part of a mixture, of the weight w.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mixing {
+    /// Its numbers times w are added.
+    Add,
+    /// Pillow blends what is there with it: w is its share. 8-bit numbers.
+    BlendOnto,
+    /// Pillow blends it with what is there, cut to whole numbers: w is the share of that. 8-bit numbers.
+    BlendUnder,
 }
 
 impl StageProgram {
@@ -61,7 +74,7 @@ impl StageProgram {
     /// The stage that passes an image of `size` on unchanged.
     pub(super) fn unchanged(size: (u32, u32)) -> StageProgram {
         let (sampling, steps) = (Sampling::identity(size), Vec::new());
-        StageProgram { gather: None, mixture: None, sampling, steps, is_uint8: false }
+        StageProgram { gather: None, mixture: None, sampling, steps, is_uint8: false, host_code: None }
     }
 
     /// The rectangle of the stage's result.
@@ -103,8 +116,11 @@ impl Program {
     /// `ErrorKind::Argument` if `params` does not belong to this plan or an op reaches outside its image.
     pub(crate) fn compose(plan: &Plan, params: &Params) -> Result<Program> {
         let program = Program::compose_ops(plan, (params.width, params.height), &params.ops)?;
+        if plan.code().is_some() && program.code_key().is_none() {
+            return Err(Error::argument("params", "they lack the op of the plan's own code"));
+        }
         let size = program.size();
-        if let Some(expected) = plan.size.filter(|&expected| expected != size) {
+        if let Some(expected) = plan.before_code().size.filter(|&expected| expected != size) {
             let reason = format!("the result has {size:?} pixels, but the plan's output has {expected:?}");
             return Err(Error::argument("params", reason));
         }
@@ -125,7 +141,7 @@ impl Program {
         let (mut gather, mut mixture, mut steps) = (None, None, Vec::new());
         // True if the stage under way has an op.
         let mut begun = false;
-        let mut channels = plan.input_channels;
+        let (mut channels, mut host_code) = (plan.input_channels, None);
         for (i, params_op) in ops.iter().enumerate() {
             let slot = usize::from(params_op.slot);
             let (Some(place), Some(allowed)) = (plan.places.get(slot), plan.slots.get(slot)) else {
@@ -140,21 +156,23 @@ impl Program {
                 let is_uint8 = plan.is_uint8(slot);
                 let (sampling, steps) = (composer.finish(), std::mem::take(&mut steps));
                 let (gather, mixture) = (gather.take(), mixture.take());
-                stages.push(StageProgram { gather, mixture, sampling, steps, is_uint8 });
+                stages.push(StageProgram { gather, mixture, sampling, steps, is_uint8, host_code: None });
                 (composer, begun) = (next, false);
             }
             op.check(composer.size()).map_err(|reason| bad(format!("op {i} ({op:?}): {reason}")))?;
             let is_uint8 = plan.is_uint8(slot);
-            let resolved = resolve(op, is_uint8);
+            let resolved = resolve(op, composer.size(), is_uint8);
             let op = resolved.as_ref().unwrap_or(op);
             if begun && matches!(op.effect(), Effect::Gather(_) | Effect::Mixture) {
                 return Err(bad(format!("op {i} ({op:?}) comes after another one of its stage")));
             }
-            if let Op::Mixture { m, weights, chains } = op {
-                let made = Mixture::new(*m, weights, chains, composer.size(), channels, is_uint8);
+            if let Op::HostCode { key } = op {
+                host_code = Some(Box::new(*key));
+            } else if matches!(op.effect(), Effect::Mixture) {
+                let made = Mixture::of(op, composer.size(), channels, is_uint8);
                 mixture = Some(Box::new(made.map_err(bad)?));
             } else if matches!(op.effect(), Effect::Gather(_)) {
-                gather = gather_of(op, composer.size(), channels, is_uint8, &mut composer).map_err(bad)?;
+                gather = beginning(op, composer.size(), channels, is_uint8, &mut composer).map_err(bad)?;
                 if let Some(gather) = &gather {
                     composer = Composer::new(gather.size());
                 }
@@ -172,7 +190,8 @@ impl Program {
             let next = Composer::new(composer.size());
             let (sampling, steps) = (composer.finish(), std::mem::take(&mut steps));
             let (gather, mixture) = (gather.take(), mixture.take());
-            stages.push(StageProgram { gather, mixture, sampling, steps, is_uint8: false });
+            let host_code = host_code.take_if(|_| stages.len() + 1 == plan.stages.len());
+            stages.push(StageProgram { gather, mixture, sampling, steps, is_uint8: false, host_code });
             composer = next;
         }
         for (number, (stage, facts)) in stages.iter().zip(&plan.stages).enumerate() {
@@ -191,13 +210,13 @@ impl Program {
         let place = SlotPlace { stage: 0, on_grid: false, statistic: 0 };
         let (mut stages, mut stage) = (Vec::new(), fresh());
         for op in chain {
-            let resolved = resolve(op, is_uint8);
+            let resolved = resolve(op, size, is_uint8);
             let op = resolved.as_ref().unwrap_or(op);
             let mut composer = Composer::new(size);
             if matches!(op.effect(), Effect::Gather(_)) {
                 let before = std::mem::replace(&mut stage, fresh());
                 stages.extend((!before.is_unchanged()).then_some(before));
-                stage.gather = gather_of(op, size, channels, is_uint8, &mut composer)?;
+                stage.gather = beginning(op, size, channels, is_uint8, &mut composer)?;
                 stage.sampling = composer.finish();
             } else if is_uint8 {
                 apply_u8(op, place, channels, &mut composer, &mut stage.steps);
@@ -245,32 +264,47 @@ impl Program {
         self.stages[0].read_region()
     }
 
-    /// Width and height of the result.
+    /// The key of the user's code that gets the result, if there is some.
+    pub(crate) fn code_key(&self) -> Option<&Key> {
+        self.stages.last()?.host_code.as_deref()
+    }
+
+    /// Width and height of the result; with code, of what it gets.
     pub(crate) fn size(&self) -> (u32, u32) {
         self.stages.last().map_or((0, 0), |stage| stage.sampling.size())
     }
 }
 
 impl Mixture {
-    /// Composes the chains for an image of a size and a number of channels. `own` is the share of the image itself,
-    /// `mixed` the one that the chains have together, in parts of `weights`.
+    /// Composes the chains of an op for an image of a size and a number of channels.
     ///
     /// # Errors
-    /// The reason, if an operation of a chain cannot be.
-    fn new(
-        [own, mixed]: [f32; 2],
-        weights: &[f32],
-        chains: &[Vec<Op>],
-        size: (u32, u32),
-        channels: u32,
-        is_uint8: bool,
-    ) -> Result<Mixture, String> {
-        let image = (own, Program::finished(size, 1));
-        let mut parts = Vec::with_capacity(1 + chains.len());
-        parts.push(image);
-        for (weight, chain) in weights.iter().zip(chains) {
-            parts.push((weight * mixed, Program::of_chain(chain, size, channels, is_uint8)?));
-        }
+    /// The reason, if the op is no mixture or an operation of a chain cannot be.
+    fn of(op: &Op, size: (u32, u32), channels: u32, is_uint8: bool) -> Result<Mixture, String> {
+        let image = |mixing: Mixing, weight: f32| (mixing, weight, Program::finished(size, 1));
+        let add = |chains: &[Vec<Op>], mixing: Mixing, weights: Vec<f32>| {
+            let of_chain = |(weight, chain): (f32, &Vec<Op>)| {
+                Ok::<_, String>((mixing, weight, Program::of_chain(chain, size, channels, is_uint8)?))
+            };
+            weights.into_iter().zip(chains).map(of_chain).collect::<Result<Vec<_>, String>>()
+        };
+        let parts = match op {
+            Op::Mixture { m: [own, mixed], weights, chains } => {
+                let chains = add(chains, Mixing::Add, weights.iter().map(|weight| weight * mixed).collect())?;
+                [vec![image(Mixing::Add, *own)], chains].concat()
+            }
+            Op::TimmMixture { .. } if !is_uint8 => return Err("it needs 8-bit numbers, but gets floats".to_owned()),
+            Op::TimmMixture { m, weights, chains, blended: true } => {
+                let chains = add(chains, Mixing::BlendOnto, blended_shares(weights, *m))?;
+                [vec![image(Mixing::Add, 1.0)], chains].concat()
+            }
+            Op::TimmMixture { m, weights, chains, blended: false } => {
+                let mut parts = add(chains, Mixing::Add, weights.clone())?;
+                parts.push(image(Mixing::BlendUnder, *m));
+                parts
+            }
+            _ => return Err("it is no mixture".to_owned()),
+        };
         Ok(Mixture { parts, size, is_uint8 })
     }
 }
@@ -278,6 +312,26 @@ impl Mixture {
 fn belongs(op: &Op, effect: Effect) -> bool {
     // RandomGrayscale outputs three channels, so its slot is one of a colour step.
     op.effect() == effect || (matches!(op, Op::Grayscale { channels: 3 }) && effect == Effect::Color(opcode::GRAYSCALE))
+}
+
+/// The operator that begins a stage for an op; `None` if the op only mirrors the image, or leaves it as it is.
+///
+/// # Errors
+/// Those of [`gather_of`], and the reason if an operation of timm gets floats.
+fn beginning(
+    op: &Op,
+    size: (u32, u32),
+    channels: u32,
+    is_uint8: bool,
+    composer: &mut Composer,
+) -> Result<Option<Gather>, String> {
+    match *op {
+        Op::Timm { .. } if !is_uint8 => Err("it needs 8-bit numbers, but gets floats".to_owned()),
+        Op::Timm { id, argument, interpolation, fill } => {
+            gather_of_timm((id, argument), (interpolation, fill), size, channels, composer)
+        }
+        _ => gather_of(op, size, channels, is_uint8, composer),
+    }
 }
 
 /// Applies an op to the stage under way: its geometry to the composer, or its colour steps to the list.
@@ -312,10 +366,11 @@ fn apply_u8(op: &Op, place: SlotPlace, channels: u32, composer: &mut Composer, s
     }
 }
 
-/// The op that an operation of a policy stands for; `None` for any other op, and for operations that are ops themselves.
-fn resolve(op: &Op, is_uint8: bool) -> Option<Op> {
+/// The op that an operation of a policy stands for in an image of a size; `None` for any other op, and for operations that
+/// are ops themselves.
+fn resolve(op: &Op, size: (u32, u32), is_uint8: bool) -> Option<Op> {
     let Op::Policy { id, magnitude, interpolation, fill } = *op else { return None };
-    match resolve_policy(id, magnitude, interpolation, fill, if is_uint8 { 255.0 } else { 1.0 }) {
+    match resolve_policy(id, magnitude, interpolation, fill, size, if is_uint8 { 255.0 } else { 1.0 }) {
         // Its ratio is a number of f64, which the op does not hold.
         Some(Op::Saturation { .. } | Op::Contrast { .. }) if is_uint8 => None,
         resolved => resolved,

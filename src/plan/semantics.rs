@@ -3,7 +3,7 @@
 use super::Plan;
 use crate::advice::{self, Reason};
 use crate::error::{Error, Result};
-use crate::transforms::{Effect, GatherClass, JPEG_NAME, Slot};
+use crate::transforms::{Effect, GatherClass, Interpolation, JPEG_NAME, Slot, TIMM_MIX_NAME};
 use serde::{Deserialize, Serialize};
 
 /// The arithmetic in which operators compute.
@@ -63,13 +63,20 @@ pub(super) fn first_float_slot(semantics: Semantics, slots: &[Slot]) -> Result<u
 /// Checks that operators which have no arithmetic on floats get 8-bit numbers.
 ///
 /// # Errors
-/// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a `JPEG` that gets floats.
+/// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a `JPEG` or an operator of Pillow or timm that gets floats.
 pub(super) fn check_floats(slots: &[Slot], first_float_slot: usize) -> Result<()> {
-    let is_jpeg = |slot: &Slot| slot.transform == JPEG_NAME && slot.effect != Effect::Never;
-    if !slots[first_float_slot..].iter().any(is_jpeg) {
-        return Ok(());
-    }
-    let reason = Reason::new("JPEG needs 8-bit numbers, but gets floats; put it before ToDtype and Normalize");
+    // Their effects are those of others, too.
+    let is_known = |slot: &Slot| [JPEG_NAME, TIMM_MIX_NAME].contains(&slot.transform) && slot.effect != Effect::Never;
+    let needs_uint8 = |slot: &&Slot| is_known(slot) || slot.effect.is_uint8_only();
+    let Some(slot) = slots[first_float_slot..].iter().find(needs_uint8) else { return Ok(()) };
+    let name = match slot.effect {
+        Effect::BicubicPolicy | Effect::Gather(GatherClass::PillowAffine(Interpolation::Bicubic)) => {
+            format!("{} with Bicubic, which is Pillow's,", slot.transform)
+        }
+        _ => slot.transform.to_owned(),
+    };
+    let reason =
+        Reason::new(format!("{name} needs 8-bit numbers, but gets floats; put it before ToDtype and Normalize"));
     Err(Error::argument("transforms", reason.advise(advice::UINT8)))
 }
 
@@ -88,7 +95,7 @@ impl Plan {
     pub(crate) fn without_shaders(&self) -> Vec<&'static str> {
         let mut found = Vec::new();
         let is_native = |effect| match effect {
-            Effect::Gather(GatherClass::Native) | Effect::Mixture => true,
+            Effect::Gather(GatherClass::Native | GatherClass::Timm) | Effect::Mixture | Effect::HostCode => true,
             Effect::Gather(GatherClass::Blur(sides)) => sides.iter().sum::<u32>() > MOST_WEIGHTS,
             _ => false,
         };

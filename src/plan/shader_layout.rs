@@ -199,8 +199,21 @@ impl GatherNumbers {
             }
             GatherKind::Autocontrast => 5,
             GatherKind::Equalize => 6,
+            GatherKind::PillowAffine(affine) => {
+                whole = affine.words();
+                7
+            }
+            GatherKind::PillowBlur(boxes) => {
+                // Shaders have one at a time.
+                let is_down = boxes[0].is_none();
+                if let Some(one) = boxes.iter().flatten().next() {
+                    whole[..4].copy_from_slice(&[one.radius, one.weight, one.end_weight, is_down.into()]);
+                }
+                8
+            }
             // Only the CPU executor has them.
             GatherKind::Elastic(_) | GatherKind::Jpeg { .. } => 0,
+            GatherKind::Table(_) | GatherKind::PillowAutocontrast | GatherKind::Enhance(..) => 0,
         };
         let [a, b, c, d, e, f, g, h] = numbers.map(|number| number as f32);
         let (nearest, fill) = warped;

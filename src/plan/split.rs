@@ -218,7 +218,7 @@ fn keeps_levels(effect: Effect) -> bool {
         }
         Effect::Pad { mode: PaddingMode::Constant, fill } => fill.into_iter().all(is_level),
         Effect::Pad { .. } => true,
-        Effect::Gather(_) | Effect::Policy | Effect::Mixture => false,
+        Effect::Gather(_) | Effect::Policy | Effect::BicubicPolicy | Effect::Mixture | Effect::HostCode => false,
         Effect::Color(_) | Effect::Custom | Effect::Channels(_) | Effect::Normalize => {
             effect.opcodes().all(|opcode| Facts::of(opcode).keeps_levels)
         }

@@ -18,6 +18,10 @@ pub enum Kernel {
     Sharpen,
     /// Blurs along one axis or both.
     Blur,
+    /// Interpolates as Pillow's affine transform does.
+    PillowAffine,
+    /// Moves a box over a line three times, as Pillow's Gaussian blur does.
+    PillowBlur,
 }
 
 impl std::fmt::Display for Kernel {
@@ -28,6 +32,8 @@ impl std::fmt::Display for Kernel {
             Kernel::Warp => ", warp",
             Kernel::Sharpen => ", sharpen",
             Kernel::Blur => ", blur",
+            Kernel::PillowAffine => ", Pillow affine",
+            Kernel::PillowBlur => ", Pillow blur",
         })
     }
 }
@@ -45,6 +51,8 @@ pub enum Variant {
     Pack(DType),
     /// The mixing of a batch.
     Mix,
+    /// The mixing of a batch that becomes bytes: blends are whole numbers of bytes.
+    MixBytes,
 }
 
 impl Variant {

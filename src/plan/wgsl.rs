@@ -32,7 +32,10 @@ impl Variant {
             Variant::Kernel(kernel, frame, colors) => sampling_pass(Some(kernel), frame, colors),
             Variant::Tables(source, kernel, steps) => tables_pass(*source, kernel, *steps),
             Variant::Pack(DType::U8) => [shader!("store/packed_u8"), shader!("store/packed")].join("\n"),
-            Variant::Mix => shader!("batch/mix").to_owned(),
+            Variant::Mix => [shader!("batch/mix_inputs"), shader!("batch/mixed"), shader!("batch/mix")].join("\n"),
+            Variant::MixBytes => {
+                [shader!("batch/mix_inputs"), shader!("batch/mixed_bytes"), shader!("batch/mix")].join("\n")
+            }
             Variant::Pack(DType::BF16) => {
                 [shader!("store/bfloat_bits"), shader!("store/packed_bf16"), shader!("store/packed")].join("\n")
             }
@@ -279,6 +282,23 @@ fn kernel_files(kernel: Option<&KernelFacts>) -> Vec<&'static str> {
             ]
         }
         Kernel::Blur => vec![shader!("gather/variables"), shader!("gather/blur")],
+        Kernel::PillowAffine => {
+            vec![
+                shader!("gather/variables"),
+                shader!("gather/pixel_before"),
+                shader!("exact/doubles"),
+                shader!("gather/pillow_affine"),
+                shader!("sample/gathered"),
+            ]
+        }
+        Kernel::PillowBlur => {
+            vec![
+                shader!("gather/variables"),
+                shader!("gather/pixel_before"),
+                shader!("gather/pillow_blur"),
+                shader!("sample/gathered"),
+            ]
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use super::wgsl::{self, MOST_ROWS};
 use super::{Plan, custom};
 use crate::color::ColorStep;
 use crate::error::Result;
+use crate::pillow::PillowFilter;
 use crate::transforms::Params;
 use naga::valid::{FunctionInfo, ModuleInfo};
 use naga::{Expression, Function, Handle, Module, TypeInner};
@@ -33,7 +34,7 @@ const POSITION: f64 = 10.0;
 const COUNTS: f64 = 9.0;
 
 /// The work of each pass of a plan for images with these parameters, in the order in which a GPU runs them. Operators
-/// that no shader has (AugMix, JPEG, elastic deformations) are not counted: the CPU executor runs them.
+/// that no shader has (AugMix, JPEG, elastic deformations, timm's policies) are not counted: the CPU executor runs them.
 ///
 /// # Errors
 /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if parameters do not belong to the plan.
@@ -132,7 +133,21 @@ fn gathering(gather: &Gather) -> f64 {
             TAP_OPERATIONS * (rows_an_output * f64::from(*columns) + f64::from(*rows))
         }
         GatherKind::Sharpen { .. } => 10.0 * TAP_OPERATIONS,
+        GatherKind::PillowAffine(affine) => {
+            let taps = match affine.filter {
+                PillowFilter::Nearest => return 0.0,
+                PillowFilter::Bilinear => 4.0,
+                PillowFilter::Bicubic => 16.0,
+            };
+            POSITION + taps * TAP_OPERATIONS
+        }
+        // A line is averaged three times.
+        GatherKind::PillowBlur(boxes) => {
+            let taps = boxes.iter().flatten().map(|one| 3.0 * f64::from(2 * one.radius + 3));
+            TAP_OPERATIONS * taps.sum::<f64>()
+        }
         GatherKind::Elastic(_) | GatherKind::Jpeg { .. } => 0.0,
+        GatherKind::Table(_) | GatherKind::PillowAutocontrast | GatherKind::Enhance(..) => 0.0,
         GatherKind::Autocontrast | GatherKind::Equalize => 6.0,
     }
 }

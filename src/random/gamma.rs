@@ -47,7 +47,7 @@ fn log_gamma_number(alpha: f64, numbers: &mut Numbers) -> f64 {
 }
 
 /// A standard normal number by Marsaglia's polar method.
-fn normal(numbers: &mut Numbers) -> f64 {
+pub(crate) fn normal(numbers: &mut Numbers) -> f64 {
     loop {
         let (x, y) = (2.0 * numbers.unit() - 1.0, 2.0 * numbers.unit() - 1.0);
         let square = x * x + y * y;

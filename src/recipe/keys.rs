@@ -40,7 +40,8 @@ fn words(transform: &str, key: &str) -> Option<&'static str> {
     Some(match (transform, key) {
         ("RandomResize", "max_size") => "a whole number of pixels greater than min_size works",
         (_, "max_size") => "a whole number of pixels greater than size works",
-        (_, "interpolation") if warps => "Nearest and Bilinear work",
+        ("ElasticTransform" | "RandomPerspective", "interpolation") => "Nearest and Bilinear work",
+        (_, "interpolation") if warps => "Nearest, Bilinear and Bicubic work",
         (_, "fill") if warps => "a number, three of them, or \"None\" works",
         (_, "degrees" | "shear" | "shear_y") => "a number >= 0 or [least, greatest] with least <= greatest works",
         (_, "alpha") => "a finite number > 0 works",
@@ -73,6 +74,12 @@ pub(super) fn works_for_batches(key: &str) -> Option<String> {
     let text = match key {
         "alpha" => "a finite number > 0 works",
         "partner" => "Previous and Reversed work",
+        "mixup_alpha" | "cutmix_alpha" => "a finite number >= 0 works",
+        "cutmix_minmax" => "[least, greatest] with 0 <= least < greatest <= 1 works",
+        "prob" | "switch_prob" => "0 to 1 work",
+        "mode" => "\"batch\", \"pair\" and \"elem\" work",
+        "correct_lam" => "true and false work",
+        "label_smoothing" => "0 to below 1 work",
         "p" => "a list of one finite number >= 0 for each transform works, not all 0",
         "transforms" => "1 to 255 tables [[batch_transform.transforms]] work",
         _ => return None,

@@ -176,8 +176,8 @@ impl Recipe {
     /// Writes the recipe as TOML, which [`from_toml`] reads.
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a [`CustomColor`](crate::transforms::CustomColor), which
-    /// TOML cannot represent, and for groups beside what is for one list alone.
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a [`CustomColor`](crate::transforms::CustomColor) and a
+    /// [`HostCode`](crate::transforms::HostCode), which TOML cannot represent, and for groups beside what is for one list alone.
     pub fn to_toml(&self) -> Result<String> {
         self.check_groups()?;
         write::toml(self)

@@ -95,7 +95,7 @@ fn batch_transform(
     if list.len() > 1 {
         return Err(refused(1, "one works; a RandomChoice has several, and applies one of them to each batch"));
     }
-    let blends = list.iter().any(BatchTransform::may_blend);
+    let blends = list.iter().any(BatchTransform::needs_floats);
     if blends && file.output.is_some_and(|output| output.dtype == DType::U8) {
         let reason = refused(0, "MixUp blends floats, but the output has 8-bit numbers");
         return Err(reason.advise(advice::FLOAT_OUTPUT));

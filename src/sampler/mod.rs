@@ -8,6 +8,8 @@
 //! With [weights](Sampler::weights) the epoch's order is chosen with replacement instead: some samples come several
 //! times, others never. Everything else is the same.
 //!
+//! With [orders](Sampler::orders) each epoch has a list of its own instead, the user's or one of [`Orders`].
+//!
 //! [`Order::Blocks`] keeps neighbours of the data set near each other, so that each shard reads runs of it. The order
 //! is still the same for every shard, but padding differs: position `p` belongs to lane `p % lanes`, and each lane is
 //! continued by itself, with samples that its shard has had already.
@@ -28,10 +30,13 @@
 
 // order.rs      the order of one epoch, divided into batches; position.rs: a place in it
 // setting.rs    the kind of order: shuffle.rs, blocks.rs (blocks in lanes), weights.rs
+// orders/       lists for each epoch: the user's, repeated augmentation, balanced classes, blends; listed.rs: a sampler of these
 // state.rs      the place that a checkpoint holds; state/written.rs: its forms in every version
 
 mod blocks;
+mod listed;
 mod order;
+mod orders;
 mod position;
 mod setting;
 mod shuffle;
@@ -43,9 +48,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::random::Numbers;
+use orders::Listed;
+use std::sync::Arc;
 use weights::Weights;
 
 pub use order::EpochOrder;
+pub(crate) use orders::OpenLists;
+pub use orders::Orders;
 pub use position::Position;
 pub use setting::Order;
 pub(crate) use shuffle::shuffled;
@@ -106,6 +115,8 @@ pub struct Sampler {
     world: usize,
     last_batch: LastBatch,
     weights: Option<Weights>,
+    /// Lists for each epoch, in the place of the built-in orders.
+    listed: Option<Arc<Listed>>,
 }
 
 impl Sampler {
@@ -125,8 +136,9 @@ impl Sampler {
             return Err(Error::argument("batch_size", "0, but a batch has at least 1 sample"));
         }
         let (order, last_batch) = (Order::Full, LastBatch::Partial);
-        let (shuffle, lanes, weights) = (false, None, None);
-        Sampler { len, batch_size, shuffle, order, lanes, seed: 0, rank: 0, world: 1, last_batch, weights }.checked()
+        let (shuffle, lanes, weights, listed) = (false, None, None, None);
+        Sampler { len, batch_size, shuffle, order, lanes, seed: 0, rank: 0, world: 1, last_batch, weights, listed }
+            .checked()
     }
 
     /// Gives each epoch its own random order. Default: `false`, the order of the data set.
@@ -198,44 +210,52 @@ impl Sampler {
         Sampler { weights, ..self }.checked()
     }
 
-    /// Chooses a random sample by weight, as the replacement of a failed one.
-    pub(crate) fn draw(&self, numbers: &mut Numbers) -> usize {
-        match &self.weights {
-            Some(weights) => weights.choose(numbers),
-            None => numbers.below(self.len as u64) as usize,
+    /// Chooses a random sample by weight, as the replacement of a failed one. With [orders](Self::orders) it is one of the
+    /// epoch's list: others may be there for validation.
+    pub(crate) fn draw(&self, epoch: u64, failed: usize, numbers: &mut Numbers) -> usize {
+        match (&self.weights, &self.listed) {
+            (_, Some(_)) => self.draw_listed(epoch, failed, numbers),
+            (Some(weights), None) => weights.choose(numbers),
+            (None, None) => numbers.below(self.len as u64) as usize,
         }
     }
 
     /// Returns the number of batches in an epoch of this shard: at least 1, and the same for every shard.
     pub fn batches(&self) -> usize {
         match self.last_batch {
-            LastBatch::Drop => self.len / self.world / self.batch_size,
-            LastBatch::Partial | LastBatch::Pad => self.shard_len().div_ceil(self.batch_size),
+            LastBatch::Drop => self.length() / self.world / self.step(),
+            LastBatch::Partial | LastBatch::Pad => self.shard_len().div_ceil(self.step()),
         }
     }
 
     /// Returns the order of epoch `epoch`. Shuffling takes 4 bytes a sample and some 10 ms a million; weights take 12
     /// bytes and several times as long. [`Order::Blocks`] takes 4 bytes a block, and 4 for each sample of one window of
-    /// each lane that this shard owns.
+    /// each lane that this shard owns; lists of [`orders`](Self::orders) 4 bytes an index, and 8 more and 4 for each sample of
+    /// the data set where a sample comes twice.
+    ///
+    /// # Panics
+    ///
+    /// If the user's [order](Self::orders) of the epoch cannot be used; [`try_epoch`](Self::try_epoch) returns the error.
     pub fn epoch(&self, epoch: u64) -> EpochOrder {
-        EpochOrder::new(self.clone(), epoch)
+        self.try_epoch(epoch).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Samples in each shard, before batches are filled up or dropped.
+    /// Samples in each shard, or its batches, before batches are filled up or dropped.
     fn shard_len(&self) -> usize {
-        self.len.div_ceil(self.world)
+        self.length().div_ceil(self.world)
     }
 
     /// Positions of an epoch of this shard: those of all batches.
     fn positions(&self) -> usize {
         match self.last_batch {
             LastBatch::Partial => self.shard_len(),
-            LastBatch::Drop | LastBatch::Pad => self.batches() * self.batch_size,
+            LastBatch::Drop | LastBatch::Pad => self.batches() * self.step(),
         }
     }
 
     fn checked(self) -> Result<Self> {
-        let &Sampler { len, batch_size, world, .. } = &self;
+        let &Sampler { batch_size, world, .. } = &self;
+        let len = self.length();
         // Upper bound of every position, padding included, and of every sample's occurrences.
         let positions =
             batch_size.checked_add(1).and_then(|most| most.checked_mul(world)).and_then(|most| most.checked_add(len));
@@ -243,12 +263,21 @@ impl Sampler {
             let reason = format!("{batch_size} in world {world} is too large for {len} samples");
             return Err(Error::argument("batch_size", reason));
         }
-        // With weights, the same sample can be chosen for every position.
+        // With weights, and in a list, the same sample can be at every position. Batches of a list have `batch_size` at most.
+        if let Some(listed) = &self.listed
+            && positions
+                .and_then(|positions| positions.checked_mul(if listed.orders.of_batches() { batch_size } else { 1 }))
+                .is_none_or(|positions| positions > u32::MAX as usize)
+        {
+            let reason = format!("{batch_size} in world {world} is too large for an order of {len}");
+            return Err(Error::argument("batch_size", reason));
+        }
         if self.weights.is_some() && positions.is_none_or(|positions| positions > u32::MAX as usize) {
             let reason = format!("{batch_size} in world {world} is too large for {len} samples with weights");
             return Err(Error::argument("batch_size", reason));
         }
         self.check_blocks()?;
+        self.check_orders()?;
         if self.batches() == 0 {
             let reason = format!(
                 "dropping the last batch leaves none: {len} samples in world {world} are {} a shard, fewer than a batch of \

@@ -2,10 +2,13 @@
 
 use super::Sampler;
 use super::blocks::{BlockOrder, Shape};
+use super::orders::EpochList;
 use super::position::Position;
 use super::setting::Order;
 use super::shuffle::permutation;
 use super::weights::WeightedOrder;
+use crate::error::Result;
+use std::sync::Arc;
 use std::vec::IntoIter;
 
 /// The order of one epoch for one shard, from [`Sampler::epoch`].
@@ -41,12 +44,22 @@ enum List {
     Narrow(Vec<u32>),
     Wide(Vec<u64>),
     Weighted(WeightedOrder),
+    Given(Arc<EpochList>),
 }
 
 impl EpochOrder {
-    pub(super) fn new(sampler: Sampler, epoch: u64) -> Self {
+    /// The order of an epoch whose list has to be given first is an error without it.
+    pub(super) fn new(sampler: Sampler, epoch: u64) -> Result<Self> {
+        let listed = sampler.list(epoch)?;
+        Ok(EpochOrder::with(sampler, epoch, listed))
+    }
+
+    /// The order of an epoch, with the epoch's list if the sampler has [orders](Sampler::orders).
+    pub(super) fn with(sampler: Sampler, epoch: u64, listed: Option<Arc<EpochList>>) -> Self {
         let Sampler { len, seed, shuffle, world, .. } = sampler;
-        let samples = if let Some(weights) = &sampler.weights {
+        let samples = if let Some(list) = listed {
+            Samples::Listed(List::Given(list))
+        } else if let Some(weights) = &sampler.weights {
             Samples::Listed(List::Weighted(weights.epoch(seed, epoch)))
         } else if let Order::Blocks { samples, window } = sampler.order {
             let shape = Shape { len, samples, window, lanes: sampler.lane_count(), world };
@@ -77,12 +90,16 @@ impl EpochOrder {
     /// An order of [`Blocks`](Order::Blocks) lays a window out where it was not the lane's last one: batches that are
     /// asked for one after the other share the work. A [clone](Clone) has windows of its own, for one who looks ahead.
     pub fn batch(&self, batch: usize) -> impl ExactSizeIterator<Item = Position> + Clone + '_ {
-        let &Sampler { len, batch_size, rank, world, .. } = &self.sampler;
-        let end = self.sampler.positions();
-        let first = batch.saturating_mul(batch_size).min(end);
-        let last = first.saturating_add(batch_size).min(end);
+        let &Sampler { len, rank, world, .. } = &self.sampler;
+        let (end, step) = (self.sampler.positions(), self.sampler.step());
+        let first = batch.saturating_mul(step).min(end);
+        let last = first.saturating_add(step).min(end);
         let positions = (first..last).map(move |index| rank + index * world);
         match &self.samples {
+            Samples::Listed(List::Given(list)) if self.sampler.is_of_batches() => {
+                let own = positions.flat_map(|number| list.batch(number));
+                BatchPositions::Made(own.map(|position| list.at(position)).collect::<Vec<_>>().into_iter())
+            }
             Samples::Blocks(order) => BatchPositions::Made(order.at(positions).into_iter()),
             Samples::Listed(list) => BatchPositions::Direct(positions.map(move |position| list.at(position, len))),
         }
@@ -101,6 +118,7 @@ impl List {
                 let index = order.indices[within] as usize;
                 (index, order.occurrences[within] + round as u32 * order.counts[index])
             }
+            List::Given(list) => return list.at(position),
         };
         Position { index, occurrence, global: position as u64, padding: round > 0 }
     }

@@ -18,11 +18,11 @@
 pub struct Position {
     /// The sample's index in the data set.
     pub index: usize,
-    /// Occurrences of this sample earlier in the epoch: 0, or more for padding and for samples chosen by
-    /// [weight](super::Sampler::weights).
+    /// Occurrences of this sample earlier in the epoch: 0, or more for padding, and for samples chosen by
+    /// [weight](super::Sampler::weights) or by a [list](super::Sampler::orders).
     pub occurrence: u32,
     /// Index of the position in the epoch's order before sharding, the same for any number of shards. Padding comes
-    /// after all samples, from position `len` on.
+    /// after all samples, from position `len` on, the number of positions of an epoch.
     pub global: u64,
     /// True for a repeated sample that only fills up a batch or a shard.
     pub padding: bool,

@@ -145,6 +145,11 @@ impl Sampler {
 
     /// The order in words.
     pub(crate) fn describe(&self) -> String {
+        if let Some(listed) = &self.listed {
+            let (name, len) = (listed.orders.name(), listed.orders.len());
+            let what = if self.is_of_batches() { "batches" } else { "positions" };
+            return format!("{name}, {len} {what} an epoch");
+        }
         let (order, lanes) = match (self.order, self.shuffle) {
             _ if self.weights.is_some() => ("chosen by weight".to_owned(), None),
             (Order::Full, true) => ("all samples shuffled".to_owned(), None),

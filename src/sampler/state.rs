@@ -16,6 +16,9 @@ use written::Saved;
 /// position; [`DataLoader::resume`](crate::DataLoader::resume) refuses other states, and those of another seed, order,
 /// number of lanes or data set, by the name of the setting.
 ///
+/// Within an epoch of a list ([`Sampler::orders`]) it also has a digest of the list, as another list of the same length would go on
+/// with other samples.
+///
 /// It is written as a map with a `version`. Earlier states are still read: those of version 1 have `batch_size` and
 /// `world` for `global_batch`; those of gpufeed 0.1, which had no version and counted the batches of a rank, name no
 /// settings, so they fit any loader with the same seed.
@@ -76,6 +79,10 @@ pub(super) enum OrderKind {
     Sequential,
     Shuffled(Order),
     Weighted,
+    /// A list of the epoch, with its digest where the state is within the epoch.
+    Listed(Option<u64>),
+    /// A list of batches.
+    Batches(Option<u64>),
 }
 
 impl Default for State {
@@ -102,7 +109,7 @@ impl State {
         self.epoch
     }
 
-    /// The samples that all ranks together have had of the epoch; `None` for a state of gpufeed 0.1, or of
+    /// The samples that all ranks together have had of the epoch, or the batches, where the order has lists of these; `None` for a state of gpufeed 0.1, or of
     /// [`State::at`].
     pub fn position(&self) -> Option<u64> {
         match self.place {
@@ -133,7 +140,10 @@ fn check_position(global: &Global) -> Result<()> {
 }
 
 impl Sampler {
-    fn order_kind(&self) -> OrderKind {
+    fn order_kind(&self, digest: Option<u64>) -> OrderKind {
+        if self.listed.is_some() {
+            return if self.is_of_batches() { OrderKind::Batches(digest) } else { OrderKind::Listed(digest) };
+        }
         match (&self.weights, self.shuffle) {
             (Some(_), _) => OrderKind::Weighted,
             (None, true) => OrderKind::Shuffled(self.order),
@@ -141,18 +151,19 @@ impl Sampler {
         }
     }
 
-    /// Samples of a global batch: those of all ranks together.
+    /// Samples of a global batch, those of all ranks together; of lists of batches: its batches.
     fn global_batch(&self) -> u64 {
-        self.batch_size as u64 * self.world as u64
+        self.step() as u64 * self.world as u64
     }
 
     /// Returns the state from which a loader continues with batch `batch` of epoch `epoch`.
     pub fn state(&self, epoch: u64, batch: u64) -> State {
         let global = Global {
             position: batch.saturating_mul(self.global_batch()),
-            samples: self.len as u64,
+            samples: self.length() as u64,
             global_batch: self.global_batch(),
-            order: self.order_kind(),
+            // Before the first batch of an epoch its list may be another one still.
+            order: self.order_kind(if batch > 0 { self.digest(epoch) } else { None }),
             lanes: (self.order != Order::Full).then_some(self.lane_count() as u64),
         };
         State { seed: self.seed, epoch, place: EpochPlace::Global(global) }
@@ -164,7 +175,7 @@ impl Sampler {
     /// # Errors
     ///
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the setting that differs: `seed`, `dataset` (its length),
-    /// `shuffle`, `order`, `lanes`; `batch_size` or `shard` if no global batch begins at the state's position, with the
+    /// `shuffle`, `order`, `lanes`, `sampler` (another list of the epoch); `batch_size` or `shard` if no global batch begins at the state's position, with the
     /// nearest positions at which one does; `last_batch` if this sampler's epoch ends before it. `state` if no epoch has
     /// the position: it is after the last sample, and not where the state's own global batches end, filled up; `epoch`
     /// for `u64::MAX`, which has no end.
@@ -186,8 +197,10 @@ impl Sampler {
             EpochPlace::Global(global) => global,
         };
         let Global { position, samples, global_batch, .. } = global;
-        let len = self.len as u64;
-        if samples != len {
+        let len = self.length() as u64;
+        if self.listed.is_some() {
+            self.check_listed(state.epoch, &global)?;
+        } else if samples != len {
             let reason = format!("the state was saved with {samples} samples, but the data set has {len}");
             return Err(Error::argument("dataset", reason));
         }
@@ -210,16 +223,21 @@ impl Sampler {
 
     /// Refuses a state of another order.
     fn check_order(&self, saved: &Global) -> Result<()> {
-        let now = self.order_kind();
+        let now = self.order_kind(None);
         let name = |order| match order {
             OrderKind::Sequential => "in the order of the data set",
             OrderKind::Shuffled(_) => "shuffled",
             OrderKind::Weighted => "chosen by weight",
+            OrderKind::Listed(_) => "ordered by a sampler",
+            OrderKind::Batches(_) => "ordered by a sampler of batches",
         };
         if name(saved.order) != name(now) {
+            let (saved_kind, now_kind) = (saved.order, now);
             let (saved, now) = (name(saved.order), name(now));
             let reason = format!("the state was saved in an epoch {saved}, this one is {now}");
-            return Err(Error::argument("shuffle", reason));
+            let of_sampler = |order| matches!(order, OrderKind::Listed(_) | OrderKind::Batches(_));
+            let setting = if of_sampler(saved_kind) || of_sampler(now_kind) { "sampler" } else { "shuffle" };
+            return Err(Error::argument(setting, reason));
         }
         let lanes = (self.order != Order::Full).then_some(self.lane_count() as u64);
         let unlike = |saved: String, now: String, settings: Vec<_>| {

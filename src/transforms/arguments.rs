@@ -1,5 +1,6 @@
 //! Values that the arguments of several operators take (filters, borders, erased values), and checks of arguments.
 
+use crate::advice::{self, Reason};
 use crate::error::{Error, Result};
 use crate::random::Numbers;
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,7 @@ pub enum Interpolation {
     #[default]
     Bilinear,
     /// Four taps with a = -0.75, or Pillow's cubic with a = -0.5 when antialiasing. Not clamped, as in torchvision's
-    /// Float semantics.
+    /// Float semantics. Of a warp: Pillow's, with a = -1 and on 8-bit numbers ([`Op::PillowAffine`](super::Op::PillowAffine)).
     Bicubic,
 }
 
@@ -234,6 +235,25 @@ pub(crate) fn check_warp(interpolation: Interpolation, fill: Fill) -> Result<()>
     check_fill(fill.color().unwrap_or_default())
 }
 
+/// Checks a warp that may be Pillow's: with `Bicubic`.
+pub(crate) fn check_warp_or_pillow(interpolation: Interpolation, fill: Fill) -> Result<()> {
+    if interpolation == Interpolation::NearestExact {
+        let reason = format!("{interpolation:?}; Nearest, Bilinear and Bicubic work for this warp");
+        return Err(Error::argument("interpolation", reason));
+    }
+    check_fill(fill.color().unwrap_or_default())
+}
+
+/// Checks that a bicubic warp gets 8-bit numbers.
+pub(crate) fn check_bicubic(interpolation: Interpolation, uint8: bool) -> Result<()> {
+    if uint8 || interpolation != Interpolation::Bicubic {
+        return Ok(());
+    }
+    let reason =
+        "Bicubic warps are Pillow's and need 8-bit numbers, but get floats; put them before ToDtype and Normalize";
+    Err(Error::argument("interpolation", Reason::new(reason).advise(advice::UINT8)))
+}
+
 /// Checks the numbers of `ElasticTransform` and of its op; errors are a key and a reason.
 pub(crate) fn check_elastic(alpha: [f64; 2], sigma: [f64; 2]) -> Result<(), (&'static str, String)> {
     if alpha.iter().any(|alpha| !(-1e6..=1e6).contains(alpha)) {
@@ -291,6 +311,9 @@ pub enum PolicyOp {
 
 /// Longest side of an image between two transforms: coordinates remain exact in f32 (2^24), with room for half pixels.
 pub(crate) const MAX_SIDE: u32 = 1 << 22;
+
+/// The greatest radius of a blur of Pillow; more is wider than any image that a device holds.
+pub(crate) const MAX_RADIUS: f64 = 1e6;
 
 pub(crate) fn check_side(setting: &'static str, side: u32) -> Result<()> {
     if side == 0 || side > MAX_SIDE {

@@ -1,4 +1,4 @@
-use super::arguments::{Fill, check_warp};
+use super::arguments::{Fill, check_bicubic, check_warp_or_pillow};
 use super::op::Op;
 use super::params::{Context, Numbers};
 use super::policy::{MIXED_OPERATIONS, Space};
@@ -31,7 +31,8 @@ pub struct AugMix {
     pub alpha: f64,
     /// True, the default, if brightness, colour, contrast and sharpness are among the operations.
     pub all_ops: bool,
-    /// `Bilinear`, the default, or `Nearest`.
+    /// `Bilinear`, the default, `Nearest`, or `Bicubic`, which torchvision has for PIL images alone: such warps are
+    /// Pillow's, on 8-bit numbers ([`Op::PillowAffine`]).
     pub interpolation: Interpolation,
     /// The colour that warps leave outside the image: torchvision's `None` by default.
     pub fill: Fill,
@@ -110,7 +111,11 @@ impl Operator for AugMix {
         if !(self.alpha > 0.0 && self.alpha.is_finite()) {
             return Err(Error::argument("alpha", format!("{}; a finite number > 0 works", self.alpha)));
         }
-        check_warp(self.interpolation, self.fill)
+        check_warp_or_pillow(self.interpolation, self.fill)
+    }
+
+    fn validate_range(&self, uint8: bool) -> Result<()> {
+        check_bicubic(self.interpolation, uint8)
     }
 
     fn slots(&self, slots: &mut Slots) {

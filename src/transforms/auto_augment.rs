@@ -1,8 +1,8 @@
-use super::arguments::{Fill, PolicyOp, check_warp};
+use super::arguments::{Fill, PolicyOp, check_bicubic, check_warp_or_pillow};
 use super::op::Op;
 use super::params::{Context, Numbers};
 use super::policy::{self, Space};
-use super::{Effect, Interpolation, Operator, Slots};
+use super::{Interpolation, Operator, Slots};
 use crate::error::Result;
 use PolicyOp::{
     AutoContrast, Brightness, Color, Contrast, Equalize, Invert, Posterize, Rotate, Sharpness, ShearX, ShearY,
@@ -41,7 +41,8 @@ pub enum AutoAugmentPolicy {
 pub struct AutoAugment {
     /// The policy; ImageNet's by default.
     pub policy: AutoAugmentPolicy,
-    /// `Nearest`, the default, or `Bilinear`.
+    /// `Nearest`, the default, `Bilinear`, or `Bicubic`, which torchvision has for PIL images alone: such warps are Pillow's,
+    /// on 8-bit numbers ([`Op::PillowAffine`]).
     pub interpolation: Interpolation,
     /// The colour that warps leave outside the image: torchvision's `None` by default.
     pub fill: Fill,
@@ -70,11 +71,15 @@ impl Operator for AutoAugment {
     const KEYS: &[(&str, &str)] = &[("policy", "ImageNet, Cifar10 and Svhn work")];
 
     fn validate(&self) -> Result<()> {
-        check_warp(self.interpolation, self.fill)
+        check_warp_or_pillow(self.interpolation, self.fill)
+    }
+
+    fn validate_range(&self, uint8: bool) -> Result<()> {
+        check_bicubic(self.interpolation, uint8)
     }
 
     fn slots(&self, slots: &mut Slots) {
-        (0..2).for_each(|_| slots.push(Self::NAME, Effect::Policy));
+        (0..2).for_each(|_| slots.push(Self::NAME, policy::effect(self.interpolation)));
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {

@@ -1,5 +1,5 @@
 use super::params::{Context, Numbers};
-use super::{CropSize, Effect, Operator, Slots};
+use super::{CropSize, Operator, Slots};
 use super::{Op, PaddingMode};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ impl CenterCrop {
 }
 
 /// Returns (before, after), the padding that widens `side` to at least `target`; the odd pixel goes after.
-fn padding(side: u32, target: u32) -> (u32, u32) {
+pub(super) fn padding(side: u32, target: u32) -> (u32, u32) {
     let missing = target.saturating_sub(side);
     (missing / 2, missing.div_ceil(2))
 }
@@ -47,13 +47,7 @@ impl Operator for CenterCrop {
     }
 
     fn slots(&self, slots: &mut Slots) {
-        let CropSize { height, width } = self.size;
-        // Images known to be large enough need no border, so that more of the following operators can be fused.
-        let fits = slots.size.is_some_and(|(w, h)| w >= width && h >= height);
-        let pad = Effect::Pad { mode: PaddingMode::Constant, fill: [0.0; 3] };
-        slots.push(Self::NAME, if fits { Effect::Never } else { pad });
-        slots.push(Self::NAME, Effect::Crop);
-        slots.set_size(Some((width, height)));
+        self.size.slots_of_crop(Self::NAME, PaddingMode::Constant, [0.0; 3], slots);
     }
 
     fn make_params(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {

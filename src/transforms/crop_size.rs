@@ -1,6 +1,7 @@
 //! The size of a crop.
 
-use super::arguments;
+use super::arguments::{self, PaddingMode};
+use super::{Effect, Slots};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
@@ -62,5 +63,15 @@ impl CropSize {
     pub(super) fn validate(self) -> Result<()> {
         arguments::check_side("size", self.height)?;
         arguments::check_side("size", self.width)
+    }
+
+    /// Adds the slots of an operator that pads smaller images, and crops to this size. Images known to be large enough
+    /// need no border, so that more of the following operators can be fused.
+    pub(super) fn slots_of_crop(self, name: &'static str, mode: PaddingMode, fill: [f32; 3], slots: &mut Slots) {
+        let CropSize { height, width } = self;
+        let fits = slots.size.is_some_and(|(w, h)| w >= width && h >= height);
+        slots.push(name, if fits { Effect::Never } else { Effect::Pad { mode, fill } });
+        slots.push(name, Effect::Crop);
+        slots.set_size(Some((width, height)));
     }
 }

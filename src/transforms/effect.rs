@@ -29,8 +29,12 @@ pub(crate) enum Effect {
     Gather(GatherClass),
     /// Applies any operation of an augmentation policy.
     Policy,
+    /// The same with bicubic warps, which are Pillow's.
+    BicubicPolicy,
     /// Adds up what several chains of such operations make of the image.
     Mixture,
+    /// Calls a function of the user's with the whole image: no op of the same plan comes after it.
+    HostCode,
     /// Ends the part of the list that computes on 8-bit numbers; changes nothing else.
     ToFloat,
 }
@@ -46,8 +50,24 @@ pub(crate) enum GatherClass {
     Sharpen,
     /// A table for each channel, made of all its pixels.
     Tables,
+    /// Pillow's affine transform with this interpolation: each pixel shows another place.
+    PillowAffine(Interpolation),
+    /// Pillow's blur of rows or of columns.
+    PillowBlur,
+    /// An operation of timm's policies, which only the CPU executor has.
+    Timm,
     /// An operator that only the CPU executor has.
     Native,
+}
+
+impl GatherClass {
+    /// The class of a warp whose bicubic interpolation is Pillow's.
+    pub(crate) fn of_warp(interpolation: Interpolation) -> GatherClass {
+        match interpolation {
+            Interpolation::Bicubic => GatherClass::PillowAffine(interpolation),
+            _ => GatherClass::Warp,
+        }
+    }
 }
 
 impl Effect {
@@ -65,10 +85,23 @@ impl Effect {
             | Effect::Flip
             | Effect::Gather(_)
             | Effect::Policy
+            | Effect::BicubicPolicy
             | Effect::Mixture
+            | Effect::HostCode
             | Effect::ToFloat => (None, None),
         };
         first.into_iter().chain(second)
+    }
+
+    /// True for any operation of an augmentation policy.
+    pub(crate) fn is_policy(self) -> bool {
+        matches!(self, Effect::Policy | Effect::BicubicPolicy)
+    }
+
+    /// True for an op that has no arithmetic on floats, where its effect tells.
+    pub(crate) fn is_uint8_only(self) -> bool {
+        use GatherClass::{PillowAffine, PillowBlur, Timm};
+        matches!(self, Effect::BicubicPolicy | Effect::Gather(PillowAffine(_) | PillowBlur | Timm))
     }
 
     /// True for an op that has no arithmetic on 8-bit numbers.

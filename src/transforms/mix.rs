@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Mix {
-    /// Every element is `partner * (1 - lambda) + own * lambda`, in f32.
+    /// Every element is `partner * (1 - lambda) + own * lambda`, in f32. A lambda of 1 changes nothing.
     MixUp {
         /// The share of the image's own pixels and label.
         lambda: f64,
@@ -34,6 +34,9 @@ pub enum Mix {
 }
 
 impl Mix {
+    /// Leaves an image as it is.
+    pub(crate) const NONE: Mix = Mix::MixUp { lambda: 1.0 };
+
     /// Returns the share of an image's own label; the partner's is 1 less this.
     pub fn lambda(&self) -> f64 {
         match *self {

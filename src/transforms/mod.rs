@@ -1,9 +1,9 @@
-//! The operators, torchvision v2's, as plain serde data: one file each.
+//! The operators, torchvision v2's and some of timm's, as plain serde data: one file each.
 //!
 //! A [`Transform`] checks its arguments, makes the parameters for an image of a given size (without its pixels), and
 //! lists the concrete [`Op`]s that it may emit. `plan/` decides how the ops are computed.
 //!
-//! A [`BatchTransform`] works on whole batches: [`MixUp`], [`CutMix`].
+//! A [`BatchTransform`] works on whole batches: [`MixUp`], [`CutMix`], [`TimmMixup`].
 //!
 //! Names, arguments and defaults are torchvision's. Images are floats in \[0, 1\], and so are the numbers that stand for
 //! colours, such as `fill` and `threshold`. With [`Semantics::Uint8`](crate::Semantics::Uint8) they are 0 to 255.
@@ -17,6 +17,7 @@
 //   by_chance.rs          operators that emit one op with a probability
 //   setters.rs            the setters that operators share
 //   policy.rs             the operations of augmentation policies
+//   timm_ops.rs           those of timm's, and their levels
 //   snippet.rs            checks the WGSL of a CustomColor
 //   batch/                transforms of whole batches; mix.rs: how two images are mixed
 
@@ -30,6 +31,7 @@ mod auto_augment;
 mod batch;
 mod by_chance;
 mod center_crop;
+mod center_crop_or_pad;
 mod color_jitter;
 mod crop_size;
 mod custom_color;
@@ -39,6 +41,7 @@ mod five_crop;
 mod gaussian_blur;
 mod gaussian_noise;
 mod grayscale;
+mod host_code;
 mod jpeg;
 pub(crate) mod mix;
 mod normalize;
@@ -46,6 +49,7 @@ mod op;
 mod pad;
 pub(crate) mod params;
 mod per_channel;
+mod pillow_gaussian_blur;
 mod policy;
 mod rand_augment;
 mod random_adjust_sharpness;
@@ -55,12 +59,14 @@ mod random_autocontrast;
 mod random_channel_permutation;
 mod random_choice;
 mod random_crop;
+mod random_crop_or_pad;
 mod random_equalize;
 mod random_erasing;
 mod random_grayscale;
 mod random_horizontal_flip;
 mod random_invert;
 mod random_order;
+mod random_pad;
 mod random_perspective;
 mod random_photometric_distort;
 mod random_posterize;
@@ -72,19 +78,28 @@ mod random_solarize;
 mod random_vertical_flip;
 mod random_zoom_out;
 mod resize;
+mod resize_keep_ratio;
 mod scale_jitter;
 pub(crate) mod snippet;
 mod ten_crop;
+mod timm_aug_mix;
+mod timm_augment_op;
+mod timm_auto_augment;
+pub(crate) mod timm_ops;
+mod timm_rand_augment;
 mod to_dtype;
+mod trim_border;
 mod trivial_augment_wide;
 
 pub use crate::random::key::Key;
 pub use arguments::{Degrees, Erased, Fill, Interpolation, PaddingMode, PolicyOp};
 pub use auto_augment::AutoAugmentPolicy;
-pub use batch::{BatchChoice, BatchParams, BatchTransform, CutMix, Identity, MixUp, Partner};
+pub use batch::{BatchChoice, BatchParams, BatchTransform, CutMix, Identity, MixUp, MixupMode, Partner, TimmMixup};
 pub use color_jitter::Jitter;
 pub use crop_size::CropSize;
 pub(crate) use effect::{Effect, GatherClass};
+pub(crate) use host_code::wrong;
+pub use host_code::{HostImage, HostValues};
 pub use jpeg::Quality;
 pub use mix::Mix;
 pub use op::Op;
@@ -94,6 +109,7 @@ pub use params::{Mixed, Params, ParamsOp};
 pub(crate) use policy::resolve as resolve_policy;
 pub use random_erasing::ErasingValue;
 pub use resize::ResizeTo;
+pub use timm_ops::TimmOp;
 pub use to_dtype::FloatType;
 
 pub use crate::random::Numbers;
@@ -113,10 +129,18 @@ pub(crate) trait Operator {
     /// What works for keys that no other operator has, or where it accepts other values than others, for errors about
     /// values of a wrong type.
     const KEYS: &[(&str, &str)] = &[];
+    /// True if it has the same effect on every image of a size with its arguments.
+    fn is_fixed(&self) -> bool {
+        Self::FIXED
+    }
     /// Checks the arguments; errors name the argument and the values that work.
     fn validate(&self) -> Result<()>;
     /// Checks the arguments whose range is another one where the operator gets 8-bit numbers.
     fn validate_range(&self, _uint8: bool) -> Result<()> {
+        Ok(())
+    }
+    /// Checks that the operator works on 8-bit numbers, where it gets them.
+    fn validate_uint8(&self) -> Result<()> {
         Ok(())
     }
     /// Lists every op that `make_params` may emit, in the order in which it emits those that move pixels.
@@ -149,6 +173,11 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
+    /// Slots behind an image of this (width, height), if that is the same for every image.
+    pub(crate) fn behind(size: Option<(u32, u32)>) -> Self {
+        Slots { size, ..Slots::default() }
+    }
+
     /// Adds the slots of a transform of the list.
     pub(crate) fn add(&mut self, transform: &Transform) {
         transform.slots(self);
@@ -168,6 +197,8 @@ impl Slots {
 
 /// The name of the operator that has no arithmetic on floats.
 pub(crate) const JPEG_NAME: &str = JPEG::NAME;
+/// The mixture that has none.
+pub(crate) const TIMM_MIX_NAME: &str = TimmAugMix::NAME;
 
 macro_rules! transforms {
     ($($module:ident::$name:ident),+ $(,)?) => {
@@ -215,12 +246,18 @@ macro_rules! transforms {
                 match self { $(Transform::$name(t) => t.validate_range(uint8)),+ }
             }
 
-            /// Returns true if it has the same effect on every image of a size, in every epoch.
-            pub(crate) fn is_fixed(&self) -> bool {
-                match self { $(Transform::$name(_) => <$name as Operator>::FIXED),+ }
+            /// Checks that the operator and those within it work on 8-bit numbers, which they get.
+            pub(crate) fn validate_uint8(&self) -> Result<()> {
+                self.nested().iter().try_for_each(Transform::validate_uint8)?;
+                match self { $(Transform::$name(t) => t.validate_uint8()),+ }
             }
 
-            /// The names of the operators of which that is true.
+            /// Returns true if it has the same effect on every image of a size, in every epoch.
+            pub(crate) fn is_fixed(&self) -> bool {
+                match self { $(Transform::$name(t) => t.is_fixed()),+ }
+            }
+
+            /// The names of the operators of which that is always true.
             pub(crate) fn fixed_names() -> Vec<&'static str> {
                 let all = [$(<$name as Operator>::FIXED.then_some(<$name as Operator>::NAME)),+];
                 all.into_iter().flatten().collect()
@@ -261,6 +298,7 @@ transforms!(
     gaussian_noise::GaussianNoise,
     five_crop::FiveCrop,
     grayscale::Grayscale,
+    host_code::HostCode,
     jpeg::JPEG,
     normalize::Normalize,
     pad::Pad,
@@ -291,8 +329,18 @@ transforms!(
     resize::Resize,
     scale_jitter::ScaleJitter,
     ten_crop::TenCrop,
+    timm_aug_mix::TimmAugMix,
+    timm_augment_op::TimmAugmentOp,
+    timm_auto_augment::TimmAutoAugment,
+    timm_rand_augment::TimmRandAugment,
     to_dtype::ToDtype,
     trivial_augment_wide::TrivialAugmentWide,
+    pillow_gaussian_blur::PillowGaussianBlur,
+    center_crop_or_pad::CenterCropOrPad,
+    random_crop_or_pad::RandomCropOrPad,
+    random_pad::RandomPad,
+    resize_keep_ratio::ResizeKeepRatio,
+    trim_border::TrimBorder,
 );
 
 /// torchvision's default interpolation of most warps, for serde.

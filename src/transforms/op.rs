@@ -8,7 +8,9 @@ mod effect;
 mod words;
 
 use super::arguments::{Erased, Interpolation, PaddingMode, PolicyOp};
+use super::timm_ops::TimmOp;
 use crate::color::{ColorStep, opcode};
+use crate::random::key::Key;
 use color_steps::one_minus;
 pub(crate) use color_steps::{fill_u8, repeated};
 use serde::{Deserialize, Serialize};
@@ -221,6 +223,24 @@ pub enum Op {
         /// Standard deviations across and down, in pixels; > 0.
         sigma: [f64; 2],
     },
+    /// Moves pixels as Pillow's `Image.transform(size, AFFINE, matrix, interpolation, fillcolor=fill)` does on 8-bit
+    /// images, in the same size, to the byte. It works on 8-bit numbers alone.
+    PillowAffine {
+        /// Pillow's `data`, each entry up to 1e15: pixel (x, y) of the result shows the place (a X + b Y + c, d X + e Y + f) of the image, with
+        /// X = x + 1/2, Y = y + 1/2 and `[a, b, c, d, e, f]`.
+        matrix: [f64; 6],
+        /// `Nearest`, `Bilinear` or `Bicubic` (a = -1). Nothing is smoothed where the image shrinks.
+        interpolation: Interpolation,
+        /// The colour outside the image, 0 to 255, cut to whole numbers. It is never mixed with the image's edge.
+        fill: [f32; 3],
+    },
+    /// Blurs as Pillow's `ImageFilter.GaussianBlur` does on 8-bit images, to the byte: three means of rows, then three of
+    /// columns, whose edge pixels count for a part. It works on 8-bit numbers alone.
+    PillowBlur {
+        /// Pillow's radius across and down: the standard deviation in pixels, 0 to 1,000,000. Shaders have one axis at a
+        /// time: an op with both runs on the CPU, and two ops, across and then down, do the same.
+        radius: [f64; 2],
+    },
     /// Blends with the smoothed image: torchvision's function `adjust_sharpness`.
     Sharpness {
         /// >= 0: 0 smooths, 1 changes nothing, 2 sharpens.
@@ -256,6 +276,35 @@ pub enum Op {
         weights: Vec<f32>,
         /// The operations of each chain, which begins with the image: [`Op::Policy`] alone.
         chains: Vec<Vec<Op>>,
+    },
+    /// An operation of timm's policies: timm's function of that name, whose arithmetic is Pillow's, on 8-bit numbers alone.
+    Timm {
+        /// The operation.
+        id: TimmOp,
+        /// The function's number; [`TimmOp`] says in which unit. 0 for operations that take none.
+        argument: f64,
+        /// The interpolation of warps: `Nearest`, `Bilinear` or `Bicubic`.
+        interpolation: Interpolation,
+        /// The colour that warps leave outside the image.
+        fill: [f32; 3],
+    },
+    /// Mixes the image with what chains of operations make of it, as [`TimmAugMix`](super::TimmAugMix): Pillow's
+    /// `Image.blend(x, Σ weights[i] · chains[i](x), m)`, or one blend after the other if `blended`.
+    TimmMixture {
+        /// The share of all chains together.
+        m: f32,
+        /// The share of each chain among them.
+        weights: Vec<f32>,
+        /// The operations of each chain, which begins with the image: [`Op::Timm`] alone.
+        chains: Vec<Vec<Op>>,
+        /// True if Pillow blends after each chain.
+        blended: bool,
+    },
+    /// Calls the [`HostCode`](super::HostCode) in the op's slot. What comes after it in the list is drawn from this key
+    /// when the code has returned.
+    HostCode {
+        /// The key of the image's view.
+        key: Key,
     },
     /// `(x - mean) / std`.
     Normalize {
@@ -312,7 +361,10 @@ impl Op {
             Op::Custom { .. } | Op::GaussianNoise { .. } | Op::Erase { .. } | Op::Normalize { .. } => return None,
             Op::Affine { .. } | Op::Rotate { .. } | Op::Perspective { .. } | Op::Elastic { .. } => return None,
             Op::GaussianBlur { .. } | Op::Sharpness { .. } | Op::Jpeg { .. } => return None,
+            Op::PillowAffine { .. } | Op::PillowBlur { .. } => return None,
+            Op::Timm { .. } | Op::TimmMixture { .. } => return None,
             Op::Autocontrast | Op::Equalize | Op::Policy { .. } | Op::Mixture { .. } => return None,
+            Op::HostCode { .. } => return None,
         };
         let opcode = if uint8 { ColorStep::on_uint8(opcode) } else { opcode };
         Some(ColorOp { opcode, numbers, wrong })

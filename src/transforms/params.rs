@@ -126,12 +126,27 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
+    /// The key of the image's view.
+    pub(crate) fn key(&self) -> Key {
+        self.key
+    }
+
     /// Makes the parameters of a list. The i-th transform has its own stream of random numbers, and its slots come
     /// after those of the transforms before it.
     pub(crate) fn make_params_of_list(&mut self, transforms: &[super::Transform], first_slots: &[u16]) -> Result<()> {
+        self.make_params_of_rest(0, transforms, first_slots)
+    }
+
+    /// Makes the parameters of the rest of a list, of which `before` transforms stand before.
+    pub(crate) fn make_params_of_rest(
+        &mut self,
+        before: usize,
+        transforms: &[super::Transform],
+        first_slots: &[u16],
+    ) -> Result<()> {
         let (path, base) = (self.path, self.base);
         for (i, (transform, first)) in transforms.iter().zip(first_slots).enumerate() {
-            self.path = child(path, i);
+            self.path = child(path, before + i);
             self.base = base + first;
             transform.make_params(self)?;
         }

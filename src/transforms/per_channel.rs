@@ -22,15 +22,22 @@ impl Transform {
             Transform::RandomCrop(crop) if crop.padding.is_some() || crop.pad_if_needed => {
                 of_border(crop.padding_mode, crop.fill)
             }
+            Transform::CenterCropOrPad(crop) => of_border(crop.padding_mode, crop.fill),
+            Transform::RandomCropOrPad(crop) => of_border(crop.padding_mode, crop.fill),
+            Transform::RandomPad(pad) => vec![("fill", pad.fill)],
             Transform::RandomZoomOut(zoom) => vec![("fill", zoom.fill)],
             Transform::RandomErasing(erasing) => match erasing.value {
                 ErasingValue::Channels(values) => vec![("value", values)],
-                ErasingValue::All(_) | ErasingValue::Random => Vec::new(),
+                ErasingValue::All(_) | ErasingValue::Random | ErasingValue::RandomColor => Vec::new(),
             },
             Transform::AugMix(policy) => of_fill(policy.fill),
             Transform::AutoAugment(policy) => of_fill(policy.fill),
             Transform::RandAugment(policy) => of_fill(policy.fill),
             Transform::TrivialAugmentWide(policy) => of_fill(policy.fill),
+            Transform::TimmAugmentOp(op) => vec![("fill", op.fill)],
+            Transform::TimmAugMix(policy) => policy.ops.iter().map(|op| ("fill", op.fill)).collect(),
+            Transform::TimmAutoAugment(policy) => policy.policy.iter().flatten().map(|op| ("fill", op.fill)).collect(),
+            Transform::TimmRandAugment(policy) => policy.ops.iter().map(|op| ("fill", op.fill)).collect(),
             Transform::ElasticTransform(elastic) => of_fill(elastic.fill),
             Transform::RandomAffine(affine) => of_fill(affine.fill),
             Transform::RandomPerspective(perspective) => of_fill(perspective.fill),

@@ -1,9 +1,11 @@
 //! The operations of torchvision's augmentation policies (`transforms/v2/_auto_augment.py`), and their magnitudes.
 
+use super::Effect;
 use super::arguments::{Interpolation, PolicyOp};
 use super::op::Op;
 use super::params::Context;
 use crate::error::{Error, Result};
+use crate::pillow::{affine_matrix, rotation_matrix};
 use crate::random::Numbers;
 
 use PolicyOp::{
@@ -135,6 +137,11 @@ pub(super) fn check_bins(bins: u32) -> Result<()> {
     Err(Error::argument("num_magnitude_bins", format!("{bins}; 2 to {} work", 1 << 16)))
 }
 
+/// The effect of a policy's operations.
+pub(super) fn effect(interpolation: Interpolation) -> Effect {
+    if interpolation == Interpolation::Bicubic { Effect::BicubicPolicy } else { Effect::Policy }
+}
+
 /// Emits the op of a policy's slot, unless it leaves the image as it is.
 pub(super) fn emit(context: &mut Context<'_>, slot: u16, op: Op) -> Result<()> {
     match op {
@@ -143,23 +150,23 @@ pub(super) fn emit(context: &mut Context<'_>, slot: u16, op: Op) -> Result<()> {
     }
 }
 
-/// The op that an operation of a policy stands for; `None` if it changes nothing. `greatest` is the number of white.
+/// The op that an operation of a policy stands for in an image of (width, height); `None` if it changes nothing.
+/// `greatest` is the number of white. Bicubic warps are Pillow's.
 pub(crate) fn resolve(
     id: PolicyOp,
     magnitude: f32,
     interpolation: Interpolation,
     fill: Option<[f32; 3]>,
+    size: (u32, u32),
     greatest: f64,
 ) -> Option<Op> {
     let m = f64::from(magnitude);
-    let affine = |translate: [f64; 2], shear: [f64; 2], center: Option<[f64; 2]>| Op::Affine {
-        angle: 0.0,
-        translate,
-        scale: 1.0,
-        shear,
-        center,
-        interpolation,
-        fill,
+    let is_pillow = interpolation == Interpolation::Bicubic;
+    let affine = |translate: [f64; 2], shear: [f64; 2], center: Option<[f64; 2]>| {
+        if is_pillow {
+            return pillow(affine_matrix(0.0, translate, 1.0, shear, center.unwrap_or(middle(size))), fill);
+        }
+        Op::Affine { angle: 0.0, translate, scale: 1.0, shear, center, interpolation, fill }
     };
     let corner = Some([0.0; 2]);
     Some(match id {
@@ -168,6 +175,7 @@ pub(crate) fn resolve(
         ShearY => affine([0.0; 2], [0.0, libm::atan(m).to_degrees()], corner),
         TranslateX => affine([m.trunc(), 0.0], [0.0; 2], None),
         TranslateY => affine([0.0, m.trunc()], [0.0; 2], None),
+        Rotate if is_pillow => pillow(rotation_matrix(m, middle(size)), fill),
         Rotate => Op::Rotate { angle: m, expand: false, center: None, interpolation, fill },
         Brightness => Op::Brightness { factor: (1.0 + m) as f32 },
         Color => Op::Saturation { factor: (1.0 + m) as f32 },
@@ -179,6 +187,16 @@ pub(crate) fn resolve(
         Equalize => Op::Equalize,
         Invert => Op::Invert,
     })
+}
+
+/// The middle of an image of (width, height), in pixels from the left and from above.
+pub(super) fn middle((width, height): (u32, u32)) -> [f64; 2] {
+    [f64::from(width) * 0.5, f64::from(height) * 0.5]
+}
+
+/// A bicubic warp by Pillow, whose fill is black where torchvision's is `None`.
+pub(super) fn pillow(matrix: [f64; 6], fill: Option<[f32; 3]>) -> Op {
+    Op::PillowAffine { matrix, interpolation: Interpolation::Bicubic, fill: fill.unwrap_or_default() }
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
-use super::arguments::{Degrees, Fill, check_warp};
+use super::arguments::{Degrees, Fill, check_bicubic, check_warp_or_pillow};
 use super::op::Op;
 use super::params::{Context, Numbers};
+use super::policy;
 use super::{Effect, GatherClass, Interpolation, Operator, Slots};
 use crate::error::{Error, Result};
+use crate::pillow::affine_matrix;
 use serde::{Deserialize, Serialize};
 
 /// Turns, moves, scales and shears by random amounts: torchvision's `RandomAffine`.
@@ -30,7 +32,8 @@ pub struct RandomAffine {
     /// The range of the angles of shear along y. By default there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shear_y: Option<Degrees>,
-    /// `Nearest`, the default, or `Bilinear`.
+    /// `Nearest`, the default, `Bilinear`, or `Bicubic`, which torchvision has for PIL images alone: Pillow's arithmetic,
+    /// on 8-bit numbers ([`Op::PillowAffine`]).
     #[serde(default = "super::nearest")]
     pub interpolation: Interpolation,
     /// The colour outside the image: 0 by default.
@@ -107,11 +110,15 @@ impl Operator for RandomAffine {
         if self.center.is_some_and(|center| !center.iter().all(|number| number.is_finite())) {
             return Err(Error::argument("center", format!("{:?}; two finite numbers work", self.center)));
         }
-        check_warp(self.interpolation, self.fill)
+        check_warp_or_pillow(self.interpolation, self.fill)
+    }
+
+    fn validate_range(&self, uint8: bool) -> Result<()> {
+        check_bicubic(self.interpolation, uint8)
     }
 
     fn slots(&self, slots: &mut Slots) {
-        slots.push(Self::NAME, Effect::Gather(GatherClass::Warp));
+        slots.push(Self::NAME, Effect::Gather(GatherClass::of_warp(self.interpolation)));
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
@@ -127,6 +134,10 @@ impl Operator for RandomAffine {
         let scale = self.scale.map_or(1.0, |[least, greatest]| numbers.uniform(least, greatest));
         let shear = [self.shear, self.shear_y].map(|range| range.map_or(0.0, |range| range.draw(numbers)));
         let fill = fill.color();
+        if interpolation == Interpolation::Bicubic {
+            let center = center.unwrap_or(policy::middle((context.width, context.height)));
+            return context.emit(0, policy::pillow(affine_matrix(angle, translate, scale, shear, center), fill));
+        }
         context.emit(0, Op::Affine { angle, translate, scale, shear, center, interpolation, fill })
     }
 }

@@ -1,8 +1,10 @@
-use super::arguments::{Degrees, Fill, check_warp};
+use super::arguments::{Degrees, Fill, check_bicubic, check_warp_or_pillow};
 use super::op::Op;
 use super::params::{Context, Numbers};
+use super::policy;
 use super::{Effect, GatherClass, Interpolation, Operator, Slots};
 use crate::error::{Error, Result};
+use crate::pillow::rotation_matrix;
 use serde::{Deserialize, Serialize};
 
 /// Turns by a random angle: torchvision's `RandomRotation`.
@@ -18,7 +20,8 @@ use serde::{Deserialize, Serialize};
 pub struct RandomRotation {
     /// The range of angles, counter-clockwise; a number d stands for -d to d.
     pub degrees: Degrees,
-    /// `Nearest`, the default, or `Bilinear`.
+    /// `Nearest`, the default, `Bilinear`, or `Bicubic`, which torchvision has for PIL images alone: Pillow's arithmetic,
+    /// on 8-bit numbers ([`Op::PillowAffine`]), without `expand`.
     #[serde(default = "super::nearest")]
     pub interpolation: Interpolation,
     /// True if the result is large enough for the whole turned image, so that its size depends on the angle.
@@ -65,11 +68,18 @@ impl Operator for RandomRotation {
         if self.center.is_some_and(|center| !center.iter().all(|number| number.is_finite())) {
             return Err(Error::argument("center", format!("{:?}; two finite numbers work", self.center)));
         }
-        check_warp(self.interpolation, self.fill)
+        if self.expand && self.interpolation == Interpolation::Bicubic {
+            return Err(Error::argument("expand", "true with Bicubic; Nearest and Bilinear work with expand"));
+        }
+        check_warp_or_pillow(self.interpolation, self.fill)
+    }
+
+    fn validate_range(&self, uint8: bool) -> Result<()> {
+        check_bicubic(self.interpolation, uint8)
     }
 
     fn slots(&self, slots: &mut Slots) {
-        slots.push(Self::NAME, Effect::Gather(GatherClass::Warp));
+        slots.push(Self::NAME, Effect::Gather(GatherClass::of_warp(self.interpolation)));
         if self.expand {
             slots.set_size(None);
         }
@@ -78,6 +88,10 @@ impl Operator for RandomRotation {
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {
         let RandomRotation { interpolation, expand, center, fill, .. } = *self;
         let angle = self.degrees.draw(numbers);
+        if interpolation == Interpolation::Bicubic {
+            let center = center.unwrap_or(policy::middle((context.width, context.height)));
+            return context.emit(0, policy::pillow(rotation_matrix(angle, center), fill.color()));
+        }
         context.emit(0, Op::Rotate { angle, expand, center, interpolation, fill: fill.color() })
     }
 }

@@ -30,3 +30,18 @@ macro_rules! warp_setters {
         }
     };
 }
+
+/// Writes the setter methods of an operator that crops, or adds a border.
+macro_rules! border_setters {
+    () => {
+        /// Sets the border's colour.
+        pub fn fill(self, fill: [f32; 3]) -> Self {
+            Self { fill, ..self }
+        }
+
+        /// Sets the pixels of the border.
+        pub fn padding_mode(self, padding_mode: crate::transforms::PaddingMode) -> Self {
+            Self { padding_mode, ..self }
+        }
+    };
+}

@@ -1,8 +1,8 @@
-use super::arguments::{Fill, check_warp};
+use super::arguments::{Fill, check_bicubic, check_warp_or_pillow};
 use super::op::Op;
 use super::params::{Context, Numbers};
 use super::policy::{self, OPERATIONS, Space};
-use super::{Effect, Interpolation, Operator, Slots};
+use super::{Interpolation, Operator, Slots};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 pub struct TrivialAugmentWide {
     /// The number of magnitudes to choose from; 31 by default.
     pub num_magnitude_bins: u32,
-    /// `Nearest`, the default, or `Bilinear`.
+    /// `Nearest`, the default, `Bilinear`, or `Bicubic`, which torchvision has for PIL images alone: such warps are Pillow's,
+    /// on 8-bit numbers ([`Op::PillowAffine`]).
     pub interpolation: Interpolation,
     /// The colour that warps leave outside the image: torchvision's `None` by default.
     pub fill: Fill,
@@ -50,11 +51,15 @@ impl Operator for TrivialAugmentWide {
 
     fn validate(&self) -> Result<()> {
         policy::check_bins(self.num_magnitude_bins)?;
-        check_warp(self.interpolation, self.fill)
+        check_warp_or_pillow(self.interpolation, self.fill)
+    }
+
+    fn validate_range(&self, uint8: bool) -> Result<()> {
+        check_bicubic(self.interpolation, uint8)
     }
 
     fn slots(&self, slots: &mut Slots) {
-        slots.push(Self::NAME, Effect::Policy);
+        slots.push(Self::NAME, policy::effect(self.interpolation));
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {

@@ -11,4 +11,5 @@ mod quantiles;
 mod random_sizes;
 mod statistics;
 mod tables;
+mod timm;
 mod warps;

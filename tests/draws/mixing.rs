@@ -54,8 +54,8 @@ fn key(sample: u64) -> Key {
 /// Returns the mixes of the batches whose first samples are `0..DRAWS`.
 fn draw(case: &Case, alpha: f64) -> Vec<Mix> {
     let transform = transform(&case.cls, alpha);
-    let mixes = (0..DRAWS).map(|sample| transform.make_params(case.width, case.height, &key(sample)));
-    mixes.map(|params| params.expect("it always mixes").mix).collect()
+    let mixes = (0..DRAWS).map(|sample| transform.make_params(case.width, case.height, 1, &key(sample)));
+    mixes.map(|params| params.expect("it always mixes").mix(0)).collect()
 }
 
 /// Returns the value that torchvision's parameters have under `name`.
@@ -150,8 +150,8 @@ fn choices_come_as_often_as_their_weights_say() {
     let count = |choice: &BatchTransform| {
         let mut counts = [0; 3];
         for sample in 0..20_000 {
-            let made = choice.make_params(32, 32, &key(sample));
-            counts[made.map_or(2, |params| usize::from(matches!(params.mix, Mix::CutMix { .. })))] += 1;
+            let made = choice.make_params(32, 32, 1, &key(sample));
+            counts[made.map_or(2, |params| usize::from(matches!(params.mix(0), Mix::CutMix { .. })))] += 1;
         }
         counts
     };

@@ -10,7 +10,7 @@ use gpufeed::transforms::{
 };
 use gpufeed::{Output, Plan, Semantics};
 use gpufeed_testing::bits::named_lists;
-use gpufeed_testing::operators::OPERATORS;
+use gpufeed_testing::operators::{OPERATORS, UINT8_ALONE};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ fn chi2(counts: &[u32], expected: f64) -> f64 {
 
 /// Returns the plan of a transform alone, in the first numbers in which it works.
 fn plan_alone(transform: &Transform) -> Plan {
-    let semantics = if transform.name() == "JPEG" { Semantics::Uint8 } else { Semantics::Float };
+    let semantics = if UINT8_ALONE.contains(&transform.name()) { Semantics::Uint8 } else { Semantics::Float };
     Plan::compile_as(semantics, 3, std::slice::from_ref(transform), &Output::default()).expect("the transform compiles")
 }
 

@@ -19,6 +19,7 @@ fn recipes_are_read_as_they_were() {
     let added = operators::added().into_iter().chain(policies::added()).chain(operators::later());
     recipes.extend(added.map(|(name, list)| (format!("files/recipes/{name}.toml"), Recipe::from(list))));
     recipes.push(("files/recipes/mixing.toml".to_owned(), operators::mixing()));
+    recipes.push(("files/recipes/timm-mixup.toml".to_owned(), operators::timm_mixup()));
     recipes.push(("files/recipes/uint8.toml".to_owned(), policies::uint8()));
     let written: Vec<String> = recipes.iter().map(|(_, recipe)| recipe.to_toml().unwrap()).collect();
     let names: Vec<_> = recipes.iter().zip(&written).map(|((name, _), text)| (name.as_str(), text.as_str())).collect();

@@ -5,9 +5,10 @@
 
 use gpufeed::transforms::{
     BatchTransform, CenterCrop, ColorJitter, CutMix, Erased, ErasingValue, FiveCrop, Grayscale, Identity,
-    Interpolation, Mix, MixUp, Mixed, Normalize, Op, Pad, PaddingMode, Params, ParamsOp, Partner, RandomApply,
-    RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert,
-    RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, TenCrop, Transform,
+    Interpolation, Mix, MixUp, Mixed, MixupMode, Normalize, Op, Pad, PaddingMode, Params, ParamsOp, Partner,
+    RandomApply, RandomChannelPermutation, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip,
+    RandomInvert, RandomPosterize, RandomResizedCrop, RandomSolarize, RandomVerticalFlip, Resize, TenCrop, TimmMixup,
+    Transform,
 };
 use gpufeed::{DType, Layout, Output, Recipe};
 use gpufeed_testing::operators::{FIRST, OPERATORS, examples};
@@ -103,6 +104,18 @@ pub(crate) fn mixing() -> Recipe {
     let choice = BatchTransform::choice(all).p([0.5, 1.0, 1.5, 0.0]);
     let transforms = vec![CenterCrop::new(224).into()];
     Recipe { transforms, batch_transform: Some(choice.into()), ..Recipe::default() }
+}
+
+/// timm's transform of batches, with each argument away from its default and with each default.
+pub(crate) fn timm_mixup() -> Recipe {
+    let each = TimmMixup::new(0.8, 0.3).cutmix_minmax(0.2, 0.75).prob(0.9).switch_prob(0.4).mode(MixupMode::Elem);
+    let all = [
+        each.correct_lam(false).label_smoothing(0.1).into(),
+        TimmMixup::new(0.0, 1.0).mode(MixupMode::Pair).into(),
+        TimmMixup::new(1.0, 0.0).into(),
+    ];
+    let transforms = vec![CenterCrop::new(224).into()];
+    Recipe { transforms, batch_transform: Some(BatchTransform::choice(all).into()), ..Recipe::default() }
 }
 
 /// Parameters of mixed images.

@@ -5,6 +5,7 @@ use gpufeed::transforms::{Key, Transform};
 use gpufeed::{Output, Plan, Semantics};
 use gpufeed_testing::bits::named_lists;
 use gpufeed_testing::one_channel::for_channels;
+use gpufeed_testing::operators::UINT8_ALONE;
 use gpufeed_testing::{bits, frozen};
 
 /// Sizes of the images in pixels; none has a side below 224, which `augment-only` needs.
@@ -34,9 +35,9 @@ fn parameters_are_drawn_as_they_were() {
         named_lists().map(|(name, list)| (name, list.semantics.unwrap_or_default(), list.transforms)).collect();
     // Its images have one channel where its `Normalize` has three different numbers, which a plan refuses.
     lists.push(("every operator".to_owned(), Semantics::Float, for_channels(3, operators::recipe().transforms)));
-    // JPEG has no arithmetic on floats.
     let semantics = |list: &[Transform]| {
-        if list.iter().any(|transform| transform.name() == "JPEG") { Semantics::Uint8 } else { Semantics::Float }
+        let is_uint8 = list.iter().any(|transform| UINT8_ALONE.contains(&transform.name()));
+        if is_uint8 { Semantics::Uint8 } else { Semantics::Float }
     };
     let added = operators::added().into_iter().chain(policies::added()).chain(operators::later());
     lists.extend(added.map(|(name, list)| (name, semantics(&list), list)));

@@ -17,6 +17,7 @@ import sys
 import numpy as np
 import torch
 import torchvision
+from PIL import Image, ImageFilter
 from torchvision.transforms import InterpolationMode as IM
 from torchvision.transforms import v2
 from torchvision.transforms.v2 import functional as F
@@ -63,10 +64,25 @@ def run(x, op, arguments, array):
             return F.gaussian_noise(x, **a)
         finally:
             torch.randn_like = real
+    if op in ("pillow_affine", "pillow_blur"):
+        return pillow(x, op, a)
     if op == "erase":
         return F.erase(x, a["i"], a["j"], a["h"], a["w"], torch.tensor(a["v"]).to(x.dtype).reshape(-1, 1, 1))
     out = getattr(F, op)(x, **a)
     return torch.stack(out) if isinstance(out, tuple) else out
+
+
+def pillow(x, op, a):
+    """What Pillow makes of the bytes of a tensor."""
+    picture = Image.fromarray(x[0].numpy()) if len(x) == 1 else Image.fromarray(x.permute(1, 2, 0).numpy())
+    if op == "pillow_blur":
+        picture = picture.filter(ImageFilter.GaussianBlur(a["radius"]))
+    else:
+        fill = [int(number) for number in a["fill"]]
+        resample = getattr(Image.Resampling, a["interpolation"].upper())
+        fill = fill[0] if len(x) == 1 else tuple(fill)
+        picture = picture.transform(picture.size, Image.Transform.AFFINE, a["matrix"], resample, fillcolor=fill)
+    return torch.from_numpy(np.array(picture).reshape(*x.shape[1:], len(x))).permute(2, 0, 1)
 
 
 class Cases:
@@ -171,6 +187,29 @@ def policies(cases):
         cases.add("augmix", name, "f32", ("mix", dict(m=[m, round(1 - m, 3)], weights=weights, chains=chains)))
 
 
+def pillows(cases):
+    """Pillow's own arithmetic, in bytes. Numbers are written so that JSON gives the same f64 back."""
+    r = random.Random(47)
+    for name in [*SIX, "pixel"]:
+        _, w, h, _ = IMAGES[name]
+        x, y = w / 2, h / 2
+        for k, interpolation in enumerate(("Nearest", "Bilinear", "Bicubic")):
+            turn, scale = math.radians(r.uniform(-60, 60)), r.uniform(0.6, 1.7)
+            a, b = math.cos(turn) / scale, math.sin(turn) / scale
+            for matrix in (
+                [a, b, x - a * x - b * y, -b, a, y + b * x - a * y],
+                [1.0, r.uniform(-0.3, 0.3), 0.0, 0.0, 1.0, 0.0],
+                [1.0, 0.0, float(r.randint(-3, 3)), 0.0, 1.0, float(r.randint(-3, 3))],
+                [scale, 0.0, x - scale * x, 0.0, 1 / scale, y - y / scale],
+                # Half a pixel, where a last bit would decide.
+                [-1.0, 0.0, w - 0.5, 0.0, 1.0, 0.5],
+            ):
+                fill = [float(r.randrange(256)) for _ in range(3)] if k else [0.0] * 3
+                cases.add("pillow_affine", name, "u8", ("pillow_affine", dict(matrix=matrix, interpolation=interpolation, fill=fill)))
+        for radius in ([r.uniform(0.1, 2.0)] * 2, [r.uniform(0, 1), r.uniform(2, 9)], [0.0, 2.0], [1.0, 0.0]):
+            cases.add("pillow_blur", name, "u8", ("pillow_blur", dict(radius=radius)))
+
+
 def batches(random):
     """CutMix of four images, in the form of `batches.json`."""
     shape, labels, classes = (4, 3, 5, 3), [2, 0, 4, 2], 5
@@ -202,6 +241,7 @@ def build():
     moves(cases)
     values(cases)
     policies(cases)
+    pillows(cases)
     used = [name for name in IMAGES if any(case["input"] == name for case in cases.cases)]
     inputs = [dict(name=name, offset=places[name]["offset"], shape=places[name]["shape"]) for name in used]
     head = dict(versions=dict(torch=torch.__version__, torchvision=torchvision.__version__, numpy=np.__version__), inputs=inputs,

@@ -5,7 +5,7 @@ use gpufeed::transforms::{
     AugMix, AutoAugment, ElasticTransform, Fill, GaussianBlur, GaussianNoise, Interpolation, JPEG, Normalize, Params,
     RandAugment, RandomAdjustSharpness, RandomAffine, RandomApply, RandomChoice, RandomCrop, RandomEqualize,
     RandomHorizontalFlip, RandomOrder, RandomPerspective, RandomResizedCrop, RandomRotation, RandomSolarize, Resize,
-    ToDtype, Transform, TrivialAugmentWide,
+    TimmAugMix, TimmAugmentOp, TimmAutoAugment, TimmOp, TimmRandAugment, ToDtype, Transform, TrivialAugmentWide,
 };
 use gpufeed::{Backend, Cache, DataLoader, DataLoaderBuilder, InMemory, Semantics, recipe};
 use gpufeed_testing::pipeline::{assert_same, places, seen, small_files, within};
@@ -84,6 +84,23 @@ pub(super) fn lists() -> Vec<(Semantics, Vec<Transform>)> {
         (Semantics::Float, mixtures),
         (Semantics::Uint8, crops.clone()),
         (Semantics::Float, crops),
+        (Semantics::Uint8, timms()),
+    ]
+}
+
+/// Every policy of timm.
+fn timms() -> Vec<Transform> {
+    use TimmOp::{AutoContrast, ContrastIncreasing, Desaturate, GaussianBlurRand, Rotate, SharpnessIncreasing, ShearX};
+    let op = |name| TimmAugmentOp { prob: 0.8, uniform: true, ..TimmAugmentOp::new(name) };
+    let ops = [Rotate, ContrastIncreasing, SharpnessIncreasing, AutoContrast, GaussianBlurRand, ShearX].map(op);
+    vec![
+        Resize::new(32).into(),
+        RandomCrop::new(24).into(),
+        TimmRandAugment::new(ops.clone()).into(),
+        TimmAugMix { blended: true, ..TimmAugMix::new(ops.clone()) }.into(),
+        TimmAutoAugment::new(vec![ops[..2].to_vec(), ops[2..].to_vec()]).into(),
+        RandomApply::new(0.5, [Transform::from(TimmAugMix::new(ops)), op(Desaturate).into()]).into(),
+        RandomHorizontalFlip::new(0.5).into(),
     ]
 }
 
@@ -168,7 +185,7 @@ fn a_loader_says_what_has_no_shaders() {
         let error = place.try_build(builder(&large)).unwrap_err().to_string();
         assert!(error.contains("execute") && error.contains("GaussianBlur"), "{}: {error}", place.name);
     }
-    for (list, name) in [(3, "JPEG, ElasticTransform"), (4, "ElasticTransform"), (5, "AugMix")] {
+    for (list, name) in [(3, "JPEG, ElasticTransform"), (4, "ElasticTransform"), (5, "AugMix"), (9, "TimmAugMix")] {
         let list = &lists()[list];
         for place in places().iter().filter(|place| place.is_shaders()) {
             let error = place.try_build(builder(list)).unwrap_err().to_string();
@@ -183,7 +200,10 @@ fn wrong_lists_are_refused_with_what_works() {
     let uint8: [(Vec<Transform>, &str); 10] = [
         (vec![resize(), RandomApply::new(0.5, [ToDtype::new()]).into()], "ToDtype inside RandomApply"),
         (vec![RandomRotation::new(9.0).expand(true).into()], "one size"),
-        (vec![resize(), RandomRotation::new(9.0).interpolation(Interpolation::Bicubic).into()], "Nearest and Bilinear"),
+        (
+            vec![resize(), RandomRotation::new(9.0).interpolation(Interpolation::NearestExact).into()],
+            "Nearest, Bilinear and Bicubic",
+        ),
         (vec![resize(), RandomRotation::new((9.0, 3.0)).into()], "least <= greatest"),
         (vec![resize(), AugMix::new().severity(0).into()], "severity: 0; 1 to 10 work"),
         (vec![resize(), AugMix::new().severity(11).into()], "severity: 11; 1 to 10 work"),

@@ -31,7 +31,7 @@ const LINES: [(&str, u32, &str, &str); 33] = [
     ("type = \"RandomAffine\"\ndegrees = 3\ntranslate = [-0.1, 0]", 4, "translate", "two shares in [0, 1] work"),
     ("type = \"RandomAffine\"\ndegrees = [3, 1]", 3, "degrees", "least <= greatest"),
     ("type = \"RandomAffine\"\ndegrees = 3\nshear = [3, 1]", 4, "shear", "least <= greatest"),
-    ("type = \"RandomAffine\"\ndegrees = 3\ninterpolation = \"Bicubic\"", 4, "interpolation", "Nearest and Bilinear"),
+    ("type = \"RandomAffine\"\ndegrees = 3\ninterpolation = \"NearestExact\"", 4, "interpolation", "Bicubic"),
     ("type = \"RandomAffine\"\ndegrees = 3\nfill = inf", 4, "fill", "finite numbers work"),
     ("type = \"RandomRotation\"\ndegrees = [3, 1]", 3, "degrees", "least <= greatest"),
     ("type = \"RandomRotation\"\ndegrees = 3\ncenter = [nan, 1]", 4, "center", "two finite numbers work"),
@@ -42,7 +42,7 @@ const LINES: [(&str, u32, &str, &str); 33] = [
     ("type = \"RandAugment\"\nnum_magnitude_bins = 1", 3, "num_magnitude_bins", "2 to 65536 work"),
     ("type = \"RandAugment\"\nnum_ops = 17", 3, "num_ops", "0 to 16 work"),
     ("type = \"TrivialAugmentWide\"\nnum_magnitude_bins = 0", 3, "num_magnitude_bins", "2 to 65536 work"),
-    ("type = \"AutoAugment\"\ninterpolation = \"Bicubic\"", 3, "interpolation", "Nearest and Bilinear"),
+    ("type = \"AutoAugment\"\ninterpolation = \"NearestExact\"", 3, "interpolation", "Bicubic"),
     ("type = \"RandomChoice\"\ntransforms = []", 3, "transforms", "1 to 255 work"),
     ("type = \"RandomOrder\"\ntransforms = []", 3, "transforms", "work"),
     ("type = \"RandomChoice\"\np = [1, 2]\ntransforms = [{type = \"RandomInvert\"}]", 3, "p", "one each works"),
@@ -71,7 +71,7 @@ fn refused(builder: DataLoaderBuilder) -> (String, String) {
 fn loaders_name_the_key_and_what_works() {
     let nothing: [Transform; 0] = [];
     let invert = || [RandomInvert::new(0.5)];
-    let cubic = RandomAffine::new(3.0).interpolation(Interpolation::Bicubic);
+    let exact = RandomAffine::new(3.0).interpolation(Interpolation::NearestExact);
     let bins = RandAugment { num_magnitude_bins: 9, ..RandAugment::default() };
     let lists: [(Transform, &str, &str); 14] = [
         (GaussianBlur::new(0).into(), "kernel_size", "odd"),
@@ -81,7 +81,7 @@ fn loaders_name_the_key_and_what_works() {
         (RandomAffine::new(3.0).translate(0.0, 1.01).into(), "translate", "[0, 1]"),
         (RandomRotation::new((2.0, 1.0)).into(), "degrees", "least <= greatest"),
         (RandomPerspective::new(-0.1).into(), "distortion_scale", "0 to 1"),
-        (cubic.into(), "interpolation", "Nearest and Bilinear"),
+        (exact.into(), "interpolation", "Nearest, Bilinear and Bicubic"),
         (bins.into(), "magnitude", "0 to 8 work with 9 bins"),
         (RandomChoice::new(nothing.clone()).into(), "transforms", "work"),
         (RandomOrder::new(nothing).into(), "transforms", "work"),

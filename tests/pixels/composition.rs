@@ -74,7 +74,7 @@ impl Composition {
                 }
                 Err(error) => {
                     let ErrorKind::Transform { transform, .. } = error.kind() else { panic!("{error}") };
-                    assert!(["RandomCrop", "FiveCrop", "TenCrop"].contains(transform), "{error}");
+                    assert!(["RandomCrop", "FiveCrop", "TenCrop", "TrimBorder"].contains(transform), "{error}");
                     composition.refused += 1;
                 }
             }

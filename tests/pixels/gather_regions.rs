@@ -1,7 +1,7 @@
 //! Warps, blurs and sharpness of a window give the pixels that they give of the whole image, and no pixel outside the
 //! region that the plan reads has a part in them: for random windows, kernels, warps and sizes.
 
-use gpufeed::transforms::{Interpolation, Key, Op};
+use gpufeed::transforms::{Interpolation, Key, Op, TimmOp};
 use gpufeed::{Backend, DType, Output, Plan, Processor, Semantics};
 use gpufeed_testing::images::Source;
 use gpufeed_testing::lists::Dice;
@@ -12,11 +12,14 @@ fn number(dice: &mut Dice, least: i32, greatest: i32) -> f64 {
 }
 
 /// An op that begins a stage, for an image of these sides.
-fn op(dice: &mut Dice, (width, height): (u32, u32)) -> Op {
+fn op(dice: &mut Dice, semantics: Semantics, (width, height): (u32, u32)) -> Op {
     let interpolation = if dice.chance(50) { Interpolation::Nearest } else { Interpolation::Bilinear };
     let fill = dice.chance(50).then_some([0.25, 0.5, 1.0]);
     let center = dice.chance(30).then(|| [number(dice, -20, 60), number(dice, -20, 60)]);
-    match dice.between(0, 4) {
+    if semantics == Semantics::Uint8 && dice.chance(25) {
+        return timm(dice);
+    }
+    match dice.between(0, if semantics == Semantics::Uint8 { 6 } else { 4 }) {
         0 => Op::Affine {
             angle: number(dice, -180, 180),
             translate: [number(dice, -20, 20).round(), number(dice, -20, 20).round()],
@@ -38,8 +41,30 @@ fn op(dice: &mut Dice, (width, height): (u32, u32)) -> Op {
             let kernel_size = [0; 2].map(|_| 2 * dice.between(0, half) + 1);
             Op::GaussianBlur { kernel_size, sigma: [number(dice, 1, 9), number(dice, 1, 9)] }
         }
-        _ => Op::Sharpness { factor: number(dice, 0, 3) },
+        4 => Op::Sharpness { factor: number(dice, 0, 3) },
+        5 => Op::PillowAffine {
+            matrix: [0, 1, 2, 3, 4, 5].map(|i| if i % 3 == 2 { number(dice, -20, 40) } else { number(dice, -2, 2) }),
+            interpolation: if dice.chance(50) { interpolation } else { Interpolation::Bicubic },
+            fill: [7.0, 200.0, 90.0],
+        },
+        _ => Op::PillowBlur { radius: [number(dice, 0, 3), number(dice, 0, 9)] },
     }
+}
+
+/// An operation of timm's policies; all kinds that read other pixels than their own, and some that do not.
+fn timm(dice: &mut Dice) -> Op {
+    use TimmOp::{AutoContrast, Color, Contrast, GaussianBlur, Rotate, Sharpness, ShearX, Solarize, TranslateYRel};
+    let ids = [AutoContrast, Color, Contrast, GaussianBlur, Rotate, Sharpness, ShearX, Solarize, TranslateYRel];
+    let id = ids[dice.between(0, 8) as usize];
+    let argument = match id {
+        Rotate => number(dice, -180, 180),
+        Solarize => 128.0,
+        ShearX | TranslateYRel => number(dice, -1, 1),
+        _ => number(dice, 0, 3),
+    };
+    let modes = [Interpolation::Nearest, Interpolation::Bilinear, Interpolation::Bicubic];
+    let interpolation = modes[dice.between(0, 2) as usize];
+    Op::Timm { id, argument, interpolation, fill: [9.0, 99.0, 199.0] }
 }
 
 /// Returns the bytes of the result, a pixel after the other, or `None` for ops that the image does not take.
@@ -61,7 +86,7 @@ fn a_window_has_the_pixels_of_the_whole() {
         let mut side = || if dice.chance(25) { dice.between(1, 3) } else { dice.between(4, 50) };
         let size = (side(), side());
         let source = procedural::build((size.0, size.1, channels), |x, y, c| procedural::value(case as u32, x, y, c));
-        let op = op(&mut dice, size);
+        let op = op(&mut dice, semantics, size);
         let Some((_, whole)) = run(semantics, std::slice::from_ref(&op), &source) else { continue };
         let pixel = 4 * channels as usize;
         // The size of an expanded rotation is known by its result alone.

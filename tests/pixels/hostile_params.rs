@@ -10,7 +10,7 @@ use gpufeed_testing::adapters::places;
 use gpufeed_testing::lists::Dice;
 use gpufeed_testing::named;
 use gpufeed_testing::one_channel::for_channels;
-use gpufeed_testing::operators::OPERATORS;
+use gpufeed_testing::operators::{OPERATORS, UINT8_ALONE};
 use gpufeed_testing::pipeline::is_full;
 use gpufeed_testing::reference::{self, Picture, pointwise};
 use gpufeed_testing::sequences::sequence;
@@ -124,7 +124,8 @@ fn op(dice: &mut Dice) -> Op {
 
 /// Every kind of op that changes colours and has no whole numbers.
 static COLOR_OPS: LazyLock<BTreeMap<String, toml::Value>> = LazyLock::new(|| {
-    let lists = OPERATORS.iter().flat_map(|operator| operator.transforms()).filter(|t| t.name() != "JPEG");
+    let in_floats = OPERATORS.iter().filter(|operator| !UINT8_ALONE.contains(&operator.name));
+    let lists = in_floats.flat_map(|operator| operator.transforms());
     let drawn = lists.flat_map(|transform| {
         let plan = Plan::compile(&[transform], &Output::default()).unwrap();
         (0..20).filter_map(move |sample| plan.make_params(300, 200, &Key { sample, ..Key::default() }).ok())

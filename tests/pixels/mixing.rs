@@ -185,7 +185,7 @@ fn check(cases: &[Case]) {
         let partners = case.labels.iter().cycle().skip(case.labels.len() - 1);
         let mixed: Vec<_> =
             case.labels.iter().zip(partners).map(|(own, partner)| (*own, *partner, case.mix.lambda())).collect();
-        assert_eq!(&soft_labels(&mixed, case.num_classes).unwrap(), soft, "{}", case.name);
+        assert_eq!(&soft_labels(&mixed, case.num_classes, 0.0).unwrap(), soft, "{}", case.name);
     }
 }
 

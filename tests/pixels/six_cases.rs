@@ -15,8 +15,9 @@ const SIX: usize = 6;
 
 const BATCH_TRANSFORMS: [&str; 2] = ["mixup", "cutmix"];
 
-/// Functions with one semantics: JPEG works on bytes, `ToDtype` ends them, and MixUp refuses them.
-const ALONE: [(&str, Semantics); 3] = [("jpeg", Uint8), ("to_float", Uint8), ("mixup", Float)];
+/// Functions with one semantics: JPEG and Pillow's functions work on bytes, `ToDtype` ends them, and MixUp refuses them.
+const ALONE: [(&str, Semantics); 5] =
+    [("jpeg", Uint8), ("pillow_affine", Uint8), ("pillow_blur", Uint8), ("to_float", Uint8), ("mixup", Float)];
 
 /// Groups whose cases are whole transforms, or functions that are not ops.
 const GROUPS: [&str; 3] = ["photometric", "center_crop", "resized_crop"];
@@ -102,7 +103,8 @@ fn a_function_with_five_cases_is_noticed() {
 fn the_functions_of_every_transform_are_listed() {
     let error = serde_json::from_str::<Transform>(r#"{"type":"?"}"#).expect_err("no transform is called ?").to_string();
     let known: BTreeSet<&str> = error.split('`').skip(3).step_by(2).collect();
-    // The function of a `CustomColor` is the user's.
-    let listed: BTreeSet<&str> = OPERATORS.iter().map(|operator| operator.name).chain(["CustomColor"]).collect();
+    // What a `CustomColor` and `HostCode` do is the user's.
+    let listed: BTreeSet<&str> =
+        OPERATORS.iter().map(|operator| operator.name).chain(["CustomColor", "HostCode"]).collect();
     assert_eq!(known, listed, "{error}");
 }

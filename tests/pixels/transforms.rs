@@ -136,6 +136,12 @@ fn changed(name: &str, arguments: &Value) -> (String, Value) {
         "solarize" => set("threshold", json!(number(arguments, "threshold") * 0.5 + 0.3)),
         "jpeg" => set("quality", json!((arguments["quality"].as_u64().expect("quality") + 30) % 100 + 1)),
         "gaussian_blur" => set("sigma", json!([0.2, 3.0])),
+        "pillow_affine" => {
+            let mut matrix: Vec<f64> = serde_json::from_value(arguments["matrix"].clone()).expect("a matrix");
+            (matrix[2], matrix[5]) = (matrix[2] + 2.0, matrix[5] + 1.0);
+            set("matrix", json!(matrix));
+        }
+        "pillow_blur" => set("radius", json!([0.9, 3.0])),
         "gaussian_noise" => set("sigma", json!(number(arguments, "sigma") * 1.2 + 0.01)),
         "permute_channels" => set("permutation", json!([1, 1, 0])),
         "mix" => set("m", json!([0.31, 0.69])),

@@ -44,6 +44,7 @@ fn group(variant: &Variant) -> String {
     let (frame, colors) = match variant {
         Variant::Pack(dtype) => return format!("packing, {dtype:?}"),
         Variant::Mix => return "mixing".to_owned(),
+        Variant::MixBytes => return "mixing of bytes".to_owned(),
         Variant::Sample(_, colors) if !colors.functions.is_empty() => return "users' colour steps".to_owned(),
         Variant::Sample(frame, colors) => (frame, colors),
         Variant::Kernel(..) | Variant::Tables(..) => unreachable!("`super::variants` has none"),

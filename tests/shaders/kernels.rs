@@ -47,10 +47,15 @@ fn colors(statistics_are_uint8: bool) -> Vec<(ColorFacts, u32)> {
 /// Returns the enumerated shaders.
 pub(super) fn variants() -> Vec<Variant> {
     let mut variants = Vec::new();
-    let kernels = [Kernel::SampleUint8, Kernel::Point, Kernel::Warp, Kernel::Sharpen, Kernel::Blur];
+    use Kernel::{Blur, PillowAffine, PillowBlur, Point, SampleUint8, Sharpen, Warp};
+    let kernels = [SampleUint8, Point, Warp, Sharpen, Blur, PillowAffine, PillowBlur];
     for kernel in kernels {
         // An operator and the statistics after it have one arithmetic.
         for statistics_are_uint8 in [false, true] {
+            // Pillow's operators work on 8-bit numbers alone.
+            if !statistics_are_uint8 && matches!(kernel, PillowAffine | PillowBlur) {
+                continue;
+            }
             let is_uint8 = statistics_are_uint8 && kernel != Kernel::SampleUint8;
             let weights = if kernel == Kernel::Blur { 12 } else { 0 };
             let facts = KernelFacts { kernel, is_uint8, statistics_are_uint8, weights };

@@ -157,7 +157,7 @@ fn is_seen(colors: &ColorFacts, number: usize, all: usize) -> bool {
 fn variants(all: &[u32], all_sets: bool) -> Vec<Variant> {
     let without_contrast = all.iter().copied().filter(|&opcode| opcode != opcode::CONTRAST).collect();
     let packed = [DType::F16, DType::BF16, DType::U8].map(Variant::Pack);
-    let mut variants: Vec<Variant> = packed.into_iter().chain([Variant::Mix]).collect();
+    let mut variants: Vec<Variant> = packed.into_iter().chain([Variant::Mix, Variant::MixBytes]).collect();
     for (contrast, opcodes) in [(false, Vec::new()), (false, without_contrast), (true, all.to_vec())] {
         let steps = (opcodes.len() as u32).min(UNROLLED_STEPS);
         let colors = ColorFacts { opcodes, positions: Vec::new(), functions: String::new(), steps };
@@ -237,7 +237,7 @@ fn with_operator(steps: u32, weights: u32) -> BTreeMap<&'static str, (u32, Optio
 fn structs_are_rusts(module: &naga::Module, variant: &Variant) -> Result<(), String> {
     let expected: BTreeMap<_, _> = match variant {
         Variant::Pack(_) => BTreeMap::new(),
-        Variant::Mix => BTreeMap::from([("Mix", (MIX_BYTES as u32, None))]),
+        Variant::Mix | Variant::MixBytes => BTreeMap::from([("Mix", (MIX_BYTES as u32, None))]),
         Variant::Kernel(facts, _, colors) if facts.kernel != Kernel::SampleUint8 => {
             with_operator(colors.steps, facts.weights)
         }
@@ -405,7 +405,7 @@ fn representative(variant: Variant) -> Variant {
 fn outside(plan: &Plan, frames: &HashSet<SamplingFacts>, parts: &HashSet<ColorFacts>) -> Vec<Variant> {
     let stands = |variant: &Variant| match variant {
         Variant::Pack(dtype) => *dtype != DType::F32,
-        Variant::Mix => true,
+        Variant::Mix | Variant::MixBytes => true,
         Variant::Kernel(..) | Variant::Tables(..) => false,
         Variant::Sample(frame, colors) => {
             // The set of steps must be enumerated with some number of steps, and the number with some set.

@@ -32,7 +32,7 @@ pub(super) fn recipe_passes() -> Vec<(String, Variant)> {
 fn kind(variant: &Variant) -> String {
     let (kernel, frame) = match variant {
         Variant::Pack(_) => return "packing".to_owned(),
-        Variant::Mix => return "mixing".to_owned(),
+        Variant::Mix | Variant::MixBytes => return "mixing".to_owned(),
         Variant::Tables(..) => return "tables".to_owned(),
         Variant::Sample(frame, _) => ("floats", frame),
         Variant::Kernel(facts, frame, _) => match facts.kernel {
@@ -42,6 +42,8 @@ fn kind(variant: &Variant) -> String {
             Kernel::Warp => ("warp", frame),
             Kernel::Sharpen => ("sharpen", frame),
             Kernel::Blur => ("blur", frame),
+            Kernel::PillowAffine => ("Pillow affine", frame),
+            Kernel::PillowBlur => ("Pillow blur", frame),
         },
     };
     let pass = if frame.target == PassTarget::Statistic { "mean" } else { "sampling" };

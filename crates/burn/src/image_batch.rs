@@ -23,6 +23,8 @@ pub struct ImageBatch {
     pub classes: Tensor<1, Int>,
     /// The class of each image, its partner's, and the share of the first, as [`Batch::mixed`] returns them.
     pub mixed: Vec<(u32, u32, f64)>,
+    /// The share of each label that `soft_labels` spreads over all classes, as [`Batch::label_smoothing`] returns it.
+    pub label_smoothing: f64,
     /// The sample id (`Dataset::id`) of each image.
     pub ids: Vec<u64>,
 }
@@ -34,7 +36,7 @@ impl ImageBatch {
     /// # Errors
     /// [`ErrorKind::Argument`](gpufeed::ErrorKind::Argument) if a class, or a partner's, is not below `num_classes`.
     pub fn soft_labels(&self, num_classes: usize) -> Result<Tensor<2>> {
-        let rows = soft_labels(&self.mixed, num_classes)?;
+        let rows = soft_labels(&self.mixed, num_classes, self.label_smoothing)?;
         Ok(Tensor::from_data(TensorData::new(rows, [self.mixed.len(), num_classes]), &self.images.device()))
     }
 
@@ -62,6 +64,7 @@ impl ImageBatch {
             classes = classes.slice(s![rows.clone()]);
         }
         let mixed = batch.mixed().map_or_else(Vec::new, |mixed| mixed[rows.clone()].to_vec());
-        Ok(ImageBatch { images, classes, mixed, ids: batch.ids()[rows].to_vec() })
+        let label_smoothing = batch.label_smoothing();
+        Ok(ImageBatch { images, classes, mixed, label_smoothing, ids: batch.ids()[rows].to_vec() })
     }
 }

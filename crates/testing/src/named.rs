@@ -7,6 +7,7 @@ use crate::reference::jpeg::jpeg;
 use crate::reference::moved::{crop, erase, five_crop, horizontal_flip, pad, resized_crop, ten_crop, vertical_flip};
 use crate::reference::neighborhood::{adjust_sharpness, gaussian_blur, gaussian_noise};
 use crate::reference::perspective::{coefficients, perspective};
+use crate::reference::pillow;
 use crate::reference::pointwise::{
     self, adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation, rgb_to_grayscale,
 };
@@ -179,6 +180,11 @@ fn color(picture: &Picture, name: &str, get: &Arguments<'_>) -> Option<Picture> 
         "normalize" => picture.normalize(&get.get::<Vec<f64>>("mean"), &get.get::<Vec<f64>>("std")),
         "to_float" => picture.to_float(),
         "jpeg" => jpeg(picture, get.get("quality")),
+        "pillow_affine" => {
+            let interpolation = get.get::<String>("interpolation");
+            pillow::affine(picture, get.get("matrix"), &interpolation, &get.get::<Vec<f64>>("fill"))
+        }
+        "pillow_blur" => pillow::gaussian_blur(picture, get.get("radius")),
         "gaussian_blur" => gaussian_blur(picture, get.get("kernel_size"), get.get("sigma")),
         _ => return op(name, get.0).and_then(|op| pointwise::apply(picture, &op)),
     })

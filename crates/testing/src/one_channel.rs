@@ -21,12 +21,19 @@ fn equalise(transform: &mut Transform) {
         Transform::Normalize(normalize) => [&mut normalize.mean, &mut normalize.std].into_iter().for_each(first),
         Transform::Pad(pad) => first(&mut pad.fill),
         Transform::RandomCrop(crop) => first(&mut crop.fill),
+        Transform::CenterCropOrPad(crop) => first(&mut crop.fill),
+        Transform::RandomCropOrPad(crop) => first(&mut crop.fill),
+        Transform::RandomPad(pad) => first(&mut pad.fill),
         Transform::RandomZoomOut(zoom) => first(&mut zoom.fill),
         Transform::RandomErasing(erasing) => {
             if let ErasingValue::Channels(values) = &mut erasing.value {
                 first(values);
             }
         }
+        Transform::TimmAugmentOp(op) => first(&mut op.fill),
+        Transform::TimmAugMix(policy) => policy.ops.iter_mut().for_each(|op| first(&mut op.fill)),
+        Transform::TimmAutoAugment(policy) => policy.policy.iter_mut().flatten().for_each(|op| first(&mut op.fill)),
+        Transform::TimmRandAugment(policy) => policy.ops.iter_mut().for_each(|op| first(&mut op.fill)),
         Transform::RandomApply(list) => list.transforms.iter_mut().for_each(equalise),
         Transform::RandomChoice(list) => list.transforms.iter_mut().for_each(equalise),
         Transform::RandomOrder(list) => list.transforms.iter_mut().for_each(equalise),

@@ -34,6 +34,10 @@ const fn row(
 /// examples, get into both from this table.
 pub const FIRST: usize = 42;
 
+/// The operators that have no arithmetic on floats.
+pub const UINT8_ALONE: [&str; 6] =
+    ["JPEG", "PillowGaussianBlur", "TimmAugMix", "TimmAugmentOp", "TimmAutoAugment", "TimmRandAugment"];
+
 impl Operator {
     /// Returns the TOML text of a recipe that has this operator alone, with these arguments.
     pub fn recipe(&self, arguments: &str) -> String {
@@ -215,14 +219,19 @@ pub const OPERATORS: &[Operator] = &[
         "p = 0.65, value = 'random'",
         "p = 0.75, scale = [0.1, 0.5], ratio = [0.5, 1.5], value = [0.25, -1.5, 2.0]",
         "p = 1.0, value = 0.25",
+        "p = 0.85, value = 'random_color', count = [2, 3]",
     ], &[
         ("scale = [0.1, 1.1]", "scale", "0 <= least <= greatest <= 1 works"),
         ("scale = [0.3, 0.2]", "scale", "0 <= least <= greatest <= 1 works"),
         ("ratio = [0, 1]", "ratio", "0 < least <= greatest works"),
         ("value = nan", "value", "finite numbers work"),
         ("value = [0, inf, 0]", "value", "finite numbers work"),
-        ("value = 'noise'", "value", "\"random\" works"),
-        ("value = [1, 2]", "value", "\"random\" works"),
+        ("value = 'noise'", "value", "\"random_color\" works"),
+        ("value = [1, 2]", "value", "\"random_color\" works"),
+        ("count = [0, 2]", "count", "1 <= least <= greatest <= 100 works"),
+        ("count = [3, 2]", "count", "1 <= least <= greatest <= 100 works"),
+        ("count = [1, 101]", "count", "1 <= least <= greatest <= 100 works"),
+        ("count = 3", "count", "1 <= least <= greatest <= 100 works"),
         ("scale = [-0.1, 0.5]", "scale", "0 <= least <= greatest <= 1 works"),
     ]),
     row("RandomGrayscale", &["rgb_to_grayscale"], &["", "p = 0.75"], &[
@@ -346,4 +355,97 @@ pub const OPERATORS: &[Operator] = &[
         "",
         "num_magnitude_bins = 11, interpolation = 'Bilinear', fill = 0.5",
     ], &[]),
+    row("PillowGaussianBlur", &["pillow_blur"], &["radius = [0.1, 2.0]", "radius = [3, 5.5]"], &[
+        ("radius = [2, 1]", "radius", "0 <= least <= greatest <= 1,000,000 works"),
+        ("radius = [-1, 1]", "radius", "0 <= least <= greatest <= 1,000,000 works"),
+        ("radius = [0, 2e6]", "radius", "0 <= least <= greatest <= 1,000,000 works"),
+        ("radius = 2", "radius", "[least, greatest] with 0 <= least <= greatest <= 1,000,000 works"),
+    ]),
+    row("TimmAugMix", &[], &[
+        "ops = [{ name = 'Rotate' }, { name = 'Equalize', prob = 0.75 }]",
+        "alpha = 0.5, width = 2, depth = 3, blended = true, ops = [{ name = 'ShearX', prob = 1.0, magnitude = 3.0, \
+         uniform = true }, { name = 'SolarizeIncreasing', prob = 1.0 }]",
+    ], &[
+        ("ops = []", "ops", "1 to 255 work"),
+        ("ops = [{ name = 'Blur' }]", "ops", "1 to 255 tables with a name each work"),
+        ("ops = [{ name = 'Rotate' }], width = 0", "width", "1 to 64 work"),
+        ("ops = [{ name = 'Rotate' }], depth = 0", "depth", "1 to 64 work, and -1 for 1 to 3 at random"),
+        ("ops = [{ name = 'Rotate' }], alpha = 0", "alpha", "a finite number > 0 works"),
+        ("ops = [{ name = 'Rotate' }], blended = 1", "blended", "true and false work"),
+    ]),
+    row("TimmAugmentOp", &[], &[
+        "name = 'SolarizeAdd'",
+        "name = 'TranslateX', prob = 0.75, magnitude = 9.0, magnitude_std = 0.5, magnitude_max = 12.0, interpolation = \
+         ['Nearest'], fill = [1.0, 20.0, 255.0], translate_const = 9.0, translate_pct = 0.3",
+        "name = 'GaussianBlurRand', prob = 1.0, magnitude = 8.0, uniform = true",
+    ], &[
+        ("name = 'Cutout'", "name", "a name of timm's NAME_TO_OP works"),
+        ("name = 'Rotate', prob = 1.5", "prob", "0 to 1 work"),
+        ("name = 'Rotate', magnitude = nan", "magnitude", "to 1000000 work"),
+        ("name = 'Rotate', magnitude_std = -1.0", "magnitude_std", "0 to 1000000 work"),
+        ("name = 'Rotate', magnitude_max = 0.0", "magnitude_max", "more than 0, up to 1,000, works"),
+        ("name = 'Rotate', uniform = 1", "uniform", "true and false work"),
+        ("name = 'Rotate', interpolation = []", "interpolation", "a list of Nearest, Bilinear and Bicubic works"),
+        ("name = 'Rotate', interpolation = ['NearestExact']", "interpolation", "Nearest, Bilinear and Bicubic works"),
+        ("name = 'Rotate', fill = [0.0, 0.0, 256.0]", "fill", "three numbers from 0 to 255 work"),
+        ("name = 'Rotate', translate_const = inf", "translate_const", "to 1000000 work"),
+        ("name = 'Rotate', translate_pct = nan", "translate_pct", "to 1000000 work"),
+    ]),
+    row("TimmAutoAugment", &[], &[
+        "policy = [[{ name = 'PosterizeOriginal', prob = 0.4, magnitude = 8.0 }, { name = 'Rotate' }], [{ name = \
+         'AutoContrast' }]]",
+    ], &[
+        ("policy = []", "policy", "1 to 255 work"),
+        ("policy = [[]]", "policy", "1 to 255 work"),
+        ("policy = [{ name = 'Rotate' }]", "policy", "1 to 255 lists of 1 to 16 tables with a name each work"),
+    ]),
+    row("TimmRandAugment", &[], &[
+        "ops = [{ name = 'TranslateYRel' }, { name = 'SharpnessIncreasing' }]",
+        "num_layers = 1, choice_weights = [0.75, 0.25], ops = [{ name = 'Desaturate' }, { name = 'GaussianBlur' }]",
+    ], &[
+        ("ops = [{ name = 'Rotate' }], num_layers = 17", "num_layers", "0 to 16 work"),
+        ("ops = [{ name = 'Rotate' }], choice_weights = [1, 2]", "choice_weights", "one each works"),
+        ("ops = [{ name = 'Rotate' }], choice_weights = [0]", "choice_weights", "of which one is more than 0"),
+        ("ops = [{ name = 'Rotate' }], choice_weights = [1]", "choice_weights", "num_layers = 2 needs as many"),
+        ("ops = 'Rotate'", "ops", "1 to 255 tables with a name each work"),
+    ]),
+    row("CenterCropOrPad", &["pad", "crop"], &[
+        "size = 40",
+        "size = [60, 20], fill = [0.1, 0.2, 0.3]",
+        "size = 45, padding_mode = 'Reflect'",
+    ], &[
+        ("size = 0", "size", "1 to 4194304 work"),
+        ("size = 8, fill = [0, nan, 0]", "fill", "finite numbers work"),
+        ("size = 8, padding_mode = 'Mirror'", "padding_mode", "Constant, Edge, Reflect and Symmetric work"),
+    ]),
+    row("RandomCropOrPad", &["pad", "crop"], &[
+        "size = 30",
+        "size = [55, 25], fill = [0.1, 0.2, 0.3]",
+        "size = 41, padding_mode = 'Reflect'",
+    ], &[
+        ("size = [8, 0]", "size", "1 to 4194304 work"),
+        ("size = 8, fill = [0, inf, 0]", "fill", "finite numbers work"),
+    ]),
+    row("RandomPad", &["pad"], &["size = 50", "size = [40, 60], fill = [0.1, 0.2, 0.3]"], &[
+        ("size = 4194305", "size", "1 to 4194304 work"),
+        ("size = 8, fill = 3", "fill", "three finite numbers work"),
+    ]),
+    row("ResizeKeepRatio", &["resize"], &[
+        "size = 40",
+        "size = [30, 50], longest = 1.0, interpolation = 'Bicubic', antialias = false",
+        "size = 44, longest = 0.25, random_scale_prob = 0.5, random_scale_range = [0.4, 1.0], random_scale_area = true, \
+         random_aspect_prob = 0.75, random_aspect_range = [0.8, 1.25]",
+    ], &[
+        ("size = 0", "size", "1 to 4194304 work"),
+        ("size = 8, longest = 1.5", "longest", "0 to 1 work"),
+        ("size = 8, random_scale_prob = nan", "random_scale_prob", "0 to 1 work"),
+        ("size = 8, random_aspect_prob = -0.5", "random_aspect_prob", "0 to 1 work"),
+        ("size = 8, random_scale_range = [0, 1]", "random_scale_range", "0 < least <= greatest works"),
+        ("size = 8, random_aspect_range = [1, 0.5]", "random_aspect_range", "0 < least <= greatest works"),
+        ("size = 8, random_scale_area = 1", "random_scale_area", "true and false work"),
+    ]),
+    row("TrimBorder", &["crop"], &["border_size = 2"], &[
+        ("border_size = -1", "border_size", "0 to 2097151 pixels work"),
+        ("border_size = 2097152", "border_size", "0 to 2097151 pixels work"),
+    ]),
 ];

@@ -5,7 +5,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 /// The reason why a sample was not read.
-pub(super) enum Failed {
+pub(crate) enum Failed {
     /// The run has to stop.
     Stops,
     /// The sample has failed with this exception.
@@ -16,7 +16,7 @@ pub(super) enum Failed {
 
 impl Failed {
     /// Decides what an exception of the object means for the run.
-    pub(super) fn raised(py: Python<'_>, error: PyErr) -> Failed {
+    pub(crate) fn raised(py: Python<'_>, error: PyErr) -> Failed {
         let ends =
             !error.is_instance_of::<PyException>(py) || error.value(py).hasattr("_ends_the_run").unwrap_or(false);
         if ends { Failed::Run(error) } else { Failed::Sample(error) }

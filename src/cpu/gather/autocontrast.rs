@@ -1,5 +1,5 @@
 //! Autocontrast: torchvision's `autocontrast_image`. Each channel is stretched to the whole range; one of a single value
-//! stays.
+//! stays. Pillow's does the same in f64.
 
 use super::Part;
 use super::bytes::ByteTable;
@@ -8,20 +8,40 @@ use multiversion::multiversion;
 
 /// In 8-bit numbers. Division and truncation are those of f32; a channel's result is a table of 256 numbers.
 pub(super) fn bytes(part: Part<'_, u8>, window: Rect, out: &mut Vec<[u8; 4]>) {
-    let (mut low, mut high) = ([255; BLOCK], [0; BLOCK]);
-    part.runs().for_each(|run| extremes(run.as_flattened(), &mut low, &mut high));
-    let channel = |c: usize| {
-        let low = low.iter().skip(c).step_by(4).min().copied().unwrap_or(0);
-        let high = high.iter().skip(c).step_by(4).max().copied().unwrap_or(0);
+    let tables = ranges(part).map(|(low, high)| {
         let scale = f32::from(high.saturating_sub(low)) * (1.0 / 255.0);
         let slope = if low == high { 1.0 } else { 255.0 / f64::from(high - low) };
         let number =
             |k: u8| if low == high { k } else { (f32::from(k.saturating_sub(low)) / scale).clamp(0.0, 255.0) as u8 };
         ByteTable::ramp(if low == high { 0 } else { low }, slope, number)
-    };
-    let tables = [channel(0), channel(1), channel(2)];
+    });
     out.clear();
     ByteTable::look_up_rows(tables.each_ref(), part.rows_of(window), out);
+}
+
+/// Pillow's `ImageOps.autocontrast` of 8-bit numbers, in f64.
+pub(super) fn pillow_bytes(part: Part<'_, u8>, window: Rect, out: &mut Vec<[u8; 4]>) {
+    let tables = ranges(part).map(|(low, high)| {
+        if low >= high {
+            return ByteTable::new(|k| k);
+        }
+        let scale = 255.0 / f64::from(high - low);
+        let offset = -f64::from(low) * scale;
+        // The cast cuts to a whole number from 0 to 255.
+        ByteTable::ramp(low, scale, |k| (f64::from(k) * scale + offset) as u8)
+    });
+    out.clear();
+    ByteTable::look_up_rows(tables.each_ref(), part.rows_of(window), out);
+}
+
+/// The least and the greatest number of each channel.
+fn ranges(part: Part<'_, u8>) -> [(u8, u8); 3] {
+    let (mut low, mut high) = ([255; BLOCK], [0; BLOCK]);
+    part.runs().for_each(|run| extremes(run.as_flattened(), &mut low, &mut high));
+    std::array::from_fn(|c| {
+        let low = low.iter().skip(c).step_by(4).min().copied().unwrap_or(0);
+        (low, high.iter().skip(c).step_by(4).max().copied().unwrap_or(0))
+    })
 }
 
 /// Bytes of a block, of four channels.

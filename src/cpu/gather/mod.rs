@@ -7,19 +7,23 @@ pub(crate) mod elastic;
 mod equalize;
 mod jpeg;
 mod nearest;
+mod pillow_affine;
+mod pillow_blur;
+mod pillow_enhance;
 mod positions;
 mod sharpen;
 mod warp;
 
-use super::bytes;
+use super::bytes::{self, ByteTable};
 use crate::allocate::{AUGMENTING, product, reserve_like};
 use crate::error::Result;
 use crate::geometry::Rect;
 use crate::pixels::PixelsRef;
-use crate::plan::gather::{Gather, GatherKind};
+use crate::plan::gather::{Enhance, Gather, GatherKind};
 use blur::Blur;
 use elastic::ElasticScratch;
 use jpeg::JpegScratch;
+use pillow_blur::PillowBlurScratch;
 use std::ops::Range;
 
 /// A part of an image: its pixels, the number of pixels from one row to the next, and the part's rectangle.
@@ -79,6 +83,7 @@ pub(super) struct GatherScratch {
     row: Vec<f32>,
     jpeg: JpegScratch,
     elastic: ElasticScratch,
+    pillow_blur: PillowBlurScratch,
 }
 
 impl GatherScratch {
@@ -105,7 +110,7 @@ impl GatherScratch {
 
     /// Makes room for as much as `other` has room for.
     pub(super) fn reserve_like(&mut self, other: &GatherScratch) {
-        let GatherScratch { bytes, floats, result, across, row, jpeg, elastic } = self;
+        let GatherScratch { bytes, floats, result, across, row, jpeg, elastic, pillow_blur } = self;
         reserve_like(bytes, &other.bytes);
         for (vec, other) in [(floats, &other.floats), (result, &other.result)] {
             reserve_like(vec, other);
@@ -115,6 +120,7 @@ impl GatherScratch {
         }
         jpeg.reserve_like(&other.jpeg);
         elastic.reserve_like(&other.elastic);
+        pillow_blur.reserve_like(&other.pillow_blur);
     }
 
     /// Allocated bytes.
@@ -123,6 +129,7 @@ impl GatherScratch {
         4 * (self.bytes.capacity() + pixels + self.across.capacity() + self.row.capacity())
             + self.jpeg.bytes()
             + self.elastic.bytes()
+            + self.pillow_blur.bytes()
     }
 }
 
@@ -141,7 +148,7 @@ pub(super) fn bytes(
 ) -> Result<()> {
     scratch.reserve_rows(gather, window, 3)?;
     AUGMENTING.reserve(out, product(window.width as usize, window.height as usize))?;
-    let GatherScratch { bytes, across, row, jpeg, elastic, .. } = scratch;
+    let GatherScratch { bytes, across, row, jpeg, elastic, pillow_blur, .. } = scratch;
     let part = match source {
         PixelsRef::Bytes { data, stride, size: 4 } if stride % 4 == 0 => {
             Part { pixels: data.as_chunks().0, stride: stride / 4, rect: region }
@@ -166,8 +173,27 @@ pub(super) fn bytes(
             out.clear();
             jpeg::run(*quality, part, gather.source, window, jpeg, out)?;
         }
+        GatherKind::PillowAffine(affine) => {
+            out.clear();
+            pillow_affine::bytes(affine, part, gather.source, window, out);
+        }
+        GatherKind::PillowBlur(boxes) => {
+            out.clear();
+            pillow_blur::run(*boxes, part, window, pillow_blur, out)?;
+        }
         GatherKind::Autocontrast => autocontrast::bytes(part, window, out),
         GatherKind::Equalize => equalize::bytes(part, window, out),
+        GatherKind::Table(numbers) => {
+            let table = ByteTable::new(|k| numbers[usize::from(k)]);
+            out.clear();
+            ByteTable::look_up_rows([&table; 3], part.rows_of(window), out);
+        }
+        GatherKind::PillowAutocontrast => autocontrast::pillow_bytes(part, window, out),
+        GatherKind::Enhance(Enhance::Color, factor) => pillow_enhance::color(*factor, part, window, out),
+        GatherKind::Enhance(Enhance::Contrast, factor) => pillow_enhance::contrast(*factor, part, window, out),
+        GatherKind::Enhance(Enhance::Sharpness, factor) => {
+            pillow_enhance::sharpness(*factor, part, gather.source, window, out);
+        }
     }
     Ok(())
 }
@@ -197,7 +223,14 @@ pub(super) fn floats<'a>(
         }
         GatherKind::Sharpen { ratio } => sharpen::floats(*ratio, part, gather.source, window, result),
         GatherKind::Elastic(field) => elastic::floats(field, part, gather.source, window, elastic, result)?,
-        GatherKind::Jpeg { .. } => unreachable!("a plan gives it 8-bit numbers"),
+        GatherKind::Jpeg { .. }
+        | GatherKind::PillowAffine(_)
+        | GatherKind::PillowBlur(_)
+        | GatherKind::Table(_)
+        | GatherKind::PillowAutocontrast
+        | GatherKind::Enhance(..) => {
+            unreachable!("a plan gives it 8-bit numbers")
+        }
         GatherKind::Autocontrast => autocontrast::floats(part, window, result),
         GatherKind::Equalize => equalize::floats(part, window, result),
     }

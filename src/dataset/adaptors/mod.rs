@@ -1,9 +1,10 @@
-//! Data sets made of other data sets: subsets, concatenations, weights, repetitions.
+//! Data sets made of other data sets: subsets, concatenations, blends, weights, repetitions.
 //!
 //! They change no sample, and forward everything else; those that give samples other numbers translate these for
 //! [`Access`](super::Access), too. Two samples of an epoch must not share random numbers, so a sample that comes again
 //! has another id (`ids.rs`).
 
+mod blend;
 mod concat;
 mod ids;
 mod repeat;
@@ -120,6 +121,7 @@ macro_rules! of_one_set {
 
 use {of_one_set, translated};
 
+pub use blend::blend;
 pub use concat::Concat;
 pub use repeat::Repeat;
 pub use split::SplitPart;

@@ -11,7 +11,7 @@ use crate::loader::columns::ColumnBuilder;
 use crate::loader::group::Group;
 use crate::loader::messages::{BatchStart, Finished};
 use crate::loader::pipeline::Pipeline;
-use crate::plan::mixing::Mixing;
+use crate::plan::mixing::BatchMixing;
 
 /// A batch between its announcement and its delivery, with the buffers that its executor needs for it.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl<B> PendingBatch<B> {
     pub(in crate::loader::assemble) fn completion(&self, pipeline: &Pipeline, group: usize) -> Completion {
         let (group, samples) = (&pipeline.groups[group], self.samples.len());
         let elements = group.sample_elements() * samples as u64;
-        let mixing = |params| Mixing::new(params, group.plan(), group.size, samples, group.outputs);
+        let mixing = |params| BatchMixing::new(params, group.plan(), group.size, samples, group.outputs);
         let mixing = self.start.mix.as_ref().and_then(mixing);
         Completion { elements, mixing }
     }

@@ -77,12 +77,10 @@ impl DataLoaderBuilder {
         let workers = self.settings.workers.unwrap_or_else(crate::cores::of_this_process);
         self.check_numbers(workers)?;
         let shard = self.chosen_shard()?;
-        let mut sampler = Sampler::new(self.dataset.len(), self.settings.batch_size)?
-            .shuffle(self.settings.shuffle)
-            .seed(self.settings.seed)
-            .shard(shard.rank, shard.world)?
-            .last_batch(self.settings.last_batch)?;
-        sampler = self.ordered(sampler)?;
+        let sampler = Sampler::new(self.dataset.len(), self.settings.batch_size)?;
+        let sampler = self.listed(sampler)?.shuffle(self.settings.shuffle).seed(self.settings.seed);
+        let sampler = sampler.shard(shard.rank, shard.world)?.last_batch(self.settings.last_batch)?;
+        let mut sampler = self.ordered(sampler)?;
         if let Some(weights) = self.dataset.weights() {
             sampler = sampler.weights(weights)?;
         }

@@ -1,7 +1,7 @@
 //! The settings that a batch transform needs.
 
 use crate::advice::{self, Reason};
-use crate::dataset::{Dataset, Label};
+use crate::dataset::{Dataset, Label, Sample};
 use crate::error::{Error, Result};
 use crate::plan::DType;
 use crate::quote::Shown;
@@ -11,7 +11,7 @@ use crate::transforms::BatchTransform;
 /// one-hot matrix. One that cannot be read is left to the run, which replaces it.
 pub(super) fn check(transform: &BatchTransform, dataset: &dyn Dataset, dtype: DType) -> Result<()> {
     transform.validate()?;
-    if dtype == DType::U8 && transform.may_blend() {
+    if dtype == DType::U8 && transform.needs_floats() {
         let reason = Reason::new("MixUp blends floats, but the output has 8-bit numbers, with which CutMix works");
         return Err(Error::argument("batch_transform", reason.advise(advice::FLOAT_OUTPUT)));
     }
@@ -21,6 +21,11 @@ pub(super) fn check(transform: &BatchTransform, dataset: &dyn Dataset, dtype: DT
             let name = dataset.name(0);
             let reason =
                 format!("mixing needs samples with a class or a vector each, but {} has no label", Shown(&name));
+            Err(Error::argument("batch_transform", reason))
+        }
+        Ok(Sample { label: Label::Multi(_), .. }) if transform.smooths_labels() => {
+            let reason =
+                "label_smoothing works on classes, but labels are vectors; leave it out, and smooth the vectors";
             Err(Error::argument("batch_transform", reason))
         }
         Err(error) if error.is_fatal() => Err(error),

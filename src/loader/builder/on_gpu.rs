@@ -16,6 +16,7 @@ use crate::loader::group::Group;
 use crate::loader::pipeline::Execution;
 use crate::plan::Plan;
 use crate::plan::cpu_fallback::REGION_BYTES;
+use crate::transforms::BatchTransform;
 use crossbeam_channel::bounded;
 use std::sync::Arc;
 
@@ -77,7 +78,9 @@ impl DataLoaderBuilder {
     /// Bytes that mixing adds to each target; `None` if batches are not mixed.
     fn mix_sizes(&self, gpu: &Gpu, group: &Group) -> Result<Option<MixSizes>> {
         let elements = group.image_bytes() / group.plan().output().dtype.bytes();
-        let sizes = |_| MixSizes::new(gpu, self.settings.batch_size, group.outputs, elements);
+        let sizes = |transform: &BatchTransform| {
+            MixSizes::new(gpu, self.settings.batch_size, group.outputs, elements, transform.mixes_each())
+        };
         self.recipe.batch_transform.as_ref().map(sizes).transpose()
     }
 
@@ -116,7 +119,8 @@ impl DataLoaderBuilder {
             check_made_batch(gpu, plan, bytes)?;
             let mut own = Kernels::new(gpu, plan, *cached_stage)?.numbered_from(first_pass);
             if let Some(sizes) = mix {
-                own = own.with_mixer(sizes, group.sample_elements())?;
+                let blends_bytes = self.recipe.batch_transform.as_ref().is_some_and(BatchTransform::blends_bytes);
+                own = own.with_mixer(sizes, group.sample_elements(), blends_bytes)?;
             }
             own.warm_up();
             first_pass += own.pass_names().len();

@@ -4,7 +4,7 @@ use super::DataLoaderBuilder;
 use crate::advice::{self, Reason};
 use crate::error::{Error, Result};
 use crate::loader::settings::ShardChoice;
-use crate::sampler::{LastBatch, Order, Sampler};
+use crate::sampler::{LastBatch, Order, Orders, Sampler};
 
 impl DataLoaderBuilder {
     /// Gives each epoch its own random order; off by default. Data that are [remote](crate::dataset::Access::is_remote)
@@ -46,6 +46,17 @@ impl DataLoaderBuilder {
     /// default. [`Sampler::lanes`](crate::Sampler::lanes) has the details.
     pub fn lanes(mut self, lanes: usize) -> Self {
         self.settings.lanes = Some(lanes);
+        self
+    }
+
+    /// The list of samples, or of batches, of each epoch, in the place of [`shuffle`](Self::shuffle) and [`order`](Self::order);
+    /// none by default. [`Orders`] has an example.
+    ///
+    /// With shuffling, `build` refuses lists of the user's; those of gpufeed are random in any case, and need
+    /// [`order(Order::Full)`](Self::order) where the data are [remote](crate::dataset::Access::is_remote). Weights, lanes and
+    /// [`Order::Blocks`] do not go with it. A sample that fails is replaced by another one of the epoch's list.
+    pub fn sampler(mut self, orders: Orders) -> Self {
+        self.orders = Some(orders);
         self
     }
 
@@ -91,10 +102,23 @@ impl DataLoaderBuilder {
         self
     }
 
+    /// Gives the sampler its lists, which say how long an epoch is.
+    pub(super) fn listed(&self, sampler: Sampler) -> Result<Sampler> {
+        match &self.orders {
+            Some(orders) => sampler.orders(orders.clone()),
+            None => Ok(sampler),
+        }
+    }
+
     /// Gives the sampler its order.
     pub(super) fn ordered(&self, mut sampler: Sampler) -> Result<Sampler> {
+        let random = self.orders.as_ref().is_some_and(Orders::is_random);
+        if self.orders.is_some() && self.settings.shuffle && !random {
+            let reason = "on, but the lists of the sampler are the order; leave one of the two out";
+            return Err(Error::argument("shuffle", reason));
+        }
         if self.settings.order.is_none()
-            && self.settings.shuffle
+            && (self.settings.shuffle || random)
             && self.dataset.access().is_some_and(|access| access.is_remote())
         {
             let reason = "not set, but the data set is remote, and shuffling all of it would read each image by itself, from \
@@ -117,7 +141,7 @@ impl DataLoaderBuilder {
 mod tests {
     use crate::dataset::{Access, Dataset, InMemory, Label, PixelFormat, Sample};
     use crate::transforms::CenterCrop;
-    use crate::{Backend, DataLoader, DataLoaderBuilder, Order, Result};
+    use crate::{Backend, DataLoader, DataLoaderBuilder, Order, Orders, Result};
 
     struct Remote(InMemory);
 
@@ -174,6 +198,12 @@ mod tests {
             remote.build(&Backend::Cpu).unwrap();
         }
         builder(data()).shuffle(true).build(&Backend::Cpu).unwrap();
+        let random = || builder(Remote(data())).sampler(Orders::repeated_augmentation(10, 2, 2).unwrap());
+        let error = random().build(&Backend::Cpu).unwrap_err().to_string();
+        assert!(error.starts_with("order: ") && error.contains("shuffling all of it"), "{error}");
+        random().order(Order::Full).build(&Backend::Cpu).unwrap();
+        let own = Orders::samples(2, |_| Ok(vec![7, 1]));
+        builder(Remote(data())).sampler(own).build(&Backend::Cpu).unwrap();
     }
 
     #[test]

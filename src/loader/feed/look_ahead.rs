@@ -20,6 +20,8 @@ pub(super) struct LookAhead<'a> {
     /// The next batch to announce: its epoch's order, and its number there.
     order: Option<EpochOrder>,
     batch: usize,
+    /// The epoch whose order comes next, which may not be known yet.
+    next: Option<u64>,
     /// The epoch at which the run ends.
     end: u64,
     indices: Vec<usize>,
@@ -33,9 +35,10 @@ impl<'a> LookAhead<'a> {
         let access = pipeline.dataset.access();
         let wanted = access.map_or(0, |access| access.prefetch_samples());
         let access = access.filter(|_| wanted > 0);
-        let order = (access.is_some() && epoch < end).then(|| pipeline.sampler.epoch(epoch));
+        let next = (access.is_some() && epoch < end).then_some(epoch);
         let _runs = access.map_or(Vec::new(), |_| pipeline.remote.begin_run());
-        LookAhead { pipeline, access, wanted, ahead: 0, order, batch: batch as usize, end, indices: Vec::new(), _runs }
+        let (order, batch, indices) = (None, batch as usize, Vec::new());
+        LookAhead { pipeline, access, wanted, ahead: 0, order, next, batch, end, indices, _runs }
     }
 
     /// Announces whole batches until as many samples are announced as are wanted. Called before a batch of `samples` samples
@@ -43,11 +46,15 @@ impl<'a> LookAhead<'a> {
     pub(super) fn before(&mut self, samples: usize) {
         let Some(access) = self.access else { return };
         while self.ahead < self.wanted.max(samples) {
+            if let (None, Some(epoch)) = (&self.order, self.next) {
+                // The feeder reports the error of an order.
+                self.order = self.pipeline.sampler.epoch_if_known(epoch).ok().flatten();
+            }
             let Some(order) = &self.order else { break };
             if self.batch >= order.batches() {
                 let next = order.epoch() + 1;
                 let more = next < self.end && order.batches() > 0;
-                (self.order, self.batch) = (more.then(|| self.pipeline.sampler.epoch(next)), 0);
+                (self.order, self.next, self.batch) = (None, more.then_some(next), 0);
                 continue;
             }
             let positions = order.batch(self.batch);

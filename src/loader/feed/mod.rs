@@ -14,7 +14,7 @@ use super::stats::Clock;
 use crate::allocate::BATCH;
 use crate::error::Result;
 use crate::random::ahead::Ahead;
-use crate::sampler::Position;
+use crate::sampler::{EpochOrder, Position};
 use crossbeam_channel::Sender;
 use look_ahead::LookAhead;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,20 +60,28 @@ impl<'a, M> Feeder<'a, M> {
         Feeder { pipeline, shares, inbox, announced, stop, clock, ahead, order: 0 }
     }
 
-    /// Feeds these batches, or until the run stops. `announce` announces a batch to the batch thread and divides it into jobs;
-    /// it returns `None` once the run has ended.
+    /// Feeds these batches, or until the run stops. `first` is the order of the first epoch, if it was given. `announce`
+    /// announces a batch to the batch thread and divides it into jobs; it returns `None` once the run has ended.
     pub(super) fn run<J>(
         mut self,
         batches: BatchRange,
+        mut first: Option<EpochOrder>,
         jobs_in: &Sender<J>,
         announce: impl Fn(&mut Self, BatchStart, Vec<Position>) -> Result<Option<Vec<J>>>,
     ) -> Result<()> {
         let mut number = 0;
         let mut look_ahead = LookAhead::new(self.pipeline, batches);
         for epoch in batches.epoch..batches.end {
-            let order = self.pipeline.sampler.epoch(epoch);
-            let first = if epoch == batches.epoch { batches.batch } else { 0 };
-            for index in first as usize..order.batches() {
+            let stops = || self.stop.load(Ordering::Relaxed);
+            let order = match first.take() {
+                Some(order) => order,
+                None => {
+                    let Some(order) = self.pipeline.sampler.epoch_when_known(epoch, stops)? else { return Ok(()) };
+                    order
+                }
+            };
+            let begin = if epoch == batches.epoch { batches.batch } else { 0 };
+            for index in begin as usize..order.batches() {
                 let (batch, mut positions) = (order.batch(index), Vec::new());
                 BATCH.reserve(&mut positions, batch.size_hint().0)?;
                 positions.extend(batch);
@@ -84,7 +92,7 @@ impl<'a, M> Feeder<'a, M> {
                     return Ok(());
                 }
                 let (index, samples, at) = (index as u64, positions.len(), Instant::now());
-                let mix = positions.first().and_then(|first| self.pipeline.batch_params(epoch, first));
+                let mix = positions.first().and_then(|first| self.pipeline.batch_params(epoch, first, samples));
                 let start = BatchStart { number, epoch, index, samples, valid, mix, at };
                 let Some(jobs) = announce(&mut self, start, positions)? else { return Ok(()) };
                 for job in jobs {

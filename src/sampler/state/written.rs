@@ -28,11 +28,14 @@ pub(super) struct Saved {
     world: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     global_batch: Option<u64>,
-    /// `sequential`, `shuffled`, `weighted`, or as [`Order`] is written.
+    /// `sequential`, `shuffled`, `weighted`, `listed`, `batches`, or as [`Order`] is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     order: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lanes: Option<u64>,
+    /// The digest of the epoch's list, for `listed` and `batches`: 16 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
 }
 
 impl From<State> for Saved {
@@ -50,8 +53,16 @@ impl From<State> for Saved {
                     OrderKind::Shuffled(Order::Full) => "shuffled".to_owned(),
                     OrderKind::Shuffled(order) => order.to_string(),
                     OrderKind::Weighted => "weighted".to_owned(),
+                    OrderKind::Listed(_) => "listed".to_owned(),
+                    OrderKind::Batches(_) => "batches".to_owned(),
                 }),
                 lanes,
+                digest: match order {
+                    OrderKind::Listed(digest) | OrderKind::Batches(digest) => {
+                        digest.map(|digest| format!("{digest:016x}"))
+                    }
+                    _ => None,
+                },
                 ..nothing
             },
         }
@@ -62,9 +73,14 @@ impl TryFrom<Saved> for State {
     type Error = String;
 
     fn try_from(written: Saved) -> Result<State, String> {
-        let Saved { version, seed, epoch, batch, position, samples, batch_size, world, global_batch, order, lanes } =
+        let Saved { version, seed, epoch, batch, position, samples, batch_size, world, global_batch, order, .. } =
             written;
-        let order = order.map(|order| kind(&order, lanes)).transpose()?;
+        let (lanes, digest) = (written.lanes, written.digest);
+        let order = match order {
+            Some(order) => Some(kind(&order, lanes, digest.as_deref())?),
+            None if digest.is_some() => return Err(unknown()),
+            None => None,
+        };
         let place = match (version, position, samples, order) {
             (Some(version), ..) if !(1..=VERSION).contains(&version) => {
                 return Err(format!(
@@ -92,11 +108,19 @@ impl TryFrom<Saved> for State {
 }
 
 /// The kind of order that a word names. Only an order of blocks needs lanes; the data set's own may have them.
-fn kind(order: &str, lanes: Option<u64>) -> Result<OrderKind, String> {
+fn kind(order: &str, lanes: Option<u64>, digest: Option<&str>) -> Result<OrderKind, String> {
+    let of_list = digest.map(|digest| {
+        let plain = digest.len() == 16 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = if plain { u64::from_str_radix(digest, 16).ok() } else { None };
+        number.ok_or_else(|| format!("not a state: the digest {digest:?} has not 16 hexadecimal digits"))
+    });
+    let of_list = of_list.transpose()?;
     let kind = match order {
         "sequential" => OrderKind::Sequential,
         "shuffled" => OrderKind::Shuffled(Order::Full),
         "weighted" => OrderKind::Weighted,
+        "listed" => OrderKind::Listed(of_list),
+        "batches" => OrderKind::Batches(of_list),
         _ => match order.parse() {
             Ok(blocks @ Order::Blocks { .. }) => OrderKind::Shuffled(blocks),
             _ => return Err(format!("a state of order {order:?}, which this version of gpufeed does not know")),
@@ -106,13 +130,14 @@ fn kind(order: &str, lanes: Option<u64>) -> Result<OrderKind, String> {
         OrderKind::Sequential => lanes != Some(0),
         OrderKind::Shuffled(Order::Blocks { .. }) => lanes.is_some_and(|lanes| lanes > 0),
         OrderKind::Shuffled(Order::Full) | OrderKind::Weighted => lanes.is_none(),
+        OrderKind::Listed(_) | OrderKind::Batches(_) => return lanes.is_none().then_some(kind).ok_or_else(unknown),
     };
-    fits.then_some(kind).ok_or_else(unknown)
+    (fits && of_list.is_none()).then_some(kind).ok_or_else(unknown)
 }
 
 fn unknown() -> String {
-    "not a state: one has version, seed, epoch, position, samples, global_batch, order, and lanes for an order of blocks; \
-     one of version 1 batch_size and world for global_batch; one of gpufeed 0.1 seed, epoch and batch"
+    "not a state: one has version, seed, epoch, position, samples, global_batch, order, lanes for an order of blocks, and \
+     the digest of a list; one of version 1 batch_size and world for global_batch; one of gpufeed 0.1 seed, epoch and batch"
         .to_owned()
 }
 

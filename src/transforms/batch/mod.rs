@@ -1,7 +1,7 @@
-//! Transforms of whole batches: torchvision v2's `MixUp` and `CutMix`, and a random choice of several.
+//! Transforms of whole batches: torchvision v2's `MixUp` and `CutMix`, timm's `Mixup`, and a random choice of several.
 //!
-//! A [`BatchTransform`] makes the [`BatchParams`] of a batch, without its pixels. They apply to all images of the
-//! batch; each image is mixed with its [`Partner`]'s.
+//! A [`BatchTransform`] makes the [`BatchParams`] of a batch, without its pixels. They have one mix for all samples, or one
+//! for each; each image is mixed with its [`Partner`]'s.
 //!
 //! A batch transform has no op and no slot. The feeder makes the parameters when it announces the batch, from the key
 //! of the batch's first position, whether or not that sample fails. `plan/mixing.rs` turns them into elements and
@@ -9,14 +9,19 @@
 //! after the other, so that memory reads and writes each byte once. One dispatch mixes a batch, unless it exceeds a
 //! binding; its parameters, and the last sample where it takes several, have buffers of their own in `gpu/target.rs`. A
 //! replay makes both images and mixes them as a batch of two: `Params::mixed` names the partner with its parameters.
+//!
+//! Where each sample has a mix of its own, `cpu/mix_each.rs` takes a sample and its partner at once; a GPU mixes each by a
+//! dispatch, from a copy of the samples that are mixed before their partners are.
 
 mod choice;
 mod cut_mix;
 mod mix_up;
+mod timm_mixup;
 
 pub use choice::BatchChoice;
 pub use cut_mix::CutMix;
 pub use mix_up::MixUp;
+pub use timm_mixup::{MixupMode, TimmMixup};
 
 use super::mix::Mix;
 use crate::error::{Error, Result};
@@ -61,15 +66,33 @@ impl Partner {
 /// use gpufeed::transforms::{BatchTransform, Key, Mix, MixUp};
 ///
 /// let mix_up: BatchTransform = MixUp::new(0.2).into();
-/// let params = mix_up.make_params(224, 224, &Key::default()).unwrap();
-/// assert!(matches!(params.mix, Mix::MixUp { lambda } if lambda < 1.0));
+/// let params = mix_up.make_params(224, 224, 8, &Key::default()).unwrap();
+/// assert!(matches!(params.mix(7), Mix::MixUp { lambda } if lambda < 1.0));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BatchParams {
-    /// How images are mixed.
-    pub mix: Mix,
+    /// How the images of each sample are mixed; a single one stands for all samples.
+    pub mixes: Vec<Mix>,
     /// Which images are mixed.
     pub partner: Partner,
+    /// The share of each label that [`Batch::soft_labels`](crate::Batch::soft_labels) spreads over all classes.
+    #[serde(default)]
+    pub label_smoothing: f64,
+}
+
+impl BatchParams {
+    /// Mixes all samples in one way.
+    pub fn all(mix: Mix, partner: Partner) -> Self {
+        BatchParams { mixes: vec![mix], partner, label_smoothing: 0.0 }
+    }
+
+    /// Returns how the images of a sample are mixed.
+    ///
+    /// # Panics
+    /// If there is no such sample.
+    pub fn mix(&self, sample: usize) -> Mix {
+        if let [all] = self.mixes[..] { all } else { self.mixes[sample] }
+    }
 }
 
 /// Leaves the batch as it is: torchvision's `Identity`, an entry of a [`BatchChoice`].
@@ -102,6 +125,8 @@ pub enum BatchTransform {
     MixUp(MixUp),
     /// Puts a box of another image into each: [`CutMix`].
     CutMix(CutMix),
+    /// Either of them with the partner from the batch's other end, for all or for each: [`TimmMixup`].
+    TimmMixup(TimmMixup),
     /// Leaves the batch as it is: [`Identity`].
     Identity(Identity),
     /// Applies one of several to each batch: [`BatchChoice`].
@@ -118,7 +143,7 @@ macro_rules! from {
     };
 }
 
-from!(MixUp: MixUp, CutMix: CutMix, Identity: Identity, RandomChoice: BatchChoice);
+from!(MixUp: MixUp, CutMix: CutMix, TimmMixup: TimmMixup, Identity: Identity, RandomChoice: BatchChoice);
 
 impl BatchTransform {
     /// Returns a choice of one of `transforms` for each batch, all equally often unless [`BatchChoice::p`] says
@@ -127,11 +152,12 @@ impl BatchTransform {
         BatchChoice::new(transforms)
     }
 
-    /// Returns the transform's name, as torchvision spells it.
+    /// Returns the transform's name, as torchvision spells it; timm's has its name before it.
     pub fn name(&self) -> &'static str {
         match self {
             BatchTransform::MixUp(_) => "MixUp",
             BatchTransform::CutMix(_) => "CutMix",
+            BatchTransform::TimmMixup(_) => "TimmMixup",
             BatchTransform::Identity(_) => "Identity",
             BatchTransform::RandomChoice(_) => "RandomChoice",
         }
@@ -146,45 +172,66 @@ impl BatchTransform {
             BatchTransform::MixUp(MixUp { alpha, .. }) | BatchTransform::CutMix(CutMix { alpha, .. }) => {
                 check_alpha(*alpha)
             }
+            BatchTransform::TimmMixup(mixup) => mixup.validate(),
             BatchTransform::Identity(_) => Ok(()),
             BatchTransform::RandomChoice(choice) => choice.validate(),
         }
     }
 
-    /// Makes the parameters of a batch with images of this size; `None` if the batch stays as it is.
+    /// Makes the parameters of a batch of so many samples with images of this size; `None` if it stays as it is.
     ///
     /// A loader passes the key of the batch's first position: its seed, epoch, sample and occurrence. The view does not
     /// count.
-    pub fn make_params(&self, width: u32, height: u32, key: &Key) -> Option<BatchParams> {
-        self.at_path((width, height), &Key { view: VIEW, ..*key }, child(0, 0))
+    pub fn make_params(&self, width: u32, height: u32, samples: usize, key: &Key) -> Option<BatchParams> {
+        self.at_path((width, height), samples, &Key { view: VIEW, ..*key }, child(0, 0))
     }
 
-    fn at_path(&self, size: (u32, u32), key: &Key, path: u64) -> Option<BatchParams> {
+    fn at_path(&self, size: (u32, u32), samples: usize, key: &Key, path: u64) -> Option<BatchParams> {
         let mut numbers = key.numbers(path);
         match self {
             BatchTransform::MixUp(MixUp { alpha, partner }) => {
                 let mix = Mix::MixUp { lambda: lambda(*alpha, &mut numbers) };
-                Some(BatchParams { mix, partner: *partner })
+                Some(BatchParams::all(mix, *partner))
             }
+            BatchTransform::TimmMixup(mixup) => Some(mixup.make_params(size, samples, &mut numbers)),
             BatchTransform::CutMix(CutMix { alpha, partner }) => {
                 let lambda = lambda(*alpha, &mut numbers);
-                Some(BatchParams { mix: cut_mix::rectangle(lambda, size, &mut numbers), partner: *partner })
+                Some(BatchParams::all(cut_mix::rectangle(lambda, size, &mut numbers), *partner))
             }
             BatchTransform::Identity(_) => None,
             BatchTransform::RandomChoice(choice) => {
                 let (number, transform) = choice.choose(&mut numbers)?;
-                transform.at_path(size, key, child(path, number))
+                transform.at_path(size, samples, key, child(path, number))
             }
         }
     }
 
-    /// True if batches may be blended, which bytes cannot hold.
-    pub(crate) fn may_blend(&self) -> bool {
+    /// True if one of its transforms is such a one.
+    fn any(&self, is: &impl Fn(&BatchTransform) -> bool) -> bool {
         match self {
-            BatchTransform::MixUp(_) => true,
-            BatchTransform::CutMix(_) | BatchTransform::Identity(_) => false,
-            BatchTransform::RandomChoice(choice) => choice.transforms.iter().any(BatchTransform::may_blend),
+            BatchTransform::RandomChoice(choice) => choice.transforms.iter().any(|transform| transform.any(is)),
+            other => is(other),
         }
+    }
+
+    /// True if batches may be blended in floats, which bytes cannot hold.
+    pub(crate) fn needs_floats(&self) -> bool {
+        self.any(&|transform| matches!(transform, BatchTransform::MixUp(_)))
+    }
+
+    /// True if bytes may be blended, and rounded.
+    pub(crate) fn blends_bytes(&self) -> bool {
+        self.any(&|transform| matches!(transform, BatchTransform::TimmMixup(mixup) if mixup.mixup_alpha > 0.0))
+    }
+
+    /// True if the samples of a batch may be mixed each in its own way.
+    pub(crate) fn mixes_each(&self) -> bool {
+        self.any(&|transform| matches!(transform, BatchTransform::TimmMixup(mixup) if mixup.mode != MixupMode::Batch))
+    }
+
+    /// True if labels may be smoothed.
+    pub(crate) fn smooths_labels(&self) -> bool {
+        self.any(&|transform| matches!(transform, BatchTransform::TimmMixup(mixup) if mixup.label_smoothing > 0.0))
     }
 }
 
@@ -195,6 +242,7 @@ impl std::fmt::Display for BatchTransform {
             BatchTransform::MixUp(MixUp { alpha, partner }) | BatchTransform::CutMix(CutMix { alpha, partner }) => {
                 write!(f, "{name}(alpha {alpha}, partner {partner:?})")
             }
+            BatchTransform::TimmMixup(mixup) => write!(f, "{mixup}"),
             BatchTransform::Identity(_) => f.write_str(name),
             BatchTransform::RandomChoice(choice) => write!(f, "{name} of {choice}"),
         }
@@ -248,7 +296,7 @@ mod tests {
     fn every_part_of_the_key_but_the_view_counts() {
         let transform: BatchTransform = CutMix::new(1.0).into();
         let key = Key { seed: 1, epoch: 2, sample: 3, occurrence: 4, view: 5 };
-        let made = |key: Key| transform.make_params(64, 64, &key);
+        let made = |key: Key| transform.make_params(64, 64, 8, &key);
         assert_eq!(made(key), made(Key { view: 0, ..key }));
         for other in
             [Key { seed: 0, ..key }, Key { epoch: 0, ..key }, Key { sample: 0, ..key }, Key { occurrence: 0, ..key }]

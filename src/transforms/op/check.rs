@@ -1,10 +1,14 @@
 //! Checks the numbers of an op.
 
 use super::{ColorOp, Op};
-use crate::transforms::arguments::{Erased, Interpolation, MAX_SIDE, PolicyOp, check_elastic};
+use crate::transforms::arguments::{Erased, Interpolation, MAX_RADIUS, MAX_SIDE, PolicyOp, check_elastic};
+use crate::transforms::timm_ops::TimmOp;
 
 /// The most pixels of an image that an op makes: 16 GiB of four floats.
 const MAX_PIXELS: u64 = 1 << 30;
+
+/// Sums of such numbers times the sides of an image are finite.
+const MAX_ENTRY: f64 = 1e15;
 
 impl Op {
     /// Checks the numbers for an image of this (width, height).
@@ -66,8 +70,11 @@ impl Op {
             Op::Policy { id: PolicyOp::Posterize, magnitude, .. } if !(0.0..9.0).contains(&magnitude) => {
                 Err("0 to 8 bits work".to_owned())
             }
+            Op::Policy { interpolation: Interpolation::Bicubic, fill, .. } => finite(&fill.unwrap_or_default()),
             Op::Policy { interpolation, fill, .. } => warps(interpolation, fill),
-            Op::Mixture { m, ref weights, ref chains } => check_mixture(m, weights, chains),
+            Op::Mixture { m, ref weights, ref chains } => {
+                check_mixture(m, weights, chains, |op| matches!(op, Op::Policy { .. }))
+            }
             Op::Sharpness { factor } if factor >= 0.0 && factor.is_finite() => Ok(()),
             Op::Sharpness { factor } => Err(format!("a factor of {factor}; 0 or more works")),
             Op::Elastic { alpha, sigma, interpolation, fill, .. } => check_elastic(alpha, sigma)
@@ -75,6 +82,34 @@ impl Op {
                 .and(warps(interpolation, fill)),
             Op::Jpeg { quality } if !(1..=100).contains(&quality) => {
                 Err(format!("a quality of {quality}; 1 to 100 work"))
+            }
+            Op::PillowAffine { matrix, interpolation, fill } => {
+                if interpolation == Interpolation::NearestExact {
+                    return Err(format!("{interpolation:?}; Nearest, Bilinear and Bicubic work"));
+                }
+                if matrix.iter().any(|entry| entry.is_nan() || entry.abs() > MAX_ENTRY) {
+                    return Err(format!("a matrix of {matrix:?}; entries of up to {MAX_ENTRY:e} work"));
+                }
+                finite(&fill)
+            }
+            Op::PillowBlur { radius } if radius.iter().any(|radius| !(0.0..=MAX_RADIUS).contains(radius)) => {
+                Err(format!("a radius of {radius:?}; 0 to {MAX_RADIUS} work"))
+            }
+            Op::Timm { argument, .. } if !(-1e9..=1e9).contains(&argument) => {
+                Err(format!("a number of {argument}; -1,000,000,000 to 1,000,000,000 work"))
+            }
+            Op::Timm { interpolation: Interpolation::NearestExact, .. } => {
+                Err("NearestExact; Nearest, Bilinear and Bicubic work".to_owned())
+            }
+            Op::Timm { id: TimmOp::GaussianBlur | TimmOp::GaussianBlurRand, argument, .. }
+                if !(0.0..=MAX_RADIUS).contains(&argument) =>
+            {
+                Err(format!("a radius of {argument}; 0 to {MAX_RADIUS} work"))
+            }
+            Op::Timm { fill, .. } => finite(&fill),
+            Op::TimmMixture { m, ref weights, ref chains, .. } => {
+                let is_op = |op: &Op| matches!(op, Op::Timm { .. });
+                check_mixture([m, m], weights, chains, is_op)
             }
             Op::Normalize { mean, std } => finite(&mean).and(finite(&std)),
             Op::Erase { value: Erased::Color(color), .. } => finite(&color),
@@ -104,15 +139,15 @@ fn warps(interpolation: Interpolation, fill: Option<[f32; 3]>) -> Result<(), Str
 }
 
 /// Checks the numbers of a mixture; operations of a policy change no sizes.
-fn check_mixture(m: [f32; 2], weights: &[f32], chains: &[Vec<Op>]) -> Result<(), String> {
+fn check_mixture(m: [f32; 2], weights: &[f32], chains: &[Vec<Op>], is_op: impl Fn(&Op) -> bool) -> Result<(), String> {
     if weights.len() != chains.len() {
         return Err(format!("{} weights for {} chains; one each works", weights.len(), chains.len()));
     }
     finite(&m).and(finite(weights))?;
-    chains.iter().flatten().try_for_each(|op| match op {
-        Op::Policy { .. } => op.check((1, 1)),
-        _ => Err("operations of policies work".to_owned()),
-    })
+    chains
+        .iter()
+        .flatten()
+        .try_for_each(|op| if is_op(op) { op.check((1, 1)) } else { Err("operations of policies work".to_owned()) })
 }
 
 fn impossible_size() -> Result<(), String> {

@@ -2,7 +2,7 @@
 
 use super::Op;
 use crate::color::opcode;
-use crate::transforms::arguments::Erased;
+use crate::transforms::arguments::{Erased, Interpolation};
 use crate::transforms::effect::{Effect, GatherClass};
 
 impl Op {
@@ -22,9 +22,14 @@ impl Op {
             Op::GaussianBlur { kernel_size, .. } => Effect::Gather(GatherClass::Blur(kernel_size)),
             Op::Sharpness { .. } => Effect::Gather(GatherClass::Sharpen),
             Op::Autocontrast | Op::Equalize => Effect::Gather(GatherClass::Tables),
+            Op::PillowAffine { interpolation, .. } => Effect::Gather(GatherClass::PillowAffine(interpolation)),
+            Op::PillowBlur { .. } => Effect::Gather(GatherClass::PillowBlur),
             Op::Elastic { .. } | Op::Jpeg { .. } => Effect::Gather(GatherClass::Native),
+            Op::Policy { interpolation: Interpolation::Bicubic, .. } => Effect::BicubicPolicy,
             Op::Policy { .. } => Effect::Policy,
-            Op::Mixture { .. } => Effect::Mixture,
+            Op::Timm { .. } => Effect::Gather(GatherClass::Timm),
+            Op::Mixture { .. } | Op::TimmMixture { .. } => Effect::Mixture,
+            Op::HostCode { .. } => Effect::HostCode,
             Op::Normalize { .. } => Effect::Normalize,
             ref other => other.color(false).map_or(Effect::Never, |color| Effect::Color(color.opcode)),
         }

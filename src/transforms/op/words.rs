@@ -2,6 +2,7 @@
 
 use super::Op;
 use crate::transforms::arguments::{Erased, PolicyOp};
+use crate::transforms::timm_ops::TimmOp;
 use std::fmt;
 
 /// A few words, as `gpufeed preview` prints them below a picture: `crop 3x4 at 2,1`. A user's own step is `custom`.
@@ -59,6 +60,11 @@ impl fmt::Display for Op {
                 write!(f, "elastic {x:.1},{y:.1}, smooth {sigma:.1}")
             }
             Op::Jpeg { quality } => write!(f, "JPEG {quality}"),
+            Op::PillowAffine { matrix: [a, b, left, d, e, top], .. } => {
+                write!(f, "Pillow affine {a:.2},{b:.2},{left:.1} {d:.2},{e:.2},{top:.1}")
+            }
+            Op::PillowBlur { radius: [x, y] } if x == y => write!(f, "Pillow blur {x:.2}"),
+            Op::PillowBlur { radius: [x, y] } => write!(f, "Pillow blur {x:.2},{y:.2}"),
             // A sum with 0 is never -0.
             Op::Policy { id, magnitude, .. } => match (id, magnitude + 0.0) {
                 (PolicyOp::Identity | PolicyOp::AutoContrast | PolicyOp::Equalize | PolicyOp::Invert, _) => {
@@ -72,11 +78,15 @@ impl fmt::Display for Op {
             },
             Op::Mixture { m: [own, mixed], ref weights, ref chains } => {
                 write!(f, "mix {own:.2}")?;
-                weights.iter().zip(chains).try_for_each(|(weight, chain)| {
-                    let words: Vec<String> = chain.iter().map(Op::to_string).collect();
-                    write!(f, " + {:.2} {}", weight * mixed, words.join(", "))
-                })
+                chained(f, weights.iter().map(|weight| weight * mixed).zip(chains))
             }
+            Op::Timm { id: id @ (TimmOp::AutoContrast | TimmOp::Equalize | TimmOp::Invert), .. } => write!(f, "{id:?}"),
+            Op::Timm { id, argument, .. } => write!(f, "{id:?} {:.2}", argument + 0.0),
+            Op::TimmMixture { m, ref weights, ref chains, .. } => {
+                write!(f, "mix {:.2}", 1.0 - m)?;
+                chained(f, weights.iter().map(|weight| weight * m).zip(chains))
+            }
+            Op::HostCode { .. } => f.write_str("own code"),
             Op::Normalize { .. } => f.write_str("normalize"),
             // The name and the numbers: `Brightness { factor: 1.2 }` is "brightness 1.20".
             ref other => {
@@ -89,6 +99,16 @@ impl fmt::Display for Op {
     }
 }
 
+/// Writes the chains of a mixture, each with its share.
+fn chained<'a>(f: &mut fmt::Formatter<'_>, chains: impl Iterator<Item = (f32, &'a Vec<Op>)>) -> fmt::Result {
+    for (share, chain) in chains {
+        let words: Vec<String> = chain.iter().map(Op::to_string).collect();
+        let words = if words.is_empty() { "image".to_owned() } else { words.join(", ") };
+        write!(f, " + {share:.2} {words}")?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,6 +116,10 @@ mod tests {
 
     fn policy(id: PolicyOp, magnitude: f32) -> Op {
         Op::Policy { id, magnitude, interpolation: Interpolation::Nearest, fill: None }
+    }
+
+    fn timm(id: TimmOp, argument: f64) -> Op {
+        Op::Timm { id, argument, interpolation: Interpolation::Bicubic, fill: [128.0; 3] }
     }
 
     #[test]
@@ -131,6 +155,17 @@ mod tests {
             (Op::Solarize { threshold: 128.0 }, "solarize 128.00"),
             (Op::Invert, "invert"),
             (Op::Sharpness { factor: 0.5 }, "sharpness 0.50"),
+            (timm(TimmOp::TranslateXRel, -0.0), "TranslateXRel 0.00"),
+            (timm(TimmOp::Equalize, 0.0), "Equalize"),
+            (
+                Op::TimmMixture {
+                    m: 0.4,
+                    weights: vec![0.75, 0.25],
+                    chains: vec![vec![timm(TimmOp::Rotate, -3.0), timm(TimmOp::Invert, 0.0)], vec![]],
+                    blended: false,
+                },
+                "mix 0.60 + 0.30 Rotate -3.00, Invert + 0.10 image",
+            ),
             (Op::GaussianBlur { kernel_size: [23, 23], sigma: [1.234; 2] }, "blur 23x23, sigma 1.23"),
             (
                 Op::Mixture { m: [0.6, 0.4], weights: vec![0.75, 0.25], chains },

@@ -22,6 +22,7 @@ pub mod moved;
 pub mod neighborhood;
 pub mod perspective;
 pub mod picture;
+pub mod pillow;
 pub mod pointwise;
 pub mod policy;
 pub mod sampling;

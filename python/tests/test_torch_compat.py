@@ -1,0 +1,270 @@
+"""`gpufeed.torch_compat.DataLoader` gives the batches of torch's `DataLoader` for the same arguments."""
+
+from __future__ import annotations
+
+import functools
+import random
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torchvision", reason="torchvision is not installed")
+
+import torchvision.transforms as v1  # noqa: E402
+from torch.utils.data import BatchSampler, ConcatDataset, IterableDataset, SequentialSampler, Subset, TensorDataset, default_collate  # noqa: E402
+from torch.utils.data import DataLoader as Theirs  # noqa: E402
+from PIL import Image  # noqa: E402
+from torchvision.datasets import ImageFolder  # noqa: E402
+from torchvision.datasets.folder import default_loader  # noqa: E402
+from torchvision.transforms import v2  # noqa: E402
+
+import gpufeed  # noqa: E402
+from gpufeed.torch_compat import DataLoader  # noqa: E402
+from torch_loaders import compare, files, strict  # noqa: E402, F401
+
+pytestmark = pytest.mark.usefixtures("strict")
+
+
+@pytest.mark.parametrize("given", [{}, {"batch_size": 4}, {"batch_size": 4, "drop_last": True}, {"batch_size": 40}, {"batch_size": 11, "pin_memory": False}])
+def test_batches_are_those_of_torch(files: ImageFolder, given: dict[str, Any]) -> None:
+    ours = compare(files, **given)
+    assert "of Python" not in repr(ours)
+    assert type(ours.sampler) is SequentialSampler and type(ours.batch_sampler) is BatchSampler
+    compare(files, **given, collate_fn=default_collate)
+
+
+def test_wrappers_are_taken_apart(files: ImageFolder) -> None:
+    for data in (Subset(files, [5, 1, 19, 1]), ConcatDataset([files, Subset(files, [3])]), *torch.utils.data.random_split(files, [10, 12])):
+        assert "of Python" not in repr(compare(data, batch_size=3))
+
+
+def test_labels_are_those_of_torch(files: ImageFolder) -> None:
+    images = torch.rand(10, 3, 6, 8)
+    for labels in (torch.arange(10), torch.rand(10), torch.rand(10, 4), torch.arange(10, dtype=torch.int32), torch.arange(10) - 5):
+        compare(TensorDataset(images, labels), batch_size=4)
+    compare(TensorDataset(images), batch_size=4)
+    compare(TensorDataset((images * 255).to(torch.uint8), torch.arange(10), torch.rand(10, 2, 2)), batch_size=4)
+    compare(TensorDataset(images[:, :1] * 9 - 4, torch.arange(10)), batch_size=4)
+
+
+def test_arrays_lie_as_in_torch(files: ImageFolder) -> None:
+    for image in (numpy.ones((5, 7, 3), numpy.float32), numpy.ones((3, 5, 7), numpy.uint8), torch.ones(5, 7, 3), numpy.ones((5, 7, 1), numpy.uint8)):
+        compare([(image * number, number) for number in range(5)], batch_size=2)
+    with pytest.raises(gpufeed.ArgumentError, match=r"^data: sample 0 has an image of the shape \[5, 7\]; channels, rows and columns work"):
+        DataLoader(TensorDataset(torch.rand(4, 5, 7), torch.arange(4)))
+
+
+class Pair(NamedTuple):
+    image: Any
+    caption: str
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        lambda index: (torch.full((3, 5, 7), index / 9), index),
+        lambda index: {"pixels": torch.full((3, 5, 7), index / 9), "label": index, "caption": f"number {index}", "size": (5, 7.5)},
+        lambda index: (torch.full((3, 5, 7), index / 9), f"number {index}", {"even": index % 2 == 0}),
+        lambda index: Pair(torch.full((3, 5, 7), index / 9), f"number {index}"),
+        lambda index: (torch.full((3, 5, 7), index / 9), (index, numpy.float32(index))),
+    ],
+)
+def test_samples_of_any_form(sample: Callable[[int], Any]) -> None:
+    class Own:
+        def __len__(self) -> int:
+            return 10
+
+        def __getitem__(self, index: int) -> Any:
+            return sample(index)
+
+    with pytest.warns(UserWarning, match="^gpufeed: data: samples are made in Python, .*: a Own makes its samples itself$") as said:
+        compare(Own(), batch_size=4)
+    assert len(said) == 1
+    with pytest.warns(UserWarning, match="collate_fn: .* is code of its own"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "gpufeed: data")
+        # The samples that a function gets are those of the data set.
+        compare(Own(), batch_size=4, collate_fn=lambda samples: ("mine", [*samples], default_collate(samples)))
+
+
+def test_one_size_for_all() -> None:
+    class Growing:
+        def __len__(self) -> int:
+            return 6
+
+        def __getitem__(self, index: int) -> Any:
+            return torch.zeros(3, 5, 7 + index // 4), index
+
+    with pytest.warns(UserWarning, match="samples are made in Python"):
+        ours = DataLoader(Growing(), batch_size=6)
+    with pytest.raises(gpufeed.Error, match=r"sample [45] has an image of the shape \[3, 5, 8\], and sample 0 one of \[3, 5, 7\]"):
+        next(iter(ours))
+
+
+def test_transforms_that_gpufeed_lacks_run_in_python(files: ImageFolder) -> None:
+    def shifted(image: Any) -> Any:
+        return torch.roll(image, 3)
+
+    # The function alone runs in Python, as with gpufeed.DataLoader.
+    files.transform = v1.Compose([v1.CenterCrop(30), v1.ToTensor(), v1.Lambda(shifted)])
+    with pytest.warns(UserWarning, match=r"^gpufeed: data\.transform\[2\]: .*shifted runs in Python, in the workers"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=RuntimeWarning)
+        ours = compare(files, batch_size=5)
+    assert "of Python" not in repr(ours)
+    # One that makes something else than gpufeed's transforms go on with runs in the object.
+    files.transform = v1.Compose([v1.CenterCrop(30), v1.ToTensor(), v1.Lambda(lambda image: shifted(image)[:1])])
+    with pytest.warns(UserWarning, match=r"made in Python.*: data\.transform\[2\]: .* makes a tensor of torch.float32 and the shape \[1, 30, 30\]$"):
+        assert "of Python" in repr(compare(files, batch_size=5))
+    files.transform, files.loader = v1.Compose([v1.CenterCrop(30), v1.ToTensor()]), lambda path: Image.open(path).convert("RGB")
+    with pytest.warns(UserWarning, match=r"samples are made in Python.*: torchvision's ImageFolder: it has a loader of its own$"):
+        assert "of Python" in repr(compare(files, batch_size=5))
+    files.loader = default_loader
+    files.transform = None
+    with pytest.raises(gpufeed.ArgumentError, match="^transforms: sample 0 of this ImageFolder has a Image as its image"):
+        DataLoader(files)
+    images, _ = next(iter(DataLoader(files, transforms=v2.Compose([v2.CenterCrop(9), v2.ToImage()]), batch_size=2)))
+    assert images.shape == (2, 3, 9, 9) and images.dtype == torch.uint8
+
+
+def test_mixing_by_a_collate_function(files: ImageFolder) -> None:
+    mixup_or_cutmix = v2.RandomChoice([v2.MixUp(num_classes=3), v2.CutMix(num_classes=3)])
+    own = {"collate_fn": lambda samples: mixup_or_cutmix(*default_collate(samples))}
+    ours, theirs = DataLoader(files, batch_size=4, **own), Theirs(files, batch_size=4, **own)
+    assert "note: collate_fn: default_collate and then RandomChoice, which is batch_transforms here" in ours.explain()
+    for found, expected in zip(ours, theirs, strict=True):
+        assert type(found) is type(expected)
+        for one, two in zip(found, expected, strict=True):
+            assert (one.dtype, one.shape) == (two.dtype, two.shape)
+        assert torch.allclose(found[1].sum(1), torch.ones(len(found[1])))
+    mixed = torch.cat([labels for _ in range(5) for _, labels in ours])
+    assert ((mixed > 0) & (mixed < 1)).any()
+    # Now and then is not always.
+    half = {"collate_fn": lambda samples: mixup_or_cutmix(*default_collate(samples)) if random.random() < 0.5 else default_collate(samples)}
+    with pytest.warns(UserWarning, match="collate_fn: .*<lambda> is code of its own: it runs in the loop's thread"):
+        sometimes = DataLoader(files, batch_size=4, **half)
+    assert {labels.ndim for _ in range(9) for _, labels in sometimes} == {1, 2}
+
+
+class Collator:
+    def __init__(self) -> None:
+        self.mixes = {"train": [v2.CutMix(num_classes=3)]}
+
+    def __call__(self, samples: list[Any]) -> Any:
+        return self.mixes["train"][0](*default_collate(samples))
+
+    def batch(self, samples: list[Any]) -> Any:
+        return self(samples)
+
+
+def mixed(mix: Any, samples: list[Any]) -> Any:
+    return mix(*default_collate(samples))
+
+
+def test_a_transform_is_found_wherever_a_function_has_it(files: ImageFolder) -> None:
+    mix = v2.CutMix(num_classes=3)
+    collator, partial = Collator(), functools.partial(mixed, mix)
+    for function in (collator, collator.batch, partial, lambda samples: partial(samples), lambda samples, mix=mix: mixed(mix, samples)):
+        assert "note: collate_fn: default_collate and then CutMix" in DataLoader(files, 4, collate_fn=function).explain()
+
+
+def test_a_collate_function_of_ones_own(files: ImageFolder) -> None:
+    def as_dictionary(samples: list[Any]) -> dict[str, Any]:
+        return {"pixel_values": torch.stack([image for image, _ in samples]), "labels": torch.tensor([label for _, label in samples])}
+
+    with pytest.warns(UserWarning, match="collate_fn: .*as_dictionary is code of its own"):
+        compare(files, batch_size=5, collate_fn=as_dictionary)
+    compare(files, batch_size=5, collate_fn=lambda samples: default_collate(samples))
+    compare(files, batch_size=5, collate_fn=lambda samples: tuple(default_collate(samples)))
+    with pytest.raises(gpufeed.ArgumentError, match="^collate_fn: .* gets samples with one image each"):
+        DataLoader(files, collate_fn=as_dictionary, views=2)
+
+
+def test_arguments_without_a_meaning_are_notes(files: ImageFolder) -> None:
+    ours = DataLoader(
+        files, 4, num_workers=2, worker_init_fn=lambda worker: numpy.random.seed(worker), multiprocessing_context="spawn",
+        persistent_workers=True, prefetch_factor=3, in_order=False, pin_memory=True, timeout=60,
+    )  # fmt: skip
+    said = ours.explain()
+    for text in (
+        "num_workers=2: threads",
+        "worker_init_fn: is not called",
+        "multiprocessing_context: has no meaning",
+        "persistent_workers: has no meaning",
+        "prefetch_factor=3: so many batches wait",
+        "in_order: has no meaning",
+        "pin_memory=True: there is no CUDA device" if not torch.cuda.is_available() else "pin_memory=True: batches are copied",
+        "timeout=60: a wait",
+    ):
+        assert f"note: {text}" in said
+    assert len([*ours]) == 6 and ours.stats()["workers"] == 2
+
+
+def test_worker_init_fn_of_samples_of_python(files: ImageFolder) -> None:
+    data = TensorDataset(torch.rand(4, 3, 5, 5), torch.arange(4))
+    with pytest.warns(UserWarning, match="worker_init_fn is not called: workers are threads"):
+        DataLoader(data, num_workers=2, worker_init_fn=print)
+
+
+def test_a_wait_that_is_too_long() -> None:
+    class Slow:
+        def __len__(self) -> int:
+            return 3
+
+        def __getitem__(self, index: int) -> Any:
+            time.sleep(0 if index == 0 else 3)
+            return torch.zeros(3, 4, 4), index
+
+    with pytest.warns(UserWarning, match="samples are made in Python"):
+        ours = DataLoader(Slow(), timeout=0.3, exit_timeout=4)
+    batches = iter(ours)
+    next(batches)
+    with pytest.raises(RuntimeError, match="^timeout: no batch within 0.3 seconds"):
+        next(batches)
+    ours.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"batch_size": None}, "batch_size: None gives samples without a batch"),
+        ({"sampler": [0, 1], "shuffle": True}, "sampler: it makes the order, and shuffle=True another one"),
+        ({"batch_sampler": [[0, 1]], "batch_size": 2}, "batch_sampler: it makes the batches; leave out batch_size"),
+        ({"num_workers": -1}, "num_workers: -1; a whole number from 0 on works"),
+        ({"num_workers": 2, "workers": 3}, "workers: given beside torch's argument that means the same"),
+        ({"timeout": -1}, "timeout: -1; a number of seconds"),
+        ({"prefetch_factor": 0}, "prefetch_factor: 0; a whole number from 1 on works"),
+    ],
+)
+def test_refused(files: ImageFolder, given: dict[str, Any], text: str) -> None:
+    with pytest.raises(gpufeed.ArgumentError) as refused:
+        DataLoader(files, **given)
+    assert str(refused.value).startswith(text) and len(str(refused.value)) <= 300
+
+
+def test_streams_and_paths_are_refused() -> None:
+    with pytest.raises(gpufeed.ArgumentError, match=r"^dataset: a path; gpufeed\.open\(path\) gives a data set"):
+        DataLoader("imagenet/train")
+
+    class Stream(IterableDataset[Any]):
+        def __iter__(self) -> Any:
+            yield torch.zeros(3, 4, 4), 0
+
+    for kind in (DataLoader, gpufeed.DataLoader):
+        with pytest.raises(gpufeed.ArgumentError, match="^data: a Stream is an IterableDataset of torch.* gpufeed.open") as refused:
+            kind(Stream(), transforms=v1.ToTensor())
+        assert len(str(refused.value)) <= 300
+
+
+def test_orientation_is_that_of_torchvision(tmp_path: Path) -> None:
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    (tmp_path / "class").mkdir()
+    Image.fromarray(numpy.arange(24 * 16 * 3, dtype=numpy.uint8).reshape(16, 24, 3)).save(tmp_path / "class" / "0.jpg", exif=turned)
+    data = ImageFolder(tmp_path, v1.Compose([v1.CenterCrop(12), v1.ToTensor()]))
+    compare(data)
+    assert not torch.allclose(next(iter(DataLoader(data, exif=True)))[0], next(iter(DataLoader(data)))[0])
