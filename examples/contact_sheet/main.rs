@@ -274,7 +274,7 @@ mod tests {
         let list = source.split_once("\ntransforms!(").unwrap().1.split_once(");").unwrap().0;
         let rows = list.split(',').filter_map(|row| row.split_once("::"));
         let mut expected: BTreeSet<&str> = rows.map(|(_, name)| name.trim()).collect();
-        expected.extend(["MixUp", "CutMix"]);
+        expected.extend(["MixUp", "CutMix", "TimmMixup"]);
         let shown: Vec<Shown> = operators::all();
         assert_eq!(shown.iter().map(|shown| shown.name).collect::<BTreeSet<_>>(), expected);
     }

@@ -3,14 +3,14 @@
 use super::PICTURE;
 use gpufeed::transforms::{
     AdjustGamma, AugMix, AutoAugment, BatchTransform, CenterCrop, CenterCropOrPad, ColorJitter, CustomColor, CutMix,
-    ElasticTransform, ErasingValue, FiveCrop, GaussianBlur, GaussianNoise, Grayscale, Interpolation, JPEG, MixUp,
-    MixupMode, Normalize, Pad, PaddingMode, PillowGaussianBlur, RandAugment, RandomAdjustSharpness, RandomAffine,
-    RandomApply, RandomAutocontrast, RandomChannelPermutation, RandomChoice, RandomCrop, RandomCropOrPad,
-    RandomEqualize, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomOrder, RandomPad,
-    RandomPerspective, RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop, RandomRotation,
-    RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ResizeKeepRatio, ScaleJitter,
-    TenCrop, TimmAugMix, TimmAugmentOp, TimmAutoAugment, TimmMixup, TimmOp, TimmRandAugment, ToDtype, Transform,
-    TrimBorder, TrivialAugmentWide,
+    ElasticTransform, ErasingValue, FiveCrop, GaussianBlur, GaussianNoise, Grayscale, HostCode, HostImage, HostValues,
+    Interpolation, JPEG, Key, MixUp, MixupMode, Normalize, Pad, PaddingMode, PillowGaussianBlur, RandAugment,
+    RandomAdjustSharpness, RandomAffine, RandomApply, RandomAutocontrast, RandomChannelPermutation, RandomChoice,
+    RandomCrop, RandomCropOrPad, RandomEqualize, RandomErasing, RandomGrayscale, RandomHorizontalFlip, RandomInvert,
+    RandomOrder, RandomPad, RandomPerspective, RandomPhotometricDistort, RandomPosterize, RandomResize,
+    RandomResizedCrop, RandomRotation, RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize,
+    ResizeKeepRatio, ScaleJitter, TenCrop, TimmAugMix, TimmAugmentOp, TimmAutoAugment, TimmMixup, TimmOp,
+    TimmRandAugment, ToDtype, Transform, TrimBorder, TrivialAugmentWide,
 };
 
 /// A list of transforms, or a transform of batches.
@@ -106,6 +106,12 @@ pub(crate) fn all() -> Vec<Shown> {
         one(RandomChoice::new([Transform::from(solarize()), RandomInvert::new(1.0).into()])),
         one(RandomOrder::new([Transform::from(solarize()), RandomEqualize::new(1.0).into()])),
         one(ToDtype::new()),
+        one(HostCode::new("threshold", |mut image: HostImage, _: &Key, _| {
+            if let HostValues::U8(levels) = image.values_mut() {
+                levels.iter_mut().for_each(|level| *level = if *level < 128 { 0 } else { 255 });
+            }
+            Ok(image)
+        })),
         mixed(MixUp::new(4.0)),
         mixed(CutMix::new(4.0)),
         mixed(TimmMixup::new(4.0, 1.0).mode(MixupMode::Elem)),
