@@ -3,18 +3,20 @@
 # loader.py           DataLoader; arguments.py and keywords.py (written by scripts/settings.py) check what it gets
 # torch_compat.py     DataLoader with torch's arguments: torch_samplers.py maps its orders, collate_functions.py what its collate_fn
 #                     does, by its code: collate_code.py; own_samples.py whose transforms run; torch_batches.py: its batches
+# timm_compat.py      timm's create_loader
 # iterator.py         an iteration over a run; position.py: which epoch, and where in it; saved.py: what a state holds
 # handover.py         batches as tensors; collate.py: what samples of Python have beside images; torch.py: torch's devices;
 #                     copies.py: copies ahead of the consumer; host_buffers.py: the memory from which they read
 # adapter.py          the machine's GPU adapters, and the one that is a CUDA device's card
-# recipe.py           the recipe of a loader: torchvision.py makes it of a list, operators.py of an operator,
+# recipe.py           the recipe of a loader: torchvision.py makes it of a list, operators.py of an operator, which
+#                     operator_checks.py checks, batch_transforms.py of what mixes batches,
 #                     timm_transforms.py of timm's own, albumentations.py of Albumentations'; own_code.py: code of the user's own
 #                     between the transforms, forms.py: the forms of its images; views.py: groups, each with a list of its own
 # probed.py           code of a user's own that known transforms do: effects.py blurs and the like, own_views.py objects that
 #                     make several views; settled.py what it refers to; draws.py and scripted.py set its random numbers; refused_transforms.py: what is refused
 # opening.py          data sets; samples.py: samples of Python objects, sample_images.py and sample_labels.py: what is in them;
-#                     turns.py: which objects take one call at a time; torch_datasets.py: torchvision's, hugging_face.py: those of
-#                     datasets, mapped_transforms.py: their with_transform
+#                     turns.py: which objects take one call at a time; torch_datasets.py: torchvision's, timm_datasets.py: timm's,
+#                     hugging_face.py: those of datasets, mapped_transforms.py: their with_transform
 # reachable.py        the transforms that a user's function can call
 # failures.py         what failed samples do
 # samplers.py         orders by the user, agreement.py compares those of ranks, told_epochs.py tells samplers their epochs;

@@ -14,7 +14,7 @@ from gpufeed.agreement import Agreement
 from gpufeed.blends import Blend
 from gpufeed.collate import IMAGE
 from gpufeed.errors import ArgumentError
-from gpufeed.failures import on_error_of, warn_once_outside
+from gpufeed.failures import on_error_of
 from gpufeed.handover import Finish, HandOver
 from gpufeed.iterator import Run
 from gpufeed.own_code import Own
@@ -284,7 +284,7 @@ class DataLoader(Positioned):
         if groups is None and transforms is None and (of_recipe := groups_of_recipe(recipe)) is not None:
             groups, given = of_recipe, given | {"recipe": None, "groups": of_recipe}
         given_transforms = transforms
-        transforms, given = self._with_transform_of(data, given)
+        transforms, given, self._in_python = opening.with_transform_of(data, given)
         own = Own()
         if groups is not None:
             channels = opening.known_channels(data, self._in_python)
@@ -369,25 +369,6 @@ class DataLoader(Positioned):
         """Opens the data set of a path, or takes the data set as it is."""
         images = () if self._groups is None else self._groups.sources()
         return opening.open_data(self._data, self._keywords, self._thread_safe, images, self._in_python)
-
-    def _with_transform_of(self, data: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Returns the transforms of the loader, and the keywords with them: without any, those of an object of torchvision, or
-        of Hugging Face's datasets, which gpufeed then runs in the object's place."""
-        self._in_python = False
-        library = opening.known(data)
-        if library is None:
-            return given["transforms"], given
-        own = library.transform_of(data)
-        is_free = all(given[name] is None for name in ("transforms", "recipe", "groups"))
-        chosen = opening.leaves_transform(given) is not None
-        takes = own is not None and is_free and not chosen
-        self._in_python = library.has_transform(data) and not takes
-        why = library.why_in_python(data)
-        if why is None and self._in_python:
-            why = "its own transform runs before the loader's; leave one out" if own is not None else "its parts have other transforms"
-        if why is not None and not chosen:
-            warn_once_outside(f"gpufeed: data: read in Python, under the interpreter's lock: {why}")
-        return (own, given | {"transforms": own}) if takes else (given["transforms"], given)
 
     def _resolved(self) -> tuple[Shard, str]:
         """Returns the shard of the native loader: all of an order that is this rank's alone already."""

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from gpufeed import _gpufeed, arguments, hugging_face, keywords, samples, torch_datasets, turns
 from gpufeed.errors import ArgumentError
+from gpufeed.failures import warn_once_outside
 
 
 class Known(Protocol):
@@ -59,6 +60,26 @@ def note_of(data: Any) -> str:
     """Returns a sentence for ``explain()`` about a data set whose own transforms the loader runs."""
     library = known(data)
     return "" if library is None else library.note_of(data)
+
+
+def with_transform_of(data: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any], bool]:
+    """Returns the transforms of a loader, its keywords with them, and whether the object's own transform runs in Python. ``given`` are the
+    keywords. Without transforms, those of an object of a known library are the loader's, which runs them in the object's place."""
+    library = known(data)
+    if library is None:
+        return given["transforms"], given, False
+    own = library.transform_of(data)
+    is_free = all(given[name] is None for name in ("transforms", "recipe", "groups"))
+    chosen = leaves_transform(given) is not None
+    takes = own is not None and is_free and not chosen
+    in_python = library.has_transform(data) and not takes
+    why = library.why_in_python(data)
+    if why is None and in_python:
+        why = "its own transform runs before the loader's; leave one out" if own is not None else "its parts have other transforms"
+    if why is not None and not chosen:
+        warn_once_outside(f"gpufeed: data: read in Python, under the interpreter's lock: {why}")
+    transforms = own if takes else given["transforms"]
+    return transforms, given | {"transforms": transforms}, in_python
 
 
 def refuse_streams(data: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from gpufeed import _gpufeed, hugging_face, opening, samples, sample_images, turns
+from gpufeed import _gpufeed, hugging_face, opening, own_views, samples, sample_images, torch_datasets, turns
 from gpufeed.blends import Blend
 from gpufeed.draws import Draws
 from gpufeed.errors import ArgumentError, RunError
@@ -21,12 +21,13 @@ from gpufeed.own_code import OwnCode
 _PLAIN = ("list", "tuple", "TensorDataset")
 
 
-def taken(data: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Returns the data set for ``gpufeed.DataLoader``, and keywords beside it. ``keywords`` are those that the user gave."""
+def taken(data: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any], own_views.Found | None]:
+    """Returns the data set for ``gpufeed.DataLoader``, keywords beside it, and what the data set's transform makes of an image if that is
+    several views. ``keywords`` are those that the user gave."""
     made = {} if hugging_face.is_made_of(data) or "exif" in keywords else {"exif": False}
     chosen = any(keywords.get(name) is not None for name in ("transforms", "recipe", "groups"))
     if chosen or isinstance(data, (_gpufeed.Dataset, Blend)):
-        return data, made
+        return data, made, None
     known = opening.known(data)
     own = None if known is None else known.transform_of(data)
     why = None if known is None else known.why_in_python(data)
@@ -35,7 +36,12 @@ def taken(data: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     elif own is not None:
         why = _why_not_native(data, own)
         if why is None:
-            return data, made
+            return data, made, None
+        # Of these, the file's own image is all that the views are made of.
+        of_files = opening.open_data(data, {}) if known is torch_datasets and "batch_transforms" not in keywords else None
+        views = None if of_files is None or opening.is_object(data) else own_views.found(own)
+        if views is not None and views.form is not None:
+            return of_files, made | {"groups": views.groups}, views
     name = type(data).__name__
     of_python = MadeInPython(data, _first(data))
     if name not in _PLAIN:
@@ -44,7 +50,7 @@ def taken(data: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
             "gpufeed: data: samples are made in Python, under the interpreter's lock, where torch's worker processes run side by side, and random "
             f"numbers in them differ from run to run, whatever the seed: {why}"
         )
-    return of_python, made | {"recipe": of_python.recipe}
+    return of_python, made | {"recipe": of_python.recipe}, None
 
 
 def _why_not_native(data: Any, own: Any) -> str | None:

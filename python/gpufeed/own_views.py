@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy
 import PIL.Image
@@ -25,9 +26,46 @@ _VIEWS, _LISTS, _WAYS = 64, 12, 8
 _Code = Callable[[Any], Any]
 
 
+@dataclass(frozen=True)
+class Found:
+    """The views of an object: the lists that make them, and how many each makes, by the names of groups. ``form`` is what the object
+    returns, as torch's ``default_collate`` has it, with a :class:`View` in the place of each tensor; ``None`` where it is anything else
+    than tensors in lists and dictionaries."""
+
+    groups: dict[str, tuple[Any, int]]
+    form: Any
+
+
+class View(NamedTuple):
+    """A view by the name of its group, and its number in it."""
+
+    group: str
+    number: int
+
+
+def found(transform: Any) -> Found | None:
+    """Returns what an object makes of an image; ``None`` for other objects than those of :func:`views_of`."""
+    made_by = _made_by(transform)
+    if made_by is None:
+        return None
+    order: list[View] = []
+    for name in map(group_name, made_by):
+        order.append(View(name, sum(view.group == name for view in order)))
+    code: Any = settled.copied(transform)
+    with Draws(0):
+        made = _called(code, PIL.Image.new("RGB", _SMALL))
+    return Found(_groups(_counts(transform, made_by)), _form(made, _flat(made) or [], order))
+
+
 def views_of(transform: Any) -> dict[str, tuple[Any, int]] | None:
     """Returns the lists that make the views of an object, and how many each makes, by the names of its attributes; ``None`` for an
     object that makes one image, or views in another way. Two lists that make a view one after the other are a list of both."""
+    made_by = _made_by(transform)
+    return None if made_by is None else _counts(transform, made_by)
+
+
+def _made_by(transform: Any) -> list[str] | None:
+    """Returns the name of the list that makes each view."""
     if not callable(transform) or isinstance(transform, type):
         return None
     lists = _lists(transform)
@@ -35,10 +73,15 @@ def views_of(transform: Any) -> dict[str, tuple[Any, int]] | None:
         return None
     # Trials change objects that count: they are of a copy. What the lists hold is theirs.
     probe = settled.copied(transform)
-    made_by = None if probe is None else _found(probe, _lists(probe))
+    made_by = None if probe is None else _names(probe, _lists(probe))
     holders = {name.partition("[")[0] for name in lists}
     if made_by is None or not settled.same_state(transform, probe, lambda name: name in holders or name == "_modules"):
         return None
+    return made_by
+
+
+def _counts(transform: Any, made_by: list[str]) -> dict[str, tuple[Any, int]]:
+    lists = _lists(transform)
     counts: dict[str, tuple[Any, int]] = {}
     for name in made_by:
         steps = [lists[each] for each in name.split("+")]
@@ -46,7 +89,7 @@ def views_of(transform: Any) -> dict[str, tuple[Any, int]] | None:
     return counts
 
 
-def _found(transform: _Code, lists: dict[str, Any]) -> list[str] | None:
+def _names(transform: _Code, lists: dict[str, Any]) -> list[str] | None:
     """Returns the name of the list that makes each view of an object; ``None`` if it makes one image, or views in another way."""
     made_by = None
     for seed in range(_SEEDS):
@@ -73,7 +116,24 @@ def group_name(name: str) -> str:
 def groups_of(transform: Any) -> dict[str, tuple[Any, int]] | None:
     """Returns what ``gpufeed.DataLoader(data, groups=...)`` takes for the views of an object; ``None`` for other objects."""
     views = views_of(transform)
-    return None if views is None else {group_name(name): made for name, made in views.items()}
+    return None if views is None else _groups(views)
+
+
+def _groups(views: dict[str, tuple[Any, int]]) -> dict[str, tuple[Any, int]]:
+    return {group_name(name): made for name, made in views.items()}
+
+
+def _form(made: Any, flat: list[Any], order: list[View]) -> Any:
+    """Returns lists and dictionaries with a ``View`` in the place of each tensor; ``None`` if there is anything else in them."""
+    if isinstance(made, torch.Tensor):
+        return next((view for image, view in zip(flat, order) if image is made), None)
+    keyed = isinstance(made, dict)
+    if not keyed and type(made) not in (list, tuple):
+        return None
+    parts = {key: _form(part, flat, order) for key, part in (made.items() if keyed else enumerate(made))}
+    if any(part is None for part in parts.values()):
+        return None
+    return parts if keyed else [*parts.values()]
 
 
 def _lists(transform: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What to write in the place of a transform that gpufeed does not have: the sentence of its refusal."""
+"""The refusal of a transform that gpufeed does not have, and what to write in its place."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import torchvision.transforms as v1
 from torchvision.transforms import v2
 
 from gpufeed import own_views, probed
+from gpufeed.errors import ArgumentError
 
 # The page that lists what is supported.
 _PAGE = "docs/guide/pytorch/transforms.md has the table"
@@ -31,6 +32,20 @@ _INSTEAD = {
     "Solarization": "v2.RandomSolarize(threshold=128, p=0.2) does so",
 }
 _OWN_CODE = "put its work into the data set's __getitem__, or into the loop, on the whole batch"
+
+
+class UnsupportedTransform(ArgumentError):
+    """A transform that gpufeed does not have. ``place`` is its place in the list, and ``name`` its class."""
+
+    def __init__(self, place: str, name: str, reason: str) -> None:
+        super().__init__(f"{place}: {name} {reason}")
+        self.place = place
+        self.name = name
+
+    def __reduce__(self) -> Any:
+        # An exception that travels between processes is made again from its arguments: its text alone would not do.
+        reason = str(self).removeprefix(f"{self.place}: {self.name} ")
+        return UnsupportedTransform, (self.place, self.name, reason)
 
 
 def may_run(transform: Any) -> bool:

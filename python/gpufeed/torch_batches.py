@@ -11,6 +11,7 @@ import torch
 from gpufeed import collate
 from gpufeed.errors import RunError
 from gpufeed.iterator import Run
+from gpufeed.own_views import Found, View
 
 # Seconds between two looks for a batch.
 _LOOK = 0.002
@@ -37,6 +38,30 @@ class LikeTorch:
         if self._pins:
             batch = collate.changed(batch, lambda part: isinstance(part, torch.Tensor), lambda tensor: tensor.pin_memory())
         return batch, state
+
+    def close(self) -> None:
+        """Ends the source."""
+        close = getattr(self._source, "close", None)
+        if close is not None:
+            close()
+
+
+class InViews:
+    """The source of an iteration whose batches are the views of a transform of torch's, with labels: of each view a tensor, in what
+    ``default_collate`` makes of that which the transform returns."""
+
+    def __init__(self, source: Callable[[], tuple[Any, str]], views: Found) -> None:
+        self._source, self._views = source, views
+
+    def __call__(self) -> tuple[Any, str]:
+        """Returns the next batch, and the state after it."""
+        batch, state = self._source()
+        # The images of a sample's views follow one another. torch has each view's in a tensor of its own.
+        parts = {name: batch[name].unflatten(0, (-1, number)) for name, (_, number) in self._views.groups.items()}
+        views = collate.changed(
+            self._views.form, lambda part: isinstance(part, View), lambda view: parts[view.group][:, view.number].contiguous()
+        )
+        return (views, batch["label"]), state
 
     def close(self) -> None:
         """Ends the source."""

@@ -16,7 +16,7 @@ from gpufeed.failures import warn_once_outside
 from gpufeed.iterator import Iterating, Run
 from gpufeed.samplers import Native
 from gpufeed.shard import resolve
-from gpufeed.torch_batches import LikeTorch, Timed
+from gpufeed.torch_batches import InViews, LikeTorch, Timed
 
 __all__ = ["DataLoader"]
 
@@ -109,13 +109,16 @@ class DataLoader(loader.DataLoader):
         self._is_set = False
         # The epoch of a DistributedSampler, and how often it was iterated over.
         self._repeated = (0, 0)
-        data, taken = own_samples.taken(dataset, keywords)
+        data, taken, self._views = own_samples.taken(dataset, keywords)
         made, notes = self._settings_of(keywords)
         if self._collation.own is None and self.collate_fn is not torch.utils.data.default_collate:
             made, notes = self._with_collation(made, notes)
         super().__init__(data, **(made | taken))
         self.batch_size, self.drop_last = self._of_torch.batch_size, self._of_torch.drop_last
         self._check_collation()
+        if self._views is not None:
+            made_by = ", ".join(f"{number} by {name}" for name, (_, number) in self._views.groups.items())
+            notes.append(f"data: its transform makes views, which are groups here: {made_by}; batches have a tensor for each, as torch's")
         self.notes = (*self.notes, *self._of_torch.notes, *notes)
 
     def _settings_of(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -247,6 +250,8 @@ class DataLoader(loader.DataLoader):
         run = Timed(run, self.timeout) if self.timeout > 0 else run
         own = self._collation.own
         source = super()._tensors(run) if own is None else Called(run, self._hand, own)
+        if self._views is not None:
+            source = InViews(source, self._views)
         pins = self.pin_memory and self.device == "cpu" and torch.cuda.is_available()
         return LikeTorch(source, self._collation.form if own is None else None, pins, own is None and self._collation.needs_pairs)
 

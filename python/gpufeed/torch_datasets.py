@@ -1,5 +1,5 @@
-"""torchvision's data sets, opened by what they stand on: files with classes, or arrays in memory. gpufeed decodes these on its own
-threads, where the object decodes by Pillow under the interpreter's lock."""
+"""Data sets of torchvision and timm, opened by what they stand on: files with classes, or arrays in memory. gpufeed decodes these on its
+own threads, where the object decodes by Pillow under the interpreter's lock."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gpufeed import _gpufeed
+from gpufeed import _gpufeed, timm_datasets
 from gpufeed.draws import Draws
 from gpufeed.errors import ArgumentError
+from gpufeed.timm_datasets import Stays as _Stays
 
 # torchvision's classes with an array, the attributes of the array and of the classes' numbers, and how the array lies: by images,
 # rows, columns and channels.
@@ -19,16 +20,12 @@ _ARRAYS = (("CIFAR10", "data", "targets", "nhwc"), ("MNIST", "data", "targets", 
 _CALLS = 32
 
 
-class _Stays(Exception):
-    """The object is read in Python. The text says why."""
-
-
 # Makes the data set, with or without the names of the classes.
 _Maker = Callable[[bool], _gpufeed.Dataset]
 
 
 def native(data: Any, named: bool = True) -> _gpufeed.Dataset | None:
-    """Returns the data set of what an object of torchvision stands on, without its transform; ``None`` for other objects, and for
+    """Returns the data set of what an object of torchvision or timm stands on, without its transform; ``None`` for other objects, and for
     those that do more than gpufeed knows. ``named`` gives it the names of the classes."""
     try:
         make = _maker(data)
@@ -38,18 +35,18 @@ def native(data: Any, named: bool = True) -> _gpufeed.Dataset | None:
 
 
 def transform_of(data: Any) -> Any:
-    """Returns the transform of an object of torchvision that :func:`native` opens. Torch's ``Subset`` and ``ConcatDataset`` have
+    """Returns the transform of an object of torchvision or timm that :func:`native` opens. Torch's ``Subset`` and ``ConcatDataset`` have
     that of all of their parts; ``None`` without one, and where parts differ or are other objects."""
     parts = _parts(data)
-    found = [getattr(part, "transform", None) if _is_torchvisions(part) else None for part in parts]
+    found = [getattr(part, "transform", None) if _is_known(part) else None for part in parts]
     if not found or found[0] is None or any(each is not found[0] for each in found):
         return None
     return found[0] if why_in_python(data) is None else None
 
 
 def has_transform(data: Any) -> bool:
-    """True for an object of torchvision that has a transform, also as a part of torch's ``Subset`` and ``ConcatDataset``."""
-    return any(_is_torchvisions(part) and getattr(part, "transform", None) is not None for part in _parts(data))
+    """True for an object of torchvision or timm that has a transform, also as a part of torch's ``Subset`` and ``ConcatDataset``."""
+    return any(_is_known(part) and getattr(part, "transform", None) is not None for part in _parts(data))
 
 
 def note_of(data: Any) -> str:
@@ -58,12 +55,12 @@ def note_of(data: Any) -> str:
 
 
 def why_in_python(data: Any) -> str | None:
-    """Returns why objects of torchvision are read in Python; ``None`` for those that are not, and for other objects."""
+    """Returns why objects of torchvision and timm are read in Python; ``None`` for those that are not, and for other objects."""
     for part in _parts(data):
         try:
             _maker(part)
         except _Stays as stays:
-            return f"torchvision's {type(part).__name__}: {stays}"
+            return f"{'timm' if timm_datasets.is_one(part) else 'torchvision'}'s {type(part).__name__}: {stays}"
     return None
 
 
@@ -77,17 +74,17 @@ def image_size(data: Any) -> list[int] | None:
 
 
 def channels(data: Any) -> int | None:
-    """Returns how many channels the images of objects of torchvision have that :func:`native` opens; ``None`` for others."""
+    """Returns how many channels the images of objects of torchvision and timm have that :func:`native` opens; ``None`` for others."""
     if why_in_python(data) is not None:
         return None
-    vision = sys.modules["torchvision.datasets"]
-    found = {1 if isinstance(part, vision.MNIST) else 3 for part in _parts(data)}
+    vision = sys.modules.get("torchvision.datasets")
+    found = {1 if vision is not None and isinstance(part, vision.MNIST) else 3 for part in _parts(data)}
     return found.pop() if len(found) == 1 else None
 
 
 def is_made_of(data: Any) -> bool:
-    """True for an object of torchvision, and for torch's ``Subset`` and ``ConcatDataset`` with such a part."""
-    return any(_is_torchvisions(part) for part in _parts(data))
+    """True for an object of torchvision or timm, and for torch's ``Subset`` and ``ConcatDataset`` with such a part."""
+    return any(_is_known(part) for part in _parts(data))
 
 
 def _parts(data: Any) -> list[Any]:
@@ -106,8 +103,15 @@ def _is_torchvisions(data: Any) -> bool:
     return vision is not None and isinstance(data, vision.VisionDataset)
 
 
+def _is_known(data: Any) -> bool:
+    return _is_torchvisions(data) or timm_datasets.is_one(data)
+
+
 def _maker(data: Any) -> _Maker | None:
-    """Checks an object, and returns what opens it; ``None`` for objects that are not torchvision's."""
+    """Checks an object, and returns what opens it; ``None`` for objects that are neither torchvision's nor timm's."""
+    if timm_datasets.is_one(data):
+        reader = timm_datasets.folder_of(data)
+        return _of_files(data, reader.root, reader.samples, reader)
     if not _is_torchvisions(data):
         return None
     vision = sys.modules["torchvision.datasets"]
@@ -119,7 +123,9 @@ def _maker(data: Any) -> _Maker | None:
     try:
         # A subclass may choose files and classes as it likes, but not read samples, nor have others than those of the lists.
         if _reads_as(data, vision.DatasetFolder):
-            return _of_files(data, vision.folder)
+            if data.loader not in (vision.folder.default_loader, vision.folder.pil_loader):
+                raise _Stays("it has a loader of its own")
+            return _of_files(data, data.root, data.samples, data)
         for name, images, numbers, layout in _ARRAYS:
             if _reads_as(data, getattr(vision, name)):
                 return _of_array(data, getattr(data, images), getattr(data, numbers), layout)
@@ -135,17 +141,15 @@ def _reads_as(data: Any, known: Any) -> bool:
     return kind.__getitem__ is known.__getitem__ and kind.__len__ is known.__len__ and not hasattr(data, "__getitems__")
 
 
-def _of_files(data: Any, folder: Any) -> _Maker:
-    if data.loader not in (folder.default_loader, folder.pil_loader):
-        raise _Stays("it has a loader of its own")
-    table = _target_table(data, (target for _, target in data.samples))
-    names = _names(data, table.values())
+def _of_files(data: Any, root: Any, files: list[tuple[str, int]], named_by: Any) -> _Maker:
+    table = _target_table(data, (target for _, target in files))
+    names = [] if data.target_transform is not None else _names(named_by, table.values())
 
     def make(named: bool) -> _gpufeed.Dataset:
         # Relative paths are those of the process's folder, and not of the root.
         here = os.getcwd()
-        samples = [(os.path.join(here, path), table[target]) for path, target in data.samples]
-        return _gpufeed.Dataset.files(data, os.path.join(here, data.root), samples, names if named else [], named)
+        samples = [(os.path.join(here, path), table[target]) for path, target in files]
+        return _gpufeed.Dataset.files(data, os.path.join(here, root), samples, names if named else [], named)
 
     return make
 
@@ -163,7 +167,8 @@ def _of_array(data: Any, images: Any, numbers: Any, layout: str) -> _Maker:
         raise _Stays(f"its images are an array of {shape}")
     known: list[int] = targets.tolist()
     table = _target_table(data, known)
-    labels, names = [table[target] for target in known], _names(data, table.values())
+    labels = [table[target] for target in known]
+    names = [] if data.target_transform is not None else _names(data, table.values())
     return lambda named: _gpufeed.Dataset.array(data, array.shape, array.tobytes(), labels, names if named else [], named)
 
 
@@ -194,12 +199,9 @@ def _transformed(transform: Callable[[Any], Any], target: Any) -> Any:
 
 
 def _names(data: Any, numbers: Iterable[int]) -> list[str]:
-    """Returns the names of the classes by their numbers; none where they are not known, or where ``target_transform`` makes other
-    classes."""
+    """Returns the names of the classes by their numbers; none where they are not known."""
     known = getattr(data, "class_to_idx", None)
     classes = getattr(data, "classes", None)
-    if data.target_transform is not None:
-        return []
     if isinstance(known, dict) and sorted(known.values()) == list(range(len(known))):
         names = sorted(known, key=lambda name: known[name])
     elif isinstance(classes, list):

@@ -12,8 +12,6 @@ resizes, autocontrast, saturation, hue, sharpness and blurs by one level at most
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -22,24 +20,14 @@ import torch
 import torchvision.transforms as v1
 from torchvision.transforms import InterpolationMode, _presets, v2
 
-from gpufeed import _gpufeed, albumentations, effects, probed, references_mixing, refused_transforms, timm_mixing, timm_policies, timm_transforms
+from gpufeed import albumentations, batch_transforms as of_batches, effects, probed, refused_transforms, timm_transforms
 from gpufeed.errors import ArgumentError
+from gpufeed.operator_checks import WARPS, check, check_range, check_within
 from gpufeed.operators import OPERATORS, Operator, Refused, numbers, of_images
 from gpufeed.own_code import OnBatch, OnSample, OwnCode, name_of, own_size
+from gpufeed.refused_transforms import UnsupportedTransform
 
-
-class UnsupportedTransform(ArgumentError):
-    """A transform that gpufeed does not have. ``place`` is its place in the list, and ``name`` its class."""
-
-    def __init__(self, place: str, name: str, reason: str) -> None:
-        super().__init__(f"{place}: {name} {reason}")
-        self.place = place
-        self.name = name
-
-    def __reduce__(self) -> Any:
-        # An exception that travels between processes is made again from its arguments: its text alone would not do.
-        reason = str(self).removeprefix(f"{self.place}: {self.name} ")
-        return UnsupportedTransform, (self.place, self.name, reason)
+__all__ = ["SUPPORTED", "Converted", "UnsupportedTransform", "convert"]
 
 
 @dataclass(frozen=True)
@@ -68,8 +56,6 @@ _TO_FLOAT = ("ToDtype", "ConvertImageDtype", "ToTensor")
 SUPPORTED: tuple[str, ...] = tuple(
     sorted({*OPERATORS, *_DROPPED, *_NESTED, *_TO_FLOAT, *timm_transforms.DROPPED, *timm_transforms.NAMES, "Compose"})
 )
-_OF_BATCHES = ("MixUp", "CutMix", "Identity", "RandomApply", "RandomChoice")
-
 _FLOATS = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 
 # The entry of a choice that does nothing.
@@ -85,9 +71,6 @@ _PIL = (
 _BICUBIC_WARPS = (
     "bicubic warps are Pillow's, to the byte, as torchvision has them for PIL images alone: it refuses them on tensors"
 )
-# The operators whose bicubic interpolation is that of a warp.
-_WARPS = ("AugMix", "AutoAugment", "RandAugment", "RandomAffine", "RandomRotation", "TrivialAugmentWide")
-
 # The differences in this text repeat those of docs/guide/pytorch/transforms.md, "8-bit numbers and floats": change
 # both.
 _V1 = (
@@ -179,7 +162,7 @@ class _Conversion:
             if type(transform) is OnSample:
                 return self._own(transform, place, name_of(transform), top)
             if type(transform) is effects.Made:
-                _check(transform.operator, self.is_float)
+                check(transform.operator, self.is_float)
                 self.has_operators = True
                 return [transform.operator]
             if _is(transform, *_NESTED):
@@ -189,11 +172,11 @@ class _Conversion:
             self.has_operators = True
             made = timm_transforms.convert(transform, of_timm) if of_timm else OPERATORS[name](transform)
             before = self._floats_of_own_code(name)
-            _check_range(made, self.is_float)
-            _check(made, self.is_float)
+            check_range(made, self.is_float)
+            check(made, self.is_float)
         except Refused as refused:
             raise UnsupportedTransform(place, name, f"cannot be converted: {refused}") from None
-        is_bicubic, is_warp = made.get("interpolation") == "Bicubic", name in _WARPS
+        is_bicubic, is_warp = made.get("interpolation") == "Bicubic", name in WARPS
         self._note_v1(is_bicubic and not is_warp and type(transform) is getattr(v1, name, None))
         if is_bicubic and is_warp and _BICUBIC_WARPS not in self.notes:
             self.notes.append(_BICUBIC_WARPS)
@@ -254,7 +237,7 @@ class _Conversion:
             return self._nested(transform, name, place)
         except _RunsInPython:
             vars(self).update(kept)
-            _check_within(transform, place)
+            check_within(transform, place)
             return self._own(transform, place, f"{name} with own code in it", top)
 
     def _of_albumentations(self, transform: Any, place: str, name: str, top: bool) -> list[Operator]:
@@ -330,7 +313,7 @@ class _Conversion:
         if not inner:
             return []
         made["transforms"] = inner
-        _check(made, self.is_float)
+        check(made, self.is_float)
         return [made]
 
     def _note_pil(self, leaves_pil: bool) -> None:
@@ -377,93 +360,11 @@ class _Conversion:
         return [{"type": "ToDtype"}] if self.has_operators else []
 
 
-def _check_within(transform: Any, place: str) -> None:
-    """Refuses what has no meaning inside of a transform that runs in Python as a whole: code for batches, and what on_sample says of the
-    images behind it."""
-    if type(transform) is OnBatch:
-        raise UnsupportedTransform(place, "on_batch", "works as the last one of a loader's own list, or of a group's")
-    if type(transform) is OnSample:
-        name = "size" if transform.size is not None else "makes_floats" if transform.makes_floats else None
-        if name is not None:
-            reason = f"has {name}=, which says what follows the list itself; give it to the whole: gpufeed.on_sample(v2.RandomApply([...]), {name}=...)"
-            raise UnsupportedTransform(place, "on_sample", reason)
-        return
-    held = isinstance(transform, (list, tuple, torch.nn.Sequential, torch.nn.ModuleList))
-    inner = transform if held else getattr(transform, "transforms", ())
-    for index, each in enumerate(inner if held or isinstance(inner, (list, tuple, torch.nn.ModuleList)) else ()):
-        _check_within(each, f"{place}[{index}]" if held else f"{place}.transforms[{index}]")
-
-
-def _check(made: Operator, is_float: bool) -> None:
-    """Validates the operator in Rust, and adds the place in the list to its error."""
-    try:
-        _gpufeed.recipe_toml(json.dumps({"semantics": "Float" if is_float else "Uint8", "transform": [made]}))
-    except ArgumentError as error:
-        raise Refused(re.sub(r"^recipe: (line \d+(, \w+)?: )?", "", str(error))) from None
-
-
-def _check_range(made: Operator, is_float: bool) -> None:
-    """Refuses an operator in the wrong place: some work on floats alone, some on 8-bit numbers, in torchvision, too."""
-    name = made["type"]
-    if is_float and (name == "JPEG" or name in timm_policies.NAMES.values()):
-        raise Refused("it needs 8-bit images; put it before ToDtype")
-    if is_float and name in _WARPS and made.get("interpolation") == "Bicubic":
-        raise Refused("bicubic warps are Pillow's and need 8-bit images; put them before ToDtype or ToTensor")
-    if is_float:
-        return
-    for key in ("fill", "value"):
-        given = made.get(key)
-        outside = (
-            [number for number in numbers(given) if not 0 <= number <= 255] if isinstance(given, (float, list)) else []
-        )
-        if outside:
-            raise Refused(f"{key}: {outside[0]:g}; 0 to 255 work on 8-bit images")
-    if name == "Normalize":
-        raise Refused("it needs floats; put v2.ToDtype(torch.float32, scale=True) before it")
-    if name == "RandomErasing" and made["value"] == "random":
-        raise Refused("value='random' needs floats; put it after v2.ToDtype(torch.float32, scale=True)")
-    if name == "RandomErasing" and made["value"] == "random_color":
-        raise Refused("mode='rand' needs floats; put it after v2.ToDtype(torch.float32, scale=True)")
-    if name == "GaussianNoise" and not made["clip"]:
-        raise Refused("clip=False lets 8-bit numbers overflow in torchvision; clip=True works, or put it after ToDtype")
-
-
 def _classification(preset: Any) -> list[Any]:
     """Returns the transforms of a weights' preset."""
     resize = v2.Resize(preset.resize_size, interpolation=preset.interpolation, antialias=preset.antialias)
     crop = v2.CenterCrop(preset.crop_size)
     return [resize, crop, v2.ToDtype(torch.float32, scale=True), v2.Normalize(preset.mean, preset.std)]
-
-
-def _batch(transform: Any, place: str) -> tuple[Operator, int | None]:
-    """Converts a transform of batches. Returns its operator, and the number of classes that it names."""
-    name = type(transform).__name__
-    if type(transform) in (v2.MixUp, v2.CutMix):
-        return {"type": name, "alpha": float(transform.alpha)}, transform.num_classes
-    if type(transform) is v2.Identity:
-        return {"type": "Identity"}, None
-    if type(transform) is v2.RandomApply and len(transform.transforms) == 1:
-        mixed, classes = _batch(transform.transforms[0], f"{place}.transforms[0]")
-        p = float(transform.p)
-        return {"type": "RandomChoice", "p": [p, 1.0 - p], "transforms": [mixed, {"type": "Identity"}]}, classes
-    if timm_mixing.name_of(transform) is not None:
-        try:
-            return timm_mixing.convert(transform)
-        except Refused as refused:
-            raise UnsupportedTransform(place, name, f"cannot be converted: {refused}") from None
-    if (found := references_mixing.convert(transform)) is not None:
-        return found
-    if _is(transform, "RandomChoice"):
-        inner = [_batch(each, f"{place}.transforms[{index}]") for index, each in enumerate(transform.transforms)]
-        counts = {count for _, count in inner if count is not None}
-        if len(counts) > 1:
-            raise ArgumentError(f"{place}: num_classes differ: {', '.join(map(str, sorted(counts)))}")
-        # v1's has p=None for a choice of equals.
-        made: Operator = {"type": "RandomChoice"} | ({} if transform.p is None else {"p": numbers(transform.p)})
-        return made | {"transforms": [each for each, _ in inner]}, next(iter(counts), None)
-    raise UnsupportedTransform(
-        place, name, f"is not supported; of v2, {', '.join(_OF_BATCHES)} are, for one of them a batch, and timm.data.Mixup"
-    )
 
 
 # Transforms that make an array of a PIL image. timm has them in the last of its three lists.
@@ -525,6 +426,6 @@ def convert(
         conversion.notes.append(_SEPARATE)
     num_classes = None
     if batch_transforms is not None:
-        mixed, num_classes = _batch(batch_transforms, "batch_transforms")
+        mixed, num_classes = of_batches.convert(batch_transforms, "batch_transforms")
         recipe["batch_transform"] = [mixed]
     return Converted(recipe, tuple(conversion.notes), num_classes, tuple(conversion.normalized), tuple(conversion.on_batch))

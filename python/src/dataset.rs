@@ -92,14 +92,20 @@ impl Dataset {
         Ok(Dataset { data, test: None, known: KnownLists::default(), made_from, turns, description })
     }
 
-    /// Takes the data set that was made of what an object of torchvision stands on.
+    /// Takes the data set that was made of what an object of torchvision or timm stands on.
     fn of_torchvision<D: gpufeed::Dataset + 'static>(
         of: &Bound<'_, PyAny>,
         made: gpufeed::Result<D>,
         named: bool,
     ) -> PyResult<Dataset> {
         let made = made.map_err(|error| errors::to_python(of.py(), &error))?;
-        let description = format!("torchvision's {}", of.get_type().name()?);
+        let kind = of.get_type();
+        // timm's data sets are no subclasses of torchvision's.
+        let of_timm = kind
+            .mro()
+            .iter()
+            .any(|each| each.getattr("__module__").is_ok_and(|name| name.to_string().starts_with("timm.")));
+        let description = format!("{}'s {}", if of_timm { "timm" } else { "torchvision" }, kind.name()?);
         let data = Mutex::new(Some(Data::Native(Arc::new(made))));
         let made_from = MadeFrom::OfTorchvision { object: of.clone().unbind(), named };
         Ok(Dataset { data, test: None, known: KnownLists::default(), made_from, turns: None, description })

@@ -268,3 +268,54 @@ def test_orientation_is_that_of_torchvision(tmp_path: Path) -> None:
     data = ImageFolder(tmp_path, v1.Compose([v1.CenterCrop(12), v1.ToTensor()]))
     compare(data)
     assert not torch.allclose(next(iter(DataLoader(data, exif=True)))[0], next(iter(DataLoader(data)))[0])
+
+
+def crop(size: int, *more: Any) -> Any:
+    return v1.Compose([v1.RandomCrop(size), v1.RandomHorizontalFlip(), *more, v1.ToTensor(), v1.Normalize([0.5, 0.4, 0.3], [0.2, 0.25, 0.5])])
+
+
+class Crops:
+    """Two large and three small crops, as DINO's object makes them; ``kind`` says in what."""
+
+    def __init__(self, kind: str) -> None:
+        self.first, self.second, self.small = crop(24), crop(24, v1.RandomGrayscale(1.0)), crop(12)
+        self.kind = kind
+
+    def __call__(self, image: Any) -> Any:
+        if self.kind == "list":
+            # Views of a list need not follow one another.
+            return [self.small(image), self.first(image), self.second(image), self.small(image), self.small(image)]
+        large = [self.first(image), self.second(image)]
+        return {"large": tuple(large), "small": [self.small(image) for _ in range(3)], "first": large[0]}
+
+
+@pytest.mark.parametrize("kind", ["list", "nested"])
+def test_views_of_an_object_have_the_form_of_torchs(files: ImageFolder, kind: str) -> None:
+    data = ImageFolder(files.root, Crops(kind))
+    ours, theirs = DataLoader(data, 4, num_workers=2), Theirs(data, 4)
+    assert "of Python" not in repr(ours) and ours.dataset is data and len(ours) == len(theirs)
+    assert "groups here: " in ours.explain() and "batches have a tensor for each, as torch's" in ours.explain()
+
+    def forms(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {key: forms(each) for key, each in part.items()}
+        if isinstance(part, (list, tuple)):
+            return type(part), [forms(each) for each in part]
+        return part.dtype, part.shape, part.is_contiguous()
+
+    for found, expected in zip(ours, theirs, strict=True):
+        assert forms(found) == forms(expected) and torch.equal(found[1], expected[1])
+    views, _ = next(iter(ours))
+    large, small = (views[1:3], [views[0], *views[3:]]) if kind == "list" else (views["large"], views["small"])
+    second = large[1] * torch.tensor([0.2, 0.25, 0.5])[:, None, None] + torch.tensor([0.5, 0.4, 0.3])[:, None, None]
+    assert torch.allclose(second[:, 0], second[:, 1], atol=1e-6), "the second list makes it gray"
+    assert not torch.equal(small[0], small[1]), "each view draws its own"
+
+
+def test_views_are_the_same_for_any_workers(files: ImageFolder) -> None:
+    seen = []
+    for workers in (1, 3):
+        torch.manual_seed(7)
+        seen.append([images for images, _ in DataLoader(ImageFolder(files.root, Crops("list")), 4, shuffle=True, num_workers=workers)])
+    for one, other in zip(*seen, strict=True):
+        assert all(torch.equal(first, second) for first, second in zip(one, other, strict=True))
