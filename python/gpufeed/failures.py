@@ -15,12 +15,21 @@ def on_error_of(shuffle: bool, recipe: str) -> str:
     return "skip" if shuffle and not recipe.endswith("-eval") else "fail"
 
 
+# Epochs from this number on were drawn, or are repeats of an epoch of a DistributedSampler: nobody counts so far.
+FIRST_DRAWN = 1 << 32
+
+
 def warn_once_outside(text: str) -> None:
     """Warns at the line of the caller's program, from wherever in the package this is called."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "gpufeed":
         level, frame = level + 1, frame.f_back
     warnings.warn(text, UserWarning, stacklevel=level)
+
+
+def _named(epoch: int) -> str:
+    """Returns what a warning calls an epoch. Loaders like torch's draw numbers for epochs, which say nothing."""
+    return f"epoch {epoch}" if epoch < FIRST_DRAWN else "this epoch"
 
 
 class Watched(Run):
@@ -49,7 +58,7 @@ class Watched(Run):
             since = f", from its batch {self._first} on" if self._first else ""
             warn_once_outside(
                 f"gpufeed: {first.name} cannot be used, and another sample stands in for it: {first.error}; {len(failures)} failed "
-                f'so far in epoch {batch.epoch}{since}; on_error="fail" makes that an error, and stats()["failed"] counts them'
+                f'so far in {_named(batch.epoch)}{since}; on_error="fail" makes that an error, and stats()["failed"] counts them'
             )
             self._held = None
         return batch

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
 
-from gpufeed import _gpufeed, adapter, arguments, keywords, opening, torch_datasets
+from gpufeed import _gpufeed, adapter, arguments, explained, keywords, opening, torch_datasets
 from gpufeed.agreement import Agreement
 from gpufeed.blends import Blend
 from gpufeed.collate import IMAGE
@@ -496,7 +496,7 @@ class DataLoader(Positioned):
         return dict(self._loader().recipes())
 
     def explain(self) -> str:
-        """Describes the plan, the executor, the batches, the memory, the shard and the adapter in words."""
+        """Says what runs where, and describes the plan, the executor, the batches, the memory, the shard and the adapter in words."""
         loader = self._loader()
         (rank, world), source = self._resolved()
         # The library does not know `torch.distributed`, so its own line is replaced.
@@ -511,7 +511,18 @@ class DataLoader(Positioned):
         if is_gpu:
             lines.append("handed over: each batch is read back from the GPU into host memory, one more copy by the bus")
         lines.append(f"device: {self.device}")
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+        is_object = opening.is_object(self._data)
+        name = type(self.dataset).__name__ if is_object else self._native_data.description
+        begin = explained.lines(name, is_object, is_gpu, self._codes, self._on_batch(), self._draws())
+        return "\n".join([*begin, *lines, *(f"note: {note}" for note in self.notes)])
+
+    def _on_batch(self) -> list[str]:
+        """Returns the names of what runs in Python on each batch."""
+        return explained.on_batch_names(self._hand.finishes)
+
+    def _draws(self) -> str:
+        """Says where random numbers come from."""
+        return f"gpufeed's own, by seed={self._settings.get('seed', 0)}, the epoch, the sample and the view; not torch's for the same seed"
 
     def stats(self) -> dict[str, Any]:
         """Returns statistics since the loader was made: counts, times in seconds, and ``bottleneck``, which is a

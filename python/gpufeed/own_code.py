@@ -235,8 +235,8 @@ class Own:
         if names:
             warn_once_outside(
                 f"gpufeed: {' and '.join(names)} {'runs' if len(names) == 1 else 'run'} in Python, in the workers under the "
-                "interpreter's lock (GIL), one call at a time; a warning after the first epoch says what it costs, explain() what runs "
-                "before and after it, and gpufeed.on_sample(...) in the list that you know it"
+                "interpreter's lock (GIL), one call at a time. A warning after the first epoch says what it costs; explain() says what runs "
+                "before and after it; gpufeed.on_sample(...) around it in the list says that you know it"
             )
 
 

@@ -45,7 +45,7 @@ def taken(data: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any], own
     name = type(data).__name__
     of_python = MadeInPython(data, _first(data))
     if name not in _PLAIN:
-        why = why or f"a {name} makes its samples itself"
+        why = of_python.why = why or f"the class {name} makes them itself"
         warn_once_outside(
             "gpufeed: data: samples are made in Python, under the interpreter's lock, where torch's worker processes run side by side, and random "
             f"numbers in them differ from run to run, whatever the seed: {why}"
@@ -91,7 +91,10 @@ def _first(data: Any) -> Any:
 
 
 class MadeInPython:
-    """An object whose samples have the image as it is to stand in the batch: an array or a tensor of one size."""
+    """An object whose samples have the image as it is to stand in the batch: an array or a tensor of one size. ``why`` says why it makes them
+    itself, where there is anything to say."""
+
+    why: str | None = None
 
     def __init__(self, data: Any, first: Any) -> None:
         self.data = data

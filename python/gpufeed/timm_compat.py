@@ -98,8 +98,10 @@ class _Prefetcher(of_timm.PrefetchLoader):
     loader: Any
 
     def explain(self) -> str:
-        """Says what became of each argument of the loader below."""
-        return str(self.loader.explain())
+        """Says what became of each argument."""
+        erases = "" if self.random_erasing is None else " and erases rectangles"
+        note = f"timm's PrefetchLoader copies each batch to {self.device}, and normalises it there{erases}, by torch in the loop's thread"
+        return f"{self.loader.explain()}\nnote: {note}"
 
     @property
     def mixup_enabled(self) -> bool:

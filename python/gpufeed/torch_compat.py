@@ -12,17 +12,13 @@ from gpufeed import arguments, loader, opening, own_samples, torch_samplers
 from gpufeed.collate import IMAGE
 from gpufeed.collate_functions import Called, recognised
 from gpufeed.errors import ArgumentError
-from gpufeed.failures import warn_once_outside
+from gpufeed.failures import FIRST_DRAWN, warn_once_outside
 from gpufeed.iterator import Iterating, Run
 from gpufeed.samplers import Native
 from gpufeed.shard import resolve
 from gpufeed.torch_batches import InViews, LikeTorch, Timed
 
 __all__ = ["DataLoader"]
-
-# Repeats of an epoch of a DistributedSampler, whose set_epoch nobody calls, are epochs of their own above this number.
-_REPEATS = 1 << 32
-
 
 class DataLoader(loader.DataLoader):
     """Takes the arguments of torch's ``DataLoader``, and gives its batches: the one line of a training script that changes is the
@@ -115,10 +111,18 @@ class DataLoader(loader.DataLoader):
             made, notes = self._with_collation(made, notes)
         super().__init__(data, **(made | taken))
         self.batch_size, self.drop_last = self._of_torch.batch_size, self._of_torch.drop_last
-        self._check_collation()
+        notes += self._check_collation()
+        if isinstance(data, own_samples.MadeInPython) and data.why is not None:
+            notes.append(
+                f"data: its samples, transforms included, are made in Python in the workers, under the interpreter's lock: {data.why}; "
+                "CenterCrop has the size that they have, and changes nothing"
+            )
         if self._views is not None:
             made_by = ", ".join(f"{number} by {name}" for name, (_, number) in self._views.groups.items())
-            notes.append(f"data: its transform makes views, which are groups here: {made_by}; batches have a tensor for each, as torch's")
+            notes.append(
+                f"data: the transform of this {type(dataset).__name__} makes views by its lists, which are groups here: {made_by}; a batch has a "
+                "tensor of each view, in the transform's order, as torch's loader gives it; its __getitem__ is not called"
+            )
         self.notes = (*self.notes, *self._of_torch.notes, *notes)
 
     def _settings_of(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -181,7 +185,8 @@ class DataLoader(loader.DataLoader):
         note = f"collate_fn: default_collate and then {kind}, which is batch_transforms here; {_name(self.collate_fn)} is not called"
         return made | {"batch_transforms": transform}, [*notes, note]
 
-    def _check_collation(self) -> None:
+    def _check_collation(self) -> list[str]:
+        """Checks what a function for batches needs. Returns what ``explain`` says of it."""
         if self.worker_init_fn is not None and isinstance(self._data, own_samples.MadeInPython):
             warn_once_outside(
                 "gpufeed: worker_init_fn is not called: workers are threads of this process, and the data set's random numbers are those of "
@@ -189,16 +194,28 @@ class DataLoader(loader.DataLoader):
             )
         function = self._collation.own
         if function is None:
-            return
+            return []
         name = _name(function)
         if self._groups is not None or self.device != "cpu" or self._made_with().get("views", 1) != 1:
             raise ArgumentError(f"collate_fn: {name} is code of its own, which gets samples with one image each, on the CPU")
         if self._hand.finishes[IMAGE].channels_last:
             raise ArgumentError(f"channels_last: collate_fn={name}, which is code of its own, makes the batches and their memory format; leave it out")
         warn_once_outside(
-            f"gpufeed: collate_fn: {name} is code of its own: it runs in the loop's thread, and copies each batch once more; default_collate, "
-            "and it with MixUp or CutMix behind it and nothing else, do not"
+            f"gpufeed: collate_fn: {name} is code of its own: it runs in the loop's thread, and copies each batch once more; the workers do what "
+            "default_collate does, alone or followed by MixUp or CutMix and nothing else"
         )
+        return [f"collate_fn: {name} runs in Python, in the loop's thread, with the finished samples of each batch"]
+
+    def _on_batch(self) -> list[str]:
+        """Returns the names of what runs in Python on each batch."""
+        return [*super()._on_batch(), *([] if self._collation.own is None else [_name(self._collation.own)])]
+
+    def _draws(self) -> str:
+        """Says where random numbers come from."""
+        if self._counts:
+            return super()._draws()
+        of = "torch's generator" if self.generator is None else "generator="
+        return f"gpufeed's own, by a number that each iteration draws from {of}; not torch's for the same seed"
 
     def _start(self, end: int | None, convert: Callable[[Run], Callable[[], Any]] | None) -> Iterating:
         if not recognised(self.collate_fn).is_as(self._collation):
@@ -224,10 +241,10 @@ class DataLoader(loader.DataLoader):
         distributed = self._of_torch.distributed
         if distributed is None:
             return number
-        # All ranks have this epoch.
+        # All ranks have this epoch. Repeats of one, whose set_epoch nobody calls, are epochs of their own.
         epoch, times = self._repeated
         self._repeated = (epoch, times + 1) if epoch == distributed.epoch else (distributed.epoch, 1)
-        return int(distributed.epoch) + _REPEATS * (self._repeated[1] - 1)
+        return int(distributed.epoch) + FIRST_DRAWN * (self._repeated[1] - 1)
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch of the next iteration, in the place of the number that is drawn for it."""

@@ -51,7 +51,7 @@ def has_transform(data: Any) -> bool:
 
 def note_of(data: Any) -> str:
     """Returns a sentence about a data set whose transform a loader runs."""
-    return f"data: the transform of this {type(_parts(data)[0]).__name__} is the loader's; its __getitem__ is not called"
+    return f"data: the loader runs the transform of this {type(_parts(data)[0]).__name__} and reads its samples; its __getitem__ is not called"
 
 
 def why_in_python(data: Any) -> str | None:

@@ -63,7 +63,7 @@ _NOTHING: Operator = {"type": "RandomHorizontalFlip", "p": 0.0}
 
 # The differences in this text repeat those of docs/guide/augmentation.md, "Where Pillow differs": change both.
 _PIL = (
-    "a list for PIL images is taken as the same list on tensors. Pillow's pixels differ from theirs: by a level of 255 "
+    "a list for PIL images is taken as the same list on tensors: pixels are those of torchvision's tensors. Pillow's differ from them by a level of 255 "
     "in resizes, bilinear warps, contrast, saturation and gray, by up to 15 in hue and 20 in bicubic enlargements, and "
     "by more at the borders of bilinear warps, where Pillow does not blend the fill"
 )
@@ -210,7 +210,7 @@ class _Conversion:
             code.size = own_size(code.function.size)
         made: Operator = {"type": "HostCode", "number": len(self.codes), "floats": self.is_float or code.makes_floats}
         self.codes.append(code)
-        runs = "what stands before and after it runs on gpufeed's threads, on the CPU alone"
+        runs = "transforms before and after it run without Python, on the CPU, also where there is a GPU"
         self.notes.append(f"{place}: {name} runs in Python, in the workers under the interpreter's lock, one call at a time; {runs}")
         self.has_operators = True
         self.behind = code

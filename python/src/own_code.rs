@@ -139,16 +139,21 @@ impl Costs {
             let workers =
                 if self.workers == 1 { "the worker's".to_owned() } else { format!("{} workers'", self.workers) };
             format!(
-                "gpufeed: {}: {:.2} ms an image in epoch {}, {:.2} of them inside Python and the rest waiting for its turn: {share:.0} % \
+                "gpufeed: {}: {:.2} ms an image in {}, {:.2} of them inside Python and the rest waiting for its turn: {share:.0} % \
                  of {workers} time; one call at a time runs, whatever the number of workers",
                 code.name,
                 a_call(all),
-                self.epoch,
+                named(self.epoch),
                 a_call(inside),
             )
         };
         Some(self.codes.iter().zip(&self.before).map(sentence).collect())
     }
+}
+
+/// What a sentence calls an epoch. Loaders like torch's draw the numbers of epochs, `failures.py` says from which on.
+fn named(epoch: u64) -> String {
+    if epoch < 1 << 32 { format!("epoch {epoch}") } else { "this epoch".to_owned() }
 }
 
 fn spent((code, transform): &(Arc<OwnCode>, HostCode)) -> (u64, Duration, Duration) {

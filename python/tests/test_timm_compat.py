@@ -81,6 +81,7 @@ def test_every_argument_of_a_training_script(root: Path) -> None:
         assert isinstance(loader, PrefetchLoader) and loader.random_erasing is not None and not loader.mixup_enabled
         loader.mixup_enabled = False
         assert "RandomResizedCrop" in loader.explain() and "TimmRandAugment" in loader.explain()
+        assert "normalises it there and erases rectangles, by torch in the loop's thread" in loader.explain()
     assert len(batches[0]) == 5 and all(images.shape == (4, 3, 32, 32) for images, _ in batches[0])
     assert [labels.tolist() for _, labels in batches[0]] == [labels.tolist() for _, labels in batches[1]]
 

@@ -83,7 +83,7 @@ def test_samples_of_any_form(sample: Callable[[int], Any]) -> None:
         def __getitem__(self, index: int) -> Any:
             return sample(index)
 
-    with pytest.warns(UserWarning, match="^gpufeed: data: samples are made in Python, .*: a Own makes its samples itself$") as said:
+    with pytest.warns(UserWarning, match="^gpufeed: data: samples are made in Python, .*: the class Own makes them itself$") as said:
         compare(Own(), batch_size=4)
     assert len(said) == 1
     with pytest.warns(UserWarning, match="collate_fn: .* is code of its own"), warnings.catch_warnings():
@@ -294,7 +294,7 @@ def test_views_of_an_object_have_the_form_of_torchs(files: ImageFolder, kind: st
     data = ImageFolder(files.root, Crops(kind))
     ours, theirs = DataLoader(data, 4, num_workers=2), Theirs(data, 4)
     assert "of Python" not in repr(ours) and ours.dataset is data and len(ours) == len(theirs)
-    assert "groups here: " in ours.explain() and "batches have a tensor for each, as torch's" in ours.explain()
+    assert "groups here: " in ours.explain() and "a batch has a tensor of each view, in the transform's order" in ours.explain()
 
     def forms(part: Any) -> Any:
         if isinstance(part, dict):

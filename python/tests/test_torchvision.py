@@ -244,7 +244,7 @@ def test_notes_about_pil() -> None:
     from_arrays = [v1.ToPILImage(), crop, v1.ToTensor()]
     for pil in ([crop, v2.PILToTensor(), FLOAT], [crop, v1.ToTensor()], [crop, v2.ToImage(), FLOAT], from_arrays):
         first, second = convert(pil).notes
-        assert first.startswith("a list for PIL images is taken as the same list on tensors. Pillow's pixels differ")
+        assert first.startswith("a list for PIL images is taken as the same list on tensors: pixels are those of torchvision's tensors.")
         assert second == f"transforms[{pil.index(crop)}]: antialias=False works, which Pillow ignores"
     loader = gpufeed.DataLoader(Jpegs(4), [v2.CenterCrop(8), v1.ToTensor()], batch_size=4)
     assert "a list for PIL images is taken as the same list on tensors" in loader.explain()

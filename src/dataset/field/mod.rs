@@ -157,6 +157,19 @@ impl Field {
         Ok(self)
     }
 
+    /// Checks a field with the name `image`, which is the sample's own image.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) where samples may lack it, and for another kind.
+    pub(crate) fn check_own_image(&self) -> Result<()> {
+        if self.is_required() && self.kind.is_none_or(|kind| kind == FieldKind::Image) {
+            return Ok(());
+        }
+        let reason =
+            "the sample's own image is an image, and every sample has one; a further image is a field of another name";
+        Err(Error::argument("fields", reason))
+    }
+
     /// Checks the fields of a data set, which a loader is about to read: names that differ, kinds, defaults that fit.
     pub(crate) fn check(fields: &[Field]) -> Result<()> {
         for (number, field) in fields.iter().enumerate() {

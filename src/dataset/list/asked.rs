@@ -1,7 +1,7 @@
 //! Reads the setting `fields` of a list: which columns are the path, the label and the fields of the samples.
 
 use crate::dataset::field::FieldChoice;
-use crate::dataset::{Absent, Field, FieldKind};
+use crate::dataset::{Absent, Field};
 use crate::error::{Error, Result};
 
 /// The columns that become fields.
@@ -39,16 +39,10 @@ impl Asked {
         for (source, field) in named {
             match field.name() {
                 "image" if asked.path.is_some() => return refuse("two columns are the sample's own image"),
-                "image"
-                    if *field.absent() != Absent::Fail
-                        || field.values().is_some_and(|kind| kind != FieldKind::Image) =>
-                {
-                    return refuse(
-                        "the sample's own image is an image, and every sample has one; a further image is a field of another \
-                         name",
-                    );
+                "image" => {
+                    field.check_own_image()?;
+                    asked.path = Some(source.clone());
                 }
-                "image" => asked.path = Some(source.clone()),
                 "label" if *field.absent() != Absent::Fail || field.values().is_some() => {
                     return refuse(
                         "the sample's own label has no kind and no default: every line has one; a field has another name",
@@ -88,6 +82,7 @@ impl AskedColumns {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dataset::FieldKind;
 
     #[test]
     fn image_and_label_are_columns_by_name() {

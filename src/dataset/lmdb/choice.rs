@@ -5,7 +5,7 @@ use std::path::Path;
 use super::layout::{IMAGE, LABEL};
 use crate::dataset::field::FieldChoice;
 use crate::dataset::pack_manifest::PackManifest;
-use crate::dataset::{Absent, Field, FieldKind};
+use crate::dataset::{Absent, Field};
 use crate::error::{Error, Result};
 
 /// The sources that are read. The source of a value is the part of its key before the number: `caption` of
@@ -58,16 +58,10 @@ impl KeyChoice {
         for (source, field) in named {
             match field.name() {
                 "image" if image.is_some() => return refuse("two keys are the sample's own image"),
-                "image"
-                    if *field.absent() != Absent::Fail
-                        || field.values().is_some_and(|kind| kind != FieldKind::Image) =>
-                {
-                    return refuse(
-                        "the sample's own image is an image, and every sample has one; a further image is a field of another \
-                         name",
-                    );
+                "image" => {
+                    field.check_own_image()?;
+                    image = Some(source.clone());
                 }
-                "image" => image = Some(source.clone()),
                 "label" if label.is_some() => return refuse("two keys are the sample's own label"),
                 "label" if field.values().is_some() || matches!(field.absent(), Absent::Value(_)) => {
                     return refuse(
@@ -93,6 +87,7 @@ impl KeyChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dataset::FieldKind;
 
     fn chosen(named: Vec<(&str, Field)>) -> Result<KeyChoice> {
         KeyChoice::of(&FieldChoice::from(named), Path::new("/no/such/data.mdb"))

@@ -3,7 +3,7 @@
 use super::label;
 use super::rules::{LabelRule, ScanRules};
 use crate::dataset::field::FieldChoice;
-use crate::dataset::{Absent, Field, FieldKind};
+use crate::dataset::{Absent, Field};
 use crate::error::{Error, Result};
 
 /// The members that the setting asks for, before any shard is open.
@@ -120,12 +120,7 @@ fn image(endings: Vec<String>, field: &Field) -> Result<Vec<String>> {
     if let Some(ending) = endings.iter().find(|ending| label::KINDS.contains(&&***ending)) {
         return refuse(format!("the sample's own image is .{ending}, which is no ending of images"));
     }
-    if *field.absent() != Absent::Fail || field.values().is_some_and(|kind| kind != FieldKind::Image) {
-        return refuse(
-            "the sample's own image is an image, and every sample has one; a further image is a field of another name"
-                .to_owned(),
-        );
-    }
+    field.check_own_image()?;
     Ok(endings)
 }
 
@@ -151,6 +146,7 @@ fn label(endings: &[String], field: &Field) -> Result<(Vec<usize>, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dataset::FieldKind;
 
     fn chosen<const COUNT: usize>(named: [(&str, Field); COUNT]) -> Result<MemberChoice> {
         Ok(MemberChoice::of(&FieldChoice::from(named))?.unwrap())
