@@ -12,7 +12,7 @@ from typing import Any
 from torch.utils.data import default_collate
 from torch.utils.dlpack import from_dlpack
 
-from gpufeed import collate
+from gpufeed import collate, timm_mixing
 from gpufeed.collate_code import found
 from gpufeed.errors import ArgumentError
 from gpufeed.handover import HandOver
@@ -44,6 +44,8 @@ def recognised(function: Callable[[list[Any]], Any] | None) -> Collation:
     """Returns what a ``collate_fn`` does. It is not called."""
     if function is None or function is default_collate:
         return Collation()
+    if timm_mixing.name_of(function) == "FastCollateMixup" and (operator := _operator(function)) is not None:
+        return Collation(function, None, tuple, operator)
     made = found(function, lambda value: _operator(value) is not None)
     if made is None:
         return Collation(own=function)

@@ -63,6 +63,11 @@ def transform_of(data: Any) -> Any:
     return None if found is None else found.transforms
 
 
+def transforms_held(data: Any) -> list[Any]:
+    """Returns the function of ``with_transform`` or ``set_transform`` that a data set holds now."""
+    return [_function(_root(data))]
+
+
 def has_transform(data: Any) -> bool:
     """True for a data set with a function of ``with_transform`` or ``set_transform``."""
     return is_made_of(data) and _function(_root(data)) is not None

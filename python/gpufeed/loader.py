@@ -273,6 +273,7 @@ class DataLoader(Positioned):
                 raise ArgumentError("sampler: given beside a blend, which has an order of its own; leave it out")
             self._order, data = data, data.dataset
         self._data, self._shard = data, shard
+        self._taken = opening.transforms_taken(data)
         self._thread_safe = None if thread_safe is None else arguments.flag("thread_safe", thread_safe)
         if isinstance(self._order, UserOrder) and batch_sampler is not None and settings["batch_size"] == 1:
             settings["batch_size"] = self._order.greatest_batch()
@@ -470,6 +471,8 @@ class DataLoader(Positioned):
         super().set_epoch(epoch)
 
     def _before_run(self) -> None:
+        if not opening.same_transforms(self.dataset, self._taken):
+            raise ArgumentError("data: its transform is another object than when this loader was made; make another loader for it")
         own = None if self._order is None else self._order.own_epoch()
         if own is not None:
             self.set_epoch(own)
@@ -542,7 +545,7 @@ class DataLoader(Positioned):
             raise ArgumentError(
                 "a loader that was pickled by gpufeed 0.2 or earlier cannot be read; make it again, and go on from its state_dict()"
             )
-        self.__dict__.update({"_codes": []} | state)
+        self.__dict__.update({"_codes": [], "_taken": None} | state)
         self._running = self._buffers = None
         self._native_data = self._open()
         check_device(self.device)

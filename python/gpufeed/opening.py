@@ -33,6 +33,9 @@ class Known(Protocol):
     def why_in_python(self, data: Any) -> str | None:
         """Returns why its samples are made in Python; None if they are not."""
 
+    def transforms_held(self, data: Any) -> list[Any]:
+        """Returns the transforms that it holds now."""
+
 
 _LIBRARIES: tuple[Known, ...] = (torch_datasets, hugging_face)
 
@@ -46,6 +49,22 @@ def has_transform(data: Any) -> bool:
     """True for a data set of a known library that has transforms of its own."""
     library = known(data)
     return library is not None and library.has_transform(data)
+
+
+def transforms_taken(data: Any) -> list[Any] | None:
+    """Returns the transforms that a data set of a known library holds now, if its samples are not made in Python: a later one is not seen
+    by the loader then. None for other objects."""
+    library = known(data)
+    return None if library is None or library.why_in_python(data) is not None else library.transforms_held(data)
+
+
+def same_transforms(data: Any, taken: list[Any] | None) -> bool:
+    """True if a data set holds the transforms of :func:`transforms_taken` still."""
+    library = known(data)
+    if taken is None or library is None:
+        return True
+    held = library.transforms_held(data)
+    return len(held) == len(taken) and all(one is other for one, other in zip(held, taken))
 
 
 def leaves_transform(given: Mapping[str, Any]) -> str | None:

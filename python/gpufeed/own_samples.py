@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torchvision.transforms.v2 import CenterCrop, Compose
 
 from gpufeed import _gpufeed, hugging_face, opening, own_views, samples, sample_images, torch_datasets, turns
 from gpufeed.blends import Blend
@@ -41,7 +42,10 @@ def taken(data: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any], own
         of_files = opening.open_data(data, {}) if known is torch_datasets and "batch_transforms" not in keywords else None
         views = None if of_files is None or opening.is_object(data) else own_views.found(own)
         if views is not None and views.form is not None:
-            return of_files, made | {"groups": views.groups}, views
+            size = torch_datasets.image_size(data)
+            # All images have this size, which no transform has to give them then.
+            groups = views.groups if size is None else {name: (Compose([CenterCrop(size), each]), number) for name, (each, number) in views.groups.items()}
+            return of_files, made | {"groups": groups}, views
     name = type(data).__name__
     of_python = MadeInPython(data, _first(data))
     if name not in _PLAIN:

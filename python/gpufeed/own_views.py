@@ -30,10 +30,15 @@ _Code = Callable[[Any], Any]
 class Found:
     """The views of an object: the lists that make them, and how many each makes, by the names of groups. ``form`` is what the object
     returns, as torch's ``default_collate`` has it, with a :class:`View` in the place of each tensor; ``None`` where it is anything else
-    than tensors in lists and dictionaries."""
+    than tensors in lists and dictionaries. ``before`` is a copy of the object."""
 
     groups: dict[str, tuple[Any, int]]
     form: Any
+    before: Any
+
+    def holds_for(self, transform: Any) -> bool:
+        """True if the object holds what it held then; what its lists hold is theirs."""
+        return settled.same_state(transform, self.before, _holder(_lists(transform)))
 
 
 class View(NamedTuple):
@@ -48,13 +53,15 @@ def found(transform: Any) -> Found | None:
     made_by = _made_by(transform)
     if made_by is None:
         return None
+    names = _group_names(made_by)
     order: list[View] = []
-    for name in map(group_name, made_by):
-        order.append(View(name, sum(view.group == name for view in order)))
+    for name in made_by:
+        order.append(View(names[name], sum(view.group == names[name] for view in order)))
     code: Any = settled.copied(transform)
     with Draws(0):
         made = _called(code, PIL.Image.new("RGB", _SMALL))
-    return Found(_groups(_counts(transform, made_by)), _form(made, _flat(made) or [], order))
+    groups = {names[name]: lists for name, lists in _counts(transform, made_by).items()}
+    return Found(groups, _form(made, _flat(made) or [], order), settled.copied(transform))
 
 
 def views_of(transform: Any) -> dict[str, tuple[Any, int]] | None:
@@ -69,15 +76,21 @@ def _made_by(transform: Any) -> list[str] | None:
     if not callable(transform) or isinstance(transform, type):
         return None
     lists = _lists(transform)
-    if not 1 <= len(lists) <= _LISTS:
+    # Probes have two sizes and one mode: code that looks at an image may do something else to others.
+    if not 1 <= len(lists) <= _LISTS or not settled.hands_on(transform):
         return None
     # Trials change objects that count: they are of a copy. What the lists hold is theirs.
     probe = settled.copied(transform)
     made_by = None if probe is None else _names(probe, _lists(probe))
-    holders = {name.partition("[")[0] for name in lists}
-    if made_by is None or not settled.same_state(transform, probe, lambda name: name in holders or name == "_modules"):
+    if made_by is None or not settled.same_state(transform, probe, _holder(lists)):
         return None
     return made_by
+
+
+def _holder(lists: dict[str, Any]) -> Callable[[str], bool]:
+    """Returns whether an attribute of an object holds its lists."""
+    holders = {name.partition("[")[0] for name in lists} | {"_modules"}
+    return lambda name: name in holders
 
 
 def _counts(transform: Any, made_by: list[str]) -> dict[str, tuple[Any, int]]:
@@ -108,26 +121,29 @@ def _names(transform: _Code, lists: dict[str, Any]) -> list[str] | None:
     return [name for (name,) in made_by]
 
 
-def group_name(name: str) -> str:
-    """Returns the name of the group of a list: that of its attribute, without brackets."""
-    return re.sub(r"\W+", "_", name).strip("_")
+def _group_names(lists: list[str]) -> dict[str, str]:
+    """Returns the names of the groups of lists: those of their attributes, without brackets, each once."""
+    names: dict[str, str] = {}
+    for each in lists:
+        name = re.sub(r"\W+", "_", each).strip("_")
+        # A batch has the labels under this name.
+        while each not in names and (name in names.values() or name == "label"):
+            name += "_"
+        names.setdefault(each, name)
+    return names
 
 
 def groups_of(transform: Any) -> dict[str, tuple[Any, int]] | None:
     """Returns what ``gpufeed.DataLoader(data, groups=...)`` takes for the views of an object; ``None`` for other objects."""
     views = views_of(transform)
-    return None if views is None else _groups(views)
-
-
-def _groups(views: dict[str, tuple[Any, int]]) -> dict[str, tuple[Any, int]]:
-    return {group_name(name): made for name, made in views.items()}
+    return None if views is None else {_group_names([*views])[name]: made for name, made in views.items()}
 
 
 def _form(made: Any, flat: list[Any], order: list[View]) -> Any:
     """Returns lists and dictionaries with a ``View`` in the place of each tensor; ``None`` if there is anything else in them."""
     if isinstance(made, torch.Tensor):
         return next((view for image, view in zip(flat, order) if image is made), None)
-    keyed = isinstance(made, dict)
+    keyed = type(made) is dict
     if not keyed and type(made) not in (list, tuple):
         return None
     parts = {key: _form(part, flat, order) for key, part in (made.items() if keyed else enumerate(made))}

@@ -63,10 +63,11 @@ def triples(transform: Any, is_float: bool, is_tensor: bool) -> bool:
     return done == {True}
 
 
-def same_as(transform: Any, is_float: bool, is_tensor: bool) -> tuple[list[Any], str] | None:
+def same_as(transform: Any, is_float: bool, is_tensor: bool, is_gray: bool = False) -> tuple[list[Any], str] | None:
     """Returns transforms that do the same, and their name for a sentence; ``None`` if none are known.
 
-    ``is_float`` is true if the images are floats there, as behind ``ToDtype``, and ``is_tensor`` if they are not Pillow's.
+    ``is_float`` is true if the images are floats there, as behind ``ToDtype``, ``is_tensor`` if they are not Pillow's, and ``is_gray`` if
+    they have one channel.
     """
     function = _function(transform)
     if function is not None:
@@ -81,7 +82,7 @@ def same_as(transform: Any, is_float: bool, is_tensor: bool) -> tuple[list[Any],
         return None
     if (unchanged := _unchanged(code)) is not None:
         return unchanged
-    if (name := _list_of_preset(code)) is not None:
+    if (name := _list_of_preset(code, is_gray)) is not None:
         return [lists_of(code)[name]], "its list of transforms" if name == "transforms" else f"its list {name}"
     known = settled.object_constants(code)
     if is_tensor or known is None:
@@ -355,9 +356,10 @@ def lists_of(transform: Any) -> dict[str, Any]:
     return {name: value for name, value in {**found, **modules}.items() if type(value) in kinds and name.isidentifier()}
 
 
-def _list_of_preset(transform: Any) -> str | None:
+def _list_of_preset(transform: Any, is_gray: bool) -> str | None:
     """Returns the name of the list of an object that runs it and does no more, as the presets of torchvision's references have it under
-    ``transforms``. Its methods read nothing else of the object: what they read might be a switch."""
+    ``transforms``. Its methods read nothing else of the object: what they read might be a switch. ``is_gray``: gpufeed keeps the one
+    channel of gray images, of which the object may not make three."""
     lists = lists_of(transform)
     if len(lists) != 1 or type(transform) in (v1.Compose, v2.Compose, torch.nn.Sequential):
         return None
@@ -378,17 +380,18 @@ def _list_of_preset(transform: Any) -> str | None:
                 if False in found:
                     return None
         others = [_image(_noise((300, 400, 3)), True).convert(mode) for mode in ("L", "RGBA", "P", "LA")]
-        return name if True in found and not any(_differs(copy, inner, other) for other in others) else None
+        return name if True in found and not any(_differs(copy, inner, other, is_gray) for other in others) else None
 
     # Transforms in the list are looked at one by one: their state is their own.
-    found: str | None = _of_object(transform, ("preset",), known, find, lambda held: held in (name, "_modules"))
+    found: str | None = _of_object(transform, ("preset", is_gray), known, find, lambda held: held in (name, "_modules"))
     return found
 
 
-def _differs(transform: Callable[[Any], Any], inner: Callable[[Any], Any], image: Any) -> bool:
+def _differs(transform: Callable[[Any], Any], inner: Callable[[Any], Any], image: Any, is_gray: bool) -> bool:
     """True if an object makes something else of an image that is no plain colours than its list does, and than it does of RGB."""
     results = []
-    for code, given in ((transform, image), (inner, image), (inner, image.convert("RGB"))):
+    of_colours = [] if is_gray and image.mode == "L" else [(inner, image.convert("RGB"))]
+    for code, given in ((transform, image), (inner, image), *of_colours):
         with Draws(0):
             try:
                 results.append(code(given.copy()))

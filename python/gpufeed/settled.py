@@ -102,6 +102,41 @@ def is_blind(transform: Any, its_list: str = "") -> bool:
     return bool(codes) and all({*code.co_names, *code.co_freevars} <= _BLIND | own | {its_list} for code in codes)
 
 
+# What code may name that hands an image on and cannot look at it: calls, loops, and lists of what the calls return.
+_HANDS_ON = {"range", "list", "tuple", "dict", "map", "enumerate", "zip", "reversed", "super"}
+_HANDS_ON_ATTRIBUTES = {"append", "extend", "values", "items", "keys", "__call__", "forward"}
+
+
+def hands_on(transform: Any) -> bool:
+    """True for an object whose methods give the image that they get to what the object holds, and do nothing else with it: they name
+    nothing but attributes of the object itself, and what makes lists of the results."""
+    kind = type(transform)
+    if is_of_library(kind) or not isinstance(inspect.getattr_static(kind, "__call__", None), types.FunctionType):
+        return False
+    found = False
+    for method in methods(kind):
+        found = True
+        # A function of the program around the class, and one that is an argument's default, may do anything.
+        if {*method.__code__.co_freevars} - {"__class__"} or any(map(callable, (*(method.__defaults__ or ()), *(method.__kwdefaults__ or {}).values()))):
+            return False
+        of_itself = method.__code__.co_varnames[:1]
+        for code in _codes(method.__code__):
+            before = None
+            for op in dis.get_instructions(code):
+                if op.opname in ("LOAD_GLOBAL", "LOAD_NAME") and (op.argval not in _HANDS_ON or op.argval in method.__globals__):
+                    return False
+                if op.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR") and op.argval not in _HANDS_ON_ATTRIBUTES:
+                    # What is on top of the stack is the object: `self.transform`, and not `image.transform`.
+                    loaded = (before.argval if isinstance(before.argval, tuple) else (before.argval,)) if before is not None else ()
+                    is_itself = before is not None and before.opname.startswith(("LOAD_FAST", "LOAD_DEREF")) and loaded[-1:] == of_itself
+                    if not is_itself:
+                        return False
+                if op.opname in _STORES or op.opname == "IMPORT_NAME":
+                    return False
+                before = op
+    return found
+
+
 def object_constants(transform: Any, but: str = "") -> tuple[Any, ...] | None:
     """As :func:`constants`, of the methods of an object's class and of the attributes that they read, without one of them."""
     found: list[Any] = []

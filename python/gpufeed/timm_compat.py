@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from timm.data import loader as of_timm
 from timm.data.dataset import AugMixDataset, ImageDataset
-from timm.data.mixup import FastCollateMixup
 
-from gpufeed import timm_mixing
-from gpufeed.errors import ArgumentError
-from gpufeed.operators import Refused
+from gpufeed import opening
+from gpufeed.errors import ArgumentError, RunError
+from gpufeed.iterator import Run
 from gpufeed.torch_compat import DataLoader
 
 __all__ = ["create_loader"]
@@ -40,6 +40,8 @@ def create_loader(*args: Any, **keywords: Any) -> Any:
     known = inspect.signature(of_timm.create_loader)
     ours = {name: value for name, value in keywords.items() if name not in known.parameters}
     given = known.bind(*args, **{name: value for name, value in keywords.items() if name not in ours}).arguments
+    if given.get("num_aug_splits"):
+        raise ArgumentError("num_aug_splits: samples of several images are not made; timm.data.create_loader makes them")
     if given.get("input_size_choices") is not None:
         raise ArgumentError("input_size_choices: batches of several sizes are not made; timm.data.create_loader makes them")
     workers = given.get("num_workers", known.parameters["num_workers"].default)
@@ -53,48 +55,66 @@ def create_loader(*args: Any, **keywords: Any) -> Any:
             "gpufeed.DataLoader reads tar shards and Parquet files by their path"
         )
     if isinstance(of_torch.dataset, AugMixDataset):
-        raise ArgumentError("num_aug_splits: samples of several images are not made; timm.data.create_loader makes them")
-    if isinstance(of_torch.dataset, ImageDataset):
+        raise ArgumentError("dataset: an AugMixDataset makes several images of a sample; timm.data.create_loader takes it")
+    if isinstance(of_torch.dataset, ImageDataset) and not opening.is_object(of_torch.dataset):
         ours.setdefault("on_error", "skip")
-    inner = _Inner(of_torch, workers, ours)
+    worker_init_fn, persistent = of_torch.worker_init_fn, given.get("persistent_workers", known.parameters["persistent_workers"].default)
+    loader = _Loader(
+        of_torch.dataset,
+        of_torch.batch_size,
+        sampler=of_torch.sampler,
+        num_workers=workers,
+        collate_fn=None if of_torch.collate_fn is of_timm.fast_collate else of_torch.collate_fn,
+        pin_memory=of_torch.pin_memory,
+        drop_last=of_torch.drop_last,
+        worker_init_fn=worker_init_fn,
+        persistent_workers=persistent,
+        **ours,
+    )
+    loader.has_classes = of_torch.collate_fn is of_timm.fast_collate
+    if given.get("use_multi_epochs_loader"):
+        loader.notes += ("use_multi_epochs_loader: has no meaning: threads are made for each epoch, which takes no time",)
     if not prefetches:
-        return inner.made()
-    loader = _Prefetcher.__new__(_Prefetcher)
-    loader.__dict__.update(vars(made) | {"inner": inner, "loader": inner.made()})
-    return loader
+        return loader
+    made_ready = _Prefetcher.__new__(_Prefetcher)
+    made_ready.__dict__.update(vars(made) | {"loader": loader})
+    return made_ready
 
 
-class _Inner:
-    """Makes the loader that gives batches on the CPU, with what timm gave torch's."""
+class _Loader(DataLoader):
+    """The loader below. ``has_classes`` is true if batches are images and classes alone, in int64, as ``fast_collate`` makes them."""
 
-    def __init__(self, of_torch: Any, workers: int, keywords: dict[str, Any]) -> None:
-        self._of_torch, self._workers, self._keywords = of_torch, workers, keywords
-        collate = None if of_torch.collate_fn is of_timm.fast_collate else of_torch.collate_fn
-        # Where gpufeed has its mode, native code mixes; any other function gets the samples.
-        self.mixup = collate if isinstance(collate, FastCollateMixup) and _is_known(collate) else None
-        self._collate = None if self.mixup is not None else collate
+    has_classes = False
 
-    def made(self) -> DataLoader:
-        """Makes one. A loader mixes all of its batches as the object of timm says when it is made."""
-        given, keywords = self._of_torch, self._keywords
-        if self.mixup is not None:
-            keywords = keywords | {"batch_transforms": self.mixup}
-        return DataLoader(
-            given.dataset,
-            given.batch_size,
-            sampler=given.sampler,
-            num_workers=self._workers,
-            collate_fn=self._collate,
-            pin_memory=given.pin_memory,
-            drop_last=given.drop_last,
-            **keywords,
-        )
+    def _tensors(self, run: Run) -> Callable[[], Any]:
+        source = super()._tensors(run)
+        return _Fast(source) if self.has_classes else source
+
+
+class _Fast:
+    """The source of an iteration whose batches are those of timm's ``fast_collate``."""
+
+    def __init__(self, source: Callable[[], tuple[Any, str]]) -> None:
+        self._source = source
+
+    def __call__(self) -> tuple[Any, str]:
+        """Returns the next batch, and the state after it."""
+        (images, targets, *_), state = self._source()
+        if images.dtype != torch.uint8:
+            raise RunError(f"collate_fn: timm's fast_collate is for 8-bit images, and these are {images.dtype}; use_prefetcher=False gives floats")
+        # Soft labels are those of a mixed batch.
+        return (images, targets.long() if targets.ndim == 1 else targets), state
+
+    def close(self) -> None:
+        """Ends the source."""
+        close = getattr(self._source, "close", None)
+        if close is not None:
+            close()
 
 
 class _Prefetcher(of_timm.PrefetchLoader):
     """timm's ``PrefetchLoader`` of a loader of gpufeed's."""
 
-    inner: _Inner
     loader: Any
 
     def explain(self) -> str:
@@ -103,21 +123,15 @@ class _Prefetcher(of_timm.PrefetchLoader):
         note = f"timm's PrefetchLoader copies each batch to {self.device}, and normalises it there{erases}, by torch in the loop's thread"
         return f"{self.loader.explain()}\nnote: {note}"
 
-    @property
-    def mixup_enabled(self) -> bool:
-        """True if batches are mixed. Training scripts set it to False for the last epochs."""
-        return self.inner.mixup is not None and bool(self.inner.mixup.mixup_enabled)
+    def stats(self) -> dict[str, Any]:
+        """Returns the statistics of the loader below."""
+        made: dict[str, Any] = self.loader.stats()
+        return made
 
-    @mixup_enabled.setter
-    def mixup_enabled(self, enabled: bool) -> None:
-        if self.inner.mixup is not None and enabled != self.inner.mixup.mixup_enabled:
-            self.inner.mixup.mixup_enabled = enabled
-            self.loader = self.inner.made()
+    def set_epoch(self, epoch: int) -> None:
+        """Sets the epoch of the next iteration."""
+        self.loader.set_epoch(epoch)
 
-
-def _is_known(mixup: Any) -> bool:
-    try:
-        timm_mixing.convert(mixup)
-    except Refused:
-        return False
-    return True
+    def close(self) -> None:
+        """Ends the loader and its threads."""
+        self.loader.close()

@@ -58,9 +58,7 @@ class InViews:
         batch, state = self._source()
         # The images of a sample's views follow one another. torch has each view's in a tensor of its own.
         parts = {name: batch[name].unflatten(0, (-1, number)) for name, (_, number) in self._views.groups.items()}
-        views = collate.changed(
-            self._views.form, lambda part: isinstance(part, View), lambda view: parts[view.group][:, view.number].contiguous()
-        )
+        views = collate.changed(self._views.form, lambda part: isinstance(part, View), lambda view: _laid(parts[view.group][:, view.number], batch[view.group]))
         return (views, batch["label"]), state
 
     def close(self) -> None:
@@ -68,6 +66,12 @@ class InViews:
         close = getattr(self._source, "close", None)
         if close is not None:
             close()
+
+
+def _laid(images: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
+    """Returns some images of a tensor without gaps between them, in that tensor's memory format."""
+    last = not of.is_contiguous() and of.is_contiguous(memory_format=torch.channels_last)
+    return images.contiguous(memory_format=torch.channels_last if last else torch.contiguous_format)
 
 
 def _are_texts(part: Any) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 from torch.utils.data import Dataset, Sampler
 
-from gpufeed import arguments, loader, opening, own_samples, torch_samplers
+from gpufeed import arguments, loader, opening, own_samples, torch_datasets, torch_samplers
 from gpufeed.collate import IMAGE
-from gpufeed.collate_functions import Called, recognised
+from gpufeed.collate_functions import Called, Collation, recognised
 from gpufeed.errors import ArgumentError
 from gpufeed.failures import FIRST_DRAWN, warn_once_outside
 from gpufeed.iterator import Iterating, Run
@@ -98,7 +99,7 @@ class DataLoader(loader.DataLoader):
         self.worker_init_fn, self.multiprocessing_context = worker_init_fn, multiprocessing_context
         self.persistent_workers, self.in_order = persistent_workers, in_order
         self.collate_fn = torch.utils.data.default_collate if collate_fn is None else collate_fn
-        self._given = dataset
+        self._given: Any = dataset
         self._collation = recognised(collate_fn)
         # gpufeed's own orders go on from one epoch to the next.
         self._counts = "seed" in keywords or isinstance(sampler, Native) or isinstance(dataset, Native)
@@ -111,6 +112,9 @@ class DataLoader(loader.DataLoader):
             made, notes = self._with_collation(made, notes)
         super().__init__(data, **(made | taken))
         self.batch_size, self.drop_last = self._of_torch.batch_size, self._of_torch.drop_last
+        if self._views is not None:
+            # The loader's own data set is what the given one stands on.
+            self._taken = opening.transforms_taken(dataset)
         notes += self._check_collation()
         if isinstance(data, own_samples.MadeInPython) and data.why is not None:
             notes.append(
@@ -182,7 +186,8 @@ class DataLoader(loader.DataLoader):
         kind = type(transform).__name__
         if made.get("batch_transforms") is not None:
             raise ArgumentError(f"batch_transforms: given beside a collate_fn that mixes each batch by {kind}; leave out one of the two")
-        note = f"collate_fn: default_collate and then {kind}, which is batch_transforms here; {_name(self.collate_fn)} is not called"
+        does = kind if transform is self.collate_fn else f"default_collate and then {kind}"
+        note = f"collate_fn: {does}, which is batch_transforms here; {_name(self.collate_fn)} is not called"
         return made | {"batch_transforms": transform}, [*notes, note]
 
     def _check_collation(self) -> list[str]:
@@ -218,10 +223,10 @@ class DataLoader(loader.DataLoader):
         return f"gpufeed's own, by a number that each iteration draws from {of}; not torch's for the same seed"
 
     def _start(self, end: int | None, convert: Callable[[Run], Callable[[], Any]] | None) -> Iterating:
-        if not recognised(self.collate_fn).is_as(self._collation):
-            raise ArgumentError(
-                f"collate_fn: {_name(self.collate_fn)} does something else than when this loader was made; make another loader for it"
-            )
+        self._check_views()
+        collation = recognised(self.collate_fn)
+        if not collation.is_as(self._collation):
+            self._mix_as(collation)
         drawn = self._drawn()
         if self._resume is None and not self._is_set and not self._counts:
             self._next_epoch = drawn
@@ -230,6 +235,33 @@ class DataLoader(loader.DataLoader):
             # An iteration under way goes on for as long as somebody holds it.
             self._running = None
         return super()._start(end, convert)
+
+    def _check_views(self) -> None:
+        """Checks that the data set makes the views that it made when the loader was made."""
+        if self._views is None:
+            return
+        transform = torch_datasets.transform_of(self._given)
+        if not self._views.holds_for(transform):
+            raise ArgumentError(f"data: its {type(transform).__name__} makes other views than when this loader was made; make another loader for it")
+        if len(self._given) != self._length:
+            raise ArgumentError(f"data: the data set had {self._length} samples and has {len(self._given)} now; make another loader for it")
+
+    def _mix_as(self, collation: Collation) -> None:
+        """Mixes batches from now on as an object does that has changed: training scripts switch mixing off for the last epochs."""
+        before = self._collation
+        if collation.mixes is None or before.mixes is None or collation.form is not before.form:
+            raise ArgumentError(
+                f"collate_fn: {_name(self.collate_fn)} does something else than when this loader was made; make another loader for it"
+            )
+        self._collation = collation
+        operator, classes = collation.operator
+        if classes is not None:
+            self._of_python["num_classes"] = classes
+        self._recipe = json.dumps(json.loads(self._recipe) | {"batch_transform": operator})
+        if self._buffers is not None:
+            self._buffers.close()
+            self._buffers = None
+        self._native = self._build(*self._early_shard())
 
     def _drawn(self) -> int:
         """Returns the epoch of an iteration that begins. Draws as many numbers as torch's loader does."""

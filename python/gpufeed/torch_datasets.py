@@ -44,6 +44,11 @@ def transform_of(data: Any) -> Any:
     return found[0] if why_in_python(data) is None else None
 
 
+def transforms_held(data: Any) -> list[Any]:
+    """Returns the transform that each part of torch's ``Subset`` and ``ConcatDataset`` holds now, and of other objects their own."""
+    return [getattr(part, "transform", None) for part in _parts(data)]
+
+
 def has_transform(data: Any) -> bool:
     """True for an object of torchvision or timm that has a transform, also as a part of torch's ``Subset`` and ``ConcatDataset``."""
     return any(_is_known(part) and getattr(part, "transform", None) is not None for part in _parts(data))
@@ -109,18 +114,19 @@ def _is_known(data: Any) -> bool:
 
 def _maker(data: Any) -> _Maker | None:
     """Checks an object, and returns what opens it; ``None`` for objects that are neither torchvision's nor timm's."""
-    if timm_datasets.is_one(data):
-        reader = timm_datasets.folder_of(data)
-        return _of_files(data, reader.root, reader.samples, reader)
-    if not _is_torchvisions(data):
+    if not _is_known(data):
         return None
-    vision = sys.modules["torchvision.datasets"]
-    if isinstance(data, vision.FakeData):
+    of_timm, vision = timm_datasets.is_one(data), sys.modules.get("torchvision.datasets")
+    if vision is not None and isinstance(data, vision.FakeData):
         raise ArgumentError(
             'data: FakeData makes random images in Python; a folder of images works, and "gpufeed bench --data procedural" '
             "measures without one"
         )
     try:
+        if of_timm:
+            reader = timm_datasets.folder_of(data)
+            return _of_files(data, reader.root, reader.samples, reader)
+        assert vision is not None, "the object is torchvision's"
         # A subclass may choose files and classes as it likes, but not read samples, nor have others than those of the lists.
         if _reads_as(data, vision.DatasetFolder):
             if data.loader not in (vision.folder.default_loader, vision.folder.pil_loader):

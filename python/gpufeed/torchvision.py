@@ -275,7 +275,7 @@ class _Conversion:
                 reason = "makes three channels of one; for gray images v2.Grayscale(3) does so, and colour images need none of it"
                 raise UnsupportedTransform(place, name, reason)
         # Probes are images of Pillow, and tensors: what code does to arrays is not known.
-        found = None if self.form == "array" else probed.same_as(transform, self.is_float, is_tensor)
+        found = None if self.form == "array" else probed.same_as(transform, self.is_float, is_tensor, self.channels == 1)
         if found is None and self.codes is not None and refused_transforms.may_run(transform):
             return self._own(transform, place, name_of(transform), top)
         if found is None:

@@ -10,6 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 v1 = pytest.importorskip("torchvision.transforms")
 
+from PIL import ImageOps  # noqa: E402
+
 import gpufeed  # noqa: E402
 from gpufeed.own_views import groups_of, views_of  # noqa: E402
 from gpufeed.torchvision import UnsupportedTransform, convert  # noqa: E402
@@ -110,3 +112,37 @@ def test_the_codes_of_errors_work() -> None:
     batch = next(iter(loader))
     assert (batch["plain"].shape, batch["solarized"].shape) == ((8, 3, 8, 8), (4, 3, 8, 8))
     assert "Views is taken as these groups: plain with 2, solarized with 1" in str(loader.explain())
+
+
+VIEWED: list[Any] = []
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        lambda self, image: image.resize((64, 64)) if max(image.size) > 1000 else image,
+        lambda self, image: image.convert("RGB"),
+        lambda self, image: ImageOps.invert(image) if image.mode == "L" else image,
+        lambda self, image: image if len(VIEWED) < 3 else image.rotate(90),
+    ],
+)
+def test_objects_that_may_look_at_the_image_are_not_taken(before: Any) -> None:
+    class Own(Views):
+        def __call__(self, image: Any) -> Any:
+            return super().__call__(before(self, image))
+
+    assert views_of(Own()) is None
+
+
+def test_groups_have_names_of_their_own() -> None:
+    class Named:
+        def __init__(self) -> None:
+            self.a, self.a_1, self.label = [crop(8), crop(12)], crop(16), crop(20)
+
+        def __call__(self, image: Any) -> Any:
+            return [self.a[0](image), self.a[1](image), self.a_1(image), self.label(image)]
+
+    groups = groups_of(Named())
+    assert groups is not None and [*groups] == ["a_0", "a_1", "a_1_", "label_"]
+    batch = next(iter(gpufeed.DataLoader(Jpegs(6), groups=Named(), batch_size=3)))
+    assert [batch[name].shape[-1] for name in groups] == [8, 12, 16, 20]

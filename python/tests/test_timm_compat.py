@@ -21,6 +21,7 @@ from pictures import folder, jpeg  # noqa: E402
 
 # timm's reader leaves the files open that Pillow has read.
 pytestmark = [pytest.mark.filterwarnings("error"), pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")]
+pytestmark.append(pytest.mark.filterwarnings("ignore:gpufeed. worker_init_fn"))
 
 CPU = {"device": torch.device("cpu"), "persistent_workers": False}
 # Transforms that draw nothing and do not resize: Pillow and gpufeed have the same numbers. The images are 50 pixels wide and 40 high.
@@ -102,12 +103,106 @@ def test_mixing_is_switched_off_for_the_last_epochs(root: Path) -> None:
     assert any((each > 0.03).sum() > 1 for each in torch.cat([labels for _, labels in loader]))
 
 
-def test_a_mode_that_gpufeed_has_not_runs_in_the_loop(root: Path) -> None:
+def test_switching_mixing_off_keeps_the_place(root: Path) -> None:
+    def seen(switches: bool, **given: Any) -> list[Any]:
+        mixup = timm_data.FastCollateMixup(mixup_alpha=1.0, num_classes=5)
+        loader = create_loader(made(root), 32, 4, is_training=True, collate_fn=mixup, seed=42, **CPU, **given)
+        first = [images for images, _ in loader]
+        if switches:
+            # Through the object, as a program may do it, too.
+            mixup.mixup_enabled = False
+        return [first, [labels.argmax(1) for _, labels in loader]]
+
+    mixed, plain = seen(False), seen(True)
+    assert all(torch.equal(one, other) for one, other in zip(mixed[0], plain[0], strict=True))
+    torch.manual_seed(0)
+    other = create_loader(made(root), 32, 4, is_training=True, seed=42, **CPU)
+    [*other]
+    assert [labels.tolist() for labels in plain[1]] == [labels.tolist() for _, labels in other], "the second epoch's samples"
+
+
+def test_what_gpufeed_has_not_mixes_in_the_loop(root: Path) -> None:
     mixup = timm_data.FastCollateMixup(mixup_alpha=1.0, mode="half", num_classes=5)
     with pytest.warns(UserWarning, match="^gpufeed: collate_fn: FastCollateMixup is code of its own"):
         loader = create_loader(made(root), 32, 4, is_training=True, collate_fn=mixup, **CPU)
     images, labels = next(iter(loader))
     assert images.shape == (2, 3, 32, 32) and labels.shape == (2, 5)
+    assert loader.mixup_enabled
+    loader.mixup_enabled = False
+    assert not mixup.mixup_enabled
+    assert all((labels > 0.5).sum() == len(labels) for _, labels in loader)
+
+
+def test_a_subclass_of_the_mixing_runs_in_the_loop(root: Path) -> None:
+    class Counting(timm_data.FastCollateMixup):  # type: ignore[misc]
+        calls = 0
+
+        def __call__(self, batch: Any, _: Any = None) -> Any:
+            self.calls += 1
+            return super().__call__(batch)
+
+    mixup = Counting(mixup_alpha=1.0, num_classes=5)
+    with pytest.warns(UserWarning, match="Counting is code of its own"):
+        loader = create_loader(made(root), 32, 4, is_training=True, collate_fn=mixup, **CPU)
+    assert len([*loader]) == mixup.calls == 5
+
+
+def test_targets_are_those_of_fast_collate(root: Path) -> None:
+    for transform in (float, lambda target: target > 2, numpy.int32):
+        _, theirs = both(root, 32, 4)
+        data = made(root)
+        theirs.dataset.target_transform = data.target_transform = transform
+        with pytest.warns(UserWarning, match="samples are made in Python"):
+            loader = create_loader(data, 32, 4, **CPU)
+        for (_, found), (_, expected) in zip(loader, theirs, strict=True):
+            assert found.dtype == expected.dtype == torch.int64 and torch.equal(found, expected)
+
+
+def test_a_data_set_with_features_gives_images_and_classes(root: Path) -> None:
+    data = made(root)
+    data.additional_features = ["size"]
+    data.reader = WithFeatures(data.reader)
+    with pytest.warns(UserWarning, match="samples are made in Python"):
+        loader = create_loader(data, 32, 4, **CPU)
+    assert [len(batch) for batch in loader] == [2] * 6
+
+
+class WithFeatures:
+    def __init__(self, reader: Any) -> None:
+        self.reader = reader
+
+    def __len__(self) -> int:
+        return len(self.reader)
+
+    def __getitem__(self, index: int) -> Any:
+        return (*self.reader[index], index)
+
+
+def test_a_bug_of_a_data_set_ends_the_run(root: Path) -> None:
+    class Broken(timm_data.ImageDataset):  # type: ignore[misc]
+        def __getitem__(self, index: int) -> Any:
+            if index == 5:
+                raise ValueError("my bug")
+            return super().__getitem__(index)
+
+    with pytest.warns(UserWarning, match="its __getitem__ is not timm's"):
+        loader = create_loader(Broken(root), 32, 4, **CPU)
+    with pytest.raises(gpufeed.DataError, match="my bug"):
+        [*loader]
+
+
+def test_two_loaders_of_one_data_set(root: Path) -> None:
+    data = made(root)
+    train = create_loader(data, 32, 4, is_training=True, **CPU)
+    create_loader(data, 48, 4, **CPU)
+    with pytest.raises(gpufeed.ArgumentError, match="^data: its transform is another object than when this loader was made"):
+        next(iter(train))
+
+
+def test_two_that_mix_are_refused(root: Path) -> None:
+    mixup = timm_data.FastCollateMixup(num_classes=5)
+    with pytest.raises(gpufeed.ArgumentError, match="^batch_transforms: given beside a collate_fn that mixes each batch by FastCollateMixup"):
+        create_loader(made(root), 32, 4, is_training=True, collate_fn=mixup, batch_transforms=mixup, **CPU)
 
 
 def test_images_that_cannot_be_read_are_replaced(root: Path) -> None:
@@ -129,7 +224,7 @@ def test_keywords_of_gpufeed_stand_beside_those_of_timm(root: Path) -> None:
 
 def test_what_is_refused(root: Path) -> None:
     with pytest.raises(gpufeed.ArgumentError, match="^num_aug_splits: samples of several images are not made"):
-        create_loader(timm_data.AugMixDataset(made(root), 3), 32, 4, is_training=True, auto_augment="augmix-m5-w4", num_aug_splits=3, **CPU)
+        create_loader(made(root), 32, 4, is_training=True, auto_augment="augmix-m5-w4", num_aug_splits=3, **CPU)
     with pytest.raises(gpufeed.ArgumentError, match="^input_size_choices: batches of several sizes are not made"):
         create_loader(made(root), 32, 4, is_training=True, input_size_choices=[32, 48], **CPU)
 

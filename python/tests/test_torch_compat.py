@@ -319,3 +319,83 @@ def test_views_are_the_same_for_any_workers(files: ImageFolder) -> None:
         seen.append([images for images, _ in DataLoader(ImageFolder(files.root, Crops("list")), 4, shuffle=True, num_workers=workers)])
     for one, other in zip(*seen, strict=True):
         assert all(torch.equal(first, second) for first, second in zip(one, other, strict=True))
+
+
+def test_views_that_change_are_an_error(files: ImageFolder) -> None:
+    data = ImageFolder(files.root, Counted())
+    ours = DataLoader(data, 4)
+    assert len(next(iter(ours))[0]) == 2
+    data.transform.count = 3
+    with pytest.raises(gpufeed.ArgumentError, match="^data: its Counted makes other views than when this loader was made"):
+        iter(ours)
+    data.transform.count = 2
+    data.samples = data.samples[:5]
+    with pytest.raises(gpufeed.ArgumentError, match="^data: the data set had 22 samples and has 5 now"):
+        iter(ours)
+
+
+class Counted:
+    def __init__(self) -> None:
+        self.crop, self.count = crop(10), 2
+
+    def __call__(self, image: Any) -> Any:
+        return [self.crop(image) for _ in range(self.count)]
+
+
+def test_a_transform_that_is_replaced_is_an_error(files: ImageFolder) -> None:
+    for make in (DataLoader, gpufeed.DataLoader):
+        data = ImageFolder(files.root, crop(12))
+        ours = make(data, batch_size=4)
+        next(iter(ours))
+        data.transform = crop(10)
+        with pytest.raises(gpufeed.ArgumentError, match="^data: its transform is another object than when this loader was made; make another loader for it$"):
+            iter(ours)
+
+
+def test_views_of_images_of_one_size_need_no_size(tmp_path: Path) -> None:
+    class Both:
+        def __init__(self) -> None:
+            self.plain, self.small = v1.Compose([v1.ToTensor()]), crop(10)
+
+        def __call__(self, image: Any) -> Any:
+            return self.plain(image), self.small(image)
+
+    data = arrays(Both())
+    (plain, small), labels = next(iter(DataLoader(data, 3)))
+    assert plain.shape == (3, 3, 32, 32) and small.shape == (3, 3, 10, 10) and labels.tolist() == [0, 1, 2]
+    assert torch.allclose(plain[1], v1.functional.to_tensor(data.data[1]), atol=1e-6)
+
+
+def arrays(transform: Any) -> Any:
+    """CIFAR10's object with arrays of its own."""
+    from torchvision.datasets import CIFAR10
+
+    data: Any = object.__new__(CIFAR10)
+    data.data, data.targets = numpy.random.default_rng(1).integers(0, 256, (6, 32, 32, 3), dtype=numpy.uint8), [*range(6)]
+    data.transform, data.target_transform, data.root, data.train, data.transforms = transform, None, "", True, None
+    return data
+
+
+def test_views_keep_channels_last(files: ImageFolder) -> None:
+    views, _ = next(iter(DataLoader(ImageFolder(files.root, Crops("list")), 4, channels_last=True)))
+    assert all(view.is_contiguous(memory_format=torch.channels_last) for view in views)
+
+
+class Coloured:
+    """Three channels of one, and then the list."""
+
+    def __init__(self) -> None:
+        self.transforms = v1.Compose([v1.CenterCrop(20), v1.ToTensor()])
+
+    def __call__(self, image: Any) -> Any:
+        return self.transforms(image.convert("RGB"))
+
+
+def test_an_object_that_makes_colours_of_gray_images_runs_in_python() -> None:
+    from torchvision.datasets import MNIST
+
+    data: Any = object.__new__(MNIST)
+    data.data, data.targets = torch.randint(0, 256, (6, 28, 28), dtype=torch.uint8), torch.arange(6)
+    data.transform, data.target_transform, data.root, data.train, data.transforms = Coloured(), None, "", True, None
+    with pytest.warns(UserWarning, match="Coloured makes a tensor of torch.float32 and the shape"):
+        compare(data, batch_size=3)

@@ -187,6 +187,10 @@ def test_a_function_that_changes(files: ImageFolder) -> None:
     ours = DataLoader(files, 4, collate_fn=collator)
     next(iter(ours))
     collator.mix = v2.MixUp(num_classes=3, alpha=0.2)
+    assert "MixUp(alpha 1" in ours.explain()
+    next(iter(ours))
+    assert "MixUp(alpha 0.2" in ours.explain(), "the next iteration mixes as the object does now"
+    collator.mix = lambda images, labels: (images, labels)
     with pytest.raises(gpufeed.ArgumentError, match="^collate_fn: .*Collator does something else than when this loader was made; make another loader"):
         iter(ours)
 
