@@ -514,10 +514,14 @@ class DataLoader(Positioned):
         if is_gpu:
             lines.append("handed over: each batch is read back from the GPU into host memory, one more copy by the bus")
         lines.append(f"device: {self.device}")
+        return "\n".join([*explained.lines(self._runs(is_gpu)), *lines, *(f"note: {note}" for note in self.notes)])
+
+    def _runs(self, is_gpu: bool) -> explained.Runs:
+        """Returns what runs where."""
         is_object = opening.is_object(self._data)
         name = type(self.dataset).__name__ if is_object else self._native_data.description
-        begin = explained.lines(name, is_object, is_gpu, self._codes, self._on_batch(), self._draws())
-        return "\n".join([*begin, *lines, *(f"note: {note}" for note in self.notes)])
+        mixes = bool(json.loads(self._recipe).get("batch_transform"))
+        return explained.Runs(name, is_object, False, is_gpu, mixes, self._codes, self._on_batch(), self._draws())
 
     def _on_batch(self) -> list[str]:
         """Returns the names of what runs in Python on each batch."""

@@ -71,7 +71,7 @@ def create_loader(*args: Any, **keywords: Any) -> Any:
         persistent_workers=persistent,
         **ours,
     )
-    loader.has_classes = of_torch.collate_fn is of_timm.fast_collate
+    loader.prefetches, loader.has_classes = prefetches, of_torch.collate_fn is of_timm.fast_collate
     if given.get("use_multi_epochs_loader"):
         loader.notes += ("use_multi_epochs_loader: has no meaning: threads are made for each epoch, which takes no time",)
     if not prefetches:
@@ -82,9 +82,14 @@ def create_loader(*args: Any, **keywords: Any) -> Any:
 
 
 class _Loader(DataLoader):
-    """The loader below. ``has_classes`` is true if batches are images and classes alone, in int64, as ``fast_collate`` makes them."""
+    """The loader below. ``has_classes`` is true if batches are images and classes alone, in int64, as ``fast_collate`` makes them, and
+    ``prefetches`` if timm's ``PrefetchLoader`` makes them ready."""
 
-    has_classes = False
+    has_classes = prefetches = False
+
+    def _on_batch(self) -> list[str]:
+        """Returns the names of what runs in Python on each batch."""
+        return [*super()._on_batch(), *(["timm's PrefetchLoader"] if self.prefetches else [])]
 
     def _tensors(self, run: Run) -> Callable[[], Any]:
         source = super()._tensors(run)
@@ -120,7 +125,7 @@ class _Prefetcher(of_timm.PrefetchLoader):
     def explain(self) -> str:
         """Says what became of each argument."""
         erases = "" if self.random_erasing is None else " and erases rectangles"
-        note = f"timm's PrefetchLoader copies each batch to {self.device}, and normalises it there{erases}, by torch in the loop's thread"
+        note = f"timm's PrefetchLoader copies each batch to {self.device}, and normalises it there{erases}, by torch and the process's random numbers"
         return f"{self.loader.explain()}\nnote: {note}"
 
     def stats(self) -> dict[str, Any]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch.utils.data import Dataset, Sampler
 
-from gpufeed import arguments, loader, opening, own_samples, torch_datasets, torch_samplers
+from gpufeed import arguments, explained, loader, opening, own_samples, torch_datasets, torch_samplers
 from gpufeed.collate import IMAGE
 from gpufeed.collate_functions import Called, Collation, recognised
 from gpufeed.errors import ArgumentError
@@ -137,7 +138,7 @@ class DataLoader(loader.DataLoader):
             made["workers"] = self.num_workers
             notes.append(f"num_workers={self.num_workers}: threads of this process, which all work on the same batch")
         elif "workers" not in keywords:
-            notes.append("num_workers=0: a thread for each core of this process, and none of them the loop's own")
+            notes.append("num_workers=0: a thread for each core of this process; nothing is loaded in the loop's thread")
         if self.prefetch_factor is not None:
             made["queue_depth"] = arguments.whole("prefetch_factor", self.prefetch_factor, 1)
             notes.append(f"prefetch_factor={self.prefetch_factor}: so many batches wait, whatever the number of threads")
@@ -206,10 +207,13 @@ class DataLoader(loader.DataLoader):
         if self._hand.finishes[IMAGE].channels_last:
             raise ArgumentError(f"channels_last: collate_fn={name}, which is code of its own, makes the batches and their memory format; leave it out")
         warn_once_outside(
-            f"gpufeed: collate_fn: {name} is code of its own: it runs in the loop's thread, and copies each batch once more; the workers do what "
-            "default_collate does, alone or followed by MixUp or CutMix and nothing else"
+            f"gpufeed: collate_fn: {name} is code of its own: it runs in the loop's thread with the samples of each batch, and copies them once more; "
+            "only default_collate, alone or followed by MixUp or CutMix, needs no Python"
         )
         return [f"collate_fn: {name} runs in Python, in the loop's thread, with the finished samples of each batch"]
+
+    def _runs(self, is_gpu: bool) -> explained.Runs:
+        return replace(super()._runs(is_gpu), ready=isinstance(self._data, own_samples.MadeInPython))
 
     def _on_batch(self) -> list[str]:
         """Returns the names of what runs in Python on each batch."""

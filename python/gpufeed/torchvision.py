@@ -281,7 +281,7 @@ class _Conversion:
         if found is None:
             raise _unknown(transform, place)
         same, what = found
-        self.notes.append(f"{place}: {name} is taken as {what}: it does the same to probe images")
+        self.notes.append(f"{place}: {name} is taken as {what}: it does the same to probe images, and is not called")
         if what == probed.ARRAY:
             self.form, self.behind = "array", None
         return self.all(same, f"{place} ({name})", top)

@@ -114,6 +114,8 @@ def groups_of(
     set where they are known. ``keyword`` is the loader's word for ``normalize_on_device`` in errors. Code of the
     user's own goes to ``own``; without it such code is refused."""
     notes: list[str] = []
+    # What there is to say of lists, with the names of the groups.
+    said: dict[str, list[str]] = {}
     if callable(groups) and "torch" in sys.modules:
         from gpufeed import own_views
 
@@ -145,9 +147,11 @@ def groups_of(
         facts = {"source": views.source, "follows": views.follows, "read_mode": views.read_mode, "interpolation": interpolation}
         made.append({"name": name, "views": number, "recipe": content} | facts)
         finishes[name] = finish
-        notes += [f"group {name}: {note}" for note in of_list]
+        for note in of_list:
+            said.setdefault(note, []).append(name)
         if recipe is not None:
             whole.append((name, recipe))
+    notes += [f"{'group' if len({*names}) == 1 else 'groups'} {', '.join(dict.fromkeys(names))}: {note}" for note, names in said.items()]
     return Groups(tuple(made), finishes, tuple(dict.fromkeys(notes)), tuple(whole))
 
 

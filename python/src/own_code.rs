@@ -140,11 +140,12 @@ impl Costs {
                 if self.workers == 1 { "the worker's".to_owned() } else { format!("{} workers'", self.workers) };
             format!(
                 "gpufeed: {}: {:.2} ms an image in {}, {:.2} of them inside Python and the rest waiting for its turn: {share:.0} % \
-                 of {workers} time; one call at a time runs, whatever the number of workers",
+                 of {workers} time; one call at a time runs, whatever the number of workers: at most {:.0} images a second",
                 code.name,
                 a_call(all),
                 named(self.epoch),
                 a_call(inside),
+                1e3 / a_call(inside).max(1e-6),
             )
         };
         Some(self.codes.iter().zip(&self.before).map(sentence).collect())

@@ -253,7 +253,7 @@ def test_explain_says_what_runs_where() -> None:
     lines = made.explain().splitlines()
     begins = [
         "workers: threads of this process",
-        "reading: Pixels: Python makes its samples, in the workers; those that are files are decoded by the workers, without Python",
+        "reading: Pixels: its __getitem__ runs in Python, in the workers; files that it returns are decoded without Python",
         "transforms: by the workers, without Python, but for transforms[1]: blur, transforms[5]: halved, which runs in Python, one call at a time",
         "batches: the loop gets them as the workers have made them",
         "random numbers: gpufeed's own, by seed=",
@@ -374,7 +374,7 @@ def test_code_for_finished_batches() -> None:
         warnings.simplefilter("error")
         made = gpufeed.DataLoader(Pixels(), [*transforms, gpufeed.on_batch(centred)], batch_size=6, seed=SEED)
     assert any("centred runs in Python on each finished batch" in line for line in made.explain().splitlines())
-    assert "centred, in Python, on each of them in the loop's thread" in made.explain()
+    assert "centred runs in Python on each of them, in the loop's thread" in made.explain()
     found = torch.cat([batch.clone() for batch, _ in made])
     assert torch.equal(found, torch.cat([centred(batch) for batch in images(transforms).split(6)]))
     on_device = images([*transforms, gpufeed.on_batch(centred)], normalize_on_device=True)

@@ -82,7 +82,7 @@ def test_every_argument_of_a_training_script(root: Path) -> None:
         assert isinstance(loader, PrefetchLoader) and loader.random_erasing is not None and not loader.mixup_enabled
         loader.mixup_enabled = False
         assert "RandomResizedCrop" in loader.explain() and "TimmRandAugment" in loader.explain()
-        assert "normalises it there and erases rectangles, by torch in the loop's thread" in loader.explain()
+        assert "normalises it there and erases rectangles, by torch and the process's random numbers" in loader.explain()
     assert len(batches[0]) == 5 and all(images.shape == (4, 3, 32, 32) for images, _ in batches[0])
     assert [labels.tolist() for _, labels in batches[0]] == [labels.tolist() for _, labels in batches[1]]
 
@@ -209,7 +209,8 @@ def test_images_that_cannot_be_read_are_replaced(root: Path) -> None:
     damaged = sorted(root.glob("*/*.jpg"))[3]
     damaged.write_bytes(jpeg(3)[:40])
     loader = create_loader(made(root), 32, 4, **CPU)
-    with pytest.warns(UserWarning):
+    # The number of an epoch is drawn: it says nothing.
+    with pytest.warns(UserWarning, match="1 failed so far in this epoch;"):
         assert sum(len(images) for images, _ in loader) == 22
     with pytest.raises(gpufeed.DataError, match="^sample 3 "):
         [*create_loader(made(root), 32, 4, on_error="fail", **CPU)]

@@ -294,6 +294,7 @@ def test_views_of_an_object_have_the_form_of_torchs(files: ImageFolder, kind: st
     data = ImageFolder(files.root, Crops(kind))
     ours, theirs = DataLoader(data, 4, num_workers=2), Theirs(data, 4)
     assert "of Python" not in repr(ours) and ours.dataset is data and len(ours) == len(theirs)
+    assert "random numbers: gpufeed's own, by a number that each iteration draws from torch's generator" in ours.explain()
     assert "groups here: " in ours.explain() and "a batch has a tensor of each view, in the transform's order" in ours.explain()
 
     def forms(part: Any) -> Any:
