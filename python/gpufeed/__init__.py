@@ -12,8 +12,9 @@
 #                     operator_checks.py checks, batch_transforms.py of what mixes batches,
 #                     timm_transforms.py of timm's own, albumentations.py of Albumentations'; own_code.py: code of the user's own
 #                     between the transforms, forms.py: the forms of its images; views.py: groups, each with a list of its own
-# probed.py           code of a user's own that known transforms do: effects.py blurs and the like, own_views.py objects that
-#                     make several views; settled.py what it refers to; draws.py and scripted.py set its random numbers; refused_transforms.py: what is refused
+# probed.py           code of a user's own that known transforms do, tried on probe_images.py: effects.py blurs and the like,
+#                     presets.py objects that run a list, own_views.py objects that make several views; settled.py what it refers to,
+#                     remembered.py what was found; draws.py and scripted.py set its random numbers; refused_transforms.py: what is refused
 # opening.py          data sets; samples.py: samples of Python objects, sample_images.py and sample_labels.py: what is in them;
 #                     turns.py: which objects take one call at a time; torch_datasets.py: torchvision's, timm_datasets.py: timm's,
 #                     hugging_face.py: those of datasets, mapped_transforms.py: their with_transform

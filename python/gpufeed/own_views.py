@@ -15,7 +15,7 @@ from torchvision.transforms.v2 import Compose
 
 from gpufeed import settled
 from gpufeed.draws import Draws
-from gpufeed.probed import equal
+from gpufeed.probe_images import equal
 
 # Height and width of the probes, the least number of random numbers that they are tried with, and the most of them.
 _SMALL, _LARGE = (60, 48), (300, 400)

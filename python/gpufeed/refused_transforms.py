@@ -12,7 +12,7 @@ from typing import Any
 import torchvision.transforms as v1
 from torchvision.transforms import v2
 
-from gpufeed import own_views, probed
+from gpufeed import own_views, presets
 from gpufeed.errors import ArgumentError
 
 # The page that lists what is supported.
@@ -55,7 +55,7 @@ def may_run(transform: Any) -> bool:
     if not callable(transform) or isinstance(transform, type) or kind in (v2.MixUp, v2.CutMix):
         return False
     makes = isinstance(transform, functools.partial) and isinstance(transform.func, type)
-    if makes or len([*probed.lists_of(transform)]) > 1:
+    if makes or len([*presets.lists_of(transform)]) > 1:
         return False
     return _is_function(transform) or own_views.views_of(transform) is None
 
@@ -70,13 +70,13 @@ def reason(transform: Any, supported: Collection[str]) -> str:
         return ": it is weights, whose list is weights.transforms()"
     if isinstance(transform, functools.partial) and isinstance(transform.func, type):
         return ": it makes transforms and has to be called: weights.transforms()"
-    held = [*probed.lists_of(transform)]
+    held = [*presets.lists_of(transform)]
     views = None if _is_function(transform) else own_views.views_of(transform)
     base = next((base for base in kind.__mro__[1:] if _is_torchvisions(base) and base.__name__ in supported), None)
     if _is_function(transform):
         why, instead = f" ({_short(_name(transform))}): own code, and no scaling that is known", _OWN_CODE
     elif base is not None:
-        changed = ", ".join(name for name in probed.changed_methods(kind, base))[:_LONGEST]
+        changed = ", ".join(name for name in presets.changed_methods(kind, base))[:_LONGEST]
         why = f": it is a subclass of {base.__name__} with a {changed or 'state'} of its own, which may do anything"
         instead = f"v2.{base.__name__}(...) itself is torchvision's"
     elif views is not None:

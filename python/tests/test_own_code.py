@@ -241,6 +241,8 @@ def test_warnings_name_the_place_and_what_it_has_cost() -> None:
     (text,) = [str(each.message) for each in caught if "an image in epoch" in str(each.message)]
     milliseconds, inside = float(text.split(" ms")[0].rsplit(" ", 1)[1]), float(text.split(" of them inside")[0].rsplit(" ", 1)[1])
     assert 3 <= inside <= milliseconds < 300 and "of 2 workers' time" in text
+    at_most = float(text.rsplit("at most ", 1)[1].split(" ")[0])
+    assert abs(at_most * inside / 1e3 - 1) < 0.05, "what one call at a time lets through"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(list(made)) == 4, "the cost is said once"

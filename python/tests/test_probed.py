@@ -19,7 +19,7 @@ import torchvision.transforms as v1  # noqa: E402
 from PIL import Image, ImageFilter  # noqa: E402
 
 import gpufeed  # noqa: E402
-from gpufeed import probed  # noqa: E402
+from gpufeed import probed, remembered  # noqa: E402
 from gpufeed.torchvision import UnsupportedTransform, convert  # noqa: E402
 from pictures import Jpegs  # noqa: E402
 
@@ -393,7 +393,7 @@ def test_what_was_found_holds_as_long_as_the_state() -> None:
     second = probed.same_as(blurs, False, False)
     assert second is not None and "radius=2 to 2" in second[1]
     known = id(blurs)
-    assert known in probed._FOUND
+    assert known in remembered._FOUND
     del blurs
     gc.collect()
-    assert known not in probed._FOUND
+    assert known not in remembered._FOUND

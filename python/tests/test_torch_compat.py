@@ -400,3 +400,14 @@ def test_an_object_that_makes_colours_of_gray_images_runs_in_python() -> None:
     data.transform, data.target_transform, data.root, data.train, data.transforms = Coloured(), None, "", True, None
     with pytest.warns(UserWarning, match="Coloured makes a tensor of torch.float32 and the shape"):
         compare(data, batch_size=3)
+
+
+def test_the_cost_of_own_code_has_no_number_of_an_epoch(files: ImageFolder) -> None:
+    class Halved:
+        def __call__(self, image: Any) -> Any:
+            return image * 0.5 if image.mean() < 2 else image
+
+    with pytest.warns(UserWarning, match="Halved runs in Python"):
+        ours = DataLoader(ImageFolder(files.root, v1.Compose([v1.CenterCrop(30), v1.ToTensor(), Halved()])), 4)
+    with pytest.warns(RuntimeWarning, match="Halved: [0-9.]+ ms an image in this epoch, "):
+        [*ours]
