@@ -143,6 +143,8 @@ def loaded(name: str, path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # As an import does: what looks at classes finds their module here.
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 

@@ -12,6 +12,7 @@ import dis
 import enum
 import functools
 import inspect
+import os
 import pickle
 import random
 import sys
@@ -239,7 +240,8 @@ def _is_installed(name: str) -> bool:
     if top in sys.builtin_module_names or top in sys.stdlib_module_names:
         return True
     places = [sysconfig.get_path(each) for each in ("purelib", "platlib")]
-    near = [str(getattr(torch, "__file__", "")).rpartition("/torch/")[0], str(numpy.__file__).rpartition("/numpy/")[0]]
+    # Where these lie, others do: a user's own folder of packages, or a distribution's.
+    near = [os.path.dirname(os.path.dirname(str(each.__file__))) for each in (torch, numpy, PIL)]
     file = str(getattr(sys.modules.get(top), "__file__", None) or "")
     return any(place and file.startswith(place + "/") for place in (*places, *near))
 
