@@ -6,17 +6,19 @@ object makes its samples in Python.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torchvision.transforms.v2 import CenterCrop, Compose
 
-from gpufeed import _gpufeed, hugging_face, opening, own_views, samples, sample_images, torch_datasets, turns
+from gpufeed import _gpufeed, hugging_face, opening, samples, sample_images, torch_datasets, turns
 from gpufeed.blends import Blend
 from gpufeed.draws import Draws
 from gpufeed.errors import ArgumentError, RunError
 from gpufeed.failures import warn_once_outside
 from gpufeed.own_code import OwnCode
+
+if TYPE_CHECKING:
+    from gpufeed import own_views
 
 # In memory: making their samples takes no time.
 _PLAIN = ("list", "tuple", "TensorDataset")
@@ -38,14 +40,11 @@ def taken(data: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any], own
         why = _why_not_native(data, own)
         if why is None:
             return data, made, None
-        # Of these, the file's own image is all that the views are made of.
-        of_files = opening.open_data(data, {}) if known is torch_datasets and "batch_transforms" not in keywords else None
-        views = None if of_files is None or opening.is_object(data) else own_views.found(own)
-        if views is not None and views.form is not None:
-            size = torch_datasets.image_size(data)
-            # All images have this size, which no transform has to give them then.
-            groups = views.groups if size is None else {name: (Compose([CenterCrop(size), each]), number) for name, (each, number) in views.groups.items()}
-            return of_files, made | {"groups": groups}, views
+        if known is torch_datasets and "batch_transforms" not in keywords and not opening.is_object(data):
+            views = _views(data, own)
+            if views is not None:
+                groups, found = views
+                return opening.open_data(data, {}), made | {"groups": groups}, found
     name = type(data).__name__
     of_python = MadeInPython(data, _first(data))
     if name not in _PLAIN:
@@ -55,6 +54,22 @@ def taken(data: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any], own
             f"numbers in them differ from run to run, whatever the seed: {why}"
         )
     return of_python, made | {"recipe": of_python.recipe}, None
+
+
+def _views(data: Any, transform: Any) -> tuple[dict[str, Any], own_views.Found] | None:
+    """Returns the groups for a transform that makes several views of an image, and what it makes of one; ``None`` for other transforms."""
+    from torchvision.transforms.v2 import CenterCrop, Compose
+
+    from gpufeed import own_views
+
+    found = own_views.found(transform)
+    if found is None or found.form is None:
+        return None
+    size = torch_datasets.image_size(data)
+    if size is None:
+        return dict(found.groups), found
+    # All images have this size, which no transform has to give them then.
+    return {name: (Compose([CenterCrop(size), each]), number) for name, (each, number) in found.groups.items()}, found
 
 
 def _why_not_native(data: Any, own: Any) -> str | None:

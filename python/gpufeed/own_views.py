@@ -36,6 +36,11 @@ class Found:
     form: Any
     before: Any
 
+    @staticmethod
+    def is_view(part: Any) -> bool:
+        """True for what stands in the place of a tensor."""
+        return isinstance(part, View)
+
     def holds_for(self, transform: Any) -> bool:
         """True if the object holds what it held then; what its lists hold is theirs."""
         return settled.same_state(transform, self.before, _holder(_lists(transform)))

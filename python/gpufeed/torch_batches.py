@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from gpufeed import collate
 from gpufeed.errors import RunError
 from gpufeed.iterator import Run
-from gpufeed.own_views import Found, View
+
+if TYPE_CHECKING:
+    from gpufeed.own_views import Found
 
 # Seconds between two looks for a batch.
 _LOOK = 0.002
@@ -58,7 +60,7 @@ class InViews:
         batch, state = self._source()
         # The images of a sample's views follow one another. torch has each view's in a tensor of its own.
         parts = {name: batch[name].unflatten(0, (-1, number)) for name, (_, number) in self._views.groups.items()}
-        views = collate.changed(self._views.form, lambda part: isinstance(part, View), lambda view: _laid(parts[view.group][:, view.number], batch[view.group]))
+        views = collate.changed(self._views.form, self._views.is_view, lambda view: _laid(parts[view.group][:, view.number], batch[view.group]))
         return (views, batch["label"]), state
 
     def close(self) -> None:

@@ -143,7 +143,7 @@ def test_a_loader_takes_the_adapter_of_its_cuda_device(monkeypatch: pytest.Monke
     assert "it is the card of torch's cuda:1" in moved.explain() and moved._loader() is native and len(moved) > 0
     moved.close()
     # An adapter that is named stays, whatever the device.
-    assert "torch's" not in loader("cuda:0", str(there.number)).explain()
+    assert "torch's cuda" not in loader("cuda:0", str(there.number)).explain()
 
 
 def test_without_a_gpu_the_error_says_what_works(monkeypatch: pytest.MonkeyPatch) -> None:

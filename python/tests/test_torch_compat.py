@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import random
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -411,3 +413,12 @@ def test_the_cost_of_own_code_has_no_number_of_an_epoch(files: ImageFolder) -> N
         ours = DataLoader(ImageFolder(files.root, v1.Compose([v1.CenterCrop(30), v1.ToTensor(), Halved()])), 4)
     with pytest.warns(RuntimeWarning, match="Halved: [0-9.]+ ms an image in this epoch, "):
         [*ours]
+
+
+def test_it_works_without_torchvision() -> None:
+    program = (
+        "import sys; sys.modules['torchvision'] = None; import torch; from torch.utils.data import TensorDataset; "
+        "from gpufeed.torch_compat import DataLoader; loader = DataLoader(TensorDataset(torch.rand(4, 3, 5, 7), torch.arange(4)), 2); "
+        "assert [labels.tolist() for _, labels in loader] == [[0, 1], [2, 3]]; loader.explain()"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)

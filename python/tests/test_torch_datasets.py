@@ -67,7 +67,7 @@ def test_the_transform_of_the_object_is_the_loaders(tmp_path: Path) -> None:
     root = folder(tmp_path / "data", count=6)
     listed = v1.Compose([v1.Resize((20, 20)), v1.ToTensor(), v1.Normalize([0.5] * 3, [0.25] * 3)])
     theirs = datasets.ImageFolder(root, listed)
-    assert "note: data: the transform of this ImageFolder is the loader's" in gpufeed.DataLoader(theirs).explain()
+    assert "note: data: the loader runs the transform of this ImageFolder and reads its samples" in gpufeed.DataLoader(theirs).explain()
     images, labels = batch(theirs)
     expected, _ = batch(root, listed)
     assert torch.equal(images, expected) and labels.tolist() == theirs.targets
