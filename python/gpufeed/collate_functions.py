@@ -5,6 +5,7 @@ A function is taken as one of the first two by its code alone (``collate_code.py
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from torch.utils.data import default_collate
 from torch.utils.dlpack import from_dlpack
 
-from gpufeed import collate, timm_mixing
+from gpufeed import collate
 from gpufeed.collate_code import found
 from gpufeed.errors import ArgumentError
 from gpufeed.handover import HandOver
@@ -44,7 +45,9 @@ def recognised(function: Callable[[list[Any]], Any] | None) -> Collation:
     """Returns what a ``collate_fn`` does. It is not called."""
     if function is None or function is default_collate:
         return Collation()
-    if timm_mixing.name_of(function) == "FastCollateMixup" and (operator := _operator(function)) is not None:
+    # timm's own, of which a subclass may do anything. Who has one has imported it.
+    of_timm = sys.modules.get("timm.data.mixup")
+    if of_timm is not None and type(function) is of_timm.FastCollateMixup and (operator := _operator(function)) is not None:
         return Collation(function, None, tuple, operator)
     made = found(function, lambda value: _operator(value) is not None)
     if made is None:
