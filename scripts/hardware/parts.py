@@ -14,7 +14,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 MANIFEST = "manifest.json"
 LIMIT = 60 << 20
 # Programs have the same crates inside: with a dictionary as large as all of them together they take half of the bytes.
-PROGRAMS = [{"id": lzma.FILTER_X86}, {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 128 << 20}]
+PROGRAMS = [{"id": lzma.FILTER_X86}, {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 192 << 20}]
 DATA = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 32 << 20}]
 
 
