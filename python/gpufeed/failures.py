@@ -15,7 +15,8 @@ def on_error_of(shuffle: bool, recipe: str) -> str:
     return "skip" if shuffle and not recipe.endswith("-eval") else "fail"
 
 
-# Epochs from this number on were drawn, or are repeats of an epoch of a DistributedSampler: nobody counts so far.
+# The numbers of epochs from this one on were drawn at random, or number the repeats of an epoch of a DistributedSampler. No program
+# counts its epochs that far.
 FIRST_DRAWN = 1 << 32
 
 
@@ -28,7 +29,7 @@ def warn_once_outside(text: str) -> None:
 
 
 def _named(epoch: int) -> str:
-    """Returns what a warning calls an epoch. Loaders like torch's draw numbers for epochs, which say nothing."""
+    """Returns the name of an epoch in a warning. A loader like torch's draws the numbers of its epochs, which say nothing to a reader."""
     return f"epoch {epoch}" if epoch < FIRST_DRAWN else "this epoch"
 
 

@@ -13,6 +13,7 @@ from timm.data.dataset import AugMixDataset, ImageDataset
 from gpufeed import opening
 from gpufeed.errors import ArgumentError, RunError
 from gpufeed.iterator import Run
+from gpufeed.torch_batches import Changed
 from gpufeed.torch_compat import DataLoader
 
 __all__ = ["create_loader"]
@@ -96,11 +97,8 @@ class _Loader(DataLoader):
         return _Fast(source) if self.has_classes else source
 
 
-class _Fast:
+class _Fast(Changed):
     """The source of an iteration whose batches are those of timm's ``fast_collate``."""
-
-    def __init__(self, source: Callable[[], tuple[Any, str]]) -> None:
-        self._source = source
 
     def __call__(self) -> tuple[Any, str]:
         """Returns the next batch, and the state after it."""
@@ -109,12 +107,6 @@ class _Fast:
             raise RunError(f"collate_fn: timm's fast_collate is for 8-bit images, and these are {images.dtype}; use_prefetcher=False gives floats")
         # Soft labels are those of a mixed batch.
         return (images, targets.long() if targets.ndim == 1 else targets), state
-
-    def close(self) -> None:
-        """Ends the source."""
-        close = getattr(self._source, "close", None)
-        if close is not None:
-            close()
 
 
 class _Prefetcher(of_timm.PrefetchLoader):

@@ -19,13 +19,27 @@ if TYPE_CHECKING:
 _LOOK = 0.002
 
 
-class LikeTorch:
+class Changed:
+    """The source of an iteration that changes the batches of another ``source``, and ends with it."""
+
+    def __init__(self, source: Callable[[], tuple[Any, str]]) -> None:
+        self._source = source
+
+    def close(self) -> None:
+        """Ends the source."""
+        close = getattr(self._source, "close", None)
+        if close is not None:
+            close()
+
+
+class LikeTorch(Changed):
     """The source of an iteration whose batches are of ``form``, a list or a tuple, where ``source`` gives a tuple; with None they stay
     as they are. ``pins`` copies tensors to page-locked memory. Batches of another form than images with labels are an error if they are
     to be ``pairs``."""
 
     def __init__(self, source: Callable[[], tuple[Any, str]], form: type | None, pins: bool, pairs: bool = False) -> None:
-        self._source, self._form, self._pins, self._pairs = source, form, pins, pairs
+        super().__init__(source)
+        self._form, self._pins, self._pairs = form, pins, pairs
 
     def __call__(self) -> tuple[Any, str]:
         """Returns the next batch, and the state after it."""
@@ -41,19 +55,14 @@ class LikeTorch:
             batch = collate.changed(batch, lambda part: isinstance(part, torch.Tensor), lambda tensor: tensor.pin_memory())
         return batch, state
 
-    def close(self) -> None:
-        """Ends the source."""
-        close = getattr(self._source, "close", None)
-        if close is not None:
-            close()
 
-
-class InViews:
+class InViews(Changed):
     """The source of an iteration whose batches are the views of a transform of torch's, with labels: of each view a tensor, in what
     ``default_collate`` makes of that which the transform returns."""
 
     def __init__(self, source: Callable[[], tuple[Any, str]], views: Found) -> None:
-        self._source, self._views = source, views
+        super().__init__(source)
+        self._views = views
 
     def __call__(self) -> tuple[Any, str]:
         """Returns the next batch, and the state after it."""
@@ -62,12 +71,6 @@ class InViews:
         parts = {name: batch[name].unflatten(0, (-1, number)) for name, (_, number) in self._views.groups.items()}
         views = collate.changed(self._views.form, self._views.is_view, lambda view: _laid(parts[view.group][:, view.number], batch[view.group]))
         return (views, batch["label"]), state
-
-    def close(self) -> None:
-        """Ends the source."""
-        close = getattr(self._source, "close", None)
-        if close is not None:
-            close()
 
 
 def _laid(images: torch.Tensor, of: torch.Tensor) -> torch.Tensor:

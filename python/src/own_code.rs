@@ -152,7 +152,8 @@ impl Costs {
     }
 }
 
-/// What a sentence calls an epoch. Loaders like torch's draw the numbers of epochs, `failures.py` says from which on.
+/// The name of an epoch in a warning. A loader like torch's draws the numbers of its epochs at random, 2^32 and more, so that they
+/// say nothing to a reader.
 fn named(epoch: u64) -> String {
     if epoch < 1 << 32 { format!("epoch {epoch}") } else { "this epoch".to_owned() }
 }
