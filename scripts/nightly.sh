@@ -75,6 +75,7 @@ timed scripts/test-burn.sh --without-fusion || failed=1
 timed cargo bench -p gpufeed -p gpufeed-cli -p gpufeed-jpeg --bench pipeline --bench archives --bench kernels --bench decode --no-run || failed=1
 timed scripts/test-remote.sh || failed=1
 timed scripts/test-python.sh || failed=1
+timed scripts/test-handover.sh || failed=1
 timed scripts/test-parquet.sh || failed=1
 timed scripts/test-real-sets.sh || failed=1
 timed scripts/test-pillow.sh || failed=1

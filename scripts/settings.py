@@ -56,7 +56,7 @@ PYTHON = [
     Keyword("batch_transforms", "Any", "None", "", "torchvision's `MixUp`, `CutMix`, or a `RandomChoice` of them."),
     Keyword("num_classes", "int | None", "None", "", "The classes of the soft labels of `batch_transforms`.", "those that these or the data set name"),
     Keyword("drop_last", "bool", "False", "", 'Leaves out an incomplete last batch, as `last_batch="drop"` does.'),
-    Keyword("device", "Any", '"cpu"', "", 'The device of the tensors; `"cuda"` copies ahead on a stream of its own.'),
+    Keyword("device", "Any", '"cpu"', "", 'The device of the tensors; `"cuda"` copies ahead on a stream of its own, and copies nothing of what the shaders of `backend="gpu"` make on that card.'),
     Keyword("normalize_on_device", "bool", "False", "", "Leaves the last `Normalize` to that device."),
     Keyword("channels_last", "bool", "False", "", "Tensors in torch's `channels_last` format."),
     Keyword("backend", "str", '"cpu"', "arguments.text", 'What augments: `"cpu"`; `"gpu"`, which with a CUDA device is that device\'s card; `"auto"`, which takes the CPU where there is no GPU; or an adapter\'s number, UUID, PCI address, or part of a name, as `gpufeed.adapters()` has them.'),

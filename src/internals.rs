@@ -11,6 +11,7 @@ pub use crate::dataset::in_order::InOrder;
 pub use crate::decode::panics::caught;
 pub use crate::decode::tiff::TiffPixels;
 pub use crate::error::{sample_called, share_failed};
+pub use crate::gpu::exported::Trial;
 pub use crate::gpu::measure::{RecordedDispatch, Rig, StagingRing, draw, draw_many, on_device};
 pub use crate::gpu::staging_memory::StagingMemory;
 pub use crate::gpu::switches::{SWITCHES, Switches, switched};

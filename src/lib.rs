@@ -131,7 +131,10 @@ pub use dataset::{
 };
 pub use decode::SeekIndexes;
 pub use error::{Error, ErrorKind, Result};
-pub use gpu::{ADAPTER_VARIABLE, Choice, Compile, Doubt, Gpu, Identity, Narrowed, Rule};
+pub use gpu::{
+    ADAPTER_VARIABLE, Choice, Compile, Doubt, Export, External, ExternalHandle, Gpu, Handover, Identity, Narrowed,
+    Rule, SharedSemaphore,
+};
 pub use launcher::Shard;
 pub use loader::{
     Batch, BatchGroup, Bottleneck, Cache, Change, Column, ColumnValues, DataLoader, DataLoaderBuilder, Epochs, Execute,

@@ -7,6 +7,7 @@
 # iterator.py         an iteration over a run; position.py: which epoch, and where in it; saved.py: what a state holds
 # handover.py         batches as tensors; collate.py: what samples of Python have beside images; torch.py: torch's devices;
 #                     copies.py: copies ahead of the consumer; host_buffers.py: the memory from which they read
+# device_handover.py  whether batches stay on the GPU: handed_over.py imports them there, gpu_driver.py has the calls of CUDA and HIP
 # adapter.py          the machine's GPU adapters, and the one that is a CUDA device's card
 # recipe.py           the recipe of a loader: torchvision.py makes it of a list, operators.py of an operator, which
 #                     operator_checks.py checks, batch_transforms.py of what mixes batches,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from gpufeed import _gpufeed, adapter, arguments, explained, keywords, opening, 
 from gpufeed.agreement import Agreement
 from gpufeed.blends import Blend
 from gpufeed.collate import IMAGE
+from gpufeed.device_handover import DeviceHandover
 from gpufeed.errors import ArgumentError
 from gpufeed.failures import on_error_of
 from gpufeed.handover import Finish, HandOver
@@ -61,7 +62,8 @@ class DataLoader(Positioned):
         batch_transforms: torchvision's ``MixUp``, ``CutMix``, or a ``RandomChoice`` of them.
         num_classes: The classes of the soft labels of ``batch_transforms``. Default: those that these or the data set name.
         drop_last: Leaves out an incomplete last batch, as ``last_batch="drop"`` does.
-        device: The device of the tensors; ``"cuda"`` copies ahead on a stream of its own.
+        device: The device of the tensors; ``"cuda"`` copies ahead on a stream of its own, and copies nothing of what the
+            shaders of ``backend="gpu"`` make on that card.
         normalize_on_device: Leaves the last ``Normalize`` to that device.
         channels_last: Tensors in torch's ``channels_last`` format.
         backend: What augments: ``"cpu"``; ``"gpu"``, which with a CUDA device is that device's card; ``"auto"``, which takes
@@ -183,7 +185,7 @@ class DataLoader(Positioned):
     """
 
     # A data set of gpufeed.open is pickled as the call that makes it.
-    _not_pickled = ("_running", "_buffers", "_native", "_native_data", "_in_force")
+    _not_pickled = ("_running", "_buffers", "_native", "_native_data", "_in_force", "_handover")
 
     def __init__(
         self,
@@ -344,6 +346,7 @@ class DataLoader(Positioned):
         check_device(self.device)
         self._settled: tuple[int, int] | None = None
         self._shard_source = ""
+        self._handover = DeviceHandover()
         self._native = self._build(*self._early_shard())
 
     @staticmethod
@@ -390,6 +393,7 @@ class DataLoader(Positioned):
         settings = json.dumps(self._settings | {"shard": shard})
         self._card = self._cuda_index()
         of_python = self._of_python | {"backend": self._backend()}
+        self._handover.begin(self._is_card)
         groups = None if self._groups is None else self._groups.written()
         order = None if self._order is None else json.dumps(self._order.written())
         if isinstance(self._order, UserOrder):
@@ -398,7 +402,12 @@ class DataLoader(Positioned):
                 self._order.agreement = None
             elif self._order.agreement is None:
                 self._order.agreement = Agreement(*shard, *self._order.kind)
-        native = _gpufeed.Loader(self._native_data, self._recipe, settings, **of_python, groups=groups, order=order, codes=self._codes)
+
+        def made(export: bool) -> _gpufeed.Loader:
+            parts: dict[str, Any] = {"groups": groups, "order": order, "codes": self._codes, "export": export}
+            return _gpufeed.Loader(self._native_data, self._recipe, settings, **of_python, **parts)
+
+        native = self._handover.built(made)
         # These are keywords that make a loader with the same batches. The share and the threads are left out, because
         # they belong to one process, while a state is the same on every rank.
         own = json.loads(native.settings()) | self._of_keywords
@@ -407,7 +416,7 @@ class DataLoader(Positioned):
 
     def _cuda_index(self) -> int | None:
         """Returns the number of the CUDA device whose card augments; None if the backend has a card of its own."""
-        if not adapter.follows_device(self._of_python["backend"], self.device):
+        if self._handover.on_cpu or not adapter.follows_device(self._of_python["backend"], self.device):
             return None
         from gpufeed.torch import cuda_index
 
@@ -418,6 +427,8 @@ class DataLoader(Positioned):
         backend: str = self._of_python["backend"]
         self._card_said: str | None = None
         self._is_card = False
+        if self._handover.on_cpu:
+            return "cpu"
         if self._card is None:
             return backend
         from gpufeed.torch import cuda_cards
@@ -438,17 +449,32 @@ class DataLoader(Positioned):
         # torch's current device may have been set since, until the first iteration: its batches belong to one card.
         moved = self._running is None and self._buffers is None and self._cuda_index() != self._card
         if shard != self._settled or moved:
-            if self._buffers is not None:
-                self._buffers.close()
-                self._buffers = None
+            self._drop_buffers()
             self._native = self._build(shard, source)
         return self._native
+
+    def _drop_buffers(self) -> None:
+        if self._buffers is not None:
+            self._buffers.close()
+            self._buffers = None
 
     def batches(self) -> Iterator[_gpufeed.Batch]:
         """Returns the batches of the next epoch with all their facts: ``images`` and ``labels`` for
         ``torch.from_dlpack`` and its like, ``groups``, ``columns``, ``ids``, ``failures``, ``params``, ``mixed``, ``valid``,
         ``epoch``, ``index``."""
         return super().batches()
+
+    def _tensors(self, run: Run) -> Callable[[], Any]:
+        if self._handover.works:
+            from gpufeed.torch import HandedOver
+
+            return HandedOver(run, self.device, self._hand)
+        return super()._tensors(run)
+
+    def close(self) -> None:
+        """Ends the iteration under way and its threads. Tensors stay valid."""
+        super().close()
+        self._handover.close()
 
     def _host_buffers(self) -> Any:
         from gpufeed.torch import host_buffers
@@ -457,7 +483,12 @@ class DataLoader(Positioned):
 
     def _run_from(self, state: str, end: int) -> Run:
         native = self._loader()
-        return native.resume(state, end) if self._order is None else started(self._order, native, state, end)
+        if not self._handover.try_out(native, self.device, automatic=self._of_python["backend"] == "auto"):
+            # The CPU executor and copies ahead are faster than a GPU whose batches cross the bus twice.
+            self._drop_buffers()
+            self._native = native = self._build(*self._resolved())
+        run = native.resume(state, end) if self._order is None else started(self._order, native, state, end)
+        return self._handover.over(run)
 
     def _before_place(self, state: str) -> None:
         if self._order is not None:
@@ -511,8 +542,10 @@ class DataLoader(Positioned):
         said = [text for text in (self._card_said, None if self._is_card else chosen) if text is not None]
         if said:
             lines.append(f"backend: {backend}; {'; '.join(said)}")
-        if is_gpu:
-            lines.append("handed over: each batch is read back from the GPU into host memory, one more copy by the bus")
+        # The library says which semaphores its memory comes with.
+        ordered = [line.rsplit(", by ", 1)[1] for line in lines if line.startswith("handed over: ")]
+        lines = [line for line in lines if not line.startswith("handed over: ")]
+        lines += [f"handed over: {said}" for said in self._handover.explain(is_gpu, self.device, *ordered)]
         lines.append(f"device: {self.device}")
         return "\n".join([*explained.lines(self._runs(is_gpu)), *lines, *(f"note: {note}" for note in self.notes)])
 
@@ -532,9 +565,9 @@ class DataLoader(Positioned):
         return f"gpufeed's own, by seed={self._settings.get('seed', 0)}, the epoch, the sample and the view; not torch's for the same seed"
 
     def stats(self) -> dict[str, Any]:
-        """Returns statistics since the loader was made: counts, times in seconds, and ``bottleneck``, which is a
-        sentence."""
-        return self._loader().stats()
+        """Returns statistics since the loader was made: counts, times in seconds, and ``bottleneck`` and ``handover``, which are
+        sentences: what limits, and how batches reach the tensors' device."""
+        return self._loader().stats() | {"handover": self._handover.said(self.device)}
 
     def replay(self, index: int, params: str, group: str | None = None) -> bytes:
         """Makes one image again from its parameters (``batch.params``, or those of ``batch.groups[group]``). Returns its bytes in
@@ -551,6 +584,7 @@ class DataLoader(Positioned):
             )
         self.__dict__.update({"_codes": [], "_taken": None} | state)
         self._running = self._buffers = None
+        self._handover = DeviceHandover()
         self._native_data = self._open()
         check_device(self.device)
         self._native = self._build(*self._early_shard())

@@ -12,6 +12,7 @@ from torch.utils.dlpack import from_dlpack
 from gpufeed.adapter import CudaDevice as Card
 from gpufeed.copies import CopyAhead
 from gpufeed.errors import ArgumentError
+from gpufeed.gpu_driver import CUDA, HIP, Names
 from gpufeed.handover import HandOver
 from gpufeed.host_buffers import Device, Event, HostArray, HostBatch, HostBuffers
 
@@ -56,6 +57,16 @@ def cuda_index(device: str | torch.device) -> int:
     """Returns the number of a CUDA device; without one in its name, that of torch's current device."""
     index = torch.device(device).index
     return int(_cuda.current_device()) if index is None else index
+
+
+def current_stream(index: int) -> int:
+    """Returns the number of the thread's current stream of a CUDA device."""
+    return int(_cuda.current_stream(index).cuda_stream)
+
+
+def driver_names() -> Names:
+    """Returns the names of the driver's calls for which torch is built."""
+    return HIP if torch.version.hip is not None else CUDA
 
 
 def cuda_cards() -> list[Card]:
@@ -278,3 +289,41 @@ class OnDevice:
     def close(self) -> None:
         """Waits for the copies, and drops the batches that were not handed out."""
         self._copies.close()
+
+
+class HandedOver:
+    """The source of an iteration whose images are in the device's memory already. Labels and the numbers of fields are copied.
+    A call returns what the loop gets of a batch and the state after it, and raises ``StopIteration`` after the last batch."""
+
+    def __init__(self, run: Run, device: str | torch.device, hand: HandOver) -> None:
+        self._next, self._parts = run.next, hand.begin()
+        self._device = CudaDevice(resolve_device(device))
+        # The batch that was taken, but that an interrupt kept from being handed out.
+        self._taken: Any = None
+
+    def __call__(self) -> tuple[Any, str]:
+        if self._taken is None:
+            self._taken = self._next()
+        batch = self._taken
+        if batch is None:
+            raise StopIteration
+        try:
+            arrays, assemble = self._parts(batch)
+            made = assemble(self._tensors(arrays)), batch.state
+        except Exception:
+            # Such as labels that cannot be collated. The next call has the next batch.
+            self._taken = None
+            raise
+        self._taken = None
+        return made
+
+    def _tensors(self, arrays: Sequence[Any]) -> list[torch.Tensor]:
+        copied = [not getattr(array, "handed_over", False) for array in arrays]
+        tensors = [self._device.copy(array) if copy else from_dlpack(array) for array, copy in zip(arrays, copied, strict=True)]
+        if any(copied):
+            self._device.wait(self._device.record(), [tensor for tensor, copy in zip(tensors, copied, strict=True) if copy])
+        return tensors
+
+    def close(self) -> None:
+        """Drops a batch that was not handed out."""
+        self._taken = None

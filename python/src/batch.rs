@@ -5,8 +5,9 @@ mod group;
 mod labels;
 
 use crate::dataset::item::label;
-use crate::dlpack::{Array, Element};
+use crate::dlpack::{Array, Element, Place};
 use crate::errors;
+use crate::external::{self, Facts, Handles};
 use crate::process::Owner;
 use crate::python_dataset::REST;
 use columns::column;
@@ -15,8 +16,10 @@ use group::params_text;
 use labels::labels;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) use group::Group;
 
@@ -25,9 +28,15 @@ pub(crate) use group::Group;
 struct Lease {
     batch: Option<gpufeed::Batch>,
     owner: Owner,
+    /// Groups of which another API has the images, and has not said yet that it has read them.
+    elsewhere: AtomicUsize,
 }
 
 impl Lease {
+    fn new(batch: gpufeed::Batch) -> Lease {
+        Lease { batch: Some(batch), owner: Owner::this(), elsewhere: AtomicUsize::new(0) }
+    }
+
     fn batch(&self) -> &gpufeed::Batch {
         self.batch.as_ref().expect("only drop takes it")
     }
@@ -43,6 +52,11 @@ impl Drop for Lease {
         let batch = self.batch.take();
         if !self.owner.is_here() {
             std::mem::forget(batch);
+        } else if let Some(batch) = batch
+            && self.elsewhere.load(Ordering::SeqCst) == 0
+        {
+            // Of images that are elsewhere for ever, the buffer does not return.
+            batch.release();
         }
     }
 }
@@ -54,8 +68,8 @@ impl Drop for Lease {
 #[pyclass(frozen, module = "gpufeed")]
 pub(crate) struct Batch {
     lease: Arc<Lease>,
-    /// The images of each group; at least one.
-    arrays: Vec<Py<Array>>,
+    /// The images of each group; at least one. Empty until they are read back, or handed over, from a loader that exports.
+    arrays: PyOnceLock<Vec<Py<Array>>>,
     /// None without labels that are classes or vectors.
     of_labels: Option<Py<Array>>,
     /// Classes of the soft labels of a mixed batch.
@@ -65,36 +79,81 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Makes the batch of a run whose state is `state` after it. Reads images on a GPU back.
+    /// Makes the batch of a run whose state is `state` after it. Reads images on a GPU back, unless the loader `exports` them:
+    /// then what first looks at them does.
     pub(crate) fn new(
         py: Python<'_>,
         mut batch: gpufeed::Batch,
         state: State,
         num_classes: Option<usize>,
+        exports: bool,
     ) -> PyResult<Batch> {
         // Labels that Python collates may differ in kind here.
         let of_labels = if num_classes.is_none() && has_rest(&batch) { None } else { labels(&batch, num_classes, 1)? };
-        let form = |group: gpufeed::BatchGroup<'_>| {
-            let shape: Vec<i64> = group.shape().map(|length| length as i64).to_vec();
-            (shape, Element::from(group.dtype()))
-        };
-        let forms: Vec<_> = batch.groups().map(form).collect();
-        let on_host = batch.host_mut().is_some();
-        let (arrays, lease) = if on_host {
-            let lease = Lease { batch: Some(batch), owner: Owner::this() };
-            Array::parts(lease, Lease::elements, forms)
-        } else {
-            let mut arrays = Vec::with_capacity(forms.len());
-            for (group, (shape, element)) in batch.groups().zip(forms) {
-                let bytes = py.detach(|| group.to_host()).map_err(|error| errors::to_python(py, &error))?;
-                arrays.push(Array::of_bytes(&bytes, shape, element)?);
-            }
-            let lease = Lease { batch: Some(batch), owner: Owner::this() };
-            (arrays, Arc::new(lease))
-        };
-        let arrays = arrays.into_iter().map(|array| Py::new(py, array)).collect::<PyResult<_>>()?;
+        let forms = forms(&batch);
         let of_labels = of_labels.map(|labels| Py::new(py, labels)).transpose()?;
-        Ok(Batch { lease, arrays, of_labels, num_classes, state })
+        let arrays = PyOnceLock::new();
+        let lease = if batch.host_mut().is_some() {
+            let (made, lease) = Array::parts(Lease::new(batch), Lease::elements, forms);
+            let made = made.into_iter().map(|array| Py::new(py, array)).collect::<PyResult<_>>()?;
+            let _ = arrays.set(py, made);
+            lease
+        } else {
+            Arc::new(Lease::new(batch))
+        };
+        let made = Batch { lease, arrays, of_labels, num_classes, state };
+        if !exports {
+            made.arrays(py)?;
+        }
+        Ok(made)
+    }
+
+    /// The images of each group, read back from a GPU if nothing else has been done with them.
+    fn arrays(&self, py: Python<'_>) -> PyResult<&Vec<Py<Array>>> {
+        self.arrays.get_or_try_init(py, || {
+            let batch = self.lease.batch();
+            let mut arrays = Vec::new();
+            for (group, (shape, element)) in batch.groups().zip(forms(batch)) {
+                let bytes = py.detach(|| group.to_host()).map_err(|error| errors::to_python(py, &error))?;
+                arrays.push(Py::new(py, Array::of_bytes(&bytes, shape, element)?)?);
+            }
+            Ok(arrays)
+        })
+    }
+}
+
+/// The shape and the type of the images of each group.
+fn forms(batch: &gpufeed::Batch) -> Vec<(Vec<i64>, Element)> {
+    let form = |group: gpufeed::BatchGroup<'_>| {
+        let shape: Vec<i64> = group.shape().map(|length| length as i64).to_vec();
+        (shape, Element::from(group.dtype()))
+    };
+    batch.groups().map(form).collect()
+}
+
+/// The images of a group in memory that another API has imported. The hook's `drop()` says that they were read; it is called
+/// once, when the last tensor of them is gone.
+struct Elsewhere {
+    hook: Py<PyAny>,
+    lease: Arc<Lease>,
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        if !self.lease.owner.is_here() {
+            return;
+        }
+        // At the interpreter's end nothing is recorded any more, and the buffer goes with the process.
+        let said = Python::try_attach(|py| match self.hook.call_method0(py, "drop") {
+            Ok(said) => said.is_truthy(py).unwrap_or(false),
+            Err(error) => {
+                error.write_unraisable(py, Some(self.hook.bind(py)));
+                false
+            }
+        });
+        if said == Some(true) {
+            self.lease.elsewhere.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }
 
@@ -113,8 +172,50 @@ fn collated<'py>(batch: &Bound<'py, Batch>, function: &str) -> PyResult<Bound<'p
 impl Batch {
     /// The images, as `torch.from_dlpack` and its like take them; of several groups, those of the first.
     #[getter]
-    fn images(&self, py: Python<'_>) -> Py<Array> {
-        self.arrays[0].clone_ref(py)
+    fn images(&self, py: Python<'_>) -> PyResult<Py<Array>> {
+        Ok(self.arrays(py)?[0].clone_ref(py))
+    }
+
+    /// Facts of the memory of each group's images, of a loader that exports. From then on they are another API's, which
+    /// either gets them by `_hand_over`, or not by `_keep`.
+    fn _external(&self, py: Python<'_>) -> PyResult<Vec<Facts>> {
+        let batch = self.lease.batch();
+        let facts = |group: gpufeed::BatchGroup<'_>| group.external().map(|external| external::facts(&external));
+        let all = py.detach(|| batch.groups().map(facts).collect::<Result<Vec<_>, _>>());
+        all.map_err(|error| errors::to_python(py, &error))
+    }
+
+    /// New handles of the memory and the semaphores of a group's images. They are the caller's to close.
+    fn _handles(&self, py: Python<'_>, group: usize) -> PyResult<Handles> {
+        let group = self.lease.batch().groups().nth(group).ok_or_else(|| PyIndexError::new_err("no such group"))?;
+        let handles = group.external().and_then(|external| external::handles(&external));
+        handles.map_err(|error| errors::to_python(py, &error))
+    }
+
+    /// Says that no other API has got the images. What looks at them next reads them back.
+    fn _keep(&self) {
+        self.lease.batch().groups().filter_map(|group| group.external().ok()).for_each(gpufeed::External::unused);
+    }
+
+    /// Hands the images over to another API, which has those of each group at an address. DLPack's `device` is its type and
+    /// number. Each hook has `stream(stream)`, which has the images ready on a stream, and `drop()`, which says that they
+    /// were read, and returns True if that is sure to happen.
+    fn _hand_over(
+        &self,
+        py: Python<'_>,
+        device: (u32, i32),
+        addresses: Vec<usize>,
+        hooks: Vec<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let batch = self.lease.batch();
+        let mut arrays = Vec::with_capacity(addresses.len());
+        for (((shape, element), address), hook) in forms(batch).into_iter().zip(addresses).zip(hooks) {
+            let place = Place { device, hook: Some(Arc::new(hook.clone_ref(py))) };
+            self.lease.elsewhere.fetch_add(1, Ordering::SeqCst);
+            let owner = Arc::new(Elsewhere { hook, lease: Arc::clone(&self.lease) });
+            arrays.push(Py::new(py, Array::elsewhere(owner, address, shape, element, place))?);
+        }
+        self.arrays.set(py, arrays).map_err(|_| PyValueError::new_err("the images were read back already"))
     }
 
     /// Class numbers as int64, vectors as float32, soft labels of mixed batches as float32; a list of what an object in
@@ -133,7 +234,7 @@ impl Batch {
     #[getter]
     fn groups<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let groups = PyDict::new(py);
-        for (number, (group, images)) in self.lease.batch().groups().zip(&self.arrays).enumerate() {
+        for (number, (group, images)) in self.lease.batch().groups().zip(self.arrays(py)?).enumerate() {
             let made = Group { lease: Arc::clone(&self.lease), number, images: images.clone_ref(py) };
             groups.set_item(group.name(), Py::new(py, made)?)?;
         }
@@ -259,13 +360,13 @@ impl Batch {
 
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let images = slf.get().images(py).into_bound(py).into_any();
+        let images = slf.get().images(py)?.into_bound(py).into_any();
         Ok(PyTuple::new(py, [images, Batch::labels(slf)?])?.try_iter()?.into_any())
     }
 
     fn __getitem__<'py>(slf: &Bound<'py, Self>, index: isize) -> PyResult<Bound<'py, PyAny>> {
         match index {
-            0 | -2 => Ok(slf.get().images(slf.py()).into_bound(slf.py()).into_any()),
+            0 | -2 => Ok(slf.get().images(slf.py())?.into_bound(slf.py()).into_any()),
             1 | -1 => Batch::labels(slf),
             _ => Err(PyIndexError::new_err(format!("{index}: a batch has images, 0, and labels, 1"))),
         }

@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code)]
 
-use dlpark::ffi::{DLDataType, DLDataTypeCode, DLDevice, DLManagedTensor, DLManagedTensorVersioned};
+use dlpark::ffi::{DLDataType, DLDataTypeCode, DLDevice, DLDeviceType, DLManagedTensor, DLManagedTensorVersioned};
 use dlpark::metadata::Fixed;
 use dlpark::python::{DlpackExporter, ExportRequest, export_dlpack};
 use dlpark::{DlpackFlags, Managed, ManagedTensorBase};
@@ -126,16 +126,56 @@ struct Elements {
     _owner: Arc<dyn Memory>,
 }
 
-/// An array in host memory: what `batch.images`, `batch.labels` and the numbers of `batch.columns` are. `torch.from_dlpack`,
+/// Where the elements of an array are.
+#[derive(Clone)]
+pub(crate) struct Place {
+    /// DLPack's type of the device, and its number.
+    pub(crate) device: (u32, i32),
+    /// The object whose `stream` has the elements ready on a stream; `None` in host memory.
+    pub(crate) hook: Option<Arc<Py<PyAny>>>,
+}
+
+impl Place {
+    const HOST: Place = Place { device: (CPU, 0), hook: None };
+
+    fn dlpack(&self) -> DLDevice {
+        DLDevice { device_type: DLDeviceType(self.device.0), device_id: self.device.1 }
+    }
+}
+
+/// An array in host memory, or in a GPU's where batches are handed over: what `batch.images`, `batch.labels` and the numbers of `batch.columns` are. `torch.from_dlpack`,
 /// `numpy.from_dlpack` and their like take it without a copy; NumPy has no bfloat16, and says "unsupported dtype".
 #[pyclass(frozen, module = "gpufeed")]
 pub(crate) struct Array {
     elements: Elements,
     shape: Vec<i64>,
     element: Element,
+    place: Place,
 }
 
 impl Array {
+    /// Makes an array of memory of another device, which `owner` keeps.
+    pub(crate) fn elsewhere(
+        owner: Arc<dyn Memory>,
+        address: usize,
+        shape: Vec<i64>,
+        element: Element,
+        place: Place,
+    ) -> Array {
+        let bytes = shape.iter().product::<i64>() as usize * element.bytes();
+        Array { elements: Elements { address, bytes, _owner: owner }, shape, element, place }
+    }
+
+    /// Raises an error if the elements are not in host memory.
+    fn on_host(&self, what: &str) -> PyResult<()> {
+        match self.place.hook {
+            None => Ok(()),
+            Some(_) => Err(PyTypeError::new_err(format!(
+                "{what}: the array is in a GPU's memory; torch.from_dlpack(array).cpu() copies it"
+            ))),
+        }
+    }
+
     /// Makes arrays of parts of the memory of `owner`, which nothing else uses. `slices` finds the elements of each in the
     /// owner; `forms` has the shape and the type of each. Returns the arrays, and the owner, which all share.
     pub(crate) fn parts<O: Memory>(
@@ -150,7 +190,7 @@ impl Array {
         let owner = Arc::new(owner);
         let array = |((address, bytes), (shape, element)): ((usize, usize), (Vec<i64>, Element))| {
             assert_eq!(bytes, shape.iter().product::<i64>() as usize * element.bytes(), "the shape fills the memory");
-            Array { elements: Elements { address, bytes, _owner: owner.clone() }, shape, element }
+            Array { elements: Elements { address, bytes, _owner: owner.clone() }, shape, element, place: Place::HOST }
         };
         (places.into_iter().zip(forms).map(array).collect(), owner)
     }
@@ -187,7 +227,7 @@ impl Array {
         let mut tensor = tensor.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         tensor
             .set_dtype(self.element.dlpack())
-            .set_device(DLDevice::CPU)
+            .set_device(self.place.dlpack())
             .set_data(self.elements.address as *mut std::ffi::c_void);
         // SAFETY: the elements are valid for reads and writes as long as their owner lives, which the tensor's context
         // keeps; shape and strides describe them, as `parts` has checked; Rust does not touch them before the owner goes.
@@ -199,6 +239,7 @@ impl Array {
     /// # Errors
     /// `MemoryError`.
     pub(crate) fn copy(&self) -> PyResult<Array> {
+        self.on_host("copy=True")?;
         // SAFETY: as in `of_rank`. A consumer that writes meanwhile tears the copy, as with any shared array.
         let bytes = unsafe { std::slice::from_raw_parts(self.elements.address as *const u8, self.elements.bytes) };
         Array::of_bytes(bytes, self.shape.clone(), self.element)
@@ -240,17 +281,18 @@ fn as_bytes<T: Copy + 'static>(values: &mut [T]) -> &mut [u8] {
 
 impl DlpackExporter for Array {
     fn device(&self) -> DLDevice {
-        DLDevice::CPU
+        self.place.dlpack()
     }
 
     fn flags(&self) -> DlpackFlags {
         DlpackFlags::empty()
     }
 
-    fn prepare_export(&self, _: Python<'_>, request: &ExportRequest<'_>) -> PyResult<()> {
-        match request.stream() {
-            None => Ok(()),
-            Some(stream) => Err(PyBufferError::new_err(format!(
+    fn prepare_export(&self, py: Python<'_>, request: &ExportRequest<'_>) -> PyResult<()> {
+        match (&self.place.hook, request.stream()) {
+            (Some(hook), stream) => hook.call_method1(py, "stream", (stream,)).map(drop),
+            (None, None) => Ok(()),
+            (None, Some(stream)) => Err(PyBufferError::new_err(format!(
                 "stream={stream}: an array in host memory has no stream; pass None"
             ))),
         }
@@ -277,10 +319,14 @@ impl Array {
         dl_device: Option<(u32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Py<PyAny>> {
-        if let Some((device, number)) = dl_device.filter(|device| *device != (CPU, 0)) {
+        if let Some((device, number)) = dl_device.filter(|device| *device != self.place.device) {
+            let place = match self.place.device {
+                (CPU, 0) => "in host memory, device (1, 0)".to_owned(),
+                (device, number) => format!("on device ({device}, {number})"),
+            };
             return Err(PyBufferError::new_err(format!(
-                "dl_device=({device}, {number}): this array is in host memory, device (1, 0); move it afterwards, or ask \
-                 the loader for device=\"cuda\""
+                "dl_device=({device}, {number}): this array is {place}; move it afterwards, or ask the loader for \
+                 device=\"cuda\""
             )));
         }
         let request = |copy| ExportRequest::parse(stream, max_version, dl_device, copy);
@@ -290,9 +336,9 @@ impl Array {
         }
     }
 
-    /// The device of the memory: the CPU.
+    /// The device of the memory: (1, 0) for the CPU, (2, N) for `cuda:N`, (10, N) for that of a torch with ROCm.
     fn __dlpack_device__(&self) -> (u32, i32) {
-        (CPU, 0)
+        self.place.device
     }
 
     /// Makes a NumPy array for `numpy.asarray`, which shares the memory unless a copy is asked for.
@@ -305,6 +351,7 @@ impl Array {
         dtype: Option<&Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        slf.get().on_host("a NumPy array")?;
         if slf.get().element == Element::BF16 {
             return Err(PyTypeError::new_err(
                 "NumPy has no bfloat16; torch.from_dlpack(array) takes the array, and numpy.asarray(array.as_uint16()) its \
@@ -329,7 +376,8 @@ impl Array {
             let name = self.element.name();
             return Err(PyTypeError::new_err(format!("elements of {name}; float16 and bfloat16 have 16 bits each")));
         }
-        Ok(Array { elements: self.elements.clone(), shape: self.shape.clone(), element: Element::U16 })
+        let (elements, shape, place) = (self.elements.clone(), self.shape.clone(), self.place.clone());
+        Ok(Array { elements, shape, element: Element::U16, place })
     }
 
     /// The lengths of the axes.
@@ -348,6 +396,12 @@ impl Array {
     #[getter]
     fn nbytes(&self) -> usize {
         self.elements.bytes
+    }
+
+    /// True if the elements are in a GPU's memory, in which the shaders have written them.
+    #[getter]
+    fn handed_over(&self) -> bool {
+        self.place.hook.is_some()
     }
 
     /// The address of the first element.

@@ -23,6 +23,7 @@ mod batch;
 mod dataset;
 mod dlpack;
 mod errors;
+mod external;
 mod interpreter_end;
 mod loader;
 mod open_run;

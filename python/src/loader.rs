@@ -3,6 +3,7 @@
 use crate::batch::state_text;
 use crate::dataset::Dataset;
 use crate::errors;
+use crate::external::{self, Facts, Handles};
 use crate::orders;
 use crate::own_code::{Costs, OwnCode};
 use crate::process::{Owner, guard};
@@ -31,6 +32,8 @@ pub(crate) struct Loader {
     num_classes: Option<usize>,
     /// Why the adapter, or the CPU, is the one that augments; `None` for the backend `cpu`.
     chosen: Option<String>,
+    /// True if the memory of the batches can be handed over to another API.
+    exports: bool,
     exit_timeout: Duration,
     /// True once the warning that workers wait for each other was given.
     warned: Arc<AtomicBool>,
@@ -80,7 +83,8 @@ impl Loader {
                 costs: Costs::new(codes, workers, epoch),
                 warned: Arc::clone(&self.warned_of_code),
             });
-            Ok(Run::new(epochs, turns.cloned(), (waits, costs), calls_code, self.exit_timeout, self.num_classes))
+            let batches = (self.num_classes, self.exports);
+            Ok(Run::new(epochs, turns.cloned(), (waits, costs), calls_code, self.exit_timeout, batches))
         })
     }
 }
@@ -90,9 +94,10 @@ impl Loader {
     /// Makes a loader of `dataset` with a recipe and the fields of `LoaderSettings`, both as JSON. Closing a run waits
     /// `exit_timeout` seconds for threads that are inside a data set in Python. `num_classes` is the number of classes
     /// of soft labels. `groups` are the groups of views as JSON; with them `recipe` has no transforms. `order`, as JSON, is in
-    /// the place of the settings' order. `codes` is the user's own code, which the lists have by its numbers.
+    /// the place of the settings' order. `codes` is the user's own code, which the lists have by its numbers. `export` puts
+    /// the batches of a GPU into memory that another API can import.
     #[new]
-    #[pyo3(signature = (dataset, recipe, settings, backend, exit_timeout, num_classes=None, groups=None, order=None, codes=Vec::new()))]
+    #[pyo3(signature = (dataset, recipe, settings, backend, exit_timeout, num_classes=None, groups=None, order=None, codes=Vec::new(), export=false))]
     #[expect(clippy::too_many_arguments, reason = "Python calls it with names")]
     fn new(
         py: Python<'_>,
@@ -105,6 +110,7 @@ impl Loader {
         groups: Option<&str>,
         order: Option<&str>,
         codes: Vec<Bound<'_, PyAny>>,
+        export: bool,
     ) -> PyResult<Loader> {
         guard(py, || {
             let buffers = Arc::new(Buffers::default());
@@ -119,8 +125,9 @@ impl Loader {
             let codes: Vec<_> = codes.into_iter().map(own).collect::<PyResult<_>>()?;
             let codes: Vec<_> = codes.into_iter().map(|code| (Arc::clone(&code), code.transform())).collect();
             let transforms: Vec<HostCode> = codes.iter().map(|(_, transform)| transform.clone()).collect();
-            let loader =
-                py.detach(|| settings::build(data, (recipe, groups, &transforms), order, settings, backend, hook));
+            let loader = py.detach(|| {
+                settings::build(data, (recipe, groups, &transforms), order, settings, (backend, export), hook)
+            });
             let (loader, chosen) = loader.map_err(|error| errors::to_python(py, &error))?;
             warn_of_library(py)?;
             let loader = Mutex::new(Some(Arc::new(loader)));
@@ -132,6 +139,7 @@ impl Loader {
                 buffers,
                 num_classes,
                 chosen,
+                exports: export,
                 exit_timeout,
                 warned,
                 codes,
@@ -233,6 +241,27 @@ impl Loader {
         let loader = self.loader(py)?;
         let backend = loader.backend();
         Ok((backend.to_string(), self.chosen.clone(), matches!(backend, Backend::Gpu(_))))
+    }
+
+    /// Returns the UUID of the adapter, as Vulkan has it; None for the CPU and for other APIs.
+    fn uuid(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        match self.loader(py)?.backend() {
+            Backend::Gpu(gpu) => Ok(gpu.identity().uuid.clone()),
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns facts and handles of a small buffer of the adapter, to see whether another API can import it.
+    fn trial(&self, py: Python<'_>) -> PyResult<(Facts, Handles)> {
+        match self.loader(py)?.backend() {
+            Backend::Gpu(gpu) => external::trial(py, gpu),
+            _ => Err(errors::raise(
+                py,
+                "ArgumentError",
+                "Argument",
+                "backend: the CPU, whose batches are in host memory",
+            )),
+        }
     }
 
     /// Returns the settings in force, as JSON.

@@ -39,6 +39,8 @@ pub(crate) struct Run {
     num_classes: Option<usize>,
     /// `None` if no worker can wait for another, or if the warning is due or was given.
     waits: Mutex<Option<WatchedWaits>>,
+    /// True if the memory of the batches can be handed over to another API.
+    exports: bool,
     /// True if workers call own code.
     calls_code: bool,
     /// `None` if no own code is called, or if the warning is due or was given.
@@ -54,12 +56,12 @@ impl Run {
         (waits, costs): (Option<WatchedWaits>, Option<WatchedCosts>),
         calls_code: bool,
         exit_timeout: Duration,
-        num_classes: Option<usize>,
+        (num_classes, exports): (Option<usize>, bool),
     ) -> Run {
         let run = Arc::new(OpenRun::new(epochs, turns, exit_timeout));
         open_run::register(Arc::downgrade(&run));
         let (waits, costs, to_say) = (Mutex::new(waits), Mutex::new(costs), Mutex::default());
-        Run { run, num_classes, waits, calls_code, costs, to_say }
+        Run { run, num_classes, exports, waits, calls_code, costs, to_say }
     }
 
     /// After a batch, checks whether an epoch has ended in which workers have waited for each other, or have called own code.
@@ -185,7 +187,7 @@ impl Run {
             }
         };
         self.look(&state);
-        guard(py, || Batch::new(py, batch, state, self.num_classes)).map(Some)
+        guard(py, || Batch::new(py, batch, state, self.num_classes, self.exports)).map(Some)
     }
 
     /// Returns true if `next` would not wait: a batch, an error or the end is there.

@@ -4,7 +4,7 @@ use crate::orders;
 use crate::transforms;
 use gpufeed::decode::ReadMode;
 use gpufeed::transforms::{HostCode, Interpolation};
-use gpufeed::{Backend, DataLoader, Dataset, Error, ErrorKind, HostBufferHook, LoaderSettings, Views};
+use gpufeed::{Backend, DataLoader, Dataset, Error, ErrorKind, Export, HostBufferHook, LoaderSettings, Views};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -57,13 +57,13 @@ impl WrittenGroup {
 }
 
 /// Builds the loader of a recipe, or of groups of views in its place, and of settings, all as JSON. `order` is what `orders.rs` reads. `hook` is called for each host buffer that is made or
-/// freed. The lists have own code by its number among `codes`. Also returns why the backend is this one; `None` for `cpu`.
+/// freed. The lists have own code by its number among `codes`. `export` is about the backend's memory. Also returns why the backend is this one; `None` for `cpu`.
 pub(crate) fn build(
     data: Arc<dyn Dataset>,
     (recipe, groups, codes): (&str, Option<&str>, &[HostCode]),
     order: Option<&str>,
     settings: &str,
-    backend: &str,
+    (backend, export): (&str, bool),
     hook: Arc<dyn HostBufferHook>,
 ) -> Result<(DataLoader, Option<String>), Error> {
     let refused = |error: serde_json::Error| ErrorKind::Argument { setting: "settings", reason: error.to_string() };
@@ -84,6 +84,7 @@ pub(crate) fn build(
     let builder = builder.settings(settings);
     let builder = if let Some(orders) = orders { builder.sampler(orders) } else { builder };
     let (backend, chosen) = backend_of(backend)?;
+    let builder = if export { builder.export(Export::Auto) } else { builder };
     Ok((builder.page_aligned(true).host_buffer_hook(hook).build(&backend)?, chosen))
 }
 

@@ -3,6 +3,7 @@
 use super::adapters;
 use super::caps::Caps;
 use super::choice::Choice;
+use super::external::{self, Handover};
 use super::identity::Identity;
 use super::mock::Mock;
 use super::pipelines::Pipelines;
@@ -10,6 +11,7 @@ use super::staging_memory::StagingMemory;
 use super::vulkan::{self, DeviceMemory};
 use super::watch::Health;
 use crate::error::{ErrorKind, Result};
+use parking_lot::Mutex;
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -42,6 +44,10 @@ struct Shared {
     attached: OnceLock<Attached>,
     mock: Option<Arc<Mock>>,
     memory: Option<DeviceMemory>,
+    /// How batches are handed over to another API, or why they are not.
+    exports: std::result::Result<Handover, &'static str>,
+    /// Held from when semaphores are bound to the next submission until it is made.
+    submissions: Mutex<()>,
 }
 
 /// A value that another crate attaches to a [`Gpu`]: gpufeed-burn attaches the Burn device that computes on it.
@@ -52,6 +58,11 @@ pub fn attached(gpu: &Gpu) -> &OnceLock<Attached> {
     &gpu.shared.attached
 }
 
+/// Why a device of the application does not export: another thread's submission could take the semaphores that gpufeed binds
+/// to its own.
+const ADOPTED: std::result::Result<Handover, &str> =
+    Err("its device is the application's, and gpufeed exports from those that it opens");
+
 /// A device with the faults of `mock`, for tests: one that gpufeed has opened, or one of the application (`adopted`).
 pub fn mocked(
     adapter: &wgpu::Adapter,
@@ -60,8 +71,11 @@ pub fn mocked(
     adopted: bool,
     mock: Arc<Mock>,
 ) -> Gpu {
-    let health = if adopted { Health::adopted() } else { Health::watch(&device) };
-    Gpu::with(adapter, device, queue, health, Some(mock))
+    let (health, exports) = match adopted {
+        true => (Health::adopted(), ADOPTED),
+        false => (Health::watch(&device), external::handover(&device)),
+    };
+    Gpu::with(adapter, device, queue, health, exports, Some(mock))
 }
 
 impl Gpu {
@@ -143,18 +157,19 @@ impl Gpu {
             required_limits: limits,
             ..wgpu::DeviceDescriptor::default()
         };
-        let opened = pollster::block_on(adapter.request_device(&descriptor));
+        let opened = external::open(adapter, &descriptor);
+        let opened = opened.unwrap_or_else(|| pollster::block_on(adapter.request_device(&descriptor)));
         let (device, queue) =
             opened.map_err(|error| ErrorKind::Device { stage: "opening the device", reason: error.to_string() })?;
-        let health = Health::watch(&device);
-        Ok(Gpu::with(adapter, device, queue, health, None))
+        let (health, exports) = (Health::watch(&device), external::handover(&device));
+        Ok(Gpu::with(adapter, device, queue, health, exports, None))
     }
 
     /// Adopts a device of the application, so that the application's passes and gpufeed's share buffers and a queue.
     ///
     /// The device's lost callback and its handler of uncaptured errors stay the application's.
     pub fn from_wgpu(adapter: &wgpu::Adapter, device: wgpu::Device, queue: wgpu::Queue) -> Gpu {
-        Gpu::with(adapter, device, queue, Health::adopted(), None)
+        Gpu::with(adapter, device, queue, Health::adopted(), ADOPTED, None)
     }
 
     fn with(
@@ -162,6 +177,7 @@ impl Gpu {
         device: wgpu::Device,
         queue: wgpu::Queue,
         health: Health,
+        exports: std::result::Result<Handover, &'static str>,
         mock: Option<Arc<Mock>>,
     ) -> Gpu {
         let mut info = adapter.get_info();
@@ -184,6 +200,8 @@ impl Gpu {
             attached: OnceLock::new(),
             mock,
             memory,
+            exports,
+            submissions: Mutex::new(()),
         };
         Gpu { shared: Arc::new(shared) }
     }
@@ -259,6 +277,15 @@ impl Gpu {
         Arc::get_mut(&mut self.shared).map(|shared| &mut shared.caps)
     }
 
+    /// How batches are handed over to another API, or why they are not.
+    pub(super) fn exports(&self) -> std::result::Result<Handover, &'static str> {
+        self.shared.exports
+    }
+
+    pub(super) fn submissions(&self) -> &Mutex<()> {
+        &self.shared.submissions
+    }
+
     pub(super) fn pipelines(&self) -> &Pipelines {
         &self.shared.pipelines
     }
@@ -287,13 +314,17 @@ impl Gpu {
         self.shared.buffers_made.load(Ordering::Relaxed)
     }
 
-    /// Makes a buffer, and counts it. All buffers of gpufeed are made here, except the probes of 4 bytes in
-    /// `errors.rs`.
-    pub(super) fn buffer(&self, label: &str, size: u64, usage: wgpu::BufferUsages, mapped: bool) -> wgpu::Buffer {
+    pub(super) fn count_buffer(&self) {
         self.shared.buffers_made.fetch_add(1, Ordering::Relaxed);
         if let Some(mock) = self.mock() {
             mock.count_buffer();
         }
+    }
+
+    /// Makes a buffer, and counts it. All buffers of gpufeed are made here, except the probes of 4 bytes in
+    /// `errors.rs`, and what `host_staging_buffer` and `exported.rs` make.
+    pub(super) fn buffer(&self, label: &str, size: u64, usage: wgpu::BufferUsages, mapped: bool) -> wgpu::Buffer {
+        self.count_buffer();
         let label = Some(label);
         self.device().create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: mapped })
     }
@@ -301,10 +332,7 @@ impl Gpu {
     /// Makes a staging buffer in the host's memory, and counts it; `None` on a device of another API than Vulkan, or
     /// without memory.
     pub(super) fn host_staging_buffer(&self, label: &str, size: u64) -> Option<wgpu::Buffer> {
-        self.shared.buffers_made.fetch_add(1, Ordering::Relaxed);
-        if let Some(mock) = self.mock() {
-            mock.count_buffer();
-        }
+        self.count_buffer();
         vulkan::host_staging_buffer(self.device(), label, size)
     }
 

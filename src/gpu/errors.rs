@@ -10,6 +10,7 @@ use super::Gpu;
 use crate::error::{Error, ErrorKind, Result};
 use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 /// Runs `work`, which submits to the queue of `gpu`, under error scopes; also fails if the device is lost, which no
 /// scope reports. For crates that work on the same device, such as gpufeed-burn.
@@ -18,6 +19,9 @@ pub fn run_checked<T>(gpu: &Gpu, stage: &'static str, work: impl FnOnce() -> T) 
     gpu.alive(stage)?;
     Ok(result)
 }
+
+/// The interval between two polls for the same submission.
+pub(super) const CALLBACK_PATIENCE: Duration = Duration::from_millis(1);
 
 /// Bytes of the buffer by which a device is known to be alive.
 const PROBE_BYTES: u64 = 4;
@@ -167,7 +171,6 @@ impl Gpu {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::time::Duration;
 
     #[test]
     fn calls_of_opengl_wait_for_each_other_and_may_be_nested() {

@@ -9,7 +9,7 @@ use super::submission::{Completion, FullSlot, Part, Resources};
 use super::target::Target;
 use super::timing::Times;
 use super::workspace::Weights;
-use super::{ALIGNMENT, Gpu};
+use super::{ALIGNMENT, Export, Gpu};
 use crate::error::{Error, Result};
 use crate::plan::pass::Pass;
 use crate::plan::program::Program;
@@ -66,7 +66,7 @@ impl Rig {
         }
         let kernels = Kernels::new(gpu, plan, 0)?;
         let image = programs.first().map_or(0, |program| plan.image_bytes(program.size()));
-        let target = Target::new(&kernels, (image * programs.len()) as u64)?;
+        let target = Target::new(&kernels, (image * programs.len()) as u64, Export::Off)?;
         let resources = Resources::new(gpu, SLOTS, end.next_multiple_of(ALIGNMENT), &[(&kernels, params.len())])?;
         Ok(Rig { kernels, resources, target, programs, sources, regions, times: Times::default() })
     }
@@ -159,7 +159,7 @@ pub struct StagingRing {
     gpu: Gpu,
     staging: Staging,
     /// The target of the copies; `None` if shaders would read the ring in place.
-    target: Option<wgpu::Buffer>,
+    target: Option<Target>,
 }
 
 impl StagingRing {
@@ -173,7 +173,7 @@ impl StagingRing {
         Ok(StagingRing {
             gpu: gpu.clone(),
             staging: Staging::new(gpu, SLOTS, bytes, memory)?,
-            target: copies.then(|| gpu.storage("gpufeed source", bytes)).transpose()?,
+            target: copies.then(|| Target::plain(gpu, bytes, Export::Off)).transpose()?,
         })
     }
 

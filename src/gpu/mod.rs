@@ -12,6 +12,7 @@
 //! of `staging_memory.rs`), `workspace.rs` (parameters and intermediates), `target.rs` (batches), `cache_pages.rs`
 //! (cached samples) and `readback.rs` (back to the host). `timing.rs` times the passes and the copies; `measure.rs` is
 //! for benches, `mock.rs` for tests of devices that misbehave.
+//! `exported.rs` says when a batch in exported memory is another API's, and `external.rs` has Vulkan's calls for that.
 //! `switches.rs` has the choices that a measurement may set by hand, and `vulkan.rs` what wgpu does not tell of memory.
 
 pub(crate) mod adapters;
@@ -24,6 +25,8 @@ mod compile;
 mod device;
 pub(crate) mod encode;
 mod errors;
+pub(crate) mod exported;
+mod external;
 mod identity;
 pub(crate) mod kernels;
 pub(crate) mod measure;
@@ -50,6 +53,8 @@ pub use choice::{ADAPTER_VARIABLE, Choice, Doubt, Narrowed, Rule, Verdict};
 pub use compile::Compile;
 pub use device::{Attached, Gpu, attached, mocked};
 pub use errors::run_checked;
+pub use exported::{Export, External, SharedSemaphore};
+pub use external::{ExternalHandle, Handover};
 pub use identity::Identity;
 pub use mock::{Clock, Fault, Mock};
 pub use vulkan::DeviceMemory;

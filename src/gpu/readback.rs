@@ -1,7 +1,7 @@
 //! GPU buffers to host memory: for `Batch::to_host`, single samples and tests; never on the training path.
 
 use super::Gpu;
-use super::staging::CALLBACK_PATIENCE;
+use super::errors::CALLBACK_PATIENCE;
 use crate::allocate::COPY;
 use crate::error::{ErrorKind, Result};
 use std::ops::Range;

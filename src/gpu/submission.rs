@@ -1,8 +1,8 @@
 //! Submits recorded work: a slot of the pipeline, or a few images at once.
 
-use super::Gpu;
 use super::cache_pages::Page;
 use super::encode::{Encoder, Item, pack};
+use super::exported::Exported;
 use super::kernels::Kernels;
 use super::mix::mix;
 use super::readback;
@@ -11,6 +11,7 @@ use super::staging_memory::StagingMemory;
 use super::target::Target;
 use super::timing::{Times, Timing};
 use super::workspace::Workspace;
+use super::{Export, Gpu};
 use crate::error::{Error, Result};
 use crate::plan::mixing::BatchMixing;
 use std::collections::VecDeque;
@@ -86,6 +87,30 @@ impl Completion {
     }
 }
 
+/// The targets of a submission that another API imports.
+#[derive(Default)]
+struct ExportedTargets<'a> {
+    written: Vec<&'a Exported>,
+    completed: Vec<&'a Exported>,
+}
+
+impl<'a> ExportedTargets<'a> {
+    fn add(&mut self, target: &'a Target, completes: bool) {
+        let Some(exported) = &target.exported else { return };
+        self.written.push(exported);
+        if completes {
+            self.completed.push(exported);
+        }
+    }
+
+    fn submit(self, gpu: &Gpu, commands: wgpu::CommandBuffer) -> wgpu::SubmissionIndex {
+        match self.written.is_empty() {
+            true => gpu.submit([commands]),
+            false => gpu.submit_exported(commands, self.written, &self.completed),
+        }
+    }
+}
+
 impl Resources {
     /// Makes `slots` staging buffers of `slot_bytes` bytes, and for each group, which has kernels, a workspace for so many
     /// images.
@@ -116,6 +141,7 @@ impl Resources {
         gpu.checked("submit", || {
             let mut encoder = encoder(gpu, "gpufeed slot");
             timing.begin(&mut encoder, times);
+            let mut exported = ExportedTargets::default();
             let numbers: Vec<usize> = slots.iter().map(|full| full.slot).collect();
             for FullSlot { slot, used, parts } in slots {
                 staging.unmap(slot);
@@ -137,6 +163,7 @@ impl Resources {
                     }
                     let mut passes = Encoder { kernels, source, first_stage: 0, target, workspace, timing };
                     passes.stages(&mut encoder, &mut items)?;
+                    exported.add(target, complete.is_some());
                     if let Some(completion) = complete {
                         completion.record(&mut encoder, kernels, target, workspace, timing)?;
                     }
@@ -145,7 +172,7 @@ impl Resources {
             workspaces.iter_mut().for_each(|workspace| workspace.flush_params(gpu));
             let commands = encoder.finish();
             let start = Instant::now();
-            let submission = gpu.submit([commands]);
+            let submission = exported.submit(gpu, commands);
             let submitting = start.elapsed();
             timing.submitted(gpu);
             numbers.into_iter().try_for_each(|slot| staging.submitted(slot, submission.clone()))?;
@@ -179,6 +206,7 @@ impl Resources {
         let (submission, submitting) = gpu.checked("submit", || {
             let mut encoder = encoder(gpu, "gpufeed cached samples");
             timing.begin(&mut encoder, times);
+            let mut exported = ExportedTargets::default();
             let groups = groups.into_iter().zip(kernels).zip(&mut *workspaces);
             for ((CachedGroup { pages, target, complete }, kernels), workspace) in groups {
                 let first_stage = kernels.cached_stage();
@@ -186,6 +214,7 @@ impl Resources {
                     let mut passes = Encoder { kernels, source: &source, first_stage, target, workspace, timing };
                     passes.stages(&mut encoder, &mut items)?;
                 }
+                exported.add(target, complete.is_some());
                 if let Some(completion) = complete {
                     completion.record(&mut encoder, kernels, target, workspace, timing)?;
                 }
@@ -193,7 +222,7 @@ impl Resources {
             workspaces.iter_mut().for_each(|workspace| workspace.flush_params(gpu));
             let commands = encoder.finish();
             let start = Instant::now();
-            let submission = gpu.submit([commands]);
+            let submission = exported.submit(gpu, commands);
             timing.submitted(gpu);
             Ok::<_, Error>((submission, start.elapsed()))
         })??;
@@ -215,7 +244,7 @@ pub(crate) fn run_once(
     let (gpu, plan) = (kernels.gpu(), kernels.plan());
     let (mut workspace, mut timing) = (Workspace::new(gpu, plan, items.len())?, Timing::default());
     let source = gpu.storage("gpufeed source", pixels.len() as u64)?;
-    let target = Target::new(kernels, bytes)?;
+    let target = Target::new(kernels, bytes, Export::Off)?;
     gpu.checked("running the passes", || {
         gpu.queue().write_buffer(&source, 0, pixels);
         let mut encoder = encoder(gpu, "gpufeed once");

@@ -1,7 +1,8 @@
 //! The buffers to which a batch is written.
 
-use super::Gpu;
+use super::exported::Exported;
 use super::kernels::{Kernels, MixSizes};
+use super::{Export, Gpu};
 use crate::advice::Setting;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::Plan;
@@ -13,6 +14,8 @@ pub(crate) struct Target {
     pub(crate) output: wgpu::Buffer,
     /// The batch in f32, if a pass packs a complete batch from here into another type.
     pub(crate) floats: Option<wgpu::Buffer>,
+    /// The output's memory, if another API can import it.
+    pub(crate) exported: Option<Exported>,
     /// The objects that mixing the batch takes; `None` for kernels that mix nothing.
     pub(super) mix: Option<MixBuffers>,
 }
@@ -38,24 +41,39 @@ impl MixBuffers {
 
 impl Target {
     /// Buffers for a batch of `bytes` bytes.
-    pub(crate) fn new(kernels: &Kernels, bytes: u64) -> Result<Target> {
+    pub(crate) fn new(kernels: &Kernels, bytes: u64, export: Export) -> Result<Target> {
         let gpu = kernels.gpu();
         let floats = float_scratch_bytes(kernels.plan(), bytes);
+        let (output, exported) = output(gpu, bytes, export)?;
         Ok(Target {
-            output: gpu.storage("gpufeed batch", bytes.next_multiple_of(4))?,
+            output,
+            exported,
             floats: (floats > 0).then(|| gpu.storage("gpufeed batch in f32", floats)).transpose()?,
             mix: kernels.mixer().map(|mixer| MixBuffers::new(gpu, mixer.sizes)).transpose()?,
         })
     }
 
     /// A target without the f32 buffer, for batches that arrive in their own type.
-    pub(crate) fn plain(gpu: &Gpu, bytes: u64) -> Result<Target> {
-        Ok(Target { output: gpu.storage("gpufeed batch", bytes.next_multiple_of(4))?, floats: None, mix: None })
+    pub(crate) fn plain(gpu: &Gpu, bytes: u64, export: Export) -> Result<Target> {
+        let (output, exported) = output(gpu, bytes, export)?;
+        Ok(Target { output, exported, floats: None, mix: None })
     }
 
     /// Bytes of GPU memory of a target, without those of mixing.
     pub(crate) fn bytes_for(plan: &Plan, bytes: u64) -> u64 {
         bytes.next_multiple_of(4) + float_scratch_bytes(plan, bytes)
+    }
+}
+
+/// The buffer of a batch of `bytes` bytes.
+fn output(gpu: &Gpu, bytes: u64, export: Export) -> Result<(wgpu::Buffer, Option<Exported>)> {
+    let (label, size) = ("gpufeed batch", bytes.next_multiple_of(4));
+    match export {
+        Export::Off => Ok((gpu.storage(label, size)?, None)),
+        Export::Auto => {
+            let exported = gpu.exported(label, size)?;
+            Ok((exported.buffer().clone(), Some(exported)))
+        }
     }
 }
 

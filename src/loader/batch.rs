@@ -6,6 +6,7 @@ use super::columns::Column;
 use crate::dataset::Label;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
+use crate::gpu::exported::Exported;
 use crate::plan::{DType, Layout};
 use crate::transforms::{BatchParams, Params};
 
@@ -241,6 +242,15 @@ impl Batch {
     /// Those of [`to_host`](Self::to_host).
     pub fn to_host_f32(&self) -> Result<Vec<f32>> {
         self.first().to_host_f32()
+    }
+
+    /// Returns the batch's buffers to the loader, from another API that has got them by
+    /// [`external`](BatchGroup::external). By then the signals of [`External::free`](crate::External::free) have to be among
+    /// the work of that API's device; without semaphores, all work that reads the batch has to have ended.
+    pub fn release(self) {
+        if let BatchStore::Gpu { targets, .. } = &self.store {
+            targets.iter().filter_map(|target| target.exported.as_ref()).for_each(Exported::release);
+        }
     }
 
     /// Takes the GPU buffer out of the loader's ring; the loader makes a new one within its memory budget. Of several

@@ -2,8 +2,8 @@
 
 use super::batch_store::{BatchStore, Images};
 use crate::allocate::COPY;
-use crate::error::Result;
-use crate::gpu::readback;
+use crate::error::{Error, Result};
+use crate::gpu::{External, readback};
 use crate::plan::{DType, Layout, Output};
 use crate::transforms::Params;
 
@@ -64,6 +64,22 @@ impl<'a> BatchGroup<'a> {
             BatchStore::Gpu { targets, .. } => Images::Gpu { buffer: &targets[self.number].output, offset: 0 },
             BatchStore::Host(buffer) => Images::Host(&buffer.batch()[self.images.begin..][..self.bytes()]),
         }
+    }
+
+    /// The images' memory, for another API to import: of a loader that [exports](crate::DataLoaderBuilder::export). Their
+    /// buffer then comes back with [`Batch::release`](crate::Batch::release) alone, or [`External::unused`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) if the loader does not export;
+    /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the GPU is lost before the batch is there.
+    pub fn external(&self) -> Result<External<'a>> {
+        let exported = match self.store {
+            BatchStore::Gpu { targets, .. } => targets[self.number].exported.as_ref(),
+            BatchStore::Host(_) => None,
+        };
+        let exported =
+            exported.ok_or_else(|| Error::argument("export", "off, so that no other API can import this batch"))?;
+        exported.hand_out(self.bytes() as u64)
     }
 
     /// `[images, channels, height, width]`, or `[images, height, width, channels]` for [`Layout::Nhwc`].

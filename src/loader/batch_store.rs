@@ -1,7 +1,8 @@
 //! Where a batch's images are: in buffers of a GPU, or in host memory.
 
-use super::buffers::{HostBuffer, Lease};
+use super::buffers::{Buffer, HostBuffer, Lease};
 use crate::gpu::Gpu;
+use crate::gpu::exported::{ComesBack, Exported};
 use crate::gpu::target::Target;
 
 /// Access to a batch's images, on the GPU or in host memory.
@@ -35,4 +36,15 @@ pub(super) enum BatchStore {
     Gpu { gpu: Gpu, targets: Lease<Vec<Target>> },
     /// One buffer for all groups.
     Host(Lease<HostBuffer>),
+}
+
+impl Buffer for HostBuffer {}
+
+/// The buffers of a batch return together.
+impl Buffer for Vec<Target> {
+    fn comes_back(&self) -> ComesBack {
+        // Each is asked, as each notes that its turn has ended. The worst answer counts for all.
+        let exported = self.iter().filter_map(|target| target.exported.as_ref());
+        exported.map(Exported::comes_back).max().unwrap_or(ComesBack::Free)
+    }
 }

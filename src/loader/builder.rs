@@ -14,6 +14,7 @@ use super::settings::LoaderSettings;
 use super::views::Views;
 use super::{Execute, OnError};
 use crate::dataset::Dataset;
+use crate::gpu::Export;
 use crate::plan::{DType, Layout, Output, Semantics};
 use crate::recipe::Recipe;
 use crate::sampler::Orders;
@@ -54,6 +55,7 @@ pub struct DataLoaderBuilder {
     /// Asked for by [`shard_auto`](Self::shard_auto), beside the settings, which may have a share set by hand.
     shard_auto: bool,
     host_memory: HostMemory,
+    export: Export,
     /// Lists for each epoch, in the place of the settings' order.
     orders: Option<Orders>,
 }
@@ -67,8 +69,18 @@ impl std::fmt::Debug for DataLoaderBuilder {
 impl DataLoaderBuilder {
     pub(super) fn new(dataset: Arc<dyn Dataset>) -> Self {
         let (recipe, settings) = (Recipe::default(), LoaderSettings::default());
-        let (groups, shared, host_memory) = (Vec::new(), Vec::new(), HostMemory::default());
-        DataLoaderBuilder { dataset, recipe, groups, shared, settings, shard_auto: false, host_memory, orders: None }
+        let (groups, shared, host_memory, export) = (Vec::new(), Vec::new(), HostMemory::default(), Export::Off);
+        DataLoaderBuilder {
+            dataset,
+            recipe,
+            groups,
+            shared,
+            settings,
+            shard_auto: false,
+            host_memory,
+            export,
+            orders: None,
+        }
     }
 
     /// Takes all settings at once, in the place of those that were set before; [`LoaderSettings`] lists them. The
@@ -282,6 +294,17 @@ impl DataLoaderBuilder {
     /// [`Backend::Cpu`](crate::Backend::Cpu), as no other batch lies there. None by default.
     pub fn host_buffer_hook(mut self, hook: Arc<dyn HostBufferHook>) -> Self {
         self.host_memory.hook = Some(hook);
+        self
+    }
+
+    /// Puts the batches into memory that another API of the same GPU can import: CUDA, HIP, another device of Vulkan. Off by
+    /// default. [`Export`] has an example; [`explain`](crate::DataLoader::explain) says how the two know of each other's work.
+    ///
+    /// Vulkan's devices that gpufeed has opened do so, where their driver does. With others `build` is an error that says why:
+    /// with [`Backend::Cpu`](crate::Backend::Cpu), on a device of [`Gpu::from_wgpu`](crate::Gpu::from_wgpu), and with Metal,
+    /// Direct3D 12 and OpenGL.
+    pub fn export(mut self, export: Export) -> Self {
+        self.export = export;
         self
     }
 

@@ -169,7 +169,7 @@ fn copy(
     run_checked(gpu, STAGE, || {
         let mut encoder = gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encoder.copy_buffer_to_buffer(from, offset, &to.buffer, to.offset, Some(bytes as u64));
-        gpu.queue().submit([encoder.finish()]);
+        gpu.submit([encoder.finish()]);
     })?;
     Ok(CubeTensor::new_contiguous(client, device.clone(), shape, handle, dtype))
 }

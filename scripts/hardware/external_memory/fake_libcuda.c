@@ -1,52 +1,223 @@
-// A libcuda.so.1 for machines without NVIDIA's driver: the entry points of a hand-over, over mmap. "Device memory" is
-// the file that a software Vulkan driver exports. Semaphores are not waited for: with this library the host has to wait.
+// A libcuda.so.1 for machines without NVIDIA's driver: the entry points of a hand-over, over mmap. "Device memory" is the file that a
+// software Vulkan driver exports. A stream is a thread, whose work ends late: each of its steps takes a random time.
 //
-//   gcc -shared -fPIC -o libcuda.so.1 fake_libcuda.c
+//   gcc -shared -fPIC -pthread -o libcuda.so.1 fake_libcuda.c
 //
 //   FAKE_CUDA_UUID=hex       the UUID of its one device: the adapter's
-//   FAKE_CUDA_OFFSET=bytes   where the memory begins in its file (lavapipe has a header there)
 //   FAKE_CUDA_FAIL=call      that call returns CUDA_ERROR_NOT_SUPPORTED
 //   FAKE_CUDA_WRONG=index    each copy to the host has another word there
+//   FAKE_CUDA_DELAY=us       the longest time of a step (default 300)
+//
+// A program may also call fake_cuda_fail(call, nth), by which the nth call from now on fails, and fake_cuda_count(what).
+//
+// Semaphores are SwiftShader's: a file with a mutex and a condition that processes share (its SharedSemaphore). Other software
+// drivers export none.
+#define _GNU_SOURCE
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_SUPPORTED = 801, OPAQUE_FD = 1 };
 
-typedef struct {
-    char *base;
-    size_t size;
-} Memory;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-// Addresses that stand for handles, so that a wrong one is seen.
-static char context, semaphore, stream;
+// What exists: imported memory and semaphores, mapped buffers, events.
+static struct {
+    const char *name;
+    long count;
+} counts[] = {{"memory", 0}, {"mapped", 0}, {"semaphores", 0}, {"events", 0}, {"imports", 0}, {"contexts", 0}};
+
+static void count(const char *name, long change) {
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (!strcmp(counts[i].name, name)) counts[i].count += change;
+    pthread_mutex_unlock(&lock);
+}
+
+long fake_cuda_count(const char *name) {
+    long found = -1;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (!strcmp(counts[i].name, name)) found = counts[i].count;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static char failing[64];
+static long failing_in;
+
+void fake_cuda_fail(const char *call, long nth) {
+    pthread_mutex_lock(&lock);
+    snprintf(failing, sizeof failing, "%s", call);
+    failing_in = nth;
+    pthread_mutex_unlock(&lock);
+}
 
 static int fails(const char *call) {
     const char *asked = getenv("FAKE_CUDA_FAIL");
-    return asked && strcmp(asked, call) == 0;
+    pthread_mutex_lock(&lock);
+    int now = !strcmp(failing, call) && failing_in > 0 && --failing_in == 0;
+    pthread_mutex_unlock(&lock);
+    return now || (asked && !strcmp(asked, call));
 }
+
+#define MAY_FAIL(call)                                                                                                                                                                                                                         \
+    do {                                                                                                                                                                                                                                       \
+        if (fails(call)) return NOT_SUPPORTED;                                                                                                                                                                                                 \
+    } while (0)
 
 static size_t number(const char *variable, size_t otherwise) {
     const char *value = getenv(variable);
     return value ? strtoull(value, NULL, 10) : otherwise;
 }
 
-int cuInit(unsigned flags) { return fails("cuInit") ? NOT_SUPPORTED : flags ? INVALID_VALUE : SUCCESS; }
+// SwiftShader's semaphore.
+typedef struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int references;
+    char signaled;
+} Semaphore;
 
-int cuDeviceGetCount(int *count) {
-    *count = 1;
+typedef struct {
+    int done;
+    pthread_cond_t reached;
+    int references;
+} Event;
+
+typedef enum { WAIT, SIGNAL, RECORD, WAIT_EVENT, COPY } Kind;
+
+typedef struct Step {
+    Kind kind;
+    Semaphore *semaphore;
+    Event *event;
+    void *to;
+    const void *from;
+    size_t bytes;
+    struct Step *next;
+} Step;
+
+typedef struct Stream {
+    void *handle;
+    Step *first, *last;
+    long waiting;
+    pthread_cond_t changed;
+    unsigned seed;
+    struct Stream *next;
+} Stream;
+
+static Stream *streams;
+
+static void drop(Event *event) {
+    if (--event->references == 0) {
+        pthread_cond_destroy(&event->reached);
+        free(event);
+    }
+}
+
+static void *run(void *argument) {
+    Stream *stream = argument;
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        while (!stream->first) pthread_cond_wait(&stream->changed, &lock);
+        Step *step = stream->first;
+        if (step->kind == WAIT_EVENT)
+            while (!step->event->done) pthread_cond_wait(&step->event->reached, &lock);
+        size_t longest = number("FAKE_CUDA_DELAY", 300);
+        pthread_mutex_unlock(&lock);
+        if (longest) usleep(rand_r(&stream->seed) % longest);
+        if (step->kind == WAIT) {
+            pthread_mutex_lock(&step->semaphore->mutex);
+            while (!step->semaphore->signaled) pthread_cond_wait(&step->semaphore->changed, &step->semaphore->mutex);
+            step->semaphore->signaled = 0;
+            pthread_mutex_unlock(&step->semaphore->mutex);
+        }
+        if (step->kind == SIGNAL) {
+            pthread_mutex_lock(&step->semaphore->mutex);
+            step->semaphore->signaled = 1;
+            pthread_cond_broadcast(&step->semaphore->changed);
+            pthread_mutex_unlock(&step->semaphore->mutex);
+        }
+        if (step->kind == COPY) {
+            memcpy(step->to, step->from, step->bytes);
+            size_t wrong = number("FAKE_CUDA_WRONG", SIZE_MAX);
+            if (wrong < step->bytes / 4) ((uint32_t *)step->to)[wrong] ^= 1;
+        }
+        pthread_mutex_lock(&lock);
+        if (step->kind == RECORD) {
+            step->event->done = 1;
+            pthread_cond_broadcast(&step->event->reached);
+        }
+        if (step->event) drop(step->event);
+        stream->first = step->next;
+        if (!stream->first) stream->last = NULL;
+        stream->waiting--;
+        pthread_cond_broadcast(&stream->changed);
+        free(step);
+    }
+    return NULL;
+}
+
+// The stream with this handle, with the lock held.
+static Stream *stream_of(void *handle) {
+    for (Stream *stream = streams; stream; stream = stream->next)
+        if (stream->handle == handle) return stream;
+    Stream *stream = calloc(1, sizeof *stream);
+    *stream = (Stream){.handle = handle, .seed = (unsigned)(uintptr_t)handle + 7, .next = streams};
+    pthread_cond_init(&stream->changed, NULL);
+    streams = stream;
+    pthread_t thread;
+    pthread_create(&thread, NULL, run, stream);
+    pthread_detach(thread);
+    return stream;
+}
+
+static int push(void *handle, Step made) {
+    Step *step = malloc(sizeof *step);
+    *step = made;
+    pthread_mutex_lock(&lock);
+    Stream *stream = stream_of(handle);
+    if (step->event) step->event->references++;
+    if (step->kind == RECORD) step->event->done = 0;
+    if (stream->last)
+        stream->last->next = step;
+    else
+        stream->first = step;
+    stream->last = step;
+    stream->waiting++;
+    pthread_cond_broadcast(&stream->changed);
+    pthread_mutex_unlock(&lock);
     return SUCCESS;
 }
 
-int cuDeviceGet(int *device, int number) {
-    *device = number;
+int cuInit(unsigned flags) {
+    MAY_FAIL("cuInit");
+    return flags ? INVALID_VALUE : SUCCESS;
+}
+
+int cuGetErrorName(int error, const char **name) {
+    *name = error == INVALID_VALUE ? "CUDA_ERROR_INVALID_VALUE" : error == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : error == NOT_SUPPORTED ? "CUDA_ERROR_NOT_SUPPORTED" : "?";
     return SUCCESS;
+}
+
+int cuDeviceGetCount(int *found) {
+    *found = 1;
+    return SUCCESS;
+}
+
+int cuDeviceGet(int *device, int ordinal) {
+    MAY_FAIL("cuDeviceGet");
+    *device = ordinal;
+    return ordinal ? INVALID_VALUE : SUCCESS;
 }
 
 int cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
+    MAY_FAIL("cuDeviceGetUuid_v2");
     const char *hex = getenv("FAKE_CUDA_UUID");
     for (int i = 0; i < 16; i++) {
         unsigned byte = 0;
@@ -56,72 +227,174 @@ int cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
     return device ? INVALID_VALUE : SUCCESS;
 }
 
+// Addresses that stand for handles, so that a wrong one is seen.
+static char context;
+static __thread int depth;
+
 int cuDevicePrimaryCtxRetain(void **retained, int device) {
+    MAY_FAIL("cuDevicePrimaryCtxRetain");
     *retained = &context;
     return device ? INVALID_VALUE : SUCCESS;
 }
 
-int cuCtxSetCurrent(void *current) { return current == &context ? SUCCESS : INVALID_VALUE; }
+int cuCtxSetCurrent(void *current) {
+    depth = 1;
+    return current == &context ? SUCCESS : INVALID_VALUE;
+}
+
+int cuCtxPushCurrent_v2(void *pushed) {
+    MAY_FAIL("cuCtxPushCurrent_v2");
+    if (pushed != &context) return INVALID_VALUE;
+    depth++;
+    count("contexts", 1);
+    return SUCCESS;
+}
+
+int cuCtxPopCurrent_v2(void **popped) {
+    if (!depth) return INVALID_VALUE;
+    depth--;
+    count("contexts", -1);
+    *popped = &context;
+    return SUCCESS;
+}
+
+typedef struct {
+    char *base, *begin;
+    size_t mapped, size;
+} Memory;
 
 int cuImportExternalMemory(void **imported, const uint64_t *description) {
-    if (fails("cuImportExternalMemory")) return NOT_SUPPORTED;
-    if ((int)description[0] != OPAQUE_FD) return INVALID_VALUE;
+    MAY_FAIL("cuImportExternalMemory");
+    if (!depth || (int)description[0] != OPAQUE_FD) return INVALID_VALUE;
     int fd = (int)description[1];
-    size_t size = description[3], offset = number("FAKE_CUDA_OFFSET", 0);
+    size_t size = description[3];
+    struct stat status;
+    if (fstat(fd, &status)) return INVALID_VALUE;
+    // lavapipe has a header of a page before the memory in its file. Other drivers round the size up to pages.
+    size_t offset = (size_t)status.st_size >= size + 4096 ? 4096 : 0;
     char *base = mmap(NULL, size + offset, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED) return OUT_OF_MEMORY;
     close(fd); // the importer owns it
     Memory *memory = malloc(sizeof *memory);
-    *memory = (Memory){base + offset, size};
+    *memory = (Memory){base, base + offset, size + offset, size};
     *imported = memory;
+    count("memory", 1);
+    count("imports", 1);
     return SUCCESS;
 }
 
 int cuExternalMemoryGetMappedBuffer(uint64_t *pointer, void *imported, const uint64_t *range) {
-    if (fails("cuExternalMemoryGetMappedBuffer")) return NOT_SUPPORTED;
+    MAY_FAIL("cuExternalMemoryGetMappedBuffer");
     Memory *memory = imported;
     if (range[0] + range[1] > memory->size) return INVALID_VALUE;
-    *pointer = (uint64_t)(memory->base + range[0]);
+    *pointer = (uint64_t)(memory->begin + range[0]);
+    count("mapped", 1);
     return SUCCESS;
 }
 
-int cuMemFree_v2(uint64_t pointer) { return pointer ? SUCCESS : INVALID_VALUE; }
+int cuMemFree_v2(uint64_t pointer) {
+    count("mapped", -1);
+    return pointer ? SUCCESS : INVALID_VALUE;
+}
 
 int cuDestroyExternalMemory(void *imported) {
-    free(imported);
+    Memory *memory = imported;
+    munmap(memory->base, memory->mapped);
+    free(memory);
+    count("memory", -1);
     return SUCCESS;
 }
 
 int cuImportExternalSemaphore(void **imported, const uint64_t *description) {
-    if (fails("cuImportExternalSemaphore")) return NOT_SUPPORTED;
-    close((int)description[1]);
-    *imported = &semaphore;
+    MAY_FAIL("cuImportExternalSemaphore");
+    if (!depth || (int)description[0] != OPAQUE_FD) return INVALID_VALUE;
+    int fd = (int)description[1];
+    Semaphore *semaphore = mmap(NULL, sizeof *semaphore, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (semaphore == MAP_FAILED) return INVALID_VALUE;
+    close(fd);
+    pthread_mutex_lock(&semaphore->mutex);
+    semaphore->references++;
+    pthread_mutex_unlock(&semaphore->mutex);
+    *imported = semaphore;
+    count("semaphores", 1);
     return SUCCESS;
 }
 
-int cuDestroyExternalSemaphore(void *imported) { return imported == &semaphore ? SUCCESS : INVALID_VALUE; }
-
-int cuWaitExternalSemaphoresAsync(void *const *semaphores, const uint64_t *parameters, unsigned count, void *on) {
-    (void)parameters;
-    return count == 1 && semaphores[0] == &semaphore && on == &stream ? SUCCESS : INVALID_VALUE;
+int cuDestroyExternalSemaphore(void *imported) {
+    Semaphore *semaphore = imported;
+    pthread_mutex_lock(&semaphore->mutex);
+    semaphore->references--;
+    pthread_mutex_unlock(&semaphore->mutex);
+    // A stream may still signal it: the few bytes stay mapped.
+    count("semaphores", -1);
+    return SUCCESS;
 }
 
-int cuSignalExternalSemaphoresAsync(void *const *semaphores, const uint64_t *parameters, unsigned count, void *on) {
-    return cuWaitExternalSemaphoresAsync(semaphores, parameters, count, on);
+int cuWaitExternalSemaphoresAsync(void *const *semaphores, const uint64_t *parameters, unsigned number_of, void *on) {
+    MAY_FAIL("cuWaitExternalSemaphoresAsync");
+    (void)parameters;
+    return number_of == 1 ? push(on, (Step){.kind = WAIT, .semaphore = semaphores[0]}) : INVALID_VALUE;
+}
+
+int cuSignalExternalSemaphoresAsync(void *const *semaphores, const uint64_t *parameters, unsigned number_of, void *on) {
+    MAY_FAIL("cuSignalExternalSemaphoresAsync");
+    (void)parameters;
+    return number_of == 1 ? push(on, (Step){.kind = SIGNAL, .semaphore = semaphores[0]}) : INVALID_VALUE;
+}
+
+int cuEventCreate(void **made, unsigned flags) {
+    MAY_FAIL("cuEventCreate");
+    Event *event = calloc(1, sizeof *event);
+    pthread_cond_init(&event->reached, NULL);
+    event->done = event->references = 1;
+    *made = event;
+    count("events", 1);
+    return flags == 2 ? SUCCESS : INVALID_VALUE;
+}
+
+int cuEventRecord(void *event, void *on) {
+    MAY_FAIL("cuEventRecord");
+    return push(on, (Step){.kind = RECORD, .event = event});
+}
+
+int cuStreamWaitEvent(void *on, void *event, unsigned flags) {
+    MAY_FAIL("cuStreamWaitEvent");
+    return flags ? INVALID_VALUE : push(on, (Step){.kind = WAIT_EVENT, .event = event});
+}
+
+int cuEventSynchronize(void *waited) {
+    MAY_FAIL("cuEventSynchronize");
+    Event *event = waited;
+    pthread_mutex_lock(&lock);
+    while (!event->done) pthread_cond_wait(&event->reached, &lock);
+    pthread_mutex_unlock(&lock);
+    return SUCCESS;
+}
+
+int cuEventDestroy_v2(void *event) {
+    pthread_mutex_lock(&lock);
+    drop(event);
+    pthread_mutex_unlock(&lock);
+    count("events", -1);
+    return SUCCESS;
 }
 
 int cuStreamCreate(void **created, unsigned flags) {
     (void)flags;
-    *created = &stream;
+    static uintptr_t next = 100;
+    *created = (void *)next++;
     return SUCCESS;
 }
 
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *on) {
-    if (fails("cuMemcpyDtoHAsync_v2")) return NOT_SUPPORTED;
-    memcpy(to, (void *)from, bytes);
-    size_t wrong = number("FAKE_CUDA_WRONG", SIZE_MAX);
-    if (wrong < bytes / 4) ((uint32_t *)to)[wrong] ^= 1;
-    return on == &stream ? SUCCESS : INVALID_VALUE;
+    MAY_FAIL("cuMemcpyDtoHAsync_v2");
+    return push(on, (Step){.kind = COPY, .to = to, .from = (void *)from, .bytes = bytes});
 }
 
-int cuStreamSynchronize(void *on) { return on == &stream ? SUCCESS : INVALID_VALUE; }
+int cuStreamSynchronize(void *on) {
+    pthread_mutex_lock(&lock);
+    Stream *stream = stream_of(on);
+    while (stream->waiting) pthread_cond_wait(&stream->changed, &lock);
+    pthread_mutex_unlock(&lock);
+    return SUCCESS;
+}

@@ -105,7 +105,7 @@ fn copy(
         let slot = clock.waited_for_gpu(|| staging.take())?;
         let (images, bytes) = ((samples * group.outputs) as u64, samples * group.sample_bytes());
         let _span = tracing::trace_span!("submit", images, bytes).entered();
-        staging.copy_to(slot, &host[group.begin..group.begin + bytes], &target.output)?;
+        staging.copy_to(slot, &host[group.begin..group.begin + bytes], target)?;
         clock.spent(Stage::Submit, images);
         clock.bytes(Stage::Submit, bytes as u64);
     }

@@ -10,7 +10,7 @@ mod ring;
 pub(super) use budget::{BESIDES, Budget, Workers};
 pub use host::HostBufferHook;
 pub(super) use host::{HostBuffer, HostMemory};
-pub(super) use ring::{BufferRing, Lease, ROUND, RunShare, StuckTimer};
+pub(super) use ring::{Buffer, BufferRing, Lease, ROUND, RunShare, StuckTimer};
 
 use std::sync::Arc;
 

@@ -8,6 +8,7 @@
 
 use super::budget::Budget;
 use crate::error::{ErrorKind, Result};
+use crate::gpu::exported::ComesBack;
 use crossbeam_channel::{Receiver, Sender, bounded, never, select, unbounded};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -16,6 +17,15 @@ use std::time::{Duration, Instant};
 
 /// The time for which the caller may wait while it holds every buffer, before that becomes an error.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a ring is made of.
+pub(in crate::loader) trait Buffer {
+    /// Whether the buffer may be filled again. One that is [spent](ComesBack::Spent) is freed, and the ring may make another;
+    /// one that [never](ComesBack::Never) comes back counts as one that the caller holds.
+    fn comes_back(&self) -> ComesBack {
+        ComesBack::Free
+    }
+}
 
 /// A ring of buffers.
 #[derive(Debug)]
@@ -69,14 +79,14 @@ impl RunShare {
 
 /// A buffer of a ring. Dropping it returns it.
 #[derive(Debug)]
-pub(in crate::loader) struct Lease<T> {
+pub(in crate::loader) struct Lease<T: Buffer> {
     buffer: Option<T>,
     ring: Arc<BufferRing<T>>,
     share: Arc<RunShare>,
     held: bool,
 }
 
-impl<T> std::ops::Deref for Lease<T> {
+impl<T: Buffer> std::ops::Deref for Lease<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -84,7 +94,7 @@ impl<T> std::ops::Deref for Lease<T> {
     }
 }
 
-impl<T> Lease<T> {
+impl<T: Buffer> Lease<T> {
     /// The buffer, to change it.
     pub(in crate::loader) fn get_mut(&mut self) -> &mut T {
         self.buffer.as_mut().expect("only into_inner() and drop() take it")
@@ -104,11 +114,17 @@ impl<T> Lease<T> {
     }
 }
 
-impl<T> Drop for Lease<T> {
+impl<T: Buffer> Drop for Lease<T> {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
-            // Both ends of the channel live in the ring, so sending cannot fail.
-            let _ = self.ring.returns.0.send(buffer);
+            match buffer.comes_back() {
+                // Both ends of the channel live in the ring, so sending cannot fail.
+                ComesBack::Free => drop(self.ring.returns.0.send(buffer)),
+                ComesBack::Spent => {
+                    self.ring.made.fetch_sub(1, Ordering::SeqCst);
+                }
+                ComesBack::Never => return,
+            }
         }
         if self.held {
             self.ring.held.fetch_sub(1, Ordering::SeqCst);
@@ -122,7 +138,7 @@ impl<T> Drop for Lease<T> {
 #[derive(Debug, Default)]
 pub(in crate::loader) struct StuckTimer(Option<Instant>);
 
-impl<T> BufferRing<T> {
+impl<T: Buffer> BufferRing<T> {
     /// A ring with `base` buffers for each run, which may grow within `budget`.
     pub(in crate::loader) fn new(base: usize, budget: Budget) -> Arc<Self> {
         Arc::new(BufferRing {
@@ -271,13 +287,36 @@ impl<T> BufferRing<T> {
 mod tests {
     use super::*;
 
+    impl Buffer for ComesBack {
+        fn comes_back(&self) -> ComesBack {
+            *self
+        }
+    }
+
+    #[test]
+    fn a_buffer_that_never_comes_back_counts_as_held_and_a_spent_one_as_gone() {
+        for (comes_back, held, made, free) in
+            [(ComesBack::Spent, 0, 0, 0), (ComesBack::Never, 1, 1, 0), (ComesBack::Free, 0, 1, 1)]
+        {
+            let ring = BufferRing::new(1, Budget::unlimited(1));
+            ring.enter().unwrap();
+            let run = Arc::new(RunShare::default());
+            let mut lease = ring.try_take(&run, || Ok(comes_back)).unwrap().unwrap();
+            lease.hand_out();
+            drop(lease);
+            let counted = [&ring.held, &ring.made].map(|count| count.load(Ordering::SeqCst));
+            assert_eq!(counted, [held, made], "{comes_back:?}");
+            assert_eq!(ring.returns.1.len(), free);
+        }
+    }
+
     #[test]
     fn a_run_that_waits_hears_when_the_caller_takes_a_batch_and_when_it_returns_one() {
         let forever = Duration::from_secs(60);
         let ring = BufferRing::new(1, Budget::unlimited(1));
         ring.enter().unwrap();
         let run = Arc::new(RunShare::default());
-        let take = || ring.try_take(&run, || Ok("a buffer")).unwrap();
+        let take = || ring.try_take(&run, || Ok(ComesBack::Free)).unwrap();
         let mut lease = take().unwrap();
         assert!(take().is_none(), "the run has all that it may have");
         assert!(!ring.wait(&run, Duration::ZERO), "nothing has happened");

@@ -7,8 +7,8 @@ use crate::backend::Backend;
 use crate::dataset::{Dataset, Field, FieldKind, SampleData, log_notices};
 use crate::decode::Decoder;
 use crate::error::{Error, Result};
-use crate::gpu::Gpu;
 use crate::gpu::target::check_batch;
+use crate::gpu::{Export, Gpu};
 use crate::launcher::Shard;
 use crate::loader::buffers::{BESIDES, Budget, BufferRing, HostBuffer, HostMemory, Workers};
 use crate::loader::cache::{self, Cache, DeviceCache, HostCache};
@@ -206,6 +206,14 @@ impl DataLoaderBuilder {
     fn execution(&self, backend: &Backend, compiled: &Compiled, workers: Workers) -> Result<(Execution, Budget)> {
         // One buffer is being filled, `queue_depth` are ready, one is with the caller.
         let (base, batch) = (self.settings.queue_depth + 2, compiled.batch_bytes);
+        if self.export != Export::Off {
+            match backend {
+                Backend::Gpu(gpu) => gpu.handover().map(drop)?,
+                Backend::Cpu => {
+                    return Err(Error::argument("export", "the backend is the CPU, whose batches are in host memory"));
+                }
+            }
+        }
         match (backend, self.settings.execute) {
             (Backend::Cpu, Execute::Gpu) => {
                 let reason = Reason::new("shaders need a GPU, but the backend is the CPU");
@@ -242,7 +250,8 @@ impl DataLoaderBuilder {
         // The caller never sees this ring.
         let memory = HostMemory::default();
         let host = host_ring(2, Budget::unlimited(batch), batch, &memory)?;
-        let copy_up = Some(CopyUp { gpu: gpu.clone(), outputs, group_bytes, staging: bounded(1) });
+        let (gpu, export) = (gpu.clone(), self.export);
+        let copy_up = Some(CopyUp { gpu, outputs, group_bytes, export, staging: bounded(1) });
         Ok((Execution::Cpu(Arc::new(CpuBuffers { host, memory, copy_up })), budget))
     }
 }

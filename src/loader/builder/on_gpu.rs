@@ -133,6 +133,7 @@ impl DataLoaderBuilder {
             kernels,
             group_bytes,
             outputs,
+            export: self.export,
             resources,
             slots,
             slot_bytes,

@@ -1,11 +1,11 @@
 //! The CPU executor: the workers augment into host memory.
 
-use super::ExecutorBuffers;
+use super::{ExecutorBuffers, handed_over};
 use crate::error::Result;
-use crate::gpu::Gpu;
 use crate::gpu::staging::Staging;
 use crate::gpu::staging_memory::StagingMemory;
 use crate::gpu::target::Target;
+use crate::gpu::{Export, Gpu};
 use crate::loader::buffers::{BufferRing, HostBuffer, HostMemory, Lease, RunShares};
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::Arc;
@@ -33,6 +33,7 @@ pub(in crate::loader) struct CopyUp {
     pub(in crate::loader) outputs: Arc<BufferRing<Vec<Target>>>,
     /// Bytes of a batch's images in each group.
     pub(in crate::loader) group_bytes: Vec<u64>,
+    pub(in crate::loader) export: Export,
     /// Staging buffers between runs.
     pub(in crate::loader) staging: (Sender<Staging>, Receiver<Staging>),
 }
@@ -71,7 +72,10 @@ impl ExecutorBuffers for CpuBuffers {
     fn describe(&self) -> String {
         match self.gpu() {
             None => "CPU executor in the workers, batches in host memory".to_owned(),
-            Some(gpu) => format!("CPU executor in the workers, batches copied to {gpu}"),
+            Some(gpu) => {
+                let handed_over = handed_over(gpu, self.copy_up.as_ref().map_or(Export::Off, |up| up.export));
+                format!("CPU executor in the workers, batches copied to {gpu}{handed_over}")
+            }
         }
     }
 }
@@ -93,7 +97,7 @@ impl CpuBuffers {
 impl CopyUp {
     /// Buffers for a batch, for each group.
     pub(in crate::loader) fn targets(&self) -> Result<Vec<Target>> {
-        self.group_bytes.iter().map(|&bytes| Target::plain(&self.gpu, bytes)).collect()
+        self.group_bytes.iter().map(|&bytes| Target::plain(&self.gpu, bytes, self.export)).collect()
     }
 
     /// Staging buffers of an earlier run, or new ones.

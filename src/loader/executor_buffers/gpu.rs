@@ -1,12 +1,11 @@
 //! The GPU executor: shaders augment, from staging slots.
 
-use super::ExecutorBuffers;
+use super::{ExecutorBuffers, handed_over};
 use crate::error::Result;
-use crate::gpu::Compile;
-use crate::gpu::Gpu;
 use crate::gpu::kernels::Kernels;
 use crate::gpu::submission::Resources;
 use crate::gpu::target::Target;
+use crate::gpu::{Compile, Export, Gpu};
 use crate::loader::buffers::BufferRing;
 use crate::loader::group::Group;
 use crossbeam_channel::{Receiver, Sender};
@@ -20,6 +19,7 @@ pub(in crate::loader) struct GpuBuffers {
     /// Bytes of a batch's images in each group.
     pub(in crate::loader) group_bytes: Vec<u64>,
     pub(in crate::loader) outputs: Arc<BufferRing<Vec<Target>>>,
+    pub(in crate::loader) export: Export,
     /// Staging slots and workspace between runs.
     pub(in crate::loader) resources: (Sender<Resources>, Receiver<Resources>),
     pub(in crate::loader) slots: usize,
@@ -65,7 +65,11 @@ impl ExecutorBuffers for GpuBuffers {
         };
         let memory = gpu.memory().map_or_else(String::new, |memory| format!("; {memory}"));
         let staging = caps.staging(slots as u64 * self.slot_bytes);
-        format!("{gpu}, {slots} slots of {} MiB, {staging}\nslots: {merged}{memory}", self.slot_bytes >> 20)
+        let handed_over = handed_over(gpu, self.export);
+        format!(
+            "{gpu}, {slots} slots of {} MiB, {staging}\nslots: {merged}{memory}{handed_over}",
+            self.slot_bytes >> 20
+        )
     }
 }
 
@@ -77,7 +81,8 @@ impl GpuBuffers {
 
     /// Buffers for a batch, for each group.
     pub(in crate::loader) fn targets(&self) -> Result<Vec<Target>> {
-        self.kernels.iter().zip(&self.group_bytes).map(|(kernels, &bytes)| Target::new(kernels, bytes)).collect()
+        let target = |(kernels, &bytes): (&Kernels, &u64)| Target::new(kernels, bytes, self.export);
+        self.kernels.iter().zip(&self.group_bytes).map(target).collect()
     }
 
     /// The names of the passes of all groups, in the order of their numbers in the timing.

@@ -8,7 +8,7 @@ pub(super) use cpu::{COPY_SLOTS, CopyUp, CpuBuffers};
 pub(super) use gpu::GpuBuffers;
 
 use crate::error::Result;
-use crate::gpu::{Compile, Gpu};
+use crate::gpu::{Compile, Export, Gpu};
 
 /// The buffers of an executor, between and during runs.
 pub(super) trait ExecutorBuffers {
@@ -26,4 +26,12 @@ pub(super) trait ExecutorBuffers {
     }
     /// A description of the executor, for people.
     fn describe(&self) -> String;
+}
+
+/// The line of `explain` on batches that another API can import; nothing where it cannot.
+fn handed_over(gpu: &Gpu, export: Export) -> String {
+    match (export, gpu.handover()) {
+        (Export::Auto, Ok(handover)) => format!("\nhanded over: memory that another API imports, by {handover}"),
+        _ => String::new(),
+    }
 }
