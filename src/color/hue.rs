@@ -76,7 +76,8 @@ pub(super) fn hue_u8(step: &Step, _: Row, planes: &mut [f32]) {
     let fraction = step.value[0] - step.value[0].floor();
     let turn = (fraction * PARTS as f32).round_ties_even() as i32 % PARTS;
     let (red, green, blue) = split(planes);
-    let whole = |value: f32| ((value * 255.0 + INTEGERS).to_bits() - INTEGERS.to_bits()) as i32;
+    // Parameters that were read may have the step where values are no 8-bit numbers: these eight bits keep the sums in range.
+    let whole = |value: f32| ((value * 255.0 + INTEGERS).to_bits().wrapping_sub(INTEGERS.to_bits()) & 255) as i32;
     for i in 0..red.len() {
         let (r, g, b) = (whole(red[i]), whole(green[i]), whole(blue[i]));
         let (high, low) = (r.max(g).max(b), r.min(g).min(b));
@@ -111,6 +112,18 @@ mod tests {
     /// The number of a float by torchvision's rule.
     fn truncated(value: f64) -> u8 {
         (value * (256.0 - 0.001)) as u8
+    }
+
+    #[test]
+    fn values_that_are_no_8_bit_numbers_end_without_overflow() {
+        let odd = [-2.1, -1e-3, 0.0, 1.0, 1.5, 300.0, 1e9, -1e9, f32::MAX, f32::NEG_INFINITY, f32::INFINITY, f32::NAN];
+        for (red, green) in odd.iter().flat_map(|red| odd.iter().map(move |green| (*red, *green))) {
+            let step = Step { opcode: 0, integers: [0; 3], value: [0.04, 0.0, 0.0, 0.0] };
+            let mut planes: Vec<f32> =
+                [red, green].iter().flat_map(|&value| vec![value; odd.len()]).chain(odd).collect();
+            hue_u8(&step, Row { y: 0, channels: 3, mean: 0.0 }, &mut planes);
+            assert!(planes.iter().all(|value| (0.0..=1.0).contains(value)), "{red}, {green}");
+        }
     }
 
     /// Compares with the formula in floats: they differ by one level, where the float's product is next to a whole number.

@@ -190,8 +190,10 @@ impl Slots {
         self.list.push(Slot { transform, effect, optional: self.optional, size: None, custom: None });
     }
 
+    /// Sets the size after the last slot. One with a side of 0 counts as unknown: every image then fails there, with an error of
+    /// its own.
     fn set_size(&mut self, size: Option<(u32, u32)>) {
-        self.size = size;
+        self.size = size.filter(|&(width, height)| width > 0 && height > 0);
     }
 }
 

@@ -2,8 +2,8 @@
 //! itself in `python/tests/test_timm_*.py`.
 
 use gpufeed::transforms::{
-    CenterCropOrPad, Erased, ErasingValue, Key, Op, RandomCropOrPad, RandomErasing, RandomPad, ResizeKeepRatio,
-    Transform, TrimBorder,
+    CenterCrop, CenterCropOrPad, Erased, ErasingValue, Key, Op, RandomCropOrPad, RandomErasing, RandomPad, Resize,
+    ResizeKeepRatio, Transform, TrimBorder,
 };
 use gpufeed::{Output, Plan};
 use std::collections::BTreeSet;
@@ -47,6 +47,21 @@ fn crops_and_borders_give_the_size_of_every_image() {
             (w, h) if w > 6 && h > 6 => assert_eq!(size(&trimmed.unwrap(), image), (w - 6, h - 6)),
             _ => assert!(trimmed.unwrap_err().to_string().contains("nothing is left within a border of 3 pixels")),
         }
+    }
+}
+
+#[test]
+fn a_border_that_leaves_nothing_of_a_known_size_is_each_images_error() {
+    for border in [2, 3] {
+        let list = [
+            CenterCrop::new(4).into(),
+            TrimBorder::new(border).into(),
+            Resize::new(9).into(),
+            CenterCrop::new(5).into(),
+        ];
+        let plan = Plan::compile(&list, &Output::default()).unwrap();
+        let error = plan.make_params(30, 20, &Key::default()).unwrap_err().to_string();
+        assert!(error.contains(&format!("nothing is left within a border of {border} pixels")), "{error}");
     }
 }
 
