@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 from gpufeed import _gpufeed
-from gpufeed.errors import ArgumentError
+from gpufeed.errors import ArgumentError, Error
+from gpufeed.failures import warn_once_outside
 from gpufeed.gpu_driver import Driver, DriverError
 from gpufeed.handed_over import HandedOverRun, Importer
 from gpufeed.iterator import Run
@@ -61,11 +61,15 @@ class DeviceHandover:
             return True
         self._tried = True
         if self._reason is None:
+            self._tried = False
             try:
-                self._importer = _importer(device, self.lost)
-                self._importer.try_out(native.trial(), native.uuid())
-            except DriverError as error:
-                self._importer, self._reason = None, str(error)
+                importer = _importer(device, self.lost)
+                importer.try_out(native.trial(), native.uuid())
+                self._importer = importer
+            except (DriverError, Error) as error:
+                self._reason = str(error)
+            # Not before: after an interrupt, the next iteration tries again.
+            self._tried = True
         if self._reason is None:
             return True
         if automatic:
@@ -81,16 +85,15 @@ class DeviceHandover:
     def failed(self, reason: str) -> None:
         """Notes that a batch could not be handed over. It and all others are read back."""
         self._reason = reason
+        self.close()
         self._warn()
 
     def lost(self, text: str) -> None:
         """Warns of a batch that was not given back."""
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
+        warn_once_outside(text, RuntimeWarning)
 
     def _warn(self) -> None:
-        warnings.warn(
-            f"gpufeed: batches are {_COPIED}, as they cannot be handed over: {self._reason}", RuntimeWarning, stacklevel=2
-        )
+        warn_once_outside(f"gpufeed: batches are {_COPIED}, as they cannot be handed over: {self._reason}", RuntimeWarning)
 
     def said(self, device: str) -> str:
         """Says how batches reach the tensors' device."""
@@ -99,7 +102,7 @@ class DeviceHandover:
         if self._reason is not None:
             return f"{_COPIED}: {self._reason}"
         if not self._wanted:
-            return f"{_COPIED}, ahead of the loop"
+            return f"{_COPIED}, ahead of the loop" if device.startswith("cuda") else _COPIED
         return "handed over on the GPU" if self._tried else "not tried yet: the first iteration does"
 
     def explain(self, is_gpu: bool, device: str, ordered: str = "") -> list[str]:

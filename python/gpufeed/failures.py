@@ -20,12 +20,12 @@ def on_error_of(shuffle: bool, recipe: str) -> str:
 FIRST_DRAWN = 1 << 32
 
 
-def warn_once_outside(text: str) -> None:
+def warn_once_outside(text: str, category: type[Warning] = UserWarning) -> None:
     """Warns at the line of the caller's program, from wherever in the package this is called."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "gpufeed":
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, UserWarning, stacklevel=level)
+    warnings.warn(text, category, stacklevel=level)
 
 
 def _named(epoch: int) -> str:

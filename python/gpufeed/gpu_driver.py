@@ -139,7 +139,7 @@ class Driver:
         # The type, a union of 16 bytes, the size, the flags, reserved words.
         description = (ctypes.c_uint64 * 13)(_OPAQUE, handle, 0, allocation, _DEDICATED)
         memory, address = ctypes.c_void_p(), ctypes.c_uint64()
-        with self._current(), _closed_if_refused(handle):
+        with _closed_if_refused(handle), self._current():
             self._call(self.names.import_memory, ctypes.byref(memory), ctypes.byref(description))
         # The offset, the size, the flags, reserved words.
         part = (ctypes.c_uint64 * 11)(0, capacity)
@@ -161,7 +161,7 @@ class Driver:
         # The type, a union of 16 bytes, the flags, reserved words.
         description = (ctypes.c_uint64 * 12)(_TIMELINE if timeline else _OPAQUE, handle)
         semaphore = ctypes.c_void_p()
-        with self._current(), _closed_if_refused(handle):
+        with _closed_if_refused(handle), self._current():
             self._call(self.names.import_semaphore, ctypes.byref(semaphore), ctypes.byref(description))
         return semaphore
 

@@ -7,6 +7,7 @@ whoever takes it, and given back on the stream that was current when its last te
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,7 +15,7 @@ from ctypes import c_void_p
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpufeed.errors import RunError
+from gpufeed.errors import Error, RunError
 from gpufeed.gpu_driver import Driver, DriverError, Memory, close_handle
 from gpufeed.iterator import Run
 
@@ -50,10 +51,22 @@ class _Use:
     streams: list[int] = field(default_factory=list)
 
     def stream(self, stream: int | None) -> None:
-        """Has the batch ready on a stream, by the number that DLPack gives it: None is the default stream, and -1 none."""
+        """Has the batch ready on a stream, by the number that DLPack gives it: None and 1 are the default stream, and -1 none.
+
+        Raises:
+            BufferError: The driver refuses, or the stream is 2, which is another one on each thread, so that nobody could wait for
+                its work when the tensor is freed on another thread.
+        """
         if stream == -1:
             return
-        stream = 0 if stream is None else stream
+        if stream == 2:
+            raise BufferError("stream=2: the default stream of each thread; pass a stream of your own")
+        try:
+            self._have_ready(0 if stream in (None, 1) else stream)
+        except DriverError as error:
+            raise BufferError(f"stream={stream}: {error}") from None
+
+    def _have_ready(self, stream: int) -> None:
         with self.importer.lock:
             if stream in self.streams:
                 return
@@ -80,13 +93,16 @@ class _Use:
         importer = self.importer
         try:
             current = importer.current_stream()
-            self.stream(current)
+            self._have_ready(current)
             with importer.lock:
                 self._join(current)
-                self._replace("read", current)
                 if self.imported.semaphores is not None:
                     importer.driver.signal(self.imported.semaphores[1], self.value, current)
+                    # After the signal, as the semaphore may be freed only once it has been signalled.
+                    with suppress(DriverError):
+                        self._replace("read", current)
                 else:
+                    self._replace("read", current)
                     assert self.imported.read is not None
                     importer.driver.synchronize(self.imported.read)
         except DriverError as error:
@@ -131,9 +147,9 @@ class Importer:
             DriverError: Such as that the device is another card.
         """
         (_, allocation, capacity, value), (memory, semaphores) = trial
-        theirs = self.driver.uuid()
         handles = [memory, *(semaphores or ())]
         try:
+            theirs = self.driver.uuid()
             if theirs is not None and theirs != uuid:
                 raise DriverError(f"the adapter has the UUID {uuid}, and device {self.driver.index} of CUDA {theirs}")
             imported = self._import(allocation, capacity, value is not None, handles)
@@ -155,10 +171,11 @@ class Importer:
             self._free(imported)
 
     def hand_over(self, batch: Any) -> None:
-        """Hands a batch of the native module over, whose arrays are then in the device's memory.
+        """Hands a batch of the native module over, whose arrays are then in the device's memory. After an exception the batch is as
+        it was before: what looks at its images reads them back.
 
         Raises:
-            DriverError: The batch is as it was before: what looks at its images reads them back.
+            DriverError: A call of the driver, or of the adapter's, has failed.
         """
         self.check()
         uses: list[_Use] = []
@@ -178,14 +195,17 @@ class Importer:
                     imported.last, imported.alive = self._batches, imported.alive + 1
                 use = _Use(self, imported, value)
                 uses.append(use)
-                use.stream(stream)
-        except DriverError:
+                use._have_ready(stream)
+            addresses = [use.imported.memory.address for use in uses]
+            batch._hand_over(self.driver.dlpack_device, addresses, uses)
+        except BaseException as error:
+            # An interrupt, too.
             for use in uses:
                 self.dropped(use)
             batch._keep()
+            if isinstance(error, Error):
+                raise DriverError(str(error)) from None
             raise
-        addresses = [use.imported.memory.address for use in uses]
-        batch._hand_over(self.driver.dlpack_device, addresses, uses)
         self._batches += 1
         self._free_unused()
 
@@ -218,8 +238,9 @@ class Importer:
         with self.lock:
             for number, imported in list(self._imported.items()):
                 if imported.alive == 0 and (self._closed or imported.last + UNUSED_BATCHES < self._batches):
-                    del self._imported[number]
-                    self._free(imported)
+                    # Freeing may collect another tensor, whose end comes here, too.
+                    if self._imported.pop(number, None) is not None:
+                        self._free(imported)
 
     def dropped(self, use: _Use) -> None:
         """Notes that a batch's tensors are gone."""
@@ -248,6 +269,11 @@ class Importer:
             self._closed = True
             self._free_unused()
 
+    def __del__(self) -> None:
+        # A loader that was not closed. Each tensor holds this object.
+        if not sys.is_finalizing():
+            self.close()
+
 
 class HandedOverRun:
     """A run whose batches are handed over. After a call of the driver that fails, batches are read back, and ``failed`` gets the
@@ -256,28 +282,34 @@ class HandedOverRun:
     def __init__(self, run: Run, importer: Importer, failed: Callable[[str], None]) -> None:
         self._run, self._importer, self._failed = run, importer, failed
         self._works = True
+        # The batch that was taken, but that an interrupt or a warning raised as an error kept from being returned.
+        self._taken: Any = None
+        self._handed = False
 
     def next(self) -> Any:
         """Returns the next batch, or None after the last one."""
-        batch = self._run.next()
-        if batch is not None and self._works:
+        if self._taken is None:
+            self._taken = self._run.next()
+        if self._taken is not None and self._works and not self._handed:
             try:
-                self._importer.hand_over(batch)
+                self._importer.hand_over(self._taken)
+                self._handed = True
             except DriverError as error:
                 self._works = False
                 self._failed(str(error))
+        batch, self._taken, self._handed = self._taken, None, False
         return batch
 
     def ready(self) -> bool:
         """Returns True if ``next`` would not wait."""
-        return self._run.ready()
+        return self._taken is not None or self._run.ready()
 
     def close(self) -> None:
         """Ends the run."""
         self._run.close()
 
     def __len__(self) -> int:
-        return len(self._run)
+        return len(self._run) + (self._taken is not None)
 
 
 def _close_rest(handles: list[int]) -> None:

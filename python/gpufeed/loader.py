@@ -447,7 +447,8 @@ class DataLoader(Positioned):
         self._check_open()
         shard, source = self._resolved()
         # torch's current device may have been set since, until the first iteration: its batches belong to one card.
-        moved = self._running is None and self._buffers is None and self._cuda_index() != self._card
+        in_use = self._buffers is not None or self._handover.works
+        moved = self._running is None and not in_use and self._cuda_index() != self._card
         if shard != self._settled or moved:
             self._drop_buffers()
             self._native = self._build(shard, source)
@@ -468,7 +469,8 @@ class DataLoader(Positioned):
         if self._handover.works:
             from gpufeed.torch import HandedOver
 
-            return HandedOver(run, self.device, self._hand)
+            # Without a number, torch's current device may be another one by now.
+            return HandedOver(run, f"cuda:{self._card}", self._hand)
         return super()._tensors(run)
 
     def close(self) -> None:
@@ -483,7 +485,10 @@ class DataLoader(Positioned):
 
     def _run_from(self, state: str, end: int) -> Run:
         native = self._loader()
-        if not self._handover.try_out(native, self.device, automatic=self._of_python["backend"] == "auto"):
+        # What asks for the GPU keeps it, and copies.
+        of_gpu = self._settings.get("execute") == "gpu" or str(self._settings.get("cache", "")).startswith("device")
+        automatic = self._of_python["backend"] == "auto" and not of_gpu
+        if not self._handover.try_out(native, self.device, automatic):
             # The CPU executor and copies ahead are faster than a GPU whose batches cross the bus twice.
             self._drop_buffers()
             self._native = native = self._build(*self._resolved())

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 pub(crate) use group::Group;
 
@@ -28,13 +28,16 @@ pub(crate) use group::Group;
 struct Lease {
     batch: Option<gpufeed::Batch>,
     owner: Owner,
+    /// True once another API has got the images.
+    handed_over: AtomicBool,
     /// Groups of which another API has the images, and has not said yet that it has read them.
     elsewhere: AtomicUsize,
 }
 
 impl Lease {
     fn new(batch: gpufeed::Batch) -> Lease {
-        Lease { batch: Some(batch), owner: Owner::this(), elsewhere: AtomicUsize::new(0) }
+        let (handed_over, elsewhere) = (AtomicBool::new(false), AtomicUsize::new(0));
+        Lease { batch: Some(batch), owner: Owner::this(), handed_over, elsewhere }
     }
 
     fn batch(&self) -> &gpufeed::Batch {
@@ -52,9 +55,13 @@ impl Drop for Lease {
         let batch = self.batch.take();
         if !self.owner.is_here() {
             std::mem::forget(batch);
-        } else if let Some(batch) = batch
-            && self.elsewhere.load(Ordering::SeqCst) == 0
-        {
+            return;
+        }
+        let Some(batch) = batch else { return };
+        if !self.handed_over.load(Ordering::SeqCst) {
+            // An interrupt may have come between `_external` and `_hand_over`: nobody signals for this batch.
+            keep(&batch);
+        } else if self.elsewhere.load(Ordering::SeqCst) == 0 {
             // Of images that are elsewhere for ever, the buffer does not return.
             batch.release();
         }
@@ -122,6 +129,11 @@ impl Batch {
     }
 }
 
+/// Says that no other API has got the images.
+fn keep(batch: &gpufeed::Batch) {
+    batch.groups().filter_map(|group| group.external().ok()).for_each(gpufeed::External::unused);
+}
+
 /// The shape and the type of the images of each group.
 fn forms(batch: &gpufeed::Batch) -> Vec<(Vec<i64>, Element)> {
     let form = |group: gpufeed::BatchGroup<'_>| {
@@ -134,7 +146,8 @@ fn forms(batch: &gpufeed::Batch) -> Vec<(Vec<i64>, Element)> {
 /// The images of a group in memory that another API has imported. The hook's `drop()` says that they were read; it is called
 /// once, when the last tensor of them is gone.
 struct Elsewhere {
-    hook: Py<PyAny>,
+    /// Only drop takes it.
+    hook: Option<Py<PyAny>>,
     lease: Arc<Lease>,
 }
 
@@ -144,12 +157,21 @@ impl Drop for Elsewhere {
             return;
         }
         // At the interpreter's end nothing is recorded any more, and the buffer goes with the process.
-        let said = Python::try_attach(|py| match self.hook.call_method0(py, "drop") {
-            Ok(said) => said.is_truthy(py).unwrap_or(false),
-            Err(error) => {
-                error.write_unraisable(py, Some(self.hook.bind(py)));
+        let Some(hook) = self.hook.take() else { return };
+        // The hook is freed in here: elsewhere pyo3 would free it with its next call.
+        let said = Python::try_attach(move |py| {
+            // The last tensor may be freed while an exception is on its way, which stays what it is.
+            let raised = PyErr::take(py);
+            let said = hook.call_method0(py, "drop").and_then(|said| said.is_truthy(py));
+            let said = said.unwrap_or_else(|error| {
+                error.write_unraisable(py, Some(hook.bind(py)));
                 false
+            });
+            drop(hook);
+            if let Some(raised) = raised {
+                raised.restore(py);
             }
+            said
         });
         if said == Some(true) {
             self.lease.elsewhere.fetch_sub(1, Ordering::SeqCst);
@@ -194,7 +216,7 @@ impl Batch {
 
     /// Says that no other API has got the images. What looks at them next reads them back.
     fn _keep(&self) {
-        self.lease.batch().groups().filter_map(|group| group.external().ok()).for_each(gpufeed::External::unused);
+        keep(self.lease.batch());
     }
 
     /// Hands the images over to another API, which has those of each group at an address. DLPack's `device` is its type and
@@ -208,11 +230,12 @@ impl Batch {
         hooks: Vec<Py<PyAny>>,
     ) -> PyResult<()> {
         let batch = self.lease.batch();
+        self.lease.handed_over.store(true, Ordering::SeqCst);
         let mut arrays = Vec::with_capacity(addresses.len());
         for (((shape, element), address), hook) in forms(batch).into_iter().zip(addresses).zip(hooks) {
             let place = Place { device, hook: Some(Arc::new(hook.clone_ref(py))) };
             self.lease.elsewhere.fetch_add(1, Ordering::SeqCst);
-            let owner = Arc::new(Elsewhere { hook, lease: Arc::clone(&self.lease) });
+            let owner = Arc::new(Elsewhere { hook: Some(hook), lease: Arc::clone(&self.lease) });
             arrays.push(Py::new(py, Array::elsewhere(owner, address, shape, element, place))?);
         }
         self.arrays.set(py, arrays).map_err(|_| PyValueError::new_err("the images were read back already"))

@@ -126,7 +126,9 @@ def test_a_loader_takes_the_adapter_of_its_cuda_device(monkeypatch: pytest.Monke
             line = f"backend: {there.name} "
             said = next(text for text in loader(named, backend).explain().splitlines() if text.startswith("backend: "))
             assert said.startswith(line) and said.endswith("; it is the card of torch's cuda:1"), said
-            assert "read back from the GPU" in loader(named, backend).explain()
+            # Where its driver exports memory, the first iteration tries to hand batches over.
+    said = [line for line in loader(named, backend).explain().splitlines() if line.startswith("handed over: ")]
+    assert len(said) == 1 and ("not tried yet" in said[0] or "read back from the GPU" in said[0])
     with pytest.raises(gpufeed.ArgumentError, match=r'device="cuda:0", and no adapter is that card; torch has cuda:0: fake'):
         loader("cuda:0")
     assert "no adapter is the card of torch's cuda:0" in loader("cuda:0", "auto").explain()

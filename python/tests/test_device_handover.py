@@ -292,6 +292,63 @@ def test_auto_takes_the_cpu_where_batches_cannot_be_handed_over(cuda: FakeCuda) 
         same(found, epoch(loader(device="cpu", backend="cpu"), cuda))
 
 
+def test_auto_keeps_a_gpu_that_is_asked_for(cuda: FakeCuda) -> None:
+    cuda.fail("cuImportExternalMemory", 1)
+    with loader(backend="auto", execute="gpu") as made, pytest.warns(RuntimeWarning, match="cannot be handed over"):
+        found = epoch(made, cuda)
+        assert "one more copy by the bus: cuImportExternalMemory" in made.explain()
+        same(found, epoch(loader(device="cpu", backend="cpu"), cuda))
+
+
+def test_a_loader_that_is_not_closed_leaves_nothing(cuda: FakeCuda) -> None:
+    before = balanced(cuda)
+    for _ in range(3):
+        made = loader()
+        iterator = iter(made)
+        kept = next(iterator)
+        del made, iterator
+        gc.collect()
+        assert kept[0].float().mean() >= 0
+        del kept
+    assert balanced(cuda) == before
+
+
+def test_an_interrupt_loses_no_batch(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    current = torch.cuda.current_stream
+    with loader(images(40)) as made, loader(images(40), device="cpu", backend="cpu") as theirs:
+        iterator = iter(made)
+        found = [[tensor.clone() for tensor in next(iterator)]]
+        for _ in range(2):
+            left = [1]
+
+            def interrupted(index: Any = None, left: list[int] = left) -> Any:
+                if left:
+                    left.pop()
+                    raise KeyboardInterrupt
+                return current(index)
+
+            monkeypatch.setattr(torch.cuda, "current_stream", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                next(iterator)
+            monkeypatch.setattr(torch.cuda, "current_stream", current)
+            found.append([tensor.clone() for tensor in next(iterator)])
+        for batch in iterator:
+            found.append([tensor.clone() for tensor in batch])
+            del batch
+        same(found, epoch(theirs, cuda))
+
+
+def test_an_exception_on_its_way_stays_what_it_is(cuda: FakeCuda) -> None:
+    with loader(images(40)) as made, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        iterator = iter(made)
+        for _ in range(6):
+            # The arguments are freed while torch's error is set.
+            with pytest.raises(TypeError, match="must be Tensor"):
+                torch.mm(next(iterator)[0], "no matrix")
+        assert len(list(iterator)) == 4
+
+
 def test_a_fork_is_refused(cuda: FakeCuda) -> None:
     with loader() as made:
         iterator = iter(made)

@@ -363,7 +363,8 @@ impl Gpu {
         written: impl IntoIterator<Item = &'a Exported>,
         completed: &[&Exported],
     ) -> wgpu::SubmissionIndex {
-        let waits: Vec<Point> = written.into_iter().filter_map(Exported::wait).collect();
+        let waiting = |exported: &'a Exported| Some((exported, exported.wait()?));
+        let (waiting, waits): (Vec<_>, Vec<_>) = written.into_iter().filter_map(waiting).unzip();
         let signals: Vec<Point> = completed.iter().filter_map(|exported| exported.complete()).collect();
         let releases = completed.iter().map(|exported| exported.external.release());
         let commands: Vec<_> = std::iter::once(commands).chain(releases).collect();
@@ -372,6 +373,7 @@ impl Gpu {
         let submission = self.submit_alone(commands);
         // wgpu refuses a submission with an error before it reaches Vulkan's queue, and the next one would take these.
         if external::unstage(self.queue(), &waits, &signals) {
+            waiting.iter().for_each(|exported| exported.turns.lock().wait = true);
             completed.iter().for_each(|exported| exported.turns.lock().handed_out = true);
         }
         completed.iter().for_each(|exported| exported.submitted());

@@ -330,16 +330,21 @@ int cuDestroyExternalSemaphore(void *imported) {
     return SUCCESS;
 }
 
+// The parameters of binary semaphores: no value, no flags.
+static int all_zero(const uint64_t *parameters) {
+    for (int i = 0; i < 18; i++)
+        if (parameters[i]) return 0;
+    return 1;
+}
+
 int cuWaitExternalSemaphoresAsync(void *const *semaphores, const uint64_t *parameters, unsigned number_of, void *on) {
     MAY_FAIL("cuWaitExternalSemaphoresAsync");
-    (void)parameters;
-    return number_of == 1 ? push(on, (Step){.kind = WAIT, .semaphore = semaphores[0]}) : INVALID_VALUE;
+    return number_of == 1 && depth && all_zero(parameters) ? push(on, (Step){.kind = WAIT, .semaphore = semaphores[0]}) : INVALID_VALUE;
 }
 
 int cuSignalExternalSemaphoresAsync(void *const *semaphores, const uint64_t *parameters, unsigned number_of, void *on) {
     MAY_FAIL("cuSignalExternalSemaphoresAsync");
-    (void)parameters;
-    return number_of == 1 ? push(on, (Step){.kind = SIGNAL, .semaphore = semaphores[0]}) : INVALID_VALUE;
+    return number_of == 1 && depth && all_zero(parameters) ? push(on, (Step){.kind = SIGNAL, .semaphore = semaphores[0]}) : INVALID_VALUE;
 }
 
 int cuEventCreate(void **made, unsigned flags) {
@@ -354,12 +359,13 @@ int cuEventCreate(void **made, unsigned flags) {
 
 int cuEventRecord(void *event, void *on) {
     MAY_FAIL("cuEventRecord");
+    if (!depth) return INVALID_VALUE;
     return push(on, (Step){.kind = RECORD, .event = event});
 }
 
 int cuStreamWaitEvent(void *on, void *event, unsigned flags) {
     MAY_FAIL("cuStreamWaitEvent");
-    return flags ? INVALID_VALUE : push(on, (Step){.kind = WAIT_EVENT, .event = event});
+    return flags || !depth ? INVALID_VALUE : push(on, (Step){.kind = WAIT_EVENT, .event = event});
 }
 
 int cuEventSynchronize(void *waited) {
