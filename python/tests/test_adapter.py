@@ -127,8 +127,8 @@ def test_a_loader_takes_the_adapter_of_its_cuda_device(monkeypatch: pytest.Monke
             said = next(text for text in loader(named, backend).explain().splitlines() if text.startswith("backend: "))
             assert said.startswith(line) and said.endswith("; it is the card of torch's cuda:1"), said
             # Where its driver exports memory, the first iteration tries to hand batches over.
-    said = [line for line in loader(named, backend).explain().splitlines() if line.startswith("handed over: ")]
-    assert len(said) == 1 and ("not tried yet" in said[0] or "read back from the GPU" in said[0])
+            lines = [line for line in loader(named, backend).explain().splitlines() if line.startswith("handed over: ")]
+            assert len(lines) == 1 and ("not tried yet" in lines[0] or "read back from the GPU" in lines[0])
     with pytest.raises(gpufeed.ArgumentError, match=r'device="cuda:0", and no adapter is that card; torch has cuda:0: fake'):
         loader("cuda:0")
     assert "no adapter is the card of torch's cuda:0" in loader("cuda:0", "auto").explain()
@@ -138,8 +138,13 @@ def test_a_loader_takes_the_adapter_of_its_cuda_device(monkeypatch: pytest.Monke
     assert "no adapter is the card of torch's cuda:0" in moved.explain()
     current[0] = 1
     assert "it is the card of torch's cuda:1" in moved.explain()
-    # From then on the loader keeps its card: `with torch.cuda.device(0)` around `len(loader)` makes no other one.
+    # Without CUDA, batches cannot be handed over, and `auto` augments on the CPU in the place of copying them twice.
     next(moved.batches())
+    assert "not by a GPU, which would have to copy" in moved.explain()
+    # From then on a loader keeps its card: `with torch.cuda.device(0)` around `len(loader)` makes no other one.
+    moved = loader("cuda", "gpu")
+    with pytest.warns(RuntimeWarning, match="copied through the host, as they cannot be handed over: "):
+        next(moved.batches())
     current[0] = 0
     native = moved._loader()
     assert "it is the card of torch's cuda:1" in moved.explain() and moved._loader() is native and len(moved) > 0
