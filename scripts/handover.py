@@ -25,7 +25,7 @@ def run(name: str, command: list[str], folder: str, environment: dict[str, str])
 def main() -> int:
     passed = True
     for driver in (drivers.lavapipe(), drivers.swiftshader()):
-        environment = os.environ | driver.environment | {"NODEVICE_SELECT": "1", "GPUFEED_REQUIRE_GPU": "1"}
+        environment = os.environ | driver.environment | {"NODEVICE_SELECT": "1", "GPUFEED_REQUIRE_GPU": "1", "GPUFEED_REQUIRE_EXPORT": "1"}
         passed &= run(f"{driver.name}, Rust", RUST, ".", environment)
         passed &= run(f"{driver.name}, Python", PYTHON, "python/tests", environment)
     return 0 if passed else 1
