@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Whether the memory of a loader's batches can be imported by another API.
 ///
 /// ```no_run
-/// use gpufeed::{Backend, DataLoader, Export, FolderDataset, recipe};
+/// use gpufeed::{Backend, DataLoader, Export, ImageFolder, recipe};
 ///
-/// let loader = DataLoader::builder(FolderDataset::open("photos")?)
+/// let loader = DataLoader::builder(ImageFolder::open("photos")?)
 ///     .recipe(recipe::imagenet_train())
 ///     .batch_size(256)
 ///     .export(Export::Auto)
