@@ -59,17 +59,15 @@ class DeviceHandover:
         is ``automatic``, and the GPU cannot hand its batches over."""
         if not self._wanted or self._tried:
             return True
-        self._tried = True
         if self._reason is None:
-            self._tried = False
             try:
                 importer = _importer(device, self.lost)
                 importer.try_out(native.trial(), native.uuid())
                 self._importer = importer
             except (DriverError, Error) as error:
                 self._reason = str(error)
-            # Not before: after an interrupt, the next iteration tries again.
-            self._tried = True
+        # Not before: after an interrupt, the next iteration tries again.
+        self._tried = True
         if self._reason is None:
             return True
         if automatic:
@@ -80,7 +78,7 @@ class DeviceHandover:
 
     def over(self, run: Run) -> Run:
         """Returns the run, whose batches are handed over if that works."""
-        return HandedOverRun(run, self._importer, self.failed) if self._importer is not None and self._reason is None else run
+        return HandedOverRun(run, self._importer, self.failed) if self._importer is not None and self.works else run
 
     def failed(self, reason: str) -> None:
         """Notes that a batch could not be handed over. It and all others are read back."""

@@ -171,13 +171,15 @@ class Importer:
             self._free(imported)
 
     def hand_over(self, batch: Any) -> None:
-        """Hands a batch of the native module over, whose arrays are then in the device's memory. After an exception the batch is as
-        it was before: what looks at its images reads them back.
+        """Hands a batch of the native module over, whose arrays are then in the device's memory. Does nothing if it is there. After an
+        exception that came before, the batch is as it was: what looks at its images reads them back.
 
         Raises:
             DriverError: A call of the driver, or of the adapter's, has failed.
         """
         self.check()
+        if batch._handed_over:
+            return
         uses: list[_Use] = []
         try:
             stream = self.current_stream()
@@ -199,7 +201,9 @@ class Importer:
             addresses = [use.imported.memory.address for use in uses]
             batch._hand_over(self.driver.dlpack_device, addresses, uses)
         except BaseException as error:
-            # An interrupt, too.
+            if batch._handed_over:
+                # An interrupt right behind the call: the arrays have the batch, and give it back.
+                raise
             for use in uses:
                 self.dropped(use)
             batch._keep()
@@ -284,20 +288,18 @@ class HandedOverRun:
         self._works = True
         # The batch that was taken, but that an interrupt or a warning raised as an error kept from being returned.
         self._taken: Any = None
-        self._handed = False
 
     def next(self) -> Any:
         """Returns the next batch, or None after the last one."""
         if self._taken is None:
             self._taken = self._run.next()
-        if self._taken is not None and self._works and not self._handed:
+        if self._taken is not None and self._works:
             try:
                 self._importer.hand_over(self._taken)
-                self._handed = True
             except DriverError as error:
                 self._works = False
                 self._failed(str(error))
-        batch, self._taken, self._handed = self._taken, None, False
+        batch, self._taken = self._taken, None
         return batch
 
     def ready(self) -> bool:

@@ -171,14 +171,17 @@ class Host:
             raise StopIteration
         try:
             arrays, assemble = self._parts(batch)
-            tensors = [array if isinstance(array, self._tensor) else self._from_dlpack(array) for array in arrays]
-            made = assemble(tensors), batch.state
+            made = assemble(self._tensors(arrays)), batch.state
         except Exception:
             # Such as labels that cannot be collated. The next call has the next batch.
             self._taken = None
             raise
         self._taken = None
         return made
+
+    def _tensors(self, arrays: Sequence[Any]) -> list[Any]:
+        """Returns the tensor of each array."""
+        return [array if isinstance(array, self._tensor) else self._from_dlpack(array) for array in arrays]
 
     def close(self) -> None:
         """Drops a batch that was not handed out."""

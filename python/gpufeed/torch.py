@@ -13,7 +13,7 @@ from gpufeed.adapter import CudaDevice as Card
 from gpufeed.copies import CopyAhead
 from gpufeed.errors import ArgumentError
 from gpufeed.gpu_driver import CUDA, HIP, Names
-from gpufeed.handover import HandOver
+from gpufeed.handover import HandOver, Host
 from gpufeed.host_buffers import Device, Event, HostArray, HostBatch, HostBuffers
 
 # torch's streams, events and runtime have no types.
@@ -291,39 +291,17 @@ class OnDevice:
         self._copies.close()
 
 
-class HandedOver:
-    """The source of an iteration whose images are in the device's memory already. Labels and the numbers of fields are copied.
-    A call returns what the loop gets of a batch and the state after it, and raises ``StopIteration`` after the last batch."""
+class HandedOver(Host):
+    """The source of an iteration whose images are in the device's memory already. Labels and the numbers of fields are copied."""
 
-    def __init__(self, run: Run, device: str | torch.device, hand: HandOver) -> None:
-        self._next, self._parts = run.next, hand.begin()
+    def __init__(self, run: Any, device: str | torch.device, hand: HandOver) -> None:
+        super().__init__(run, hand)
         self._device = CudaDevice(resolve_device(device))
-        # The batch that was taken, but that an interrupt kept from being handed out.
-        self._taken: Any = None
-
-    def __call__(self) -> tuple[Any, str]:
-        if self._taken is None:
-            self._taken = self._next()
-        batch = self._taken
-        if batch is None:
-            raise StopIteration
-        try:
-            arrays, assemble = self._parts(batch)
-            made = assemble(self._tensors(arrays)), batch.state
-        except Exception:
-            # Such as labels that cannot be collated. The next call has the next batch.
-            self._taken = None
-            raise
-        self._taken = None
-        return made
 
     def _tensors(self, arrays: Sequence[Any]) -> list[torch.Tensor]:
-        copied = [not getattr(array, "handed_over", False) for array in arrays]
-        tensors = [self._device.copy(array) if copy else from_dlpack(array) for array, copy in zip(arrays, copied, strict=True)]
-        if any(copied):
-            self._device.wait(self._device.record(), [tensor for tensor, copy in zip(tensors, copied, strict=True) if copy])
+        stays = [getattr(array, "handed_over", False) for array in arrays]
+        tensors = [from_dlpack(array) if there else self._device.copy(array) for array, there in zip(arrays, stays, strict=True)]
+        copied = [tensor for tensor, there in zip(tensors, stays, strict=True) if not there]
+        if copied:
+            self._device.wait(self._device.record(), copied)
         return tensors
-
-    def close(self) -> None:
-        """Drops a batch that was not handed out."""
-        self._taken = None

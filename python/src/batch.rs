@@ -28,6 +28,8 @@ pub(crate) use group::Group;
 struct Lease {
     batch: Option<gpufeed::Batch>,
     owner: Owner,
+    /// True once another API was told where the images are, until it gets them or not.
+    offered: AtomicBool,
     /// True once another API has got the images.
     handed_over: AtomicBool,
     /// Groups of which another API has the images, and has not said yet that it has read them.
@@ -36,8 +38,8 @@ struct Lease {
 
 impl Lease {
     fn new(batch: gpufeed::Batch) -> Lease {
-        let (handed_over, elsewhere) = (AtomicBool::new(false), AtomicUsize::new(0));
-        Lease { batch: Some(batch), owner: Owner::this(), handed_over, elsewhere }
+        let (offered, handed_over, elsewhere) = (AtomicBool::default(), AtomicBool::default(), AtomicUsize::new(0));
+        Lease { batch: Some(batch), owner: Owner::this(), offered, handed_over, elsewhere }
     }
 
     fn batch(&self) -> &gpufeed::Batch {
@@ -58,13 +60,13 @@ impl Drop for Lease {
             return;
         }
         let Some(batch) = batch else { return };
-        if !self.handed_over.load(Ordering::SeqCst) {
+        if self.offered.load(Ordering::SeqCst) {
             // An interrupt may have come between `_external` and `_hand_over`: nobody signals for this batch.
             keep(&batch);
         } else if self.elsewhere.load(Ordering::SeqCst) == 0 {
-            // Of images that are elsewhere for ever, the buffer does not return.
             batch.release();
         }
+        // Else another API did not say that it has read the images, and never will: the buffer does not return.
     }
 }
 
@@ -202,6 +204,7 @@ impl Batch {
     /// either gets them by `_hand_over`, or not by `_keep`.
     fn _external(&self, py: Python<'_>) -> PyResult<Vec<Facts>> {
         let batch = self.lease.batch();
+        self.lease.offered.store(true, Ordering::SeqCst);
         let facts = |group: gpufeed::BatchGroup<'_>| group.external().map(|external| external::facts(&external));
         let all = py.detach(|| batch.groups().map(facts).collect::<Result<Vec<_>, _>>());
         all.map_err(|error| errors::to_python(py, &error))
@@ -216,7 +219,15 @@ impl Batch {
 
     /// Says that no other API has got the images. What looks at them next reads them back.
     fn _keep(&self) {
-        keep(self.lease.batch());
+        if self.lease.offered.swap(false, Ordering::SeqCst) {
+            keep(self.lease.batch());
+        }
+    }
+
+    /// True once `_hand_over` has handed the images over.
+    #[getter]
+    fn _handed_over(&self) -> bool {
+        self.lease.handed_over.load(Ordering::SeqCst)
     }
 
     /// Hands the images over to another API, which has those of each group at an address. DLPack's `device` is its type and
@@ -230,6 +241,10 @@ impl Batch {
         hooks: Vec<Py<PyAny>>,
     ) -> PyResult<()> {
         let batch = self.lease.batch();
+        if self.arrays.get(py).is_some() {
+            return Err(PyValueError::new_err("the images were read back, or handed over, already"));
+        }
+        self.lease.offered.store(false, Ordering::SeqCst);
         self.lease.handed_over.store(true, Ordering::SeqCst);
         let mut arrays = Vec::with_capacity(addresses.len());
         for (((shape, element), address), hook) in forms(batch).into_iter().zip(addresses).zip(hooks) {

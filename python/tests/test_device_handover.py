@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import gpufeed
-from gpufeed import ArgumentError
+from gpufeed import ArgumentError, handed_over
 
 numpy = pytest.importorskip("numpy", reason="NumPy is not installed")
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -190,6 +190,54 @@ def test_no_batch_is_torn_and_no_buffer_is_used_before_its_release(cuda: FakeCud
     assert all(bytes(late) == wanted for late, wanted in read)
 
 
+class Calls:
+    """A driver that notes its calls. Events are numbered."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[Any, ...]] = []
+        self.events = 0
+
+    def event(self, stream: int) -> str:
+        self.events += 1
+        self.made.append(("event", f"e{self.events}", stream))
+        return f"e{self.events}"
+
+    def free_event(self, event: str) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: self.made.append((name, *arguments))
+
+
+def test_no_wait_overtakes_that_for_the_batch_before() -> None:
+    """A wait for the next batch in a buffer, on another stream, would take the signal of a binary semaphore for itself."""
+    driver, stream = Calls(), [5]
+    importer = handed_over.Importer(driver, lambda: stream[0], lambda text: None)  # type: ignore[arg-type]
+    imported = handed_over._Imported(None, ("ready", "free"), alive=2)  # type: ignore[arg-type]
+    first = handed_over._Use(importer, imported, None)
+    first.stream(5)
+    # Another stream of the same batch waits for the first one.
+    first.stream(7)
+    first.stream(7)
+    stream[0] = 7
+    assert first.drop()
+    second = handed_over._Use(importer, imported, None)
+    second.stream(6)
+    assert driver.made == [
+        ("wait", "ready", None, 5),
+        ("event", "e1", 5),
+        ("wait_for_event", "e1", 7),
+        # Freed on stream 7: what stream 5 does with it ends before the signal.
+        ("event", "e2", 5),
+        ("wait_for_event", "e2", 7),
+        ("signal", "free", None, 7),
+        ("event", "e3", 7),
+        ("wait_for_event", "e1", 6),
+        ("wait", "ready", None, 6),
+        ("event", "e4", 6),
+    ]
+
+
 def balanced(cuda: FakeCuda) -> tuple[int, ...]:
     gc.collect()
     return tuple(cuda.count(what) for what in ("memory", "mapped", "semaphores", "events", "contexts"))
@@ -336,6 +384,42 @@ def test_an_interrupt_loses_no_batch(cuda: FakeCuda, monkeypatch: pytest.MonkeyP
             found.append([tensor.clone() for tensor in batch])
             del batch
         same(found, epoch(theirs, cuda))
+
+
+def test_an_interrupt_right_behind_the_call_gives_the_batch_back(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python may raise an interrupt when a native call returns."""
+
+    class Interrupting:
+        def __init__(self, batch: Any) -> None:
+            self.batch = batch
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.batch, name)
+
+        def _hand_over(self, *given: Any) -> None:
+            self.batch._hand_over(*given)
+            raise KeyboardInterrupt
+
+    hand_over = handed_over.Importer.hand_over
+    left = [1]
+
+    def interrupted(self: Any, batch: Any) -> None:
+        hand_over(self, Interrupting(batch) if left and left.pop() else batch)
+
+    monkeypatch.setattr(handed_over.Importer, "hand_over", interrupted)
+    before = balanced(cuda)
+    with loader(images(40)) as made, loader(images(40), device="cpu", backend="cpu") as theirs:
+        iterator = iter(made)
+        with pytest.raises(KeyboardInterrupt):
+            next(iterator)
+        found = []
+        for batch in iterator:
+            found.append([tensor.clone() for tensor in batch])
+            del batch
+        same(found, epoch(theirs, cuda))
+        del iterator
+    del made
+    assert balanced(cuda) == before
 
 
 def test_an_exception_on_its_way_stays_what_it_is(cuda: FakeCuda) -> None:

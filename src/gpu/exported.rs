@@ -129,13 +129,13 @@ impl External<'_> {
         self.exported.handover
     }
 
-    /// What says that the images are there; `None` where the host has waited for them. A binary semaphore has to be waited for,
+    /// The semaphore that says that the images are there; `None` where the host has waited for them. A binary semaphore has to be waited for,
     /// once for each batch, and in the order of the batches: the next one may be handed out before this wait has ended.
     pub fn ready(&self) -> Option<SharedSemaphore<'_>> {
         Some(self.shared(self.exported.external.ready()?))
     }
 
-    /// What says that the images were read; `None` where [`Batch::release`](crate::Batch::release) says it. A binary
+    /// The semaphore that says that the images were read; `None` where [`Batch::release`](crate::Batch::release) says it. A binary
     /// semaphore has to be signalled, once.
     pub fn free(&self) -> Option<SharedSemaphore<'_>> {
         Some(self.shared(self.exported.external.free()?))
@@ -247,14 +247,14 @@ impl Exported {
         semaphore.map(|semaphore| Point { semaphore, value: self.value(turn) })
     }
 
-    /// What a submission that writes to the buffer has to wait for. Only the first one of a turn waits.
+    /// The point for which a submission that writes to the buffer has to wait. Only the first one of a turn waits.
     fn wait(&self) -> Option<Point> {
         let mut turns = self.turns.lock();
         let waits = std::mem::take(&mut turns.wait);
         self.point(self.external.free().filter(|_| waits), turns.complete)
     }
 
-    /// What the submission signals that completes a batch.
+    /// Counts a complete batch, and returns the point that its last submission signals.
     fn complete(&self) -> Option<Point> {
         let mut turns = self.turns.lock();
         turns.complete += 1;
@@ -262,7 +262,7 @@ impl Exported {
         self.point(self.external.ready(), turns.complete)
     }
 
-    /// Notes what runs when the submission that has completed the batch is done.
+    /// Without semaphores, notes the end of the submission that has completed the batch.
     fn submitted(&self) {
         if self.handover == Handover::HostWaits {
             let (sender, receiver) = bounded(1);

@@ -37,7 +37,7 @@ pub type ExternalHandle = std::os::windows::io::OwnedHandle;
 #[cfg(not(any(unix, windows)))]
 pub type ExternalHandle = std::convert::Infallible;
 
-/// What a submission waits for, or signals: a semaphore and, of a timeline, the value.
+/// A semaphore for which a submission waits, or which it signals; of a timeline with the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Point {
     pub(super) semaphore: Semaphore,

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// The time for which the caller may wait while it holds every buffer, before that becomes an error.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a ring is made of.
+/// A kind of buffer that rings hold.
 pub(in crate::loader) trait Buffer {
     /// Whether the buffer may be filled again. One that is [spent](ComesBack::Spent) is freed, and the ring may make another;
     /// one that [never](ComesBack::Never) comes back counts as one that the caller holds.
