@@ -12,6 +12,7 @@ from gpufeed.handed_over import HandedOverRun, Importer
 from gpufeed.iterator import Run
 
 _COPIED = "copied through the host"
+_REFUSED = "handover=False"
 
 
 class DeviceHandover:
@@ -35,17 +36,17 @@ class DeviceHandover:
         """True while batches are handed over."""
         return self._importer is not None and self._reason is None
 
-    def begin(self, is_card: bool) -> None:
+    def begin(self, is_card: bool, allowed: bool) -> None:
         """Forgets what was tried, for a loader that is about to be built. ``is_card`` is True if its shaders run on the card of
-        the tensors' device."""
+        the tensors' device, and ``allowed`` is the loader's ``handover=``."""
         self.close()
         self._importer, self._wanted, self._tried = None, is_card, False
         if is_card:
-            self._reason = None
+            self._reason = None if allowed else _REFUSED
 
     def built(self, make: Callable[[bool], _gpufeed.Loader]) -> _gpufeed.Loader:
         """Makes the native loader: with memory that can be exported, if it is wanted and to be had."""
-        if self._wanted:
+        if self._wanted and self._reason is None:
             try:
                 return make(True)
             except ArgumentError as error:
@@ -91,6 +92,8 @@ class DeviceHandover:
         warn_once_outside(text, RuntimeWarning)
 
     def _warn(self) -> None:
+        if self._reason == _REFUSED:
+            return
         warn_once_outside(f"gpufeed: batches are {_COPIED}, as they cannot be handed over: {self._reason}", RuntimeWarning)
 
     def said(self, device: str) -> str:

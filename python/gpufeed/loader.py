@@ -69,6 +69,8 @@ class DataLoader(Positioned):
         backend: What augments: ``"cpu"``; ``"gpu"``, which with a CUDA device is that device's card; ``"auto"``, which takes
             the CPU where there is no GPU; or an adapter's number, UUID, PCI address, or part of a name, as
             ``gpufeed.adapters()`` has them.
+        handover: Leaves batches in the memory of the CUDA device's card, where its shaders have made them and memory can be
+            handed over; ``False`` copies them through the host.
         thread_safe: For an object in Python: its reads share no state, so several calls at a time may be inside it. Lists,
             torch's ``TensorDataset``, and torchvision's ``ImageFolder``, ``CIFAR10``, ``MNIST`` and their like are known to be
             so; an attribute ``thread_safe`` of the object says the same. Default: what it says itself, or is known of its type.
@@ -204,6 +206,7 @@ class DataLoader(Positioned):
         normalize_on_device: bool = False,
         channels_last: bool = False,
         backend: str = "cpu",
+        handover: bool = True,
         thread_safe: bool | None = None,
         exit_timeout: float = 5,
         batch_size: int = 1,
@@ -344,6 +347,7 @@ class DataLoader(Positioned):
         if (found := num_classes_of(mixes, num_classes, classes, self._native_data)) is not None:
             self._of_python["num_classes"] = found
         check_device(self.device)
+        self._hands_over = arguments.flag("handover", handover)
         self._settled: tuple[int, int] | None = None
         self._shard_source = ""
         self._handover = DeviceHandover()
@@ -393,7 +397,7 @@ class DataLoader(Positioned):
         settings = json.dumps(self._settings | {"shard": shard})
         self._card = self._cuda_index()
         of_python = self._of_python | {"backend": self._backend()}
-        self._handover.begin(self._is_card)
+        self._handover.begin(self._is_card, self._hands_over)
         groups = None if self._groups is None else self._groups.written()
         order = None if self._order is None else json.dumps(self._order.written())
         if isinstance(self._order, UserOrder):
@@ -587,7 +591,7 @@ class DataLoader(Positioned):
             raise ArgumentError(
                 "a loader that was pickled by gpufeed 0.2 or earlier cannot be read; make it again, and go on from its state_dict()"
             )
-        self.__dict__.update({"_codes": [], "_taken": None} | state)
+        self.__dict__.update({"_codes": [], "_taken": None, "_hands_over": True} | state)
         self._running = self._buffers = None
         self._handover = DeviceHandover()
         self._native_data = self._open()

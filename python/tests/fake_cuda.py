@@ -1,14 +1,21 @@
 """CUDA without a GPU: ``fake_libcuda.c`` in the place of NVIDIA's driver, and a ``torch.cuda`` that has one device, the card of
 which is an adapter of this machine. Tensors of that device are on the CPU, as its memory is a file that is mapped here.
+
+    python fake_cuda.py LIBRARY PROGRAM.py [ARGUMENT...]      runs a program beside it; LIBRARY is what ``build`` returns
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
+import itertools
 import os
+import runpy
 import subprocess
+import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +28,17 @@ SOURCE = Path(__file__).parents[2] / "scripts" / "hardware" / "external_memory" 
 
 
 class Properties:
+    """What torch says of a device; ``bus`` is its PCI bus."""
+
     name = "a fake card"
 
-    def __init__(self, uuid: str) -> None:
-        self.uuid = uuid
+    def __init__(self, uuid: str, bus: int | None = None) -> None:
+        self.uuid, self.pci_bus_id = uuid, bus
 
 
 class Stream:
+    """A stream of torch."""
+
     def __init__(self, number: int) -> None:
         self.cuda_stream = number
 
@@ -50,15 +61,21 @@ class FakeCuda:
         self.library.fake_cuda_count.restype = ctypes.c_long
         self.fail("", 0)
         monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-        monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+        self.properties = [Properties(adapter.uuid)]
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: len(self.properties))
         monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: Properties(self.uuid_of_torch))
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: self.properties[index])
         monkeypatch.setattr(torch.cuda, "current_stream", lambda index=None: Stream(self.stream))
+        numbers = itertools.count(100)
+        monkeypatch.setattr(torch.cuda, "Stream", lambda device=None: Stream(next(numbers)))
+        monkeypatch.setattr(torch.cuda, "stream", self._on_stream)
+        monkeypatch.setattr(torch.cuda, "synchronize", lambda device=None: self.synchronize())
+        monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: None)
         # DLPack's 1 is the CPU.
         monkeypatch.setattr(devices, "CUDA", dataclasses.replace(gpu_driver.CUDA, library=str(library), device_type=1))
         monkeypatch.setattr(devices, "CudaDevice", OnHost)
-        monkeypatch.setattr(devices, "from_dlpack", self._from_dlpack)
-        self.uuid_of_torch = adapter.uuid
+        self._of_torch = torch.from_dlpack
+        monkeypatch.setattr(devices, "from_dlpack", self.from_dlpack)
 
     @property
     def stream(self) -> int:
@@ -69,9 +86,17 @@ class FakeCuda:
     def stream(self, number: int) -> None:
         self._local.stream = number
 
-    def _from_dlpack(self, array: Any) -> torch.Tensor:
+    @contextlib.contextmanager
+    def _on_stream(self, stream: Stream) -> Iterator[None]:
+        before, self.stream = self.stream, stream.cuda_stream
+        try:
+            yield
+        finally:
+            self.stream = before
+
+    def from_dlpack(self, array: Any) -> torch.Tensor:
         """Makes a tensor, which the CPU reads without asking a stream."""
-        tensor = torch.from_dlpack(array)
+        tensor = self._of_torch(array)
         for stream in (0, self.stream):
             self.synchronize(stream)
         return tensor
@@ -102,3 +127,20 @@ def build(folder: Path) -> Path:
     compiler = os.environ.get("CC", "cc")
     subprocess.run([compiler, "-g", "-O1", "-shared", "-fPIC", "-pthread", "-o", str(library), str(SOURCE)], check=True)
     return library
+
+
+def run(library: Path, program: Path, arguments: list[str]) -> None:
+    """Runs a Python program on the fake device, which it has as ``fake``."""
+    # Before a driver is opened: Triton's LLVM, which torch loads for torchvision, crashes beside Mesa's.
+    import torchvision  # noqa: F401
+
+    adapter = next(each for each in gpufeed.adapters() if each.uuid is not None)
+    fake = FakeCuda(library, adapter, pytest.MonkeyPatch())
+    torch.from_dlpack = fake.from_dlpack
+    sys.path.insert(0, str(program.parent))
+    sys.argv = [str(program), *arguments]
+    runpy.run_path(str(program), {"fake": fake}, "__main__")
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import os
+import pickle
 import random
 import sys
 import warnings
@@ -24,10 +26,11 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 # Before a driver is opened: Triton's LLVM, which torch loads for torchvision, crashes beside Mesa's.
 v2 = pytest.importorskip("torchvision.transforms.v2", reason="torchvision is not installed")
 
-from fake_cuda import FakeCuda, build  # noqa: E402
+from fake_cuda import FakeCuda, Properties, build  # noqa: E402
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="software drivers export memory on Linux")
 
+FULL = "GPUFEED_FULL" in os.environ
 DRIVER_CALLS = (
     "cuInit",
     "cuDeviceGet",
@@ -165,7 +168,7 @@ def test_batches_have_the_arrays_of_the_device(cuda: FakeCuda) -> None:
 
 def test_no_batch_is_torn_and_no_buffer_is_used_before_its_release(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
     dice = random.Random(3)
-    epochs = 625 if os.environ.get("GPUFEED_FULL") else 40
+    epochs = 625 if FULL else 40
     held: list[tuple[Any, int, Any, bytes]] = []
     read: list[tuple[Any, bytes]] = []
     with loader(images(64)) as made:
@@ -256,7 +259,7 @@ def handles() -> int:
 
 def test_nothing_is_left_behind(cuda: FakeCuda) -> None:
     before = balanced(cuda)
-    loaders = 200 if os.environ.get("GPUFEED_FULL") else 20
+    loaders = 200 if FULL else 20
     open_before = 0
     for number in range(loaders):
         made = loader()
@@ -323,9 +326,54 @@ def test_another_cards_uuid_is_seen(cuda: FakeCuda, monkeypatch: pytest.MonkeyPa
     with loader() as made, pytest.warns(RuntimeWarning, match="the adapter has the UUID .*, and device 0 of CUDA 12121212-1212-"):
         epoch(made, cuda)
         assert made.stats()["handover"].startswith("copied through the host: the adapter has the UUID")
-    cuda.uuid_of_torch = "34" * 16
+    cuda.properties = [Properties("34" * 16)]
     with pytest.raises(ArgumentError, match='backend: "gpu" augments on the card of device="cuda:0", and no adapter is that card'):
         loader()
+
+
+def test_two_cards_of_one_name_are_told_apart(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, other = cuda.adapter.uuid, "34" * 16
+    assert ours is not None
+    cuda.properties = [Properties(other), Properties(ours)]
+    monkeypatch.setenv("FAKE_CUDA_UUID", f"{other},{ours.replace('-', '')}")
+    with loader(device="cuda:1") as made:
+        found = epoch(made, cuda)
+        assert made.stats()["handover"] == "handed over on the GPU"
+        same(found, epoch(loader(device="cpu", backend="cpu"), cuda))
+    with pytest.raises(ArgumentError, match="no adapter is that card; torch has cuda:0: a fake card .*; cuda:1: a fake card"):
+        loader(device="cuda:0")
+    # The driver counts its devices in another order than torch.
+    monkeypatch.setenv("FAKE_CUDA_UUID", f"{ours.replace('-', '')},{other}")
+    with loader(device="cuda:1") as made, pytest.warns(RuntimeWarning, match="and device 1 of CUDA 34343434-3434-"):
+        same(epoch(made, cuda), found)
+
+
+def test_a_part_of_a_card_has_a_uuid_of_its_own(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slice of a card (MIG) has the card's address and another UUID, and no memory of Vulkan's."""
+    slot = dataclasses.replace(cuda.adapter, pci="0000:65:00.0")
+    monkeypatch.setattr("gpufeed.adapter.adapters", lambda: [slot])
+    monkeypatch.setenv("FAKE_CUDA_UUID", "56" * 16)
+    cuda.properties = [Properties(f"MIG-{'56' * 16}", bus=0x65)]
+    with loader() as made, pytest.warns(RuntimeWarning, match="cannot be handed over: the adapter has the UUID"):
+        found = epoch(made, cuda)
+    same(found, epoch(loader(device="cpu", backend="cpu"), cuda))
+
+
+def test_handover_false_copies(cuda: FakeCuda) -> None:
+    imports = cuda.count("imports")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for backend, made in (("gpu", loader(handover=False)), ("auto", loader(handover=False, backend="auto"))):
+            for each in (made, pickle.loads(pickle.dumps(made))):
+                with each:
+                    found = epoch(each, cuda)
+                    assert each.stats()["handover"] == "copied through the host: handover=False"
+                    # A GPU that would have to copy is none for "auto".
+                    assert ("the CPU executor augments" in each.explain()) == (backend == "auto")
+                    same(found, epoch(loader(device="cpu", backend="cpu"), cuda))
+    assert cuda.count("imports") == imports
+    with pytest.raises(ArgumentError, match="handover: "):
+        loader(handover="off")
 
 
 def test_auto_takes_the_cpu_where_batches_cannot_be_handed_over(cuda: FakeCuda) -> None:

@@ -28,6 +28,12 @@ def test_a_run_that_was_stopped_has_the_losses_of_one_that_was_not(tmp_path: Pat
     assert [*first, *rest] == whole
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_training_on_cuda_says_that_there_is_none() -> None:
+    done = subprocess.run([sys.executable, str(EXAMPLE.with_name("train_cuda.py"))], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and done.stderr == "torch has no CUDA device here; examples/train_torch.py trains on any\n"
+
+
 RANK = """
 import sys
 import torch

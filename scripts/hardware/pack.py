@@ -26,7 +26,7 @@ import unpack  # noqa: E402
 
 ROOT = HERE.parents[1]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").resolve()
-TESTS = ("pixels", "pipeline", "cache", "faults")
+TESTS = ("pixels", "pipeline", "cache", "handover", "faults")
 PHOTOGRAPHS = 64
 # Golden data that tests read from the repository when they run.
 TREE = ("tests/golden/photometric", "tests/golden/crops", "shaders")

@@ -169,6 +169,12 @@ def hand_over_to_cuda(context: Context) -> Outcome:
     return hand_over(context, ["--cuda", "libcuda.so.1"])
 
 
+def exported(context: Context) -> Outcome:
+    """The loader's own buffers, which a second device of Vulkan imports: bits, order, semaphores, refusals."""
+    found, _ = tests(context, "handover", [], GPUFEED_REQUIRE_EXPORT="1")
+    return Outcome(verdict_of(found), counted(found), {"tests": found})
+
+
 def faults(context: Context) -> Outcome:
     found, _ = tests(context, "faults", ["gpu::", "adapters::"])
     return Outcome(verdict_of(found), counted(found), {"tests": found})

@@ -1,4 +1,4 @@
-"""Steps that run `torch_facts.py`, `torch_rivals.py` and `torch_loader.py`, by the Python that has torch."""
+"""Steps that run `torch_facts.py`, `torch_handover.py`, `torch_rivals.py` and `torch_loader.py`, by the Python that has torch."""
 
 from __future__ import annotations
 
@@ -50,6 +50,11 @@ def torch_program(context: Context, name: str, *more: str) -> Outcome:
     elif finished.stopped:
         verdict = STOPPED
     return Outcome(verdict, "; ".join([*says, *found["says"]]), found)
+
+
+def handed_over(context: Context) -> Outcome:
+    hand_overs, seconds = ("300", "2") if context.short else ("2000", "4")
+    return torch_program(context, "torch_handover.py", "--hand-overs", hand_overs, "--seconds", seconds)
 
 
 def rivals(context: Context) -> Outcome:

@@ -67,6 +67,16 @@ def everything(context: Context) -> Lacking:
     return cuda_in_torch(context) or a_torchvision(context) or a_wheel(context)
 
 
+def vulkan(context: Context) -> Lacking:
+    if context.adapter and context.adapter["backend"] != "vulkan":
+        return "no Vulkan", f"the adapter's API is {context.adapter['backend']}, which exports no memory"
+    return an_adapter(context)
+
+
+def everything_and_vulkan(context: Context) -> Lacking:
+    return everything(context) or vulkan(context)
+
+
 def libcuda(context: Context) -> Lacking:
     folders = context.environment.get("LD_LIBRARY_PATH", "").split(":")
     if not machine.loads("libcuda.so.1", [Path(folder) for folder in folders if folder]):
@@ -78,15 +88,17 @@ STEPS = (
     Step("unpack", 20, 15, step_machine.unpack, nothing),
     Step("loader and driver", 15, 10, step_machine.loader, nothing),
     Step("doctor", 15, 10, step_machine.doctor, nothing),
-    Step("goldens", 90, 50, step_tests.goldens, an_adapter),
-    Step("determinism", 60, 25, step_tests.determinism, an_adapter),
+    Step("goldens", 80, 44, step_tests.goldens, an_adapter),
+    Step("determinism", 55, 25, step_tests.determinism, an_adapter),
     Step("hand-over to Vulkan", 20, 10, step_tests.hand_over_to_vulkan, an_adapter),
+    Step("exported batches", 10, 5, step_tests.exported, vulkan),
     Step("hand-over to CUDA", 25, 10, step_tests.hand_over_to_cuda, libcuda),
-    Step("kernels", 70, 25, step_bench.kernels, an_adapter),
-    Step("pipeline", 60, 30, step_bench.pipeline, nothing),
+    Step("kernels", 60, 21, step_bench.kernels, an_adapter),
+    Step("pipeline", 50, 24, step_bench.pipeline, nothing),
     Step("torch", 25, 15, step_torch.torch_facts, nothing),
-    Step("rivals on the card", 60, 20, step_torch.rivals, everything),
-    Step("python", 40, 17, step_torch.python, everything),
+    Step("batches for torch", 45, 17, step_torch.handed_over, everything_and_vulkan),
+    Step("rivals on the card", 45, 17, step_torch.rivals, everything),
+    Step("python", 35, 14, step_torch.python, everything),
     Step("switches", 15, 0, step_bench.switches, an_adapter),
     Step("faults", 22, 0, step_tests.faults, an_adapter),
 )

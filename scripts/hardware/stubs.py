@@ -106,6 +106,7 @@ STUBS = {
             print("CPU, deit, cache off, views 1: 0123456789abcdef 0123456789abcdee")
     """,
     "pipeline": 'print("a::b: test" if "--list" in words else "test a::b ... ok")',
+    "handover": 'print("e::f: test" if "--list" in words else "test e::f ... ok")',
     "cache": 'print("c::d: test" if "--list" in words else "test c::d ... ok")',
     "faults": 'print("gpu::e: test" if "--list" in words else "test gpu::e ... ok")',
     "external_memory": """

@@ -141,10 +141,23 @@ class Runs(unittest.TestCase):
             "missing": {},
         }
         loader = {"says": ["pixels"], "failed": ["pixels"]}
+        handover = {
+            "says": ["0 of 2000 batches torn"],
+            "failed": [],
+            "torn": 0,
+            "handed over": {
+                "microseconds": 1234.4,
+                "gb_per_second": 31.2,
+                "host_microseconds": 56.0,
+                "waited": 0.017,
+            },
+            "by the CPU, copied ahead": {"microseconds": 9876.0, "gb_per_second": 3.9},
+        }
         stub(
             self.folder / "python",
             f"""
-            answers = {{"torch_facts.py": {facts!r}, "torch_rivals.py": {rivals!r}, "torch_loader.py": {loader!r}}}
+            answers = {{"torch_facts.py": {facts!r}, "torch_rivals.py": {rivals!r}, "torch_loader.py": {loader!r},
+                        "torch_handover.py": {handover!r}}}
             assert "torch_facts.py" in words[0] or os.environ["PYTHONPATH"].split(":")[0].endswith("/site"), os.environ
             print("RESULT " + json.dumps(answers[os.path.basename(words[0])]))
         """,
@@ -152,6 +165,9 @@ class Runs(unittest.TestCase):
         rows = self.run_all()
         self.assertEqual(rows["torch"]["says"], "torch 2.11, torchvision 0.26, a card")
         self.assertEqual((rows["rivals on the card"]["verdict"], rows["python"]["verdict"]), ("passed", "FAILED"))
+        self.assertEqual(rows["batches for torch"]["verdict"], "passed", rows["batches for torch"])
+        page = report.page(self.facts, "", card=False)
+        self.assertIn("| handed over | 1,234 | 31.2 | 56 | 2 % |\n| by the CPU, copied ahead | 9,876 | 3.9 |  |  |", page)
         lacking = {**facts, "torchvision": None, "why_no_torchvision": "RuntimeError: another version"}
         stub(self.folder / "python", f"print('RESULT ' + json.dumps({lacking!r}))")
         rows = self.run_all()

@@ -3,7 +3,7 @@
 //
 //   gcc -shared -fPIC -pthread -o libcuda.so.1 fake_libcuda.c
 //
-//   FAKE_CUDA_UUID=hex       the UUID of its one device: the adapter's
+//   FAKE_CUDA_UUID=hex,hex   the UUID of each device, one or two: the adapter's
 //   FAKE_CUDA_FAIL=call      that call returns CUDA_ERROR_NOT_SUPPORTED
 //   FAKE_CUDA_WRONG=index    each copy to the host has another word there
 //   FAKE_CUDA_DELAY=us       the longest time of a step (default 300)
@@ -205,47 +205,63 @@ int cuGetErrorName(int error, const char **name) {
     return SUCCESS;
 }
 
+// The digits of each device's UUID, and a comma.
+enum { UUID = 33 };
+
+static int devices(void) {
+    const char *hex = getenv("FAKE_CUDA_UUID");
+    return hex && strlen(hex) >= 2 * UUID - 1 ? 2 : 1;
+}
+
 int cuDeviceGetCount(int *found) {
-    *found = 1;
+    *found = devices();
     return SUCCESS;
 }
 
 int cuDeviceGet(int *device, int ordinal) {
     MAY_FAIL("cuDeviceGet");
     *device = ordinal;
-    return ordinal ? INVALID_VALUE : SUCCESS;
+    return ordinal < devices() ? SUCCESS : INVALID_VALUE;
 }
 
 int cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
     MAY_FAIL("cuDeviceGetUuid_v2");
     const char *hex = getenv("FAKE_CUDA_UUID");
+    if (device >= devices()) return INVALID_VALUE;
     for (int i = 0; i < 16; i++) {
         unsigned byte = 0;
-        if (hex && strlen(hex) >= 32) sscanf(hex + 2 * i, "%2x", &byte);
+        if (hex && strlen(hex) >= UUID - 1) sscanf(hex + UUID * device + 2 * i, "%2x", &byte);
         uuid[i] = byte;
     }
-    return device ? INVALID_VALUE : SUCCESS;
+    return SUCCESS;
 }
 
-// Addresses that stand for handles, so that a wrong one is seen.
-static char context;
+// Addresses that stand for handles, so that a wrong one is seen: the context of each device.
+static char contexts[2];
+static __thread char *current;
 static __thread int depth;
+
+static int is_context(const void *address) { return address == contexts || address == contexts + 1; }
 
 int cuDevicePrimaryCtxRetain(void **retained, int device) {
     MAY_FAIL("cuDevicePrimaryCtxRetain");
-    *retained = &context;
-    return device ? INVALID_VALUE : SUCCESS;
+    if (device >= devices()) return INVALID_VALUE;
+    *retained = contexts + device;
+    return SUCCESS;
 }
 
-int cuCtxSetCurrent(void *current) {
+int cuCtxSetCurrent(void *set) {
+    if (!is_context(set)) return INVALID_VALUE;
     depth = 1;
-    return current == &context ? SUCCESS : INVALID_VALUE;
+    current = set;
+    return SUCCESS;
 }
 
 int cuCtxPushCurrent_v2(void *pushed) {
     MAY_FAIL("cuCtxPushCurrent_v2");
-    if (pushed != &context) return INVALID_VALUE;
+    if (!is_context(pushed)) return INVALID_VALUE;
     depth++;
+    current = pushed;
     count("contexts", 1);
     return SUCCESS;
 }
@@ -254,7 +270,7 @@ int cuCtxPopCurrent_v2(void **popped) {
     if (!depth) return INVALID_VALUE;
     depth--;
     count("contexts", -1);
-    *popped = &context;
+    *popped = current;
     return SUCCESS;
 }
 
