@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs tests of the GPU path under Khronos' Vulkan validation layer, core and synchronization, on the system's lavapipe. The
-# layer is the one that comes with Chromium; where the system has none it is unpacked under target/unpacked.
+# Runs tests of the GPU path under Khronos' Vulkan validation layer, core and synchronization, on the system's lavapipe,
+# and those of memory that another device imports on SwiftShader, too. The layer is the one that comes with Chromium; where the
+# system has none it is unpacked under target/unpacked.
 #
 #   scripts/test-validation.sh [--quick]     --quick: the golden pixels alone
 set -euo pipefail
