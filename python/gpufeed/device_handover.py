@@ -28,8 +28,12 @@ class DeviceHandover:
         self._importer: Importer | None = None
         self._wanted = False
         self._tried = False
+        # The native loader's buffers are in memory that can be exported, which costs more than other memory.
+        self._exports = False
         # Why batches are not handed over; None as long as they are, or as nothing was tried.
         self._reason: str | None = None
+        # The reason for which the native loader is about to be built again.
+        self._again: str | None = None
 
     @property
     def works(self) -> bool:
@@ -40,15 +44,19 @@ class DeviceHandover:
         """Forgets what was tried, for a loader that is about to be built. ``is_card`` is True if its shaders run on the card of
         the tensors' device, and ``allowed`` is the loader's ``handover=``."""
         self.close()
-        self._importer, self._wanted, self._tried = None, is_card, False
+        again, self._again = self._again, None
+        self._importer, self._wanted, self._tried = None, is_card, again is not None
         if is_card:
-            self._reason = None if allowed else _REFUSED
+            self._reason = again if allowed else _REFUSED
 
     def built(self, make: Callable[[bool], _gpufeed.Loader]) -> _gpufeed.Loader:
         """Makes the native loader: with memory that can be exported, if it is wanted and to be had."""
+        self._exports = False
         if self._wanted and self._reason is None:
             try:
-                return make(True)
+                native = make(True)
+                self._exports = True
+                return native
             except ArgumentError as error:
                 if not str(error).startswith("export: "):
                     raise
@@ -56,26 +64,29 @@ class DeviceHandover:
         return make(False)
 
     def try_out(self, native: _gpufeed.Loader, device: str, automatic: bool) -> bool:
-        """Imports a small buffer, once. Returns False if the loader is to be built again, with the CPU executor: its backend
-        is ``automatic``, and the GPU cannot hand its batches over."""
-        if not self._wanted or self._tried:
+        """Imports a small buffer, once. Returns False if the loader is to be built again: with the CPU executor, if its backend is
+        ``automatic`` and the GPU cannot hand its batches over, or without memory that can be exported, for which nobody has a
+        use."""
+        if not self._wanted:
             return True
-        if self._reason is None:
-            try:
-                importer = _importer(device, self.lost)
-                importer.try_out(native.trial(), native.uuid())
-                self._importer = importer
-            except (DriverError, Error) as error:
-                self._reason = str(error)
-        # Not before: after an interrupt, the next iteration tries again.
-        self._tried = True
-        if self._reason is None:
+        if not self._tried:
+            if self._reason is None:
+                try:
+                    importer = _importer(device, self.lost)
+                    importer.try_out(native.trial(), native.uuid())
+                    self._importer = importer
+                except (DriverError, Error) as error:
+                    self._reason = str(error)
+            # Not before: after an interrupt, the next iteration tries again.
+            self._tried = True
+            if self._reason is not None:
+                self.on_cpu = automatic
+                if not automatic:
+                    self._warn()
+        if self._reason is None or not (self._exports or self.on_cpu):
             return True
-        if automatic:
-            self.on_cpu = True
-            return False
-        self._warn()
-        return True
+        self._again = self._reason
+        return False
 
     def over(self, run: Run) -> Run:
         """Returns the run, whose batches are handed over if that works."""

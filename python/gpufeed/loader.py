@@ -493,7 +493,7 @@ class DataLoader(Positioned):
         of_gpu = self._settings.get("execute") == "gpu" or str(self._settings.get("cache", "")).startswith("device")
         automatic = self._of_python["backend"] == "auto" and not of_gpu
         if not self._handover.try_out(native, self.device, automatic):
-            # The CPU executor and copies ahead are faster than a GPU whose batches cross the bus twice.
+            # For "auto", the CPU executor and copies ahead are faster than a GPU whose batches cross the bus twice.
             self._drop_buffers()
             self._native = native = self._build(*self._resolved())
         run = native.resume(state, end) if self._order is None else started(self._order, native, state, end)

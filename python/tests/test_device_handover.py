@@ -290,7 +290,9 @@ def test_a_call_that_fails_at_first_reads_batches_back(cuda: FakeCuda, call: str
     before = balanced(cuda)
     cuda.fail(call, 1)
     with loader() as made, pytest.warns(RuntimeWarning, match="cannot be handed over") as warned:
+        assert "handed over: " in made._native.explain()
         found = epoch(made, cuda)
+        assert "handed over: " not in made._native.explain()
         said = made.stats()["handover"]
     reason = f"{call.removesuffix('_v2')} returns CUDA_ERROR_NOT_SUPPORTED (801)"
     assert said == f"copied through the host: {reason}" and str(warned[0].message).endswith(reason)
@@ -316,8 +318,13 @@ def test_a_call_that_fails_later_reads_the_rest_back(cuda: FakeCuda, call: str) 
                     cuda.fail(call, 1)
         assert [str(each.message) for each in warned if "cannot be handed over" in str(each.message)], [str(w.message) for w in warned]
         assert call.removesuffix("_v2") in made.stats()["handover"]
+        # The next epoch has buffers of the usual kind.
+        assert "handed over: " in made._native.explain()
+        found += epoch(made, cuda)
+        assert "handed over: " not in made._native.explain() and cuda.count("memory") == 0
+        assert call.removesuffix("_v2") in made.stats()["handover"]
     with loader(images(40), device="cpu", backend=str(cuda.adapter.number)) as theirs:
-        same(found, epoch(theirs, cuda))
+        same(found, epoch(theirs, cuda) + epoch(theirs, cuda))
 
 
 def test_another_cards_uuid_is_seen(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
