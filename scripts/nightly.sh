@@ -59,6 +59,7 @@ timed env RUSTDOCFLAGS='-D warnings' cargo doc -p gpufeed -p gpufeed-cli -p gpuf
 timed scripts/semver.sh || failed=1
 timed cargo check -p gpufeed-burn || failed=1
 timed cargo check -p gpufeed-jpeg || failed=1
+timed scripts/test-targets.sh || failed=1
 # At full width both widths took an hour, and each driver would take a quarter of an hour. .ci/run, called above, has had every
 # combination on llvmpipe and lavapipe.
 timed env -u GPUFEED_FULL scripts/test-widths.sh all || failed=1

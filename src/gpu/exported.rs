@@ -1,5 +1,5 @@
 //! Buffers of batches that another API imports: which submission waits for its work, and which one tells it that a batch is
-//! ready. `external.rs` has the calls of Vulkan.
+//! ready. `external/vulkan.rs` has the calls.
 //!
 //! A buffer takes turns. In each, gpufeed fills it, a batch hands it out, and it comes back: released by the other API,
 //! unused, or never.

@@ -12,7 +12,7 @@
 //! of `staging_memory.rs`), `workspace.rs` (parameters and intermediates), `target.rs` (batches), `cache_pages.rs`
 //! (cached samples) and `readback.rs` (back to the host). `timing.rs` times the passes and the copies; `measure.rs` is
 //! for benches, `mock.rs` for tests of devices that misbehave.
-//! `exported.rs` says when a batch in exported memory is another API's, and `external.rs` has Vulkan's calls for that.
+//! `exported.rs` says when a batch in exported memory is another API's, and `external/vulkan.rs` has Vulkan's calls for that.
 //! `switches.rs` has the choices that a measurement may set by hand, and `vulkan.rs` what wgpu does not tell of memory.
 
 pub(crate) mod adapters;
