@@ -35,6 +35,8 @@ class Names:
     library: str
     #: DLPack's number of the API's devices.
     device_type: int
+    #: True if calls work in the thread's current context, False if on its current device.
+    contexts: bool
     import_memory: str
     map: str
     unmap: str
@@ -54,6 +56,7 @@ class Names:
 CUDA = Names(
     library="nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1",
     device_type=2,
+    contexts=True,
     import_memory="cuImportExternalMemory",
     map="cuExternalMemoryGetMappedBuffer",
     unmap="cuMemFree_v2",
@@ -70,10 +73,11 @@ CUDA = Names(
     error_name="cuGetErrorName",
 )
 
-# Has not run: no machine with an AMD card has been at hand.
+# Has run on a stand-in alone: no machine with an AMD card has been at hand.
 HIP = Names(
     library="amdhip64.dll" if sys.platform == "win32" else "libamdhip64.so",
     device_type=10,
+    contexts=False,
     import_memory="hipImportExternalMemory",
     map="hipExternalMemoryGetMappedBuffer",
     unmap="hipFree",
@@ -112,7 +116,7 @@ class Driver:
         except OSError as error:
             raise DriverError(f"{names.library} cannot be loaded: {error}") from None
         self._context = ctypes.c_void_p()
-        if names is not HIP:
+        if names.contexts:
             device = ctypes.c_int()
             self._call("cuInit", ctypes.c_uint(0))
             self._call("cuDeviceGet", ctypes.byref(device), ctypes.c_int(index))
@@ -127,7 +131,7 @@ class Driver:
 
     def uuid(self) -> str | None:
         """Returns the device's UUID as Vulkan writes it, or None for HIP, whose UUID is another one."""
-        if self.names is HIP:
+        if not self.names.contexts:
             return None
         raw = (ctypes.c_ubyte * 16)()
         self._call("cuDeviceGetUuid_v2", ctypes.byref(raw), self._device)
@@ -221,7 +225,7 @@ class Driver:
     @contextmanager
     def _current(self) -> Iterator[None]:
         """Makes the device the thread's own for some calls: tensors are freed on any thread."""
-        if self.names is HIP:
+        if not self.names.contexts:
             before = ctypes.c_int()
             self._call("hipGetDevice", ctypes.byref(before))
             self._call("hipSetDevice", ctypes.c_int(self.index))

@@ -71,8 +71,9 @@ class FakeCuda:
         monkeypatch.setattr(torch.cuda, "stream", self._on_stream)
         monkeypatch.setattr(torch.cuda, "synchronize", lambda device=None: self.synchronize())
         monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: None)
-        # DLPack's 1 is the CPU.
-        monkeypatch.setattr(devices, "CUDA", dataclasses.replace(gpu_driver.CUDA, library=str(library), device_type=1))
+        for name, names in (("CUDA", gpu_driver.CUDA), ("HIP", gpu_driver.HIP)):
+            # DLPack's 1 is the CPU.
+            monkeypatch.setattr(devices, name, dataclasses.replace(names, library=str(library), device_type=1))
         monkeypatch.setattr(devices, "CudaDevice", OnHost)
         self._of_torch = torch.from_dlpack
         monkeypatch.setattr(devices, "from_dlpack", self.from_dlpack)

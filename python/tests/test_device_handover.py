@@ -366,6 +366,22 @@ def test_a_part_of_a_card_has_a_uuid_of_its_own(cuda: FakeCuda, monkeypatch: pyt
     same(found, epoch(loader(device="cpu", backend="cpu"), cuda))
 
 
+def test_hip_does_the_same_by_its_own_names(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.version, "hip", "7.0")
+    # The UUID of HIP is none of Vulkan's.
+    monkeypatch.setenv("FAKE_CUDA_UUID", "78" * 16)
+    before = balanced(cuda)
+    with loader(views=2) as made, loader(views=2, device="cpu", backend="cpu") as theirs:
+        found = epoch(made, cuda)
+        assert made.stats()["handover"] == "handed over on the GPU" and cuda.count("memory") > 0
+        same(found, epoch(theirs, cuda))
+    del made
+    assert balanced(cuda) == before
+    cuda.fail("cuImportExternalMemory", 1)
+    with loader() as made, pytest.warns(RuntimeWarning, match="hipImportExternalMemory returns CUDA_ERROR_NOT_SUPPORTED"):
+        epoch(made, cuda)
+
+
 def test_handover_false_copies(cuda: FakeCuda) -> None:
     imports = cuda.count("imports")
     with warnings.catch_warnings():

@@ -240,6 +240,10 @@ int cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
 static char contexts[2];
 static __thread char *current;
 static __thread int depth;
+// HIP has a current device in the place of contexts. A program sets it before its calls, and sets it back behind them.
+static __thread int device_is_set;
+
+static int has_device(void) { return depth || device_is_set; }
 
 static int is_context(const void *address) { return address == contexts || address == contexts + 1; }
 
@@ -281,7 +285,7 @@ typedef struct {
 
 int cuImportExternalMemory(void **imported, const uint64_t *description) {
     MAY_FAIL("cuImportExternalMemory");
-    if (!depth || (int)description[0] != OPAQUE_FD) return INVALID_VALUE;
+    if (!has_device() || (int)description[0] != OPAQUE_FD) return INVALID_VALUE;
     int fd = (int)description[1];
     size_t size = description[3];
     struct stat status;
@@ -323,7 +327,7 @@ int cuDestroyExternalMemory(void *imported) {
 
 int cuImportExternalSemaphore(void **imported, const uint64_t *description) {
     MAY_FAIL("cuImportExternalSemaphore");
-    if (!depth || (int)description[0] != OPAQUE_FD) return INVALID_VALUE;
+    if (!has_device() || (int)description[0] != OPAQUE_FD) return INVALID_VALUE;
     int fd = (int)description[1];
     Semaphore *semaphore = mmap(NULL, sizeof *semaphore, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (semaphore == MAP_FAILED) return INVALID_VALUE;
@@ -355,12 +359,12 @@ static int all_zero(const uint64_t *parameters) {
 
 int cuWaitExternalSemaphoresAsync(void *const *semaphores, const uint64_t *parameters, unsigned number_of, void *on) {
     MAY_FAIL("cuWaitExternalSemaphoresAsync");
-    return number_of == 1 && depth && all_zero(parameters) ? push(on, (Step){.kind = WAIT, .semaphore = semaphores[0]}) : INVALID_VALUE;
+    return number_of == 1 && has_device() && all_zero(parameters) ? push(on, (Step){.kind = WAIT, .semaphore = semaphores[0]}) : INVALID_VALUE;
 }
 
 int cuSignalExternalSemaphoresAsync(void *const *semaphores, const uint64_t *parameters, unsigned number_of, void *on) {
     MAY_FAIL("cuSignalExternalSemaphoresAsync");
-    return number_of == 1 && depth && all_zero(parameters) ? push(on, (Step){.kind = SIGNAL, .semaphore = semaphores[0]}) : INVALID_VALUE;
+    return number_of == 1 && has_device() && all_zero(parameters) ? push(on, (Step){.kind = SIGNAL, .semaphore = semaphores[0]}) : INVALID_VALUE;
 }
 
 int cuEventCreate(void **made, unsigned flags) {
@@ -375,13 +379,13 @@ int cuEventCreate(void **made, unsigned flags) {
 
 int cuEventRecord(void *event, void *on) {
     MAY_FAIL("cuEventRecord");
-    if (!depth) return INVALID_VALUE;
+    if (!has_device()) return INVALID_VALUE;
     return push(on, (Step){.kind = RECORD, .event = event});
 }
 
 int cuStreamWaitEvent(void *on, void *event, unsigned flags) {
     MAY_FAIL("cuStreamWaitEvent");
-    return flags || !depth ? INVALID_VALUE : push(on, (Step){.kind = WAIT_EVENT, .event = event});
+    return flags || !has_device() ? INVALID_VALUE : push(on, (Step){.kind = WAIT_EVENT, .event = event});
 }
 
 int cuEventSynchronize(void *waited) {
@@ -419,4 +423,31 @@ int cuStreamSynchronize(void *on) {
     while (stream->waiting) pthread_cond_wait(&stream->changed, &lock);
     pthread_mutex_unlock(&lock);
     return SUCCESS;
+}
+
+// HIP's names for the same: libamdhip64.so for the same tests.
+#define HIP(name, call) extern __typeof(call) name __attribute__((alias(#call)))
+HIP(hipImportExternalMemory, cuImportExternalMemory);
+HIP(hipExternalMemoryGetMappedBuffer, cuExternalMemoryGetMappedBuffer);
+HIP(hipFree, cuMemFree_v2);
+HIP(hipDestroyExternalMemory, cuDestroyExternalMemory);
+HIP(hipImportExternalSemaphore, cuImportExternalSemaphore);
+HIP(hipDestroyExternalSemaphore, cuDestroyExternalSemaphore);
+HIP(hipWaitExternalSemaphoresAsync, cuWaitExternalSemaphoresAsync);
+HIP(hipSignalExternalSemaphoresAsync, cuSignalExternalSemaphoresAsync);
+HIP(hipEventCreateWithFlags, cuEventCreate);
+HIP(hipEventDestroy, cuEventDestroy_v2);
+HIP(hipEventRecord, cuEventRecord);
+HIP(hipStreamWaitEvent, cuStreamWaitEvent);
+HIP(hipEventSynchronize, cuEventSynchronize);
+HIP(hipDrvGetErrorName, cuGetErrorName);
+
+int hipGetDevice(int *device) {
+    *device = 0;
+    return SUCCESS;
+}
+
+int hipSetDevice(int device) {
+    device_is_set = !device_is_set;
+    return device < devices() ? SUCCESS : INVALID_VALUE;
 }
