@@ -121,6 +121,7 @@ pub mod recipe;
 pub mod sampler;
 mod spelling;
 pub mod storage;
+pub mod targets;
 pub mod transforms;
 mod warp;
 

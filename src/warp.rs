@@ -99,7 +99,13 @@ impl Map {
 }
 
 /// torchvision's `_get_inverse_affine_matrix`, in f64. Sine and cosine are those of `libm`, the same on every platform.
-fn inverse_matrix(angle: f64, [tx, ty]: [f64; 2], scale: f64, shear: [f64; 2], [cx, cy]: [f64; 2]) -> [f64; 6] {
+pub(crate) fn inverse_matrix(
+    angle: f64,
+    [tx, ty]: [f64; 2],
+    scale: f64,
+    shear: [f64; 2],
+    [cx, cy]: [f64; 2],
+) -> [f64; 6] {
     let (rotation, [shear_x, shear_y]) = (angle.to_radians(), shear.map(f64::to_radians));
     let a = libm::cos(rotation - shear_y) / libm::cos(shear_y);
     let c = libm::sin(rotation - shear_y) / libm::cos(shear_y);

@@ -12,7 +12,8 @@ then recorded as a concrete operation, and torch runs on one thread. Another tor
 (the committed files come from an AVX-512 machine), may move the last bits: --check therefore accepts 2e-6.
 
 Writes: cases.json (object: header fields + "cases"), vectors.bin (little-endian f32, CHW, concatenated),
-operators.json and operators.bin (`operators.py`: what these cases lack, in floats and bytes),
+operators.json and operators.bin (`operators.py`: what these cases lack, in floats and bytes), targets.json (`targets.py`: boxes
+and keypoints),
 sizes.json (Resize's integer-size rule) and tables.json (centre crop, RandomResizedCrop fallback, RandomCrop padding,
 Pad argument forms, ColorJitter argument forms, Resize(size=None, max_size)).
 """
@@ -31,6 +32,7 @@ from torchvision.transforms.v2 import functional as F
 from torchvision.transforms.v2.functional import _geometry as G
 
 import operators
+import targets
 from procedural import FORMULA, procedural
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -669,6 +671,7 @@ def main():
         "tables.json": "{\n" + ",\n".join(f"{json.dumps(k)}: {rows_json(v)}" for k, v in tables.items()) + "\n}\n",
     }
     operators.main(check)
+    targets.main(check)
     if check:
         old = np.frombuffer(open(os.path.join(HERE, "vectors.bin"), "rb").read(), "<f4")
         new = np.frombuffer(blob, "<f4")

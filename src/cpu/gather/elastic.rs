@@ -132,6 +132,17 @@ fn field(
     Ok(())
 }
 
+/// The displacement of one pixel of an image of `size`, along x and along y in pixels.
+///
+/// # Errors
+/// Those of [`Use::reserve`](crate::allocate::Use::reserve).
+pub(crate) fn displacement(elastic: &Elastic, size: (u32, u32), (left, top): (u32, u32)) -> Result<[f32; 2]> {
+    let (mut scratch, mut found) = (ElasticScratch::default(), [0.0; 2]);
+    let window = Rect { left, top, width: 1, height: 1 };
+    field(elastic, size, window, &mut scratch, |_, rows| found = rows.map(|row| row[0]))?;
+    Ok(found)
+}
+
 /// Makes the numbers of row `y` from column `2 * first` on, uniform in \[-1, 1).
 #[multiversion(targets("x86_64+avx2"))]
 fn draw(key: [u32; 2], first: u32, y: u32, out: &mut [[f32; 4]]) {
