@@ -60,7 +60,7 @@ PYTHON = [
     Keyword("normalize_on_device", "bool", "False", "", "Leaves the last `Normalize` to that device."),
     Keyword("channels_last", "bool", "False", "", "Tensors in torch's `channels_last` format."),
     Keyword("backend", "str", '"cpu"', "arguments.text", 'What augments: `"cpu"`; `"gpu"`, which with a CUDA device is that device\'s card; `"auto"`, which takes the CPU where there is no GPU; or an adapter\'s number, UUID, PCI address, or part of a name, as `gpufeed.adapters()` has them.'),
-    Keyword("handover", "bool", "True", "", "Leaves batches in the memory of the CUDA device's card, where its shaders have made them and memory can be handed over; `False` copies them through the host."),
+    Keyword("handover", "bool", "True", "", "Leaves batches in the memory of the CUDA device's card, where its shaders have made them and memory can be handed over; `False` copies them through the host, where `backend=\"auto\"` takes the CPU."),
     Keyword("thread_safe", "bool | None", "None", "", "For an object in Python: its reads share no state, so several calls at a time may be inside it. Lists, torch's `TensorDataset`, and torchvision's `ImageFolder`, `CIFAR10`, `MNIST` and their like are known to be so; an attribute `thread_safe` of the object says the same.", "what it says itself, or is known of its type"),
     Keyword("exit_timeout", "float", "5", "arguments.seconds", "Seconds that closing an iteration, and the interpreter's exit, wait for threads inside an object in Python. A later read ends with an error where one of a closed iteration has not returned for as long, and at least 5 seconds."),
 ]

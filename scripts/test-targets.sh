@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Lints the library and the command for the systems that this machine is not: Windows and macOS. Nothing is linked or run. Installs
+# Lints the library and the command for Windows and macOS, wherever it runs. Nothing is linked or run. Installs
 # Rust's standard library for them by rustup.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -40,6 +40,10 @@ class DeviceHandover:
         """True while batches are handed over."""
         return self._importer is not None and self._reason is None
 
+    def take_cpu(self) -> None:
+        """Notes that the CPU executor is taken, as batches may not be handed over."""
+        self.on_cpu, self._reason = True, _REFUSED
+
     def begin(self, is_card: bool, allowed: bool) -> None:
         """Forgets what was tried, for a loader that is about to be built. ``is_card`` is True if its shaders run on the card of
         the tensors' device, and ``allowed`` is the loader's ``handover=``."""
@@ -63,27 +67,27 @@ class DeviceHandover:
                 self._reason = str(error).removeprefix("export: ")
         return make(False)
 
-    def try_out(self, native: _gpufeed.Loader, device: str, automatic: bool) -> bool:
+    def try_out(self, native: _gpufeed.Loader, device: str, automatic: bool, has_cache: bool) -> bool:
         """Imports a small buffer, once. Returns False if the loader is to be built again: with the CPU executor, if its backend is
         ``automatic`` and the GPU cannot hand its batches over, or without memory that can be exported, for which nobody has a
-        use."""
+        use. A loader whose cache has been filled stays."""
         if not self._wanted:
             return True
+        is_filled = self._tried and has_cache
         if not self._tried:
             if self._reason is None:
                 try:
-                    importer = _importer(device, self.lost)
+                    importer = _importer(device)
                     importer.try_out(native.trial(), native.uuid())
                     self._importer = importer
                 except (DriverError, Error) as error:
                     self._reason = str(error)
+            self.on_cpu = automatic and self._reason is not None
             # Not before: after an interrupt, the next iteration tries again.
             self._tried = True
-            if self._reason is not None:
-                self.on_cpu = automatic
-                if not automatic:
-                    self._warn()
-        if self._reason is None or not (self._exports or self.on_cpu):
+            if self._reason is not None and not automatic:
+                self._warn()
+        if self._reason is None or is_filled or not (self._exports or self.on_cpu):
             return True
         self._again = self._reason
         return False
@@ -97,10 +101,6 @@ class DeviceHandover:
         self._reason = reason
         self.close()
         self._warn()
-
-    def lost(self, text: str) -> None:
-        """Warns of a batch that was not given back."""
-        warn_once_outside(text, RuntimeWarning)
 
     def _warn(self) -> None:
         if self._reason == _REFUSED:
@@ -134,9 +134,15 @@ class DeviceHandover:
             self._importer.close()
 
 
-def _importer(device: str, warn: Callable[[str], None]) -> Importer:
+def _importer(device: str) -> Importer:
     """Makes the importer of a device of torch."""
     from gpufeed.torch import cuda_index, current_stream, driver_names
 
     index = cuda_index(device)
-    return Importer(Driver(driver_names(), index), lambda: current_stream(index), warn)
+    return Importer(Driver(driver_names(), index), lambda: current_stream(index), _lost)
+
+
+def _lost(text: str) -> None:
+    """Warns of a batch that was not given back."""
+    # No method: the importer would keep its loader, and both would wait for the garbage collector.
+    warn_once_outside(text, RuntimeWarning)

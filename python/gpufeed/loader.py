@@ -70,7 +70,7 @@ class DataLoader(Positioned):
             the CPU where there is no GPU; or an adapter's number, UUID, PCI address, or part of a name, as
             ``gpufeed.adapters()`` has them.
         handover: Leaves batches in the memory of the CUDA device's card, where its shaders have made them and memory can be
-            handed over; ``False`` copies them through the host.
+            handed over; ``False`` copies them through the host, where ``backend="auto"`` takes the CPU.
         thread_safe: For an object in Python: its reads share no state, so several calls at a time may be inside it. Lists,
             torch's ``TensorDataset``, and torchvision's ``ImageFolder``, ``CIFAR10``, ``MNIST`` and their like are known to be
             so; an attribute ``thread_safe`` of the object says the same. Default: what it says itself, or is known of its type.
@@ -393,7 +393,8 @@ class DataLoader(Positioned):
         return self._resolved()
 
     def _build(self, shard: tuple[int, int], source: str) -> _gpufeed.Loader:
-        self._settled, self._shard_source = shard, source
+        # Not before the end: after an error or an interrupt, the next iteration builds it again.
+        self._settled = None
         settings = json.dumps(self._settings | {"shard": shard})
         self._card = self._cuda_index()
         of_python = self._of_python | {"backend": self._backend()}
@@ -416,6 +417,7 @@ class DataLoader(Positioned):
         # they belong to one process, while a state is the same on every rank.
         own = json.loads(native.settings()) | self._of_keywords
         self._in_force = {name: value for name, value in own.items() if name not in ("shard", "workers")}
+        self._settled, self._shard_source = shard, source
         return native
 
     def _cuda_index(self) -> int | None:
@@ -440,8 +442,18 @@ class DataLoader(Positioned):
         cards = cuda_cards()
         found = adapter.of_device(backend, cards[self._card], cards, adapter.adapters())
         self._is_card = found is not None
+        if self._is_card and not self._hands_over and self._is_automatic():
+            # Copied batches would cross the bus three times.
+            self._handover.take_cpu()
+            self._card, self._is_card = None, False
+            return "cpu"
         self._card_said = f"{'it' if self._is_card else 'no adapter'} is the card of torch's cuda:{self._card}"
         return backend if found is None else str(found.number)
+
+    def _is_automatic(self) -> bool:
+        """Returns True if the CPU executor may take the place of a GPU: nothing asks for the GPU, which then copies."""
+        of_gpu = self._settings.get("execute") == "gpu" or str(self._settings.get("cache", "")).startswith("device")
+        return self._of_python["backend"] == "auto" and not of_gpu
 
     def _made_with(self) -> dict[str, Any]:
         return self._in_force
@@ -489,10 +501,8 @@ class DataLoader(Positioned):
 
     def _run_from(self, state: str, end: int) -> Run:
         native = self._loader()
-        # What asks for the GPU keeps it, and copies.
-        of_gpu = self._settings.get("execute") == "gpu" or str(self._settings.get("cache", "")).startswith("device")
-        automatic = self._of_python["backend"] == "auto" and not of_gpu
-        if not self._handover.try_out(native, self.device, automatic):
+        has_cache = self._settings.get("cache", "off") != "off"
+        if not self._handover.try_out(native, self.device, self._is_automatic(), has_cache):
             # For "auto", the CPU executor and copies ahead are faster than a GPU whose batches cross the bus twice.
             self._drop_buffers()
             self._native = native = self._build(*self._resolved())

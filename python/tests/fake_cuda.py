@@ -1,5 +1,5 @@
-"""CUDA without a GPU: ``fake_libcuda.c`` in the place of NVIDIA's driver, and a ``torch.cuda`` that has one device, the card of
-which is an adapter of this machine. Tensors of that device are on the CPU, as its memory is a file that is mapped here.
+"""CUDA without a GPU: ``fake_libcuda.c`` in the place of NVIDIA's driver, and a ``torch.cuda`` whose device is the card of
+an adapter of this machine. Tensors of that device are on the CPU, as its memory is a file that is mapped here.
 
     python fake_cuda.py LIBRARY PROGRAM.py [ARGUMENT...]      runs a program beside it; LIBRARY is what ``build`` returns
 """

@@ -343,6 +343,7 @@ def test_two_cards_of_one_name_are_told_apart(cuda: FakeCuda, monkeypatch: pytes
     assert ours is not None
     cuda.properties = [Properties(other), Properties(ours)]
     monkeypatch.setenv("FAKE_CUDA_UUID", f"{other},{ours.replace('-', '')}")
+    monkeypatch.setenv("FAKE_CUDA_CARD", "1")
     with loader(device="cuda:1") as made:
         found = epoch(made, cuda)
         assert made.stats()["handover"] == "handed over on the GPU"
@@ -389,7 +390,9 @@ def test_handover_false_copies(cuda: FakeCuda) -> None:
         for backend, made in (("gpu", loader(handover=False)), ("auto", loader(handover=False, backend="auto"))):
             for each in (made, pickle.loads(pickle.dumps(made))):
                 with each:
+                    before = each.explain()
                     found = epoch(each, cuda)
+                    assert ("the CPU executor augments" in before) == (backend == "auto")
                     assert each.stats()["handover"] == "copied through the host: handover=False"
                     # A GPU that would have to copy is none for "auto".
                     assert ("the CPU executor augments" in each.explain()) == (backend == "auto")
@@ -408,6 +411,39 @@ def test_auto_takes_the_cpu_where_batches_cannot_be_handed_over(cuda: FakeCuda) 
         found = epoch(made, cuda)
         assert "CPU executor" in made.explain() and "cuImportExternalMemory" in made.explain()
         assert made.stats()["handover"].startswith("copied through the host: cuImportExternalMemory")
+        same(found, epoch(loader(device="cpu", backend="cpu"), cuda))
+
+
+def test_auto_keeps_its_gpu_after_a_later_failure(cuda: FakeCuda) -> None:
+    with loader(images(40), backend="auto", cache="host:16M") as made:
+        iterator = iter(made)
+        found = [[tensor.clone() for tensor in next(iterator)]]
+        cuda.fail("cuEventRecord", 1)
+        with pytest.warns(RuntimeWarning, match="cannot be handed over: cuEventRecord"):
+            found += [[tensor.clone() for tensor in batch] for batch in iterator]
+        found += epoch(made, cuda)
+        # What is in the cache stays there.
+        assert "handed over: " in made._native.explain() and made.stats()["cache_hits"] > 0
+    with loader(images(40), device="cpu", backend="cpu") as theirs:
+        same(found, epoch(theirs, cuda) + epoch(theirs, cuda))
+
+
+def test_an_interrupt_while_the_loader_is_built_again_builds_it_later(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda.fail("cuImportExternalMemory", 1)
+    with loader(backend="auto") as made:
+        native, left = gpufeed._gpufeed.Loader, [1]
+
+        def interrupted(*given: Any, **keywords: Any) -> Any:
+            if left:
+                left.pop()
+                raise KeyboardInterrupt
+            return native(*given, **keywords)
+
+        monkeypatch.setattr(gpufeed._gpufeed, "Loader", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            next(iter(made))
+        found = epoch(made, cuda)
+        assert "the CPU executor augments" in made.explain() and not made._native.backend()[2]
         same(found, epoch(loader(device="cpu", backend="cpu"), cuda))
 
 
@@ -430,6 +466,20 @@ def test_a_loader_that_is_not_closed_leaves_nothing(cuda: FakeCuda) -> None:
         assert kept[0].float().mean() >= 0
         del kept
     assert balanced(cuda) == before
+
+
+def test_imports_of_a_forgotten_loader_need_no_garbage_collector(cuda: FakeCuda) -> None:
+    before = balanced(cuda)
+    gc.disable()
+    try:
+        made = loader()
+        for batch in made:
+            del batch
+        assert cuda.count("memory") > before[0]
+        del made
+        assert cuda.count("memory") == before[0]
+    finally:
+        gc.enable()
 
 
 def test_an_interrupt_loses_no_batch(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,19 +100,19 @@ def for_torch(data: dict) -> List[str]:
     rows = []
     for name, row in data.items():
         if isinstance(row, dict) and "microseconds" in row:
-            waited = amount(100 * row["waited"] if "waited" in row else None, ".0f")
+            longer = amount(100 * row["longer"] if "longer" in row else None, ".0f")
             call = amount(row.get("host_microseconds"), ",.0f")
-            rows.append([name, f"{row['microseconds']:,.0f}", f"{row['gb_per_second']:.1f}", call, waited and f"{waited} %"])
+            rows.append([name, f"{row['microseconds']:,.0f}", f"{row['gb_per_second']:.1f}", call, longer and f"{longer} %"])
     if not rows:
         return []
     lines = [
         "## Batches for torch",
         "",
-        "Images from a cache, cropped, flipped and normalized: the time of a batch in a loop that does nothing else. Then the part of the time",
-        "that a training step behind a folder of JPEGs waits.",
+        "64 images of 224×224 in f32 from a cache, cropped, flipped and normalized: the time of a batch in a loop that does nothing else. Then",
+        "how much longer a step of resnet50 in bfloat16 takes behind a folder of JPEGs than on one batch: it waits, and shares the card with the shaders.",
         "",
     ]
-    return lines + table(["", "µs a batch", "GB/s", "µs of the host's call", "a step waits"], rows)
+    return lines + table(["", "µs a batch", "GB/s", "µs of the host's calls", "a step takes longer by"], rows)
 
 
 def rivals(data: dict) -> List[str]:

@@ -53,8 +53,9 @@ def torch_program(context: Context, name: str, *more: str) -> Outcome:
 
 
 def handed_over(context: Context) -> Outcome:
-    hand_overs, seconds = ("300", "2") if context.short else ("2000", "4")
-    return torch_program(context, "torch_handover.py", "--hand-overs", hand_overs, "--seconds", seconds)
+    hand_overs, loaders, seconds = ("300", "5", "2") if context.short else ("2000", "20", "4")
+    more = ["--hand-overs", hand_overs, "--loaders", loaders, "--seconds", seconds]
+    return torch_program(context, "torch_handover.py", *more)
 
 
 def rivals(context: Context) -> Outcome:

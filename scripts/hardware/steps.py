@@ -73,8 +73,14 @@ def vulkan(context: Context) -> Lacking:
     return an_adapter(context)
 
 
-def everything_and_vulkan(context: Context) -> Lacking:
-    return everything(context) or vulkan(context)
+def the_card_of_cuda(context: Context) -> Lacking:
+    lacking = everything(context) or vulkan(context)
+    if lacking:
+        return lacking
+    assert context.adapter is not None
+    if context.adapter["device_type"] == "Cpu" or context.environment.get("GPUFEED_ADAPTER"):
+        return "not possible", f"the shaders run on {context.adapter['name']}, whatever card torch has"
+    return None
 
 
 def libcuda(context: Context) -> Lacking:
@@ -96,7 +102,7 @@ STEPS = (
     Step("kernels", 60, 21, step_bench.kernels, an_adapter),
     Step("pipeline", 50, 24, step_bench.pipeline, nothing),
     Step("torch", 25, 15, step_torch.torch_facts, nothing),
-    Step("batches for torch", 45, 17, step_torch.handed_over, everything_and_vulkan),
+    Step("batches for torch", 45, 17, step_torch.handed_over, the_card_of_cuda),
     Step("rivals on the card", 45, 17, step_torch.rivals, everything),
     Step("python", 35, 14, step_torch.python, everything),
     Step("switches", 15, 0, step_bench.switches, an_adapter),

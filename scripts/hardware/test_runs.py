@@ -149,7 +149,7 @@ class Runs(unittest.TestCase):
                 "microseconds": 1234.4,
                 "gb_per_second": 31.2,
                 "host_microseconds": 56.0,
-                "waited": 0.017,
+                "longer": 0.017,
             },
             "by the CPU, copied ahead": {"microseconds": 9876.0, "gb_per_second": 3.9},
         }

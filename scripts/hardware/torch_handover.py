@@ -1,13 +1,14 @@
 """Batches that stay on the card: torch has them by CUDA, as gpufeed's shaders wrote them. Are they whole, and what do they cost?
 
-    python torch_handover.py FOLDER [--hand-overs 2000] [--seconds 4] [--device cuda] [--model resnet50] [--backend gpu]
+    python torch_handover.py FOLDER [--hand-overs 2000] [--loaders 20] [--seconds 4] [--device cuda] [--model resnet50] [--backend gpu]
 
 1. The bits of batches of several kinds are those of batches that are read back.
-2. Batches whose pixels are their numbers, read late on three streams and kept for a random time, are read whole.
-3. Loaders that end in the middle leave no file handle behind. The program itself ends with a batch alive.
-4. Images from a cache on the card, which nothing decodes: microseconds and GB/s of a batch that is handed over, of one that is
-   copied through the host, and of one that the CPU makes and that is copied ahead.
-5. The time that a training step waits behind each of the three.
+2. Batches whose pixels are their numbers, read late on three streams and kept for a random time, are read whole. How many a
+   reader sees torn that gives each back before it has read it says whether this would be seen.
+3. Images from a cache, which nothing decodes: microseconds and GB/s of a batch that is handed over, of one that is copied through
+   the host, and of one that the CPU makes and that is copied ahead.
+4. How much longer a training step takes behind each of the three: waiting, and the shaders' share of the card.
+5. Loaders that end in the middle leave no file handle behind. The program itself ends with a batch alive.
 
 Prints lines `RESULT {json}`.
 """
@@ -15,10 +16,11 @@ Prints lines `RESULT {json}`.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import random
 import time
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import numpy
 import torch
@@ -52,8 +54,8 @@ PATHS: Tuple[Tuple[str, Dict[str, Any]], ...] = (
     ("copied through the host", {"handover": False}),
     ("by the CPU, copied ahead", {"backend": "cpu"}),
 )
-# The most cycles that a stream sleeps before it reads.
-LATE = 200_000
+# The most cycles that a stream sleeps before it reads one of eight batches: about 25 ms.
+LATE = 50_000_000
 
 
 def numbered(count: int = PICTURES) -> List[Tuple[Any, int]]:
@@ -87,35 +89,52 @@ def bits(device: str, backend: str, differing: List[str]) -> int:
     return len(KINDS)
 
 
-def torn(device: str, backend: str, hand_overs: int) -> int:
-    """Returns how many of so many batches were not whole when a late consumer read them."""
+def torn(device: str, backend: str, hand_overs: int, waits: bool = True) -> int:
+    """Returns how many of so many batches were not whole when a late consumer read them. The control, which does not wait, gives
+    each back before its readers have ended."""
     dice = random.Random(3)
     streams = [torch.cuda.Stream(device) for _ in range(3)]
+    other = torch.cuda.Stream(device)
     held: List[Tuple[torch.Tensor, Any]] = []
     wrong: List[torch.Tensor] = []
-    done = 0
+
+    def give_back(place: int) -> None:
+        tensor, stream = held.pop(place)
+        # Freed while the stream may not have come to the kernel yet.
+        with torch.cuda.stream(stream if waits else other):
+            del tensor
+
     with loader(numbered(), [v2.RandomCrop(8)], device=device, backend=backend, dtype="uint8") as made:
-        while done < hand_overs:
+        while len(wrong) < hand_overs:
             for batch in made.batches():
-                with torch.cuda.stream(dice.choice(streams)):
+                stream = dice.choice(streams)
+                ids = torch.tensor(batch.ids, dtype=torch.uint8)
+                with torch.cuda.stream(stream):
                     tensor = torch.from_dlpack(batch.images)
-                    numbers = torch.tensor(batch.ids, dtype=torch.uint8).to(tensor.device).view(-1, 1, 1, 1)
-                    torch.cuda._sleep(dice.randrange(LATE))
-                    wrong.append((tensor != numbers).any())
-                    held.append((tensor, torch.cuda.current_stream()))
+                    if tensor.is_cuda:
+                        # A copy of memory that is not pinned would wait for the stream.
+                        ids = ids.pin_memory().to(tensor.device, non_blocking=True)
+                    if dice.randrange(8) == 0:
+                        torch.cuda._sleep(dice.randrange(LATE))
+                    wrong.append((tensor != ids.view(-1, 1, 1, 1)).any())
+                held.append((tensor, stream))
                 del batch, tensor
                 while len(held) > dice.randrange(3):
-                    tensor, stream = held.pop(dice.randrange(len(held)))
-                    # Freed while the stream may not have come to the kernel yet.
-                    with torch.cuda.stream(stream):
-                        del tensor
-                done += 1
+                    give_back(dice.randrange(len(held)))
         while held:
-            tensor, stream = held.pop()
-            with torch.cuda.stream(stream):
-                del tensor
+            give_back(0)
     torch.cuda.synchronize(device)
     return int(torch.stack(wrong).sum())
+
+
+def torn_by_one_that_does_not_wait(device: str, backend: str, hand_overs: int) -> int:
+    """The control of `torn`: nothing joins the streams that read a batch with the one on which it is given back."""
+    join = handed_over._Use._join
+    handed_over._Use._join = lambda use, current: None  # type: ignore[method-assign]
+    try:
+        return torn(device, backend, hand_overs, waits=False)
+    finally:
+        handed_over._Use._join = join  # type: ignore[method-assign]
 
 
 def handles(device: str, backend: str, loaders: int) -> int:
@@ -129,31 +148,44 @@ def handles(device: str, backend: str, loaders: int) -> int:
             made.close()
         assert kept[0].float().mean() >= 0
 
+    def count() -> int:
+        gc.collect()
+        return len(os.listdir("/proc/self/fd"))
+
     for number in range(3):
         one(number)
-    before = len(os.listdir("/proc/self/fd"))
+    before = count()
     for number in range(loaders):
         one(number)
-    return len(os.listdir("/proc/self/fd")) - before
+    until = time.monotonic() + 1
+    # A thread may close one a little later.
+    while count() > before and time.monotonic() < until:
+        time.sleep(0.05)
+    return count() - before
 
 
 class Timed:
-    """The host's time in `Importer.hand_over`."""
+    """The host's time in the calls that take a batch and that give it back."""
 
     def __init__(self) -> None:
-        self.seconds, self.calls = 0.0, 0
-        whole = handed_over.Importer.hand_over
+        self.seconds: List[float] = []
+        for kind, name in ((handed_over.Importer, "hand_over"), (handed_over._Use, "drop")):
+            setattr(kind, name, self._timed(getattr(kind, name)))
 
-        def timed(importer: Any, batch: Any) -> None:
+    def _timed(self, whole: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any) -> Any:
             began = time.perf_counter()
-            whole(importer, batch)
-            self.seconds += time.perf_counter() - began
-            self.calls += 1
+            try:
+                return whole(*arguments)
+            finally:
+                self.seconds.append(time.perf_counter() - began)
 
-        handed_over.Importer.hand_over = timed  # type: ignore[method-assign]
+        return timed
 
     def microseconds(self) -> float:
-        return 1e6 * self.seconds / max(1, self.calls)
+        """Both calls of a batch; the median passes over those that import a buffer."""
+        half = sorted(self.seconds)
+        return 2e6 * half[len(half) // 2] if half else 0.0
 
 
 class Found:
@@ -180,8 +212,15 @@ def checks(asked: argparse.Namespace, found: Found) -> None:
     found.add(said, "bits" if differing else "", differing=differing)
     wrong = torn(device, backend, asked.hand_overs)
     found.add(f"{wrong} of {asked.hand_overs} batches torn", "torn batches" if wrong else "", torn=wrong)
-    left = handles(device, backend, 20)
-    found.add(f"20 loaders left {left} file handles", "file handles" if left > 0 else "", handles=left)
+    seen = torn_by_one_that_does_not_wait(device, backend, asked.hand_overs // 4)
+    found.add(f"{seen} of {asked.hand_overs // 4} by a reader that does not wait, the control", torn_control=seen)
+
+
+def closes(asked: argparse.Namespace, found: Found) -> None:
+    left = handles(asked.device, asked.backend, asked.loaders)
+    # One a loader, or half of them, would be a leak.
+    leaks = left >= asked.loaders // 3
+    found.add(f"{asked.loaders} loaders left {left} file handles", "file handles" if leaks else "", handles=left)
 
 
 def costs(asked: argparse.Namespace, found: Found) -> None:
@@ -200,12 +239,12 @@ def costs(asked: argparse.Namespace, found: Found) -> None:
         said = f"{name}: {row['microseconds']:,.0f} µs a batch of {size} from a cache, {row['gb_per_second']:.1f} GB/s"
         if name == "handed over":
             row["host_microseconds"] = timed.microseconds()
-            said += f", {timed.microseconds():.0f} µs of the host's for the call"
+            said += f", {timed.microseconds():.0f} µs of the host's for its calls"
         found.add(said, **{name: row})
 
 
 def waits(asked: argparse.Namespace, found: Found, place: str) -> None:
-    """The part of the time that a training step waits for a folder of JPEGs."""
+    """How much longer a training step takes behind a folder of JPEGs."""
     step = training_step(asked.model, place)
     batch = torch.randn(asked.batch_size, 3, SIZE, SIZE, device=place)
     most = torch_rates.rate(iter(lambda: batch, None), asked.seconds / 2, asked.device, step)
@@ -214,14 +253,15 @@ def waits(asked: argparse.Namespace, found: Found, place: str) -> None:
         given = {"backend": asked.backend, "shuffle": True, "batch_size": asked.batch_size, **settings}
         with loader(asked.folder, torch_rates.recipe(), device=asked.device, **given) as made:
             fed = torch_rates.rate(torch_rates.endless(made), asked.seconds / 2, asked.device, step)
-        found.data[name]["waited"] = waited = max(0.0, 1 - fed / most)
-        found.add(f"{asked.model}'s step, {name}: {fed:,.0f} images/s, {100 * waited:.0f} % of the time waited")
+        found.data[name]["longer"] = longer = most / fed - 1
+        found.add(f"{asked.model}'s step, {name}: {fed:,.0f} images/s, a step takes {100 * longer:+.0f} %")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
     parser.add_argument("--hand-overs", type=int, default=2000)
+    parser.add_argument("--loaders", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--model", default="resnet50")
@@ -240,6 +280,7 @@ def main() -> None:
     checks(asked, found)
     costs(asked, found)
     waits(asked, found, str(batch[0].device))
+    closes(asked, found)
     # The interpreter ends with a batch alive.
     globals()["alive"] = kept, batch
 

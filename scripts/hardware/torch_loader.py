@@ -38,12 +38,12 @@ def first(folder: str, device: str, backend: str) -> torch.Tensor:
 def training_step(name: str, device: str) -> Callable[[torch.Tensor], object]:
     model = getattr(torchvision.models, name)(weights=None).to(device).train()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    labels = torch.zeros(BATCH, dtype=torch.long, device=device)
 
     def step(images: torch.Tensor) -> None:
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(torch.device(device).type, torch.bfloat16):
-            loss = torch.nn.functional.cross_entropy(model(images), labels[: len(images)])
+            labels = torch.zeros(len(images), dtype=torch.long, device=device)
+            loss = torch.nn.functional.cross_entropy(model(images), labels)
         loss.backward()
         optimizer.step()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from typing import Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List
 
 import torch
 from torchvision.transforms import v2
@@ -27,13 +27,13 @@ def recipe() -> List[v2.Transform]:
     return [*steps, v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]
 
 
-def endless(loader: object) -> Iterator[torch.Tensor]:
+def endless(loader: Any) -> Iterator[torch.Tensor]:
     """The images of one epoch after the other, from the second one on: the first builds the seek indexes."""
     for _ in loader:
         pass
-    while True:
-        for images, _labels in loader:
-            yield images
+    # In a row, as an epoch of a few batches would end before its queue is full.
+    for images, _labels in loader.epochs(range(1, 1 << 30)):
+        yield images
 
 
 def rate(

@@ -1,5 +1,5 @@
-//! The Vulkan objects by which another API shares a batch's memory: exported memory, exported semaphores, and the barrier
-//! that hands a buffer over. wgpu has no words for them. `exported.rs` says when each is used.
+//! What another API shares of a batch: exported memory and exported semaphores. wgpu has no words for them. `exported.rs` says when
+//! each is used; in `external/`, `vulkan.rs` makes them, and `absent.rs` stands in its place where wgpu has no Vulkan.
 //!
 //! Linux's file descriptors have run on software drivers. Windows' handles are written after the same specification
 //! (`VK_KHR_external_memory_win32`) and have not run, as no machine with Windows has been at hand.

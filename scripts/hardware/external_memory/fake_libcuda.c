@@ -3,7 +3,8 @@
 //
 //   gcc -shared -fPIC -pthread -o libcuda.so.1 fake_libcuda.c
 //
-//   FAKE_CUDA_UUID=hex,hex   the UUID of each device, one or two: the adapter's
+//   FAKE_CUDA_UUID=hex,hex   the UUIDs of one or two devices
+//   FAKE_CUDA_CARD=n         the number of the device that takes memory and semaphores (default 0)
 //   FAKE_CUDA_FAIL=call      that call returns CUDA_ERROR_NOT_SUPPORTED
 //   FAKE_CUDA_WRONG=index    each copy to the host has another word there
 //   FAKE_CUDA_DELAY=us       the longest time of a step (default 300)
@@ -238,14 +239,19 @@ int cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
 
 // Addresses that stand for handles, so that a wrong one is seen: the context of each device.
 static char contexts[2];
-static __thread char *current;
+// The thread's contexts, the current one last.
+static __thread char *pushed[8];
 static __thread int depth;
 // HIP has a current device in the place of contexts. A program sets it before its calls, and sets it back behind them.
-static __thread int device_is_set;
-
-static int has_device(void) { return depth || device_is_set; }
+static __thread int hip_device, hip_device_is_set;
 
 static int is_context(const void *address) { return address == contexts || address == contexts + 1; }
+
+// True if the thread's device is the one whose card exports: FAKE_CUDA_CARD.
+static int on_card(void) {
+    int device = depth ? (int)(pushed[depth - 1] - contexts) : hip_device_is_set ? hip_device : -1;
+    return device == (int)number("FAKE_CUDA_CARD", 0);
+}
 
 int cuDevicePrimaryCtxRetain(void **retained, int device) {
     MAY_FAIL("cuDevicePrimaryCtxRetain");
@@ -256,25 +262,23 @@ int cuDevicePrimaryCtxRetain(void **retained, int device) {
 
 int cuCtxSetCurrent(void *set) {
     if (!is_context(set)) return INVALID_VALUE;
-    depth = 1;
-    current = set;
+    if (!depth) depth = 1;
+    pushed[depth - 1] = set;
     return SUCCESS;
 }
 
-int cuCtxPushCurrent_v2(void *pushed) {
+int cuCtxPushCurrent_v2(void *context) {
     MAY_FAIL("cuCtxPushCurrent_v2");
-    if (!is_context(pushed)) return INVALID_VALUE;
-    depth++;
-    current = pushed;
+    if (!is_context(context) || depth == 8) return INVALID_VALUE;
+    pushed[depth++] = context;
     count("contexts", 1);
     return SUCCESS;
 }
 
 int cuCtxPopCurrent_v2(void **popped) {
     if (!depth) return INVALID_VALUE;
-    depth--;
+    *popped = pushed[--depth];
     count("contexts", -1);
-    *popped = current;
     return SUCCESS;
 }
 
@@ -285,7 +289,7 @@ typedef struct {
 
 int cuImportExternalMemory(void **imported, const uint64_t *description) {
     MAY_FAIL("cuImportExternalMemory");
-    if (!has_device() || (int)description[0] != OPAQUE_FD) return INVALID_VALUE;
+    if (!on_card() || (int)description[0] != OPAQUE_FD) return INVALID_VALUE;
     int fd = (int)description[1];
     size_t size = description[3];
     struct stat status;
@@ -327,7 +331,7 @@ int cuDestroyExternalMemory(void *imported) {
 
 int cuImportExternalSemaphore(void **imported, const uint64_t *description) {
     MAY_FAIL("cuImportExternalSemaphore");
-    if (!has_device() || (int)description[0] != OPAQUE_FD) return INVALID_VALUE;
+    if (!on_card() || (int)description[0] != OPAQUE_FD) return INVALID_VALUE;
     int fd = (int)description[1];
     Semaphore *semaphore = mmap(NULL, sizeof *semaphore, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (semaphore == MAP_FAILED) return INVALID_VALUE;
@@ -359,12 +363,12 @@ static int all_zero(const uint64_t *parameters) {
 
 int cuWaitExternalSemaphoresAsync(void *const *semaphores, const uint64_t *parameters, unsigned number_of, void *on) {
     MAY_FAIL("cuWaitExternalSemaphoresAsync");
-    return number_of == 1 && has_device() && all_zero(parameters) ? push(on, (Step){.kind = WAIT, .semaphore = semaphores[0]}) : INVALID_VALUE;
+    return number_of == 1 && on_card() && all_zero(parameters) ? push(on, (Step){.kind = WAIT, .semaphore = semaphores[0]}) : INVALID_VALUE;
 }
 
 int cuSignalExternalSemaphoresAsync(void *const *semaphores, const uint64_t *parameters, unsigned number_of, void *on) {
     MAY_FAIL("cuSignalExternalSemaphoresAsync");
-    return number_of == 1 && has_device() && all_zero(parameters) ? push(on, (Step){.kind = SIGNAL, .semaphore = semaphores[0]}) : INVALID_VALUE;
+    return number_of == 1 && on_card() && all_zero(parameters) ? push(on, (Step){.kind = SIGNAL, .semaphore = semaphores[0]}) : INVALID_VALUE;
 }
 
 int cuEventCreate(void **made, unsigned flags) {
@@ -379,13 +383,13 @@ int cuEventCreate(void **made, unsigned flags) {
 
 int cuEventRecord(void *event, void *on) {
     MAY_FAIL("cuEventRecord");
-    if (!has_device()) return INVALID_VALUE;
+    if (!on_card()) return INVALID_VALUE;
     return push(on, (Step){.kind = RECORD, .event = event});
 }
 
 int cuStreamWaitEvent(void *on, void *event, unsigned flags) {
     MAY_FAIL("cuStreamWaitEvent");
-    return flags || !has_device() ? INVALID_VALUE : push(on, (Step){.kind = WAIT_EVENT, .event = event});
+    return flags || !on_card() ? INVALID_VALUE : push(on, (Step){.kind = WAIT_EVENT, .event = event});
 }
 
 int cuEventSynchronize(void *waited) {
@@ -448,6 +452,7 @@ int hipGetDevice(int *device) {
 }
 
 int hipSetDevice(int device) {
-    device_is_set = !device_is_set;
+    hip_device = device;
+    hip_device_is_set = !hip_device_is_set;
     return device < devices() ? SUCCESS : INVALID_VALUE;
 }

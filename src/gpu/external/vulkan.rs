@@ -1,4 +1,5 @@
-//! Vulkan's memory and semaphores for another API. Only this file of the module has `unsafe`.
+//! Vulkan's memory and semaphores for another API, and the barrier that hands a buffer over. Of the files for exported memory this
+//! one alone has `unsafe`.
 
 #![allow(unsafe_code)]
 
