@@ -25,29 +25,36 @@ pub enum BoxFormat {
 }
 
 impl BoxFormat {
-    /// The edges of a box in this format.
-    pub(super) fn edges(self, [a, b, c, d]: [f64; 4]) -> [f64; 4] {
+    /// The edges of a box in this format. Sums are rounded as torch rounds them, so that a box that was cut to its image ends
+    /// there again.
+    pub(super) fn edges<C: Coordinate>(self, [a, b, c, d]: [f64; 4]) -> [f64; 4] {
         match self {
             BoxFormat::Xyxy => [a, b, c, d],
-            BoxFormat::Xywh => [a, b, a + c, b + d],
-            BoxFormat::Cxcywh => [a - c / 2.0, b - d / 2.0, a + c / 2.0, b + d / 2.0],
+            BoxFormat::Xywh => [a, b, C::rounded(a + c), C::rounded(b + d)],
+            BoxFormat::Cxcywh => {
+                let (left, top) = (C::rounded(a - c / 2.0), C::rounded(b - d / 2.0));
+                [left, top, C::rounded(left + c), C::rounded(top + d)]
+            }
         }
     }
 
     /// The box of these edges in this format.
-    pub(super) fn of_edges(self, [left, top, right, bottom]: [f64; 4]) -> [f64; 4] {
-        let (width, height) = (right - left, bottom - top);
+    pub(super) fn of_edges<C: Coordinate>(self, edges: [f64; 4]) -> [f64; 4] {
+        let [left, top, right, bottom] = edges.map(C::rounded);
+        let (width, height) = (C::rounded(right - left), C::rounded(bottom - top));
         match self {
             BoxFormat::Xyxy => [left, top, right, bottom],
             BoxFormat::Xywh => [left, top, width, height],
-            BoxFormat::Cxcywh => [left + width / 2.0, top + height / 2.0, width, height],
+            BoxFormat::Cxcywh => {
+                [C::rounded(2.0 * left + width) / 2.0, C::rounded(2.0 * top + height) / 2.0, width, height]
+            }
         }
     }
 }
 
 /// The edges of a box; of whole numbers cut to whole ones, as torchvision cuts them.
 pub(super) fn edges_of<C: Coordinate>(each: &[C; 4], format: BoxFormat) -> [f64; 4] {
-    let edges = format.edges(each.map(C::get));
+    let edges = format.edges::<C>(each.map(C::get));
     if C::IS_WHOLE { edges.map(f64::trunc) } else { edges }
 }
 
@@ -66,7 +73,7 @@ pub fn convert_boxes<C: Coordinate>(boxes: &mut [[C; 4]], from: BoxFormat, to: B
         return;
     }
     for each in boxes {
-        let written = to.of_edges(edges_of(each, from));
+        let written = to.of_edges::<C>(edges_of(each, from));
         *each = if C::IS_WHOLE { written.map(f64::floor) } else { written }.map(C::of);
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn cut([left, top, right, bottom]: [f64; 4], size: (u32, u32)) -> [f6
 /// ```
 pub fn clamp_boxes<C: Coordinate>(boxes: &mut [[C; 4]], format: BoxFormat, size: (u32, u32)) {
     for each in boxes {
-        *each = format.of_edges(cut(format.edges(each.map(C::get)), size)).map(C::of);
+        *each = format.of_edges::<C>(cut(format.edges::<C>(each.map(C::get)), size)).map(C::of);
     }
 }
 

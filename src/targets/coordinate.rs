@@ -1,6 +1,7 @@
 //! The numbers of which boxes and keypoints are made.
 
-/// A number of pixels: `f32`, or `i64`, whose results are cut to whole numbers after each operation, as torchvision cuts them.
+/// A number of pixels: `f32`, `f64`, or `i64`. Whole numbers are cut towards zero after each operation, from its result in f32, as
+/// torchvision cuts them.
 ///
 /// ```
 /// use gpufeed::targets::{BoxFormat, Clamping, Moves};
@@ -14,46 +15,73 @@
 /// moves.boxes(&mut whole, BoxFormat::Xyxy, Clamping::Soft).unwrap();
 /// assert_eq!((floats, whole), ([[0.5, 0.5, 3.5, 3.5]], [[0, 0, 3, 3]]));
 /// ```
-pub trait Coordinate: Copy + sealed::Sealed {
-    /// Returns the number as an f64.
-    fn get(self) -> f64;
+pub trait Coordinate: sealed::Number {}
 
-    /// Makes the nearest number of this type, or the next whole one towards zero.
-    fn of(value: f64) -> Self;
-}
+impl Coordinate for f32 {}
+impl Coordinate for f64 {}
+impl Coordinate for i64 {}
 
-mod sealed {
-    pub trait Sealed {
+pub(super) mod sealed {
+    /// What the functions of this module ask of a number. They compute in f64.
+    pub trait Number: Copy {
         /// True for whole numbers.
         const IS_WHOLE: bool;
+
+        fn get(self) -> f64;
+
+        /// The number of this type for the result of an operation.
+        fn of(value: f64) -> Self;
+
+        /// What this type's arithmetic makes of a sum on the way: torch rounds each to f32.
+        fn rounded(value: f64) -> f64;
     }
 
-    impl Sealed for f32 {
+    impl Number for f32 {
         const IS_WHOLE: bool = false;
+
+        fn get(self) -> f64 {
+            self.into()
+        }
+
+        fn of(value: f64) -> f32 {
+            value as f32
+        }
+
+        fn rounded(value: f64) -> f64 {
+            f64::from(value as f32)
+        }
     }
 
-    impl Sealed for i64 {
+    impl Number for f64 {
+        const IS_WHOLE: bool = false;
+
+        fn get(self) -> f64 {
+            self
+        }
+
+        fn of(value: f64) -> f64 {
+            value
+        }
+
+        fn rounded(value: f64) -> f64 {
+            value
+        }
+    }
+
+    impl Number for i64 {
         const IS_WHOLE: bool = true;
-    }
-}
 
-impl Coordinate for f32 {
-    fn get(self) -> f64 {
-        self.into()
-    }
+        fn get(self) -> f64 {
+            self as f64
+        }
 
-    fn of(value: f64) -> f32 {
-        value as f32
-    }
-}
+        fn of(value: f64) -> i64 {
+            // In f32, in which torch computes, a sum a little below a whole number is that number.
+            if value.abs() < f64::from(1 << 22) { (value as f32) as i64 } else { value as i64 }
+        }
 
-impl Coordinate for i64 {
-    fn get(self) -> f64 {
-        self as f64
-    }
-
-    fn of(value: f64) -> i64 {
-        // A sum that f64 leaves a little below a whole number is that number in f32, in which torch computes.
-        if value.abs() < f64::from(1 << 22) { (value as f32) as i64 } else { value as i64 }
+        fn rounded(value: f64) -> f64 {
+            value
+        }
     }
 }

@@ -2,7 +2,11 @@
 //!
 //! [`Moves`] are made of the ops of [`Params`](crate::transforms::Params), which every batch has, and move boxes and keypoints
 //! as the functions of `torchvision.transforms.v2` do. Boxes are edges: x is in \[0, width\]. Keypoints are pixel numbers in
-//! flips and edges in warps, as in torchvision.
+//! flips and elastic deformations, and edges in other warps, as in torchvision.
+//!
+//! Two differences from torchvision, where it leads boxes elsewhere than pixels: a `CenterCrop` that is larger than the image moves
+//! boxes by whole pixels, as the image; and a rotation with `expand` clamps them to the image's size, from which torchvision's may
+//! differ by one.
 //!
 //! | file | has |
 //! |---|---|

@@ -5,7 +5,7 @@ use super::clamp::Clamping;
 use super::coordinate::Coordinate;
 use super::step::Step;
 use crate::error::{Error, ErrorKind, Result};
-use crate::transforms::{Op, Params};
+use crate::transforms::{MAX_SIDE, Op, Params};
 
 /// Where the ops of an image lead its boxes and keypoints.
 ///
@@ -45,17 +45,16 @@ impl Moves {
     /// Makes the moves of ops on an image of (width, height).
     ///
     /// # Errors
-    /// [`ErrorKind::Transform`] for an op that has no numbers for this size, and for one that cannot move targets: those of
-    /// policies, padding that repeats the image, and code of a user.
+    /// [`ErrorKind::Transform`] for an op that has no numbers for this size, and for one that cannot move targets: operations of
+    /// policies, padding that repeats the image, a rotation with `expand` about a center of its own, and code of a user.
     pub fn new<'a>(ops: impl IntoIterator<Item = &'a Op>, size: (u32, u32)) -> Result<Moves> {
         let mut moves = Moves { steps: Vec::new(), size };
+        if [size.0, size.1].iter().any(|side| !(1..=MAX_SIDE).contains(side)) {
+            return Err(refused(size, format!("no image has this size; sides of 1 to {MAX_SIDE} work")));
+        }
         for op in ops {
-            let refused = |reason: String| -> Error {
-                let (width, height) = moves.size;
-                ErrorKind::Transform { transform: "targets", width, height, reason }.into()
-            };
-            op.check(moves.size).map_err(|reason| refused(format!("{op} {reason}")))?;
-            let step = Step::of(op, moves.size).map_err(|reason| refused(format!("{op}: {reason}")))?;
+            op.check(moves.size).map_err(|reason| refused(moves.size, format!("{op} {reason}")))?;
+            let step = Step::of(op, moves.size).map_err(|reason| refused(moves.size, format!("{op}: {reason}")))?;
             moves.size = op.size_after(moves.size);
             moves.steps.extend(step.map(|step| (step, moves.size)));
         }
@@ -64,10 +63,18 @@ impl Moves {
 
     /// Makes the moves of an image's parameters.
     ///
+    /// Places are in pixels of the image that the loader reads: after its EXIF orientation, and of the size that a pack has stored.
+    /// Annotations of another size are multiplied by `params.width` and `params.height` over theirs before.
+    ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// Those of [`new`](Self::new), and [`ErrorKind::Transform`] for an image that is mixed with another one, which it shows too.
     pub fn of(params: &Params) -> Result<Moves> {
-        Moves::new(params.ops.iter().map(|each| &each.op), (params.width, params.height))
+        let size = (params.width, params.height);
+        if params.mixed.is_some() {
+            let reason = "MixUp and CutMix show a second image, whose boxes belong to it as well; leave them out";
+            return Err(refused(size, reason.to_owned()));
+        }
+        Moves::new(params.ops.iter().map(|each| &each.op), size)
     }
 
     /// Returns (width, height) of the image after all ops.
@@ -78,7 +85,7 @@ impl Moves {
     /// Moves boxes. Those that a warp turns become the boxes around their four corners.
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfMemory`], in an elastic deformation.
+    /// [`ErrorKind::OutOfMemory`], in an elastic deformation; some boxes have moved then and some have not.
     pub fn boxes<C: Coordinate>(&self, boxes: &mut [[C; 4]], format: BoxFormat, clamping: Clamping) -> Result<()> {
         for (step, size) in &self.steps {
             let cut_to = (clamping == Clamping::Soft).then_some(*size);
@@ -92,7 +99,7 @@ impl Moves {
     /// Moves keypoints, \[column, row\] each. None is clamped.
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfMemory`], in an elastic deformation.
+    /// [`ErrorKind::OutOfMemory`], in an elastic deformation; some keypoints have moved then and some have not.
     pub fn keypoints<C: Coordinate>(&self, points: &mut [[C; 2]]) -> Result<()> {
         for (step, _) in &self.steps {
             for each in &mut *points {
@@ -101,4 +108,8 @@ impl Moves {
         }
         Ok(())
     }
+}
+
+fn refused((width, height): (u32, u32), reason: String) -> Error {
+    ErrorKind::Transform { transform: "targets", width, height, reason }.into()
 }

@@ -34,8 +34,8 @@ impl SanitizeBoxes {
         let (width, height) = (f64::from(size.0), f64::from(size.1));
         let keeps = |each: &[C; 4]| {
             let [left, top, right, bottom] = edges_of(each, format);
-            let (w, h) = (right - left, bottom - top);
-            let is_large = w.min(h) >= self.min_size.into() && w * h >= self.min_area.into();
+            let (w, h) = (C::rounded(right - left), C::rounded(bottom - top));
+            let is_large = w.min(h) >= self.min_size.into() && C::rounded(w * h) >= self.min_area.into();
             let within = |edges: [f64; 2], side: f64| edges.iter().all(|edge| (0.0..=side).contains(edge));
             is_large && within([left, right], width) && within([top, bottom], height)
         };

@@ -62,11 +62,19 @@ impl Step {
             Op::Crop { top, left, .. } => Step::Shift([-f64::from(left), -f64::from(top)]),
             Op::Pad { left, top, mode: PaddingMode::Constant, .. } => Step::Shift([left.into(), top.into()]),
             Op::Pad { mode, .. } => {
-                return Err(format!("padding by {mode:?} repeats what targets name; a constant works"));
+                return Err(format!(
+                    "padding by {mode:?} shows parts of the image again, which no box follows; PaddingMode::Constant works"
+                ));
             }
             Op::Affine { angle, translate, scale, shear, center, .. } => {
                 let center = center.unwrap_or([w * 0.5, h * 0.5]);
                 Step::Warp(Forward::Affine(inverse(inverse_matrix(angle, translate, scale, shear, center))?))
+            }
+            Op::Rotate { expand: true, center: Some(_), .. } => {
+                return Err(
+                    "with `expand` and a center, torchvision leads boxes elsewhere than pixels; leave the center out"
+                        .to_owned(),
+                );
             }
             Op::Rotate { angle, expand, center, .. } => {
                 let center = center.unwrap_or([w * 0.5, h * 0.5]);
@@ -133,24 +141,25 @@ impl Step {
         // In the box's own format, as torchvision: whole numbers are cut there.
         let moved = match (self, format) {
             (Step::FlipX(width), BoxFormat::Xyxy) => [width - c, b, width - a, d],
-            (Step::FlipX(width), BoxFormat::Xywh) => [width - (a + c), b, c, d],
+            (Step::FlipX(width), BoxFormat::Xywh) => [width - C::rounded(a + c), b, c, d],
             (Step::FlipX(width), BoxFormat::Cxcywh) => [width - a, b, c, d],
             (Step::FlipY(height), BoxFormat::Xyxy) => [a, height - d, c, height - b],
-            (Step::FlipY(height), BoxFormat::Xywh) => [a, height - (b + d), c, d],
+            (Step::FlipY(height), BoxFormat::Xywh) => [a, height - C::rounded(b + d), c, d],
             (Step::FlipY(height), BoxFormat::Cxcywh) => [a, height - b, c, d],
             (Step::Scale([x, y]), _) => [a * x, b * y, c * x, d * y],
             (Step::Shift([x, y]), _) => {
                 let moved = if format == BoxFormat::Xyxy { [a + x, b + y, c + x, d + y] } else { [a + x, b + y, c, d] };
-                cut_to.map_or(moved, |size| format.of_edges(cut(format.edges(moved), size)))
+                let moved = moved.map(C::rounded);
+                cut_to.map_or(moved, |size| format.of_edges::<C>(cut(format.edges::<C>(moved), size)))
             }
             (Step::Warp(forward), _) => {
                 let (takes_whole, gives_whole) = if C::IS_WHOLE { forward.whole_edges() } else { (false, false) };
-                let edges = if takes_whole { edges_of(&each, format) } else { format.edges([a, b, c, d]) };
+                let edges = if takes_whole { edges_of(&each, format) } else { format.edges::<C>([a, b, c, d]) };
                 let mut edges = forward.around(edges)?;
                 if gives_whole {
                     edges = edges.map(|edge| C::of(edge).get());
                 }
-                let moved = format.of_edges(cut_to.map_or(edges, |size| cut(edges, size)));
+                let moved = format.of_edges::<C>(cut_to.map_or(edges, |size| cut(edges, size)));
                 if gives_whole { moved.map(f64::floor) } else { moved }
             }
         };
@@ -190,7 +199,7 @@ impl Forward {
         let mut edges = [f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY];
         for corner in [[left, top], [right, top], [right, bottom], [left, bottom]] {
             let [x, y] = self.at(corner, Place::Corner)?;
-            edges = [edges[0].min(x), edges[1].min(y), edges[2].max(x), edges[3].max(y)];
+            edges = [least(edges[0], x), least(edges[1], y), most(edges[2], x), most(edges[3], y)];
         }
         Ok(edges)
     }
@@ -223,6 +232,16 @@ fn displaced_pixel([x, y]: [f64; 2], place: Place, (width, height): (u32, u32)) 
         whole.clamp(0.0, f64::from(side.max(1) - 1)) as u32
     };
     (along(x, width), along(y, height))
+}
+
+/// The lesser number; none if one of them is none, as in torch, where a corner that is nowhere leaves no box.
+fn least(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.min(b) }
+}
+
+/// As [`least`], the greater one.
+fn most(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
 }
 
 fn displaced((column, row): (u32, u32), [x, y]: [f32; 2]) -> [f64; 2] {

@@ -92,6 +92,7 @@ mod trim_border;
 mod trivial_augment_wide;
 
 pub use crate::random::key::Key;
+pub(crate) use arguments::MAX_SIDE;
 pub use arguments::{Degrees, Erased, Fill, Interpolation, PaddingMode, PolicyOp};
 pub use auto_augment::AutoAugmentPolicy;
 pub use batch::{BatchChoice, BatchParams, BatchTransform, CutMix, Identity, MixUp, MixupMode, Partner, TimmMixup};
