@@ -67,7 +67,7 @@ def test_the_interpreter_ends_with_tensors_alive(tmp_path: Path) -> None:
 def test_the_example_trains_on_batches_that_are_handed_over(tmp_path: Path) -> None:
     program = tmp_path / "train_cuda.py"
     program.write_text((Path(__file__).parent.parent / "examples" / "train_cuda.py").read_text())
-    small = ["--images", "48", "--model", "resnet18", "--size", "32", "--batch-size", "8", "--steps", "2"]
+    small = ["--images", "48", "--model", "resnet18", "--size", "32", "--batch-size", "4", "--steps", "1"]
     printed, _ = on_fake_cuda(program, "--out", str(tmp_path / "out"), *small)
     rows = printed.splitlines()
     assert len(rows) == 4 and 'backend="gpu", handed over on the GPU' in rows[1]
