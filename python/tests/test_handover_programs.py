@@ -89,6 +89,6 @@ def test_the_step_of_hardware_measures_each_way(tmp_path: Path) -> None:
     small = ["--hand-overs", "60", "--seconds", "0.1", "--batch-size", "4", "--model", "mobilenet_v3_small"]
     printed, _ = on_fake_cuda(tmp_path / "torch_handover.py", str(folder.parent), *small, timeout=400)
     found = json.loads(printed.splitlines()[-1].removeprefix("RESULT "))
-    assert found["failed"] == [] and found["torn"] == 0 and found["differing"] == []
+    assert found["failed"] == [] and found["torn"] == found["handles"] == 0 and found["differing"] == []
     rows = [found[name] for name in ("handed over", "copied through the host", "by the CPU, copied ahead")]
     assert all(row["microseconds"] > 0 and row["longer"] > -1 for row in rows) and rows[0]["host_microseconds"] > 0

@@ -176,7 +176,7 @@ def exported(context: Context) -> Outcome:
     skipped = ["--skip", alone, "--skip", late]
     ended = [tests(context, "handover", words, GPUFEED_REQUIRE_EXPORT="1") for words in (skipped, [alone])]
     found = together(ended)
-    return Outcome(verdict_of(found), counted(found), {"tests": found})
+    return Outcome(verdict_of(found), f"{counted(found)}; left out: {late}", {"tests": found})
 
 
 def faults(context: Context) -> Outcome:

@@ -218,9 +218,7 @@ def checks(asked: argparse.Namespace, found: Found) -> None:
 
 def closes(asked: argparse.Namespace, found: Found) -> None:
     left = handles(asked.device, asked.backend, asked.loaders)
-    # One a loader, or half of them, would be a leak.
-    leaks = left >= asked.loaders // 3
-    found.add(f"{asked.loaders} loaders left {left} file handles", "file handles" if leaks else "", handles=left)
+    found.add(f"{asked.loaders} loaders left {left} file handles", "file handles" if left > 0 else "", handles=left)
 
 
 def costs(asked: argparse.Namespace, found: Found) -> None:

@@ -4,7 +4,7 @@ use super::box_format::BoxFormat;
 use super::coordinate::Coordinate;
 use serde::{Deserialize, Serialize};
 
-/// Whether an operation that may lead a box out of its image cuts the box: torchvision's `clamping_mode`.
+/// The treatment of a box that an operation has led out of its image: torchvision's `clamping_mode`.
 ///
 /// ```
 /// use gpufeed::targets::{BoxFormat, Clamping, Moves};

@@ -22,7 +22,7 @@ impl Coordinate for f64 {}
 impl Coordinate for i64 {}
 
 pub(super) mod sealed {
-    /// What the functions of this module ask of a number. They compute in f64.
+    /// A number with its conversions: the functions of this module compute in f64.
     pub trait Number: Copy {
         /// True for whole numbers.
         const IS_WHOLE: bool;
@@ -32,7 +32,7 @@ pub(super) mod sealed {
         /// The number of this type for the result of an operation.
         fn of(value: f64) -> Self;
 
-        /// What this type's arithmetic makes of a sum on the way: torch rounds each to f32.
+        /// Rounds an intermediate result to this type: torch rounds each to f32.
         fn rounded(value: f64) -> f64;
     }
 

@@ -1,4 +1,4 @@
-//! What one op does to the places of an image, after the functions of `torchvision/transforms/v2/functional/_geometry.py`.
+//! Moves of boxes and keypoints by one op, after the functions of `torchvision/transforms/v2/functional/_geometry.py`.
 
 use super::box_format::{BoxFormat, edges_of};
 use super::clamp::cut;
@@ -33,7 +33,7 @@ pub(super) enum Forward {
     Perspective([f64; 9]),
     /// Moved back by a pixel's displacement, in an image of this (width, height).
     Elastic(Elastic, (u32, u32)),
-    /// The same with given displacements, (x, y) of each pixel.
+    /// As `Elastic`, by a list of displacements: x and y of each pixel.
     #[cfg(test)]
     Field(std::rc::Rc<Vec<f32>>, (u32, u32)),
 }
@@ -185,7 +185,7 @@ impl Step {
 }
 
 impl Forward {
-    /// Whether torchvision cuts the edges of a box of whole numbers before it moves them, and before it makes a box of them again.
+    /// Says when torchvision cuts the edges of a box of whole numbers: before it moves them, and after it has moved them.
     fn whole_edges(&self) -> (bool, bool) {
         match self {
             Forward::Affine(_) => (false, false),

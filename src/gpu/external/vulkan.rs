@@ -99,7 +99,7 @@ fn usage() -> vk::BufferUsageFlags {
     Usage::STORAGE_BUFFER | Usage::TRANSFER_SRC | Usage::TRANSFER_DST
 }
 
-/// What Vulkan has of an exported buffer. wgpu frees the buffer and its memory; the semaphores are freed here.
+/// The Vulkan objects of an exported buffer. wgpu frees the buffer and its memory; the semaphores are freed here.
 pub(in crate::gpu) struct ExternalBuffer {
     raw: ash::Device,
     instance: ash::Instance,

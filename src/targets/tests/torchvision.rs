@@ -214,7 +214,7 @@ fn each_set(check: impl Fn(&Rows, &dyn Fn(&Row) -> Rc<Vec<f32>>)) {
     }
 }
 
-/// What the comparisons saw.
+/// Counts of numbers that were compared.
 #[derive(Default)]
 struct Tally {
     compared: usize,
@@ -281,7 +281,7 @@ fn boxes_go_where_torchvisions_go() {
     });
 }
 
-/// What a row makes of a box.
+/// Moves a box as a row says.
 fn box_by<C: Coordinate>(
     row: &Row,
     given: [f64; 4],
@@ -330,7 +330,7 @@ fn keypoints_go_where_torchvisions_go() {
     });
 }
 
-/// What a row makes of a keypoint.
+/// Moves a keypoint as a row says.
 fn point_by<C: Coordinate>(row: &Row, given: [f64; 2], steps: &[(Step, (u32, u32))]) -> [f64; 2] {
     if row.op == "clamp" {
         let mut points = [given.map(C::of)];
