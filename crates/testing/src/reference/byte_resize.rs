@@ -54,7 +54,7 @@ impl Axis {
         for i in 0..output {
             // At the edge several taps fall on one pixel; their weights are added before they are rounded.
             let mut weights = BTreeMap::new();
-            for (from, weight) in resample::taps(i, input, output, interpolation, antialias) {
+            for (from, weight) in resample::taps(i, (input, output), interpolation, antialias, 0.0) {
                 *weights.entry(from).or_insert(0.0) += weight;
             }
             taps.push(weights);

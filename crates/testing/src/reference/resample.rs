@@ -10,25 +10,27 @@ pub(super) fn resize(
     interpolation: Interpolation,
     antialias: bool,
 ) -> Image {
-    resize_bound([image, image], (height, width), interpolation, antialias)[0].clone()
+    resize_bound([image, image], (height, width), interpolation, antialias, [0.0; 2])[0].clone()
 }
 
 /// Resizes two images; negative weights multiply the pixels of the other one. So a lower and an upper bound of an image
-/// become those of the result.
+/// become those of the result. All places lie `moved` input pixels further down and further right, but those of nearest
+/// filters.
 pub(super) fn resize_bound(
     images: [&Image; 2],
     (height, width): (usize, usize),
     interpolation: Interpolation,
     antialias: bool,
+    moved: [f64; 2],
 ) -> [Image; 2] {
     let (channels, rows, columns) = images[0].shape();
     if (height, width) == (rows, columns) {
         return images.map(Image::clone);
     }
-    let taps = |input: usize, output: usize| -> Vec<Vec<(usize, f64)>> {
-        (0..output).map(|i| taps(i, input, output, interpolation, antialias)).collect()
+    let taps = |input: usize, output: usize, moved: f64| -> Vec<Vec<(usize, f64)>> {
+        (0..output).map(|i| taps(i, (input, output), interpolation, antialias, moved)).collect()
     };
-    let (across, down) = (taps(columns, width), taps(rows, height));
+    let (across, down) = (taps(columns, width, moved[1]), taps(rows, height, moved[0]));
     let sum = |taps: &[(usize, f64)], value: &dyn Fn(bool, usize) -> f64| {
         taps.iter().map(|&(from, weight)| weight * value(weight < 0.0, from)).sum()
     };
@@ -47,16 +49,16 @@ pub(super) fn resize_bound(
     })
 }
 
-/// Returns the input pixels, with their weights, whose sum is output pixel `i`.
+/// Returns the input pixels, with their weights, whose sum is output pixel `i`, at a place `moved` input pixels further on.
 pub(super) fn taps(
     i: usize,
-    input: usize,
-    output: usize,
+    (input, output): (usize, usize),
     interpolation: Interpolation,
     antialias: bool,
+    moved: f64,
 ) -> Vec<(usize, f64)> {
     let scale = input as f64 / output as f64;
-    let centre = (i as f64 + 0.5) * scale;
+    let centre = (i as f64 + 0.5) * scale + moved;
     let clamped = |j: f64| j.clamp(0.0, input as f64 - 1.0) as usize;
     match interpolation {
         // torch multiplies in f32, which may give the pixel next to that of the exact product.
