@@ -84,11 +84,6 @@ impl Picture {
         Picture { image, semantics: self.semantics }
     }
 
-    /// Joins each value with that of another picture of the same shape.
-    pub(super) fn with_each(&self, other: &Picture, join: impl Fn(f64, f64) -> f64) -> Picture {
-        self.build(self.shape(), |c, y, x| join(self.at(c, y, x), other.at(c, y, x)))
-    }
-
     /// Converts bytes to floats: f32(b) · f32(1/255) (`to_dtype_image` in torchvision's `functional/_misc.py`).
     pub fn to_float(&self) -> Picture {
         assert_eq!(self.semantics, Semantics::Uint8, "only bytes become floats");

@@ -14,37 +14,42 @@ pub(super) fn resize(
 }
 
 /// Resizes two images; negative weights multiply the pixels of the other one. So a lower and an upper bound of an image
-/// become those of the result. All places lie `moved` input pixels further down and further right, but those of nearest
-/// filters.
+/// become those of the result, where places may be off by `errors` input pixels, down and across.
 pub(super) fn resize_bound(
     images: [&Image; 2],
     (height, width): (usize, usize),
     interpolation: Interpolation,
     antialias: bool,
-    moved: [f64; 2],
+    errors: [f64; 2],
 ) -> [Image; 2] {
     let (channels, rows, columns) = images[0].shape();
     if (height, width) == (rows, columns) {
         return images.map(Image::clone);
     }
-    let taps = |input: usize, output: usize, moved: f64| -> Vec<Vec<(usize, f64)>> {
-        (0..output).map(|i| taps(i, (input, output), interpolation, antialias, moved)).collect()
+    // Between pixels a value rises or falls with the place: it is the least or the greatest at an end, or on a pixel.
+    let taps = |input: usize, output: usize, error: f64| -> Vec<Vec<Vec<(usize, f64)>>> {
+        let moved = if error == 0.0 { vec![0.0] } else { vec![0.0, -error, error] };
+        let of = |i: usize| moved.iter().map(|by| taps(i, (input, output), interpolation, antialias, *by)).collect();
+        (0..output).map(of).collect()
     };
-    let (across, down) = (taps(columns, width, moved[1]), taps(rows, height, moved[0]));
-    let sum = |taps: &[(usize, f64)], value: &dyn Fn(bool, usize) -> f64| {
-        taps.iter().map(|&(from, weight)| weight * value(weight < 0.0, from)).sum()
+    let (across, down) = (taps(columns, width, errors[1]), taps(rows, height, errors[0]));
+    let sum = |places: &[Vec<(usize, f64)>], bound: usize, value: &dyn Fn(bool, usize) -> f64| {
+        let sums = places
+            .iter()
+            .map(|taps| -> f64 { taps.iter().map(|&(from, weight)| weight * value(weight < 0.0, from)).sum() });
+        sums.reduce(if bound == 0 { f64::min } else { f64::max }).expect("at least one place")
     };
     let of = |images: [&Image; 2], bound: usize, negative: bool, at: (usize, usize, usize)| {
         images[if negative { 1 - bound } else { bound }].at(at.0, at.1, at.2)
     };
     let wide = [0, 1].map(|bound| {
         Image::build((channels, rows, width), |c, y, x| {
-            sum(&across[x], &|negative, from| of(images, bound, negative, (c, y, from)))
+            sum(&across[x], bound, &|negative, from| of(images, bound, negative, (c, y, from)))
         })
     });
     [0, 1].map(|bound| {
         Image::build((channels, height, width), |c, y, x| {
-            sum(&down[y], &|negative, from| of([&wide[0], &wide[1]], bound, negative, (c, from, x)))
+            sum(&down[y], bound, &|negative, from| of([&wide[0], &wide[1]], bound, negative, (c, from, x)))
         })
     })
 }
