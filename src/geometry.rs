@@ -1,6 +1,17 @@
-//! Rectangles, and the scales at which an image is decoded.
+//! Rectangles, the scales at which an image is decoded, and what EXIF orientations do to its axes.
 
 pub use gpufeed_jpeg::{Rect, Scale};
+
+/// Returns true if the width of an image that is turned by this EXIF orientation is the stored image's height.
+pub(crate) fn swaps_axes(orientation: u8) -> bool {
+    orientation >= 5
+}
+
+/// Returns true for each axis, (columns, rows), along which an image that is turned by this EXIF orientation runs backwards in the
+/// stored image.
+pub(crate) fn backwards(orientation: u8) -> (bool, bool) {
+    (matches!(orientation, 2 | 3 | 6 | 7), matches!(orientation, 3 | 4 | 7 | 8))
+}
 
 /// The size and position of an image decoded at a [`Scale`], relative to the full image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -110,6 +110,7 @@ pub mod guide;
 pub mod internals;
 mod launcher;
 mod loader;
+mod objects;
 pub mod pack;
 mod pillow;
 mod pixels;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::objects::from_json;
 use crate::quote::shortened;
 
 use super::{FieldKind, FieldValue, NumberType, Numbers, SampleData, numpy};
@@ -70,6 +71,7 @@ pub(crate) fn value<'a>(
             let number_type = texts.or_else(|| type_of_texts(&[ending])).unwrap_or(NumberType::F64);
             FieldValue::Numbers(number_of_type(number_type, &text(bytes)?)?)
         }
+        FieldKind::Objects => FieldValue::Objects(Cow::Owned(from_json(&text(bytes)?)?)),
         FieldKind::Image => match bytes {
             Cow::Borrowed(bytes) => FieldValue::Image(SampleData::Encoded(bytes)),
             Cow::Owned(_) => return Err("is an image that no buffer holds".to_owned()),

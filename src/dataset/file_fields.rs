@@ -11,6 +11,7 @@ use super::side_cars::SideCars;
 use super::{Field, FieldKind, FieldValue, Label, Notice, NumberType, Sample, SampleData};
 use crate::advice::{self, Reason, Setting};
 use crate::error::{Error, Result};
+use crate::objects::from_json;
 use crate::storage::local::regular_file::{self, Unread};
 
 /// Where the values of a field are.
@@ -102,9 +103,10 @@ impl FileFields {
         let mut values = Vec::with_capacity(self.fields.len());
         for ((field, source), file) in self.fields.iter().zip(&self.sources).zip(files) {
             values.push(match (source, file) {
-                (FieldSource::Texts(texts), _) => {
-                    texts.get(sample).map_or(FieldValue::Absent, |text| of_text(field, text))
-                }
+                (FieldSource::Texts(texts), _) => match texts.get(sample) {
+                    Some(text) => of_text(field, text).map_err(|reason| Error::data_file(image, of(field), reason))?,
+                    None => FieldValue::Absent,
+                },
                 (FieldSource::Numbers(numbers), _) => {
                     numbers.get(sample).map_or(FieldValue::Absent, FieldValue::Numbers)
                 }
@@ -236,10 +238,11 @@ fn of(field: &Field) -> String {
     format!("the field {:?}", field.name())
 }
 
-fn of_text<'a>(field: &Field, text: &'a str) -> FieldValue<'a> {
-    match field.values() {
+fn of_text<'a>(field: &Field, text: &'a str) -> Result<FieldValue<'a>, String> {
+    Ok(match field.values() {
         Some(FieldKind::Json) => FieldValue::Json(text.into()),
         Some(FieldKind::Bytes) => FieldValue::from(text.as_bytes()),
+        Some(FieldKind::Objects) => FieldValue::from(from_json(text)?),
         _ => FieldValue::from(text),
-    }
+    })
 }

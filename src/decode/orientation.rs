@@ -5,17 +5,7 @@
 //! to be turned 90° counter-clockwise.
 
 use super::PIXEL;
-use crate::geometry::Rect;
-
-/// Returns true if the oriented image's width is the stored image's height.
-pub(super) fn swaps_axes(orientation: u8) -> bool {
-    orientation >= 5
-}
-
-/// Returns true for each axis, (columns, rows), along which the oriented image runs backwards in the stored image.
-pub(super) fn backwards(orientation: u8) -> (bool, bool) {
-    (matches!(orientation, 2 | 3 | 6 | 7), matches!(orientation, 3 | 4 | 7 | 8))
-}
+use crate::geometry::{Rect, backwards, swaps_axes};
 
 /// Returns the region of a stored image of `(width, height)` pixels that becomes `region` when oriented.
 pub(super) fn stored_region(orientation: u8, region: Rect, (width, height): (u32, u32)) -> Rect {

@@ -3,8 +3,8 @@
 use super::format::ImageFormat;
 use super::header::ImageHeader;
 use super::memory::{self, Cost};
-use super::{DecodeOptions, Orientation, broken, gif, guarded, image_crate, metadata, orientation, tiff, truncated};
-use crate::geometry::{Scale, Scaled};
+use super::{DecodeOptions, Orientation, broken, gif, guarded, image_crate, metadata, tiff, truncated};
+use crate::geometry::{Scale, Scaled, backwards, swaps_axes};
 use crate::{ErrorKind, Result};
 
 /// Result of [`probe`].
@@ -76,7 +76,7 @@ impl Probe {
 
     /// Returns the image's size when decoded at `scale`.
     pub(crate) fn scaled(&self, scale: Scale) -> Scaled {
-        Scaled::new((self.width, self.height), orientation::backwards(self.orientation), scale)
+        Scaled::new((self.width, self.height), backwards(self.orientation), scale)
     }
 }
 
@@ -110,7 +110,7 @@ pub fn probe(bytes: &[u8], options: &DecodeOptions) -> Result<Probe> {
         Orientation::Apply => header.orientation,
         Orientation::Ignore => 1,
     };
-    let (width, height) = if orientation::swaps_axes(orientation) { (height, width) } else { (width, height) };
+    let (width, height) = if swaps_axes(orientation) { (height, width) } else { (width, height) };
     let probe = Probe { format, width, height, orientation, stored: header.size, cost: header.cost };
     probe.check_memory(options)?;
     Ok(probe)

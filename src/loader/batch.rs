@@ -7,8 +7,10 @@ use crate::dataset::Label;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::gpu::exported::Exported;
+use crate::objects::{FlatObjects, Objects};
 use crate::plan::{DType, Layout};
 use crate::transforms::{BatchParams, Params};
+use std::sync::Arc;
 
 /// A sample that could not be used, with its error. Another sample has replaced it.
 ///
@@ -58,6 +60,8 @@ pub struct Batch {
     pub(super) groups: Vec<GroupImages>,
     pub(super) labels: Vec<Label>,
     pub(super) columns: Vec<Column>,
+    /// The name of the field of objects.
+    pub(super) object_field: Option<Arc<str>>,
     pub(super) failures: Vec<Failure>,
     pub(super) epoch: u64,
     pub(super) index: u64,
@@ -197,6 +201,44 @@ impl Batch {
     /// The column with this name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name() == name)
+    }
+
+    /// The objects in image `image`, moved as its pixels are; `None` where the data set has no field of objects, and for an image
+    /// out of range.
+    ///
+    /// ```
+    /// use gpufeed::dataset::{Field, FieldKind, FieldValue};
+    /// use gpufeed::targets::{BoxFormat, Objects};
+    /// use gpufeed::transforms::RandomHorizontalFlip;
+    /// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat};
+    ///
+    /// let mut data = InMemory::new().with_fields([Field::new("objects").kind(FieldKind::Objects)]);
+    /// data.push_pixels(4, 4, PixelFormat::Rgb8, vec![255; 48], Label::None)?;
+    /// let objects = Objects::of_boxes(BoxFormat::Xyxy, vec![[0.0, 0.0, 1.0, 2.0]]).with_labels(vec![5])?;
+    /// data.push_fields([FieldValue::from(objects)])?;
+    /// let flip = RandomHorizontalFlip::new(1.0);
+    /// let end = gpufeed::transforms::CenterCrop::new(4);
+    /// let loader = DataLoader::builder(data).transform(flip).transform(end).batch_size(1).build(&Backend::Cpu)?;
+    /// let batch = loader.epoch(0)?.next().unwrap()?;
+    /// let targets = batch.targets(0).unwrap();
+    /// assert_eq!((targets.boxes(), targets.labels()), (&[[3.0, 0.0, 4.0, 2.0]][..], Some(&[5][..])));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn targets(&self, image: usize) -> Option<&Objects> {
+        self.first().objects()?.get(image)
+    }
+
+    /// The objects of all images, in one list of each kind; `None` where the data set has no field of objects.
+    ///
+    /// # Errors
+    /// Those of [`FlatObjects::of`].
+    pub fn flat_targets(&self) -> Result<Option<FlatObjects>> {
+        self.first().objects().map(FlatObjects::of).transpose()
+    }
+
+    /// The name of the field of objects, if the data set has one.
+    pub fn object_field(&self) -> Option<&str> {
+        self.object_field.as_deref()
     }
 
     /// For each image, the id of its sample (`Dataset::id`), in the order of the images. Several views or crops of a

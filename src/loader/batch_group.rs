@@ -4,6 +4,7 @@ use super::batch_store::{BatchStore, Images};
 use crate::allocate::COPY;
 use crate::error::{Error, Result};
 use crate::gpu::{External, readback};
+use crate::objects::Objects;
 use crate::plan::{DType, Layout, Output};
 use crate::transforms::Params;
 
@@ -23,6 +24,8 @@ pub(super) struct GroupImages {
     pub(super) valid: usize,
     pub(super) ids: Vec<u64>,
     pub(super) params: Vec<Params>,
+    /// The objects in each image; empty where they are not shown.
+    pub(super) objects: Vec<Objects>,
 }
 
 /// The images of a batch in one group of views ([`DataLoaderBuilder::group`](crate::DataLoaderBuilder::group)):
@@ -141,6 +144,11 @@ impl<'a> BatchGroup<'a> {
     /// The parameters of each image, for [`DataLoader::replay_in`](crate::DataLoader::replay_in).
     pub fn params(&self) -> &'a [Params] {
         &self.images.params
+    }
+
+    /// The objects in each image, if the data set has a field of objects and the group shows the samples' own images.
+    pub fn objects(&self) -> Option<&'a [Objects]> {
+        (!self.images.objects.is_empty()).then_some(&self.images.objects)
     }
 
     /// A copy in host memory, in the group's layout and type. On a GPU this waits for the batch's work: use it for

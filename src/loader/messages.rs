@@ -7,6 +7,7 @@ use super::cache::DeviceReservation;
 use crate::dataset::{FieldValue, Label};
 use crate::error::Error;
 use crate::gpu::staging::MappedRange;
+use crate::objects::Objects;
 use crate::plan::program::Program;
 use crate::plan::shader_layout::PixelsAt;
 use crate::sampler::Position;
@@ -43,6 +44,8 @@ pub(super) struct Finished<P> {
     pub(super) fields: Vec<FieldValue<'static>>,
     /// The parameters of each view.
     pub(super) params: Vec<Params>,
+    /// The objects in each view of the groups that show them; empty without a field of objects.
+    pub(super) objects: Vec<Objects>,
     pub(super) pixels: P,
 }
 

@@ -17,6 +17,7 @@
 //! | `source.rs` | the image of a sample that a group reads |
 //! | `batch_store.rs` | where the images of a batch are |
 //! | `batch.rs`, `columns.rs`, `mixed.rs` | what the caller gets; its fields; the labels of a mixed batch |
+//! | `moved_objects.rs` | the objects of a sample, moved as each of its images |
 //! | `buffers/`, `executor_buffers/`, `scratch.rs` | memory of batches, of executors, of a worker: it outlives a run |
 //! | `intermediates.rs` | bounds what lies between the stages of a plan |
 //! | `cache/` | samples that stay between epochs |
@@ -41,6 +42,7 @@ mod intermediates;
 mod iteration;
 mod messages;
 pub(crate) mod mixed;
+mod moved_objects;
 mod pipeline;
 mod remote;
 mod replay;

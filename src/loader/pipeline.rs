@@ -4,6 +4,7 @@ use super::cache;
 use super::executor_buffers::{CpuBuffers, ExecutorBuffers, GpuBuffers};
 use super::group::{Group, of_source};
 use super::intermediates::LargeImages;
+use super::moved_objects::ObjectField;
 use super::remote::RemoteParts;
 use super::scratch::WorkerScratch;
 use super::settings::LoaderSettings;
@@ -25,6 +26,8 @@ pub(super) struct Pipeline {
     pub(super) dataset: Arc<dyn Dataset>,
     /// The data set's fields.
     pub(super) fields: Vec<Field>,
+    /// The field of objects, if the data set has one.
+    pub(super) objects: Option<ObjectField>,
     /// The groups, at least one.
     pub(super) groups: Vec<Group>,
     /// The images of a sample that the groups read; the first one is that of the first group.

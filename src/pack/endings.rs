@@ -55,7 +55,8 @@ pub(super) fn ending(name: &str, kind: FieldKind) -> (String, bool) {
     let image = TarShards::EXTENSIONS.iter().any(|known| known[1..] == *last);
     let (told, ending) = match kind {
         FieldKind::Text => (last == TXT, TXT),
-        FieldKind::Json => (last == JSON, JSON),
+        // Their kind is in the manifest.
+        FieldKind::Json | FieldKind::Objects => (last == JSON, JSON),
         FieldKind::Numbers => (last == "npy", "npy"),
         // Only a member with a further dot is an image beside the sample's own.
         FieldKind::Image => (image && !stem.is_empty(), ""),

@@ -10,6 +10,7 @@
 use crate::advice::Reason;
 use crate::dataset::{Absent, Field, FieldChoice, FieldKind, FieldValue, LONGEST_SOURCE, SampleData, TarShards};
 use crate::error::{Error, Result};
+use crate::objects::to_json;
 use crate::quote::Shown;
 
 use super::endings::{FORMATS, JSON, TXT, ending};
@@ -89,10 +90,10 @@ impl MemberFields {
         self.0.iter().map(|member| Shown(member.field.name()).to_string()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the names of fields that are images, joined by commas; `None` if there are none.
-    pub(super) fn images(&self) -> Option<String> {
-        let images = self.0.iter().filter(|member| member.field.values() == Some(FieldKind::Image));
-        let names: Vec<_> = images.map(|member| Shown(member.field.name()).to_string()).collect();
+    /// Returns the names of fields of a kind, joined by commas; `None` if there are none.
+    pub(super) fn of_kind(&self, kind: FieldKind) -> Option<String> {
+        let fields = self.0.iter().filter(|member| member.field.values() == Some(kind));
+        let names: Vec<_> = fields.map(|member| Shown(member.field.name()).to_string()).collect();
         (!names.is_empty()).then(|| names.join(", "))
     }
 
@@ -181,6 +182,7 @@ impl MemberFields {
                 FieldValue::Absent => continue,
                 FieldValue::Text(text) | FieldValue::Json(text) => text.as_bytes().to_vec(),
                 FieldValue::Bytes(bytes) => bytes.to_vec(),
+                FieldValue::Objects(objects) => to_json(objects).into_bytes(),
                 FieldValue::Numbers(numbers) => npy::file(numbers).map_err(|reason| format!("{name:?}: {reason}"))?,
                 FieldValue::Image(data) => match image(data) {
                     Ok((file, format)) => {

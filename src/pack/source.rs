@@ -1,6 +1,8 @@
 //! Opens the data set that is packed, and makes a fingerprint of its files, by which a later run notices a change.
 
-use crate::dataset::{Dataset, FieldChoice, Format, Label, ObjectStamp, OpenOptions, Opened, Split, log_notices};
+use crate::dataset::{
+    Dataset, FieldChoice, FieldKind, Format, Label, ObjectStamp, OpenOptions, Opened, Split, log_notices,
+};
 use crate::decode::seek;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sampler::Sampler;
@@ -124,8 +126,16 @@ impl OpenedSource {
             self.fields = self.fields.under_keys()?;
         }
         let recodes = settings.max_side.is_some() || settings.quality.is_some();
-        if let Some(fields) = self.fields.images().filter(|_| recodes) {
+        if let Some(fields) = self.fields.of_kind(FieldKind::Image).filter(|_| recodes) {
             tracing::warn!(fields, "images of fields are packed as they are: only the samples' own are encoded anew");
+        }
+        if let Some(fields) = self.fields.of_kind(FieldKind::Objects).filter(|_| recodes) {
+            let (path, setting) = (self.shown(), if settings.max_side.is_some() { "max_side" } else { "quality" });
+            let reason = format!(
+                "the boxes and keypoints of {fields} are in pixels of the stored images, which would be turned or reduced; leave \
+                 max_side and quality out"
+            );
+            return Err(ErrorKind::Pack { path, setting: Some(setting), reason }.into());
         }
         Ok(self)
     }

@@ -90,7 +90,7 @@ impl Plan {
         let of_other = self.following.map_or(0, |following| following.slots);
         let changes = |(number, slot): &(usize, &Slot)| match slot.effect {
             Effect::Never | Effect::Crop | Effect::Pad { .. } | Effect::Resize { .. } | Effect::Flip => false,
-            Effect::ToFloat | Effect::Normalize => false,
+            Effect::ToFloat | Effect::Normalize | Effect::Objects => false,
             Effect::Gather(GatherClass::Warp | GatherClass::PillowAffine(_)) => false,
             Effect::Gather(GatherClass::Native) => slot.transform == JPEG_NAME,
             Effect::Policy | Effect::BicubicPolicy | Effect::Gather(GatherClass::Timm) => *number >= of_other,
@@ -163,7 +163,12 @@ fn is_fixed_color(transform: &Transform) -> bool {
     let is_color = |slot: &Slot| {
         matches!(
             slot.effect,
-            Effect::Never | Effect::ToFloat | Effect::Normalize | Effect::Channels(_) | Effect::Color(_)
+            Effect::Never
+                | Effect::ToFloat
+                | Effect::Objects
+                | Effect::Normalize
+                | Effect::Channels(_)
+                | Effect::Color(_)
         )
     };
     transform.is_fixed() && slots.list.iter().all(is_color)

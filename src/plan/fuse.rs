@@ -62,7 +62,7 @@ impl PlanStage {
     fn absorb(&mut self, effect: Effect, is_uint8: bool) -> bool {
         match effect {
             // The last stage calls the code with its result.
-            Effect::Never | Effect::ToFloat | Effect::HostCode => return true,
+            Effect::Never | Effect::ToFloat | Effect::HostCode | Effect::Objects => return true,
             // It reads the whole result of the ops before it.
             Effect::Gather(_) | Effect::Policy | Effect::BicubicPolicy | Effect::Mixture if self.begun => return false,
             Effect::Mixture => self.gathers = true,

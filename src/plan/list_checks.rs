@@ -2,7 +2,7 @@
 
 use super::Plan;
 use crate::error::{Error, Result};
-use crate::transforms::{Effect, Slot, Slots, Transform};
+use crate::transforms::{Effect, GatherClass, HOST_CODE_NAME, PaddingMode, Slot, Slots, Transform};
 
 /// The depth of nested lists.
 pub(super) fn depth(transforms: &[Transform]) -> usize {
@@ -44,6 +44,29 @@ pub(super) fn slot_count(transforms: &[Transform]) -> u64 {
         nested => slot_count(nested),
     };
     transforms.iter().map(of).fold(0, u64::saturating_add)
+}
+
+impl Plan {
+    /// The first transform that moves pixels where no box or keypoint follows, with the reason; `None` if there is none.
+    pub(crate) fn without_moves(&self) -> Option<(&'static str, &'static str)> {
+        if self.code().is_some() {
+            return Some((HOST_CODE_NAME, "nobody knows whether your code moves pixels"));
+        }
+        if self.crops() > 1 {
+            let name = self.transforms.iter().find(|transform| transform.crops() > 1).map_or("", Transform::name);
+            return Some((name, "its crops share no box, in torchvision as well"));
+        }
+        let reason = |effect| match effect {
+            Effect::Policy | Effect::BicubicPolicy | Effect::Mixture | Effect::Gather(GatherClass::Timm) => {
+                Some("operations of a policy move pixels and no targets, in torchvision as well")
+            }
+            Effect::Pad { mode, .. } if mode != PaddingMode::Constant => {
+                Some("its padding shows parts of the image again, which no box follows; PaddingMode::Constant works")
+            }
+            _ => None,
+        };
+        self.slots.iter().find_map(|slot| Some((slot.transform, reason(slot.effect)?)))
+    }
 }
 
 /// The channels of the output; an error if they depend on chance.

@@ -151,6 +151,9 @@ impl Program {
             if !belongs(op, allowed.effect) || usize::from(place.stage) < stages.len() {
                 return Err(bad(format!("op {i} ({op:?}) does not belong to slot {slot} of this plan")));
             }
+            if matches!(op, Op::Objects(_)) {
+                continue;
+            }
             while stages.len() < usize::from(place.stage) {
                 let next = Composer::new(composer.size());
                 let is_uint8 = plan.is_uint8(slot);

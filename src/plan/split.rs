@@ -212,7 +212,7 @@ fn borders_and_resizes_around(plan: &Plan, last: usize) -> bool {
 /// True if an input of byte levels gives an output of byte levels.
 fn keeps_levels(effect: Effect) -> bool {
     match effect {
-        Effect::Never | Effect::Crop | Effect::Flip | Effect::ToFloat => true,
+        Effect::Never | Effect::Crop | Effect::Flip | Effect::ToFloat | Effect::Objects => true,
         Effect::Resize { interpolation, antialias } => {
             matches!(Filter::new(interpolation, antialias), Filter::Nearest | Filter::NearestExact)
         }

@@ -1,8 +1,8 @@
 //! Targets of an image: boxes and keypoints, moved as an image's parameters move its pixels.
 //!
-//! [`Moves`] are made of the ops of [`Params`](crate::transforms::Params), which every batch has, and move boxes and keypoints
-//! as the functions of `torchvision.transforms.v2` do. Boxes are edges: x is in \[0, width\]. Keypoints are pixel numbers in
-//! flips and elastic deformations, and edges in other warps, as in torchvision.
+//! [`Objects`] are those of one image. [`Moves`] are made of the ops of [`Params`](crate::transforms::Params), which every batch
+//! has, and move boxes and keypoints as the functions of `torchvision.transforms.v2` do. Boxes are edges: x is in \[0, width\].
+//! Keypoints are pixel numbers in flips and elastic deformations, and edges in other warps, as in torchvision.
 //!
 //! Two differences from torchvision, where it leads boxes elsewhere than pixels: a `CenterCrop` that is larger than the image moves
 //! boxes by whole pixels, as the image; and a rotation with `expand` clamps them to the image's size, from which torchvision's may
@@ -12,22 +12,15 @@
 //! |---|---|
 //! | `moves.rs` | [`Moves`]: all ops of an image, one after the other |
 //! | `step.rs` | what one op does to a place |
-//! | `box_format.rs` | [`BoxFormat`], and how one becomes another |
-//! | `coordinate.rs` | [`Coordinate`]: the numbers of which places are made |
-//! | `clamp.rs` | [`Clamping`], [`clamp_boxes`], [`clamp_keypoints`] |
-//! | `sanitize.rs` | [`SanitizeBoxes`], and which keypoints lie in an image |
+//! | `../objects/` | what is moved, and how it is written, cut and chosen |
 
-mod box_format;
-mod clamp;
-mod coordinate;
 mod moves;
-mod sanitize;
 mod step;
 #[cfg(test)]
 mod tests;
 
-pub use box_format::{BoxFormat, convert_boxes};
-pub use clamp::{Clamping, clamp_boxes, clamp_keypoints};
-pub use coordinate::Coordinate;
+pub use crate::objects::{
+    BoxFormat, Clamping, Coordinate, FlatObjects, ObjectOp, ObjectValues, Objects, SanitizeBoxes, clamp_boxes,
+    clamp_keypoints, convert_boxes, keypoints_inside,
+};
 pub use moves::Moves;
-pub use sanitize::{SanitizeBoxes, keypoints_inside};

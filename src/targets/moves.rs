@@ -1,10 +1,8 @@
 //! All ops of an image, as moves of its boxes and keypoints.
 
-use super::box_format::BoxFormat;
-use super::clamp::Clamping;
-use super::coordinate::Coordinate;
 use super::step::Step;
 use crate::error::{Error, ErrorKind, Result};
+use crate::objects::{BoxFormat, Clamping, Coordinate, ObjectOp, Objects};
 use crate::transforms::{MAX_SIDE, Op, Params};
 
 /// Where the ops of an image lead its boxes and keypoints.
@@ -34,11 +32,35 @@ use crate::transforms::{MAX_SIDE, Op, Params};
 /// Moves::of(&params).unwrap().keypoints(&mut points).unwrap();
 /// assert_eq!(points, [[639.0, 0.0]]);
 /// ```
+///
+/// [`objects`](Self::objects) moves all that an image has:
+///
+/// ```
+/// use gpufeed::targets::{BoxFormat, Moves, Objects};
+/// use gpufeed::transforms::{Key, RandomHorizontalFlip, SanitizeBoundingBoxes};
+/// use gpufeed::{Output, Plan};
+///
+/// let list = [RandomHorizontalFlip::new(1.0).into(), SanitizeBoundingBoxes::new().into()];
+/// let params = Plan::compile(&list, &Output::default())?.make_params(64, 48, &Key::default())?;
+/// let boxes = vec![[0.0, 0.0, 10.0, 10.0], [5.0, 5.0, 5.5, 9.0]];
+/// let mut objects = Objects::of_boxes(BoxFormat::Xyxy, boxes).with_labels(vec![1, 2])?;
+/// Moves::of(&params)?.objects(&mut objects)?;
+/// assert_eq!((objects.boxes(), objects.labels()), (&[[54.0, 0.0, 64.0, 10.0]][..], Some(&[1][..])));
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Moves {
-    /// Each op that moves places, with the image's size after it.
-    steps: Vec<(Step, (u32, u32))>,
+    /// Each op that concerns targets, with the image's size after it.
+    steps: Vec<(Move, (u32, u32))>,
     size: (u32, u32),
+}
+
+#[derive(Clone, Debug)]
+enum Move {
+    /// Leads places elsewhere, with the image.
+    Step(Step),
+    /// Changes objects and leaves the image as it is.
+    Objects(ObjectOp),
 }
 
 impl Moves {
@@ -56,7 +78,11 @@ impl Moves {
             op.check(moves.size).map_err(|reason| refused(moves.size, format!("{op} {reason}")))?;
             let step = Step::of(op, moves.size).map_err(|reason| refused(moves.size, format!("{op}: {reason}")))?;
             moves.size = op.size_after(moves.size);
-            moves.steps.extend(step.map(|step| (step, moves.size)));
+            let each = match op {
+                Op::Objects(op) => Some(Move::Objects(op.clone())),
+                _ => step.map(Move::Step),
+            };
+            moves.steps.extend(each.map(|each| (each, moves.size)));
         }
         Ok(moves)
     }
@@ -82,15 +108,38 @@ impl Moves {
         self.size
     }
 
+    /// Moves the objects of an image, with what the ops for objects alone do to them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`], in an elastic deformation; some objects have moved then and some have not.
+    pub fn objects(&self, objects: &mut Objects) -> Result<()> {
+        for (each, size) in &self.steps {
+            match each {
+                Move::Objects(op) => op.apply(objects, *size),
+                Move::Step(step) => {
+                    let (format, cut_to) = (objects.format(), cut_to(objects.clamping(), *size));
+                    for each in objects.boxes_mut() {
+                        *each = step.bounding_box(*each, format, cut_to)?;
+                    }
+                    for (point, _) in objects.keypoints_mut().filter(|(_, visibility)| *visibility > 0) {
+                        *point = step.keypoint(*point)?;
+                    }
+                }
+            }
+        }
+        objects.set_size(self.size);
+        Ok(())
+    }
+
     /// Moves boxes. Those that a warp turns become the boxes around their four corners.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfMemory`], in an elastic deformation; some boxes have moved then and some have not.
+    /// [`ErrorKind::Argument`] for ops for objects alone, which [`objects`](Self::objects) applies.
     pub fn boxes<C: Coordinate>(&self, boxes: &mut [[C; 4]], format: BoxFormat, clamping: Clamping) -> Result<()> {
-        for (step, size) in &self.steps {
-            let cut_to = (clamping == Clamping::Soft).then_some(*size);
+        for (step, size) in self.places()? {
             for each in &mut *boxes {
-                *each = step.bounding_box(*each, format, cut_to)?;
+                *each = step.bounding_box(*each, format, cut_to(clamping, size))?;
             }
         }
         Ok(())
@@ -100,14 +149,34 @@ impl Moves {
     ///
     /// # Errors
     /// [`ErrorKind::OutOfMemory`], in an elastic deformation; some keypoints have moved then and some have not.
+    /// [`ErrorKind::Argument`] for ops for objects alone, which [`objects`](Self::objects) applies.
     pub fn keypoints<C: Coordinate>(&self, points: &mut [[C; 2]]) -> Result<()> {
-        for (step, _) in &self.steps {
+        for (step, _) in self.places()? {
             for each in &mut *points {
                 *each = step.keypoint(*each)?;
             }
         }
         Ok(())
     }
+
+    /// The steps that move places, if there are no others.
+    fn places(&self) -> Result<Vec<(&Step, (u32, u32))>> {
+        let mut places = Vec::with_capacity(self.steps.len());
+        for (each, size) in &self.steps {
+            match each {
+                Move::Step(step) => places.push((step, *size)),
+                Move::Objects(op) => {
+                    let reason = format!("{} works on objects: move them with `Moves::objects`", op.name());
+                    return Err(Error::argument("transforms", reason));
+                }
+            }
+        }
+        Ok(places)
+    }
+}
+
+fn cut_to(clamping: Clamping, size: (u32, u32)) -> Option<(u32, u32)> {
+    (clamping == Clamping::Soft).then_some(size)
 }
 
 fn refused((width, height): (u32, u32), reason: String) -> Error {

@@ -1,11 +1,9 @@
 //! Moves of boxes and keypoints by one op, after the functions of `torchvision/transforms/v2/functional/_geometry.py`.
 
-use super::box_format::{BoxFormat, edges_of};
-use super::clamp::cut;
-use super::coordinate::Coordinate;
 use crate::cpu::gather::elastic::displacement;
 use crate::elastic::Elastic;
 use crate::error::Result;
+use crate::objects::{BoxFormat, Coordinate, cut, edges_of};
 use crate::transforms::{Interpolation, Op, PaddingMode};
 use crate::warp::{Map, inverse_matrix};
 
@@ -104,7 +102,8 @@ impl Step {
                 return Err("operations of a policy move pixels and no targets, in torchvision as well".to_owned());
             }
             Op::HostCode { .. } => return Err("nobody knows whether your code moves pixels".to_owned()),
-            Op::Brightness { .. }
+            Op::Objects(_)
+            | Op::Brightness { .. }
             | Op::Contrast { .. }
             | Op::Saturation { .. }
             | Op::Hue { .. }

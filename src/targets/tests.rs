@@ -2,11 +2,9 @@
 
 mod torchvision;
 
-use super::box_format::{BoxFormat, convert_boxes};
-use super::clamp::{Clamping, clamp_boxes};
 use super::moves::Moves;
-use super::sanitize::SanitizeBoxes;
 use crate::error::ErrorKind;
+use crate::objects::{BoxFormat, Clamping, SanitizeBoxes, clamp_boxes, convert_boxes};
 use crate::transforms::{Interpolation, Op, PaddingMode, Params};
 
 #[test]

@@ -35,6 +35,8 @@ pub(crate) enum Effect {
     Mixture,
     /// Calls a function of the user's with the whole image: no op of the same plan comes after it.
     HostCode,
+    /// Changes the image's objects, and leaves its pixels alone.
+    Objects,
     /// Ends the part of the list that computes on 8-bit numbers; changes nothing else.
     ToFloat,
 }
@@ -88,6 +90,7 @@ impl Effect {
             | Effect::BicubicPolicy
             | Effect::Mixture
             | Effect::HostCode
+            | Effect::Objects
             | Effect::ToFloat => (None, None),
         };
         first.into_iter().chain(second)

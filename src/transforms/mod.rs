@@ -32,7 +32,10 @@ mod batch;
 mod by_chance;
 mod center_crop;
 mod center_crop_or_pad;
+mod clamp_bounding_boxes;
+mod clamp_key_points;
 mod color_jitter;
+mod convert_bounding_box_format;
 mod crop_size;
 mod custom_color;
 pub(crate) mod effect;
@@ -79,7 +82,10 @@ mod random_vertical_flip;
 mod random_zoom_out;
 mod resize;
 mod resize_keep_ratio;
+mod sanitize_bounding_boxes;
+mod sanitize_key_points;
 mod scale_jitter;
+mod set_clamping_mode;
 pub(crate) mod snippet;
 mod ten_crop;
 mod timm_aug_mix;
@@ -200,6 +206,8 @@ impl Slots {
 
 /// The name of the operator that has no arithmetic on floats.
 pub(crate) const JPEG_NAME: &str = JPEG::NAME;
+/// The operator that calls code of the user's own.
+pub(crate) const HOST_CODE_NAME: &str = HostCode::NAME;
 /// The mixture that has none.
 pub(crate) const TIMM_MIX_NAME: &str = TimmAugMix::NAME;
 
@@ -344,6 +352,12 @@ transforms!(
     random_pad::RandomPad,
     resize_keep_ratio::ResizeKeepRatio,
     trim_border::TrimBorder,
+    clamp_bounding_boxes::ClampBoundingBoxes,
+    clamp_key_points::ClampKeyPoints,
+    convert_bounding_box_format::ConvertBoundingBoxFormat,
+    sanitize_bounding_boxes::SanitizeBoundingBoxes,
+    sanitize_key_points::SanitizeKeyPoints,
+    set_clamping_mode::SetClampingMode,
 );
 
 /// torchvision's default interpolation of most warps, for serde.

@@ -10,6 +10,7 @@ mod words;
 use super::arguments::{Erased, Interpolation, PaddingMode, PolicyOp};
 use super::timm_ops::TimmOp;
 use crate::color::{ColorStep, opcode};
+use crate::objects::ObjectOp;
 use crate::random::key::Key;
 use color_steps::one_minus;
 pub(crate) use color_steps::{fill_u8, repeated};
@@ -306,6 +307,8 @@ pub enum Op {
         /// The key of the image's view.
         key: Key,
     },
+    /// Changes the objects of the image alone: its boxes and keypoints.
+    Objects(ObjectOp),
     /// `(x - mean) / std`.
     Normalize {
         /// Per channel.
@@ -364,7 +367,7 @@ impl Op {
             Op::PillowAffine { .. } | Op::PillowBlur { .. } => return None,
             Op::Timm { .. } | Op::TimmMixture { .. } => return None,
             Op::Autocontrast | Op::Equalize | Op::Policy { .. } | Op::Mixture { .. } => return None,
-            Op::HostCode { .. } => return None,
+            Op::HostCode { .. } | Op::Objects(_) => return None,
         };
         let opcode = if uint8 { ColorStep::on_uint8(opcode) } else { opcode };
         Some(ColorOp { opcode, numbers, wrong })

@@ -75,6 +75,7 @@ fn parameters_are_read_as_they_were() {
     params.push(operators::later_params());
     params.extend(operators::mixed_params());
     params.push(policies::added_params());
+    params.push(operators::object_params());
     reads("files/drawn.json", &params);
 }
 

@@ -3,6 +3,7 @@
 //! An operator that is added has the list of its row in `crates/testing/src/operators.rs`: its file and lines are new,
 //! so no frozen one changes.
 
+use gpufeed::targets::{BoxFormat, Clamping, ObjectOp, SanitizeBoxes};
 use gpufeed::transforms::{
     BatchTransform, CenterCrop, ColorJitter, CutMix, Erased, ErasingValue, FiveCrop, Grayscale, Identity,
     Interpolation, Mix, MixUp, Mixed, MixupMode, Normalize, Op, Pad, PaddingMode, Params, ParamsOp, Partner,
@@ -156,6 +157,20 @@ pub(crate) fn later_params() -> Params {
             fill: None,
         },
     ])
+}
+
+/// The ops that change objects alone.
+pub(crate) fn object_params() -> Params {
+    let sanitize = SanitizeBoxes { min_size: 1.0, min_area: 2.5 };
+    let ops = [
+        ObjectOp::ClampBoundingBoxes,
+        ObjectOp::ClampKeyPoints,
+        ObjectOp::ConvertBoundingBoxFormat { format: BoxFormat::Cxcywh },
+        ObjectOp::SanitizeBoundingBoxes(sanitize),
+        ObjectOp::SanitizeKeyPoints,
+        ObjectOp::SetClampingMode { clamping_mode: Clamping::None },
+    ];
+    numbered(ops.map(Op::Objects).to_vec())
 }
 
 /// The ops of the first frozen version; they need not fit together.

@@ -31,6 +31,8 @@ mod shared_pixels;
 mod source_orientation;
 mod sources;
 mod sources_refused;
+mod targets;
+mod targets_refused;
 mod timm_mixing;
 mod views;
 mod waiting;

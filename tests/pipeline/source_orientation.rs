@@ -8,13 +8,13 @@ use gpufeed_testing::pipeline::picture;
 use image::codecs::png::PngEncoder;
 use image::{DynamicImage, ImageBuffer, ImageEncoder, Luma};
 
-/// A PNG that is to be turned by 180 degrees.
-fn upside_down(image: &DynamicImage) -> Vec<u8> {
-    // A TIFF of one entry: the tag 0x112, a short, 3.
-    const EXIF: [u8; 26] = [b'I', b'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0];
+/// A PNG with an EXIF orientation.
+pub(super) fn oriented(image: &DynamicImage, orientation: u8) -> Vec<u8> {
+    // A TIFF of one entry: the tag 0x112, a short, the orientation.
+    let exif = [b'I', b'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, orientation, 0, 0, 0, 0, 0, 0, 0];
     let mut file = Vec::new();
     let mut encoder = PngEncoder::new(&mut file);
-    encoder.set_exif_metadata(EXIF.to_vec()).unwrap();
+    encoder.set_exif_metadata(exif.to_vec()).unwrap();
     image.write_with_encoder(encoder).unwrap();
     file
 }
@@ -26,10 +26,10 @@ fn a_follower_is_turned_by_its_own_orientation() {
     let depths = |turned: bool, exif: Orientation| {
         let mut data = rig();
         data.samples.truncate(1);
-        data.samples[0].0 = upside_down(&picture(0, width, height).into());
+        data.samples[0].0 = oriented(&picture(0, width, height).into(), 3);
         if turned {
             let pixels = ImageBuffer::from_fn(width, height, |x, y| Luma([depth_at(0, x, y)]));
-            data.samples[0].1[1] = Stored::File(upside_down(&DynamicImage::ImageLuma16(pixels)));
+            data.samples[0].1[1] = Stored::File(oriented(&DynamicImage::ImageLuma16(pixels), 3));
         }
         let loader = DataLoader::builder(data)
             .group("image", Views::new(1).transform(crop()))

@@ -15,6 +15,7 @@ mod mixing;
 mod mixtures;
 mod noise;
 mod numpy;
+mod objects;
 mod photometric;
 mod pillow;
 mod policy_levels;

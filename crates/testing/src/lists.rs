@@ -10,7 +10,7 @@ use gpufeed::transforms::{
 
 pub use super::dice::Dice;
 use super::one_channel::for_channels;
-use super::operators::{FIRST, OPERATORS, UINT8_ALONE};
+use super::operators::{FIRST, OF_OBJECTS, OPERATORS, UINT8_ALONE};
 
 impl Dice {
     pub fn chance(&mut self, percent: u32) -> bool {
@@ -86,11 +86,13 @@ fn transform(dice: &mut Dice, normalize: bool, depth: u32) -> Transform {
     }
 }
 
-/// Returns a permutation of channels, or an example of a later row of the table, of an operator that works on floats.
+/// Returns a permutation of channels, or an example of a later row of the table, of an operator that works on floats and changes
+/// pixels.
 /// Takes no number of `dice`, so that a row that is added changes nothing else in any list.
 pub(crate) fn permutation_or_later(dice: &Dice) -> Transform {
     let mut own = Dice(!dice.0);
-    let later: Vec<_> = OPERATORS[FIRST..].iter().filter(|row| !UINT8_ALONE.contains(&row.name)).collect();
+    let is_out = |name| UINT8_ALONE.contains(&name) || OF_OBJECTS.contains(&name);
+    let later: Vec<_> = OPERATORS[FIRST..].iter().filter(|row| !is_out(row.name)).collect();
     let examples = match own.below(1 + later.len()) {
         0 => vec![RandomChannelPermutation::new().into()],
         row => later[row - 1].transforms(),

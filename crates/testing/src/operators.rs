@@ -38,6 +38,16 @@ pub const FIRST: usize = 42;
 pub const UINT8_ALONE: [&str; 6] =
     ["JPEG", "PillowGaussianBlur", "TimmAugMix", "TimmAugmentOp", "TimmAutoAugment", "TimmRandAugment"];
 
+/// The operators that leave pixels alone.
+pub const OF_OBJECTS: [&str; 6] = [
+    "ClampBoundingBoxes",
+    "ClampKeyPoints",
+    "ConvertBoundingBoxFormat",
+    "SanitizeBoundingBoxes",
+    "SanitizeKeyPoints",
+    "SetClampingMode",
+];
+
 impl Operator {
     /// Returns the TOML text of a recipe that has this operator alone, with these arguments.
     pub fn recipe(&self, arguments: &str) -> String {
@@ -447,5 +457,21 @@ pub const OPERATORS: &[Operator] = &[
     row("TrimBorder", &["crop"], &["border_size = 2"], &[
         ("border_size = -1", "border_size", "0 to 2097151 pixels work"),
         ("border_size = 2097152", "border_size", "0 to 2097151 pixels work"),
+    ]),
+    row("ClampBoundingBoxes", &[], &[""], &[]),
+    row("ClampKeyPoints", &[], &[""], &[]),
+    row("ConvertBoundingBoxFormat", &[], &["format = 'cxcywh'", "format = 'xywh'"], &[
+        ("format = 'yxyx'", "format", "xyxy, xywh and cxcywh work"),
+        ("format = 3", "format", "xyxy, xywh and cxcywh work"),
+    ]),
+    row("SanitizeBoundingBoxes", &[], &["", "min_size = 2.5, min_area = 30"], &[
+        ("min_size = 0.5", "min_size", "a finite number >= 1 works"),
+        ("min_size = nan", "min_size", "a finite number >= 1 works"),
+        ("min_area = inf", "min_area", "a finite number >= 1 works"),
+        ("min_area = 'much'", "min_area", "a finite number >= 1 works"),
+    ]),
+    row("SanitizeKeyPoints", &[], &[""], &[]),
+    row("SetClampingMode", &[], &["clamping_mode = 'none'"], &[
+        ("clamping_mode = 'rough'", "clamping_mode", "soft and none work"),
     ]),
 ];

@@ -68,6 +68,9 @@ pub enum FieldKind {
     Bytes,
     /// Numbers of one type and one shape, a single number among them.
     Numbers,
+    /// The objects that the sample's own image shows, with boxes and keypoints. A batch has them moved as the image's pixels are:
+    /// [`Batch::targets`](crate::Batch::targets).
+    Objects,
 }
 
 /// The setting for samples without a value: what a batch then has in its place.
@@ -242,6 +245,7 @@ impl fmt::Display for FieldKind {
             FieldKind::Json => "JSON",
             FieldKind::Bytes => "bytes",
             FieldKind::Numbers => "numbers",
+            FieldKind::Objects => "objects",
         })
     }
 }

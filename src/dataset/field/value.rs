@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::super::SampleData;
 use super::{FieldKind, Numbers};
+use crate::objects::Objects;
 
 /// The value of a [`Field`](super::Field) in one sample.
 ///
@@ -31,6 +32,8 @@ pub enum FieldValue<'a> {
     Bytes(Cow<'a, [u8]>),
     /// Numbers of one type, or a single number.
     Numbers(Numbers<'a>),
+    /// The objects of the sample's own image.
+    Objects(Cow<'a, Objects>),
 }
 
 impl<'a> FieldValue<'a> {
@@ -43,6 +46,7 @@ impl<'a> FieldValue<'a> {
             FieldValue::Json(_) => FieldKind::Json,
             FieldValue::Bytes(_) => FieldKind::Bytes,
             FieldValue::Numbers(_) => FieldKind::Numbers,
+            FieldValue::Objects(_) => FieldKind::Objects,
         })
     }
 
@@ -59,6 +63,7 @@ impl<'a> FieldValue<'a> {
             FieldValue::Text(text) | FieldValue::Json(text) => text.len(),
             FieldValue::Bytes(bytes) => bytes.len(),
             FieldValue::Numbers(numbers) => numbers.bytes().len(),
+            FieldValue::Objects(objects) => objects.bytes(),
         };
         bytes as u64
     }
@@ -72,6 +77,7 @@ impl<'a> FieldValue<'a> {
             FieldValue::Json(text) => FieldValue::Json(Cow::Owned(text.into_owned())),
             FieldValue::Bytes(bytes) => FieldValue::Bytes(Cow::Owned(bytes.into_owned())),
             FieldValue::Numbers(numbers) => FieldValue::Numbers(numbers.into_owned()),
+            FieldValue::Objects(objects) => FieldValue::Objects(Cow::Owned(objects.into_owned())),
         })
     }
 }
@@ -84,6 +90,7 @@ impl PartialEq for FieldValue<'_> {
             (FieldValue::Text(a), FieldValue::Text(b)) | (FieldValue::Json(a), FieldValue::Json(b)) => a == b,
             (FieldValue::Bytes(a), FieldValue::Bytes(b)) => a == b,
             (FieldValue::Numbers(a), FieldValue::Numbers(b)) => a == b,
+            (FieldValue::Objects(a), FieldValue::Objects(b)) => a == b,
             _ => false,
         }
     }
@@ -122,6 +129,18 @@ impl From<i64> for FieldValue<'_> {
 impl From<bool> for FieldValue<'_> {
     fn from(number: bool) -> Self {
         FieldValue::Numbers(Numbers::from(number))
+    }
+}
+
+impl From<Objects> for FieldValue<'_> {
+    fn from(objects: Objects) -> Self {
+        FieldValue::Objects(Cow::Owned(objects))
+    }
+}
+
+impl<'a> From<&'a Objects> for FieldValue<'a> {
+    fn from(objects: &'a Objects) -> Self {
+        FieldValue::Objects(Cow::Borrowed(objects))
     }
 }
 

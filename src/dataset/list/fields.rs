@@ -174,7 +174,7 @@ impl FieldColumn {
                 field = field.optional();
             }
         }
-        let is_quoted = listed.is_json && !matches!(kind, FieldKind::Numbers | FieldKind::Json);
+        let is_quoted = listed.is_json && !matches!(kind, FieldKind::Numbers | FieldKind::Json | FieldKind::Objects);
         let texts = if is_quoted { unquoted(&texts).map_err(failed)? } else { texts };
         for (sample, text) in texts.texts() {
             let bytes = text.len() as u64;
@@ -199,7 +199,7 @@ impl FieldColumn {
                 FieldSource::Numbers(numbers)
             }
             FieldKind::Image => FieldSource::Paths(texts),
-            FieldKind::Text | FieldKind::Bytes | FieldKind::Json => FieldSource::Texts(texts),
+            FieldKind::Text | FieldKind::Bytes | FieldKind::Json | FieldKind::Objects => FieldSource::Texts(texts),
         };
         Ok((field.kind(kind), values))
     }

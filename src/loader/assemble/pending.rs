@@ -10,6 +10,7 @@ use crate::loader::batch_store::BatchStore;
 use crate::loader::columns::ColumnBuilder;
 use crate::loader::group::Group;
 use crate::loader::messages::{BatchStart, Finished};
+use crate::loader::moved_objects::ObjectField;
 use crate::loader::pipeline::Pipeline;
 use crate::plan::mixing::BatchMixing;
 
@@ -38,8 +39,8 @@ impl<B> PendingBatch<B> {
 
     /// Adds the sample with this batch index, and returns the location of its pixels.
     pub(in crate::loader::assemble) fn add<P>(&mut self, index: usize, sample: Finished<P>) -> P {
-        let Finished { index: of_dataset, id, label, fields, params, pixels } = sample;
-        self.samples[index] = Some(Finished { index: of_dataset, id, label, fields, params, pixels: () });
+        let Finished { index: of_dataset, id, label, fields, params, objects, pixels } = sample;
+        self.samples[index] = Some(Finished { index: of_dataset, id, label, fields, params, objects, pixels: () });
         pixels
     }
 
@@ -65,6 +66,7 @@ impl<B> PendingBatch<B> {
         pipeline.stats.ready(self.start.at.elapsed());
         self.failures.sort_by_key(|failure| failure.batch_index);
         let samples = self.samples.len();
+        let shows_objects = |group: &Group| pipeline.objects.as_ref().is_some_and(|objects| objects.is_shown_by(group));
         let of_group = |group: &Group| -> Result<GroupImages> {
             Ok(GroupImages {
                 name: group.name.clone(),
@@ -77,6 +79,7 @@ impl<B> PendingBatch<B> {
                 valid: self.start.valid * group.outputs,
                 ids: room_for(samples * group.outputs)?,
                 params: room_for(samples * group.outputs)?,
+                objects: room_for(if shows_objects(group) { samples * group.outputs } else { 0 })?,
             })
         };
         let mut batch = Batch {
@@ -84,6 +87,7 @@ impl<B> PendingBatch<B> {
             groups: pipeline.groups.iter().map(of_group).collect::<Result<_>>()?,
             labels: room_for(samples * pipeline.first().outputs)?,
             columns: Vec::new(),
+            object_field: pipeline.objects.as_ref().map(ObjectField::name),
             failures: self.failures,
             epoch: self.start.epoch,
             index: self.start.index,
@@ -91,12 +95,15 @@ impl<B> PendingBatch<B> {
         };
         let mut indices = room_for(samples)?;
         let mut columns = ColumnBuilder::new(&pipeline.fields, samples)?;
-        for Finished { index, id, label, fields, params, .. } in self.samples.into_iter().flatten() {
+        for Finished { index, id, label, fields, params, objects, .. } in self.samples.into_iter().flatten() {
             indices.push(index);
-            let mut params = params.into_iter();
+            let (mut params, mut objects) = (params.into_iter(), objects.into_iter());
             for (group, images) in pipeline.groups.iter().zip(&mut batch.groups) {
                 images.ids.extend(std::iter::repeat_n(id, group.outputs));
                 images.params.extend(params.by_ref().take(group.outputs));
+                if shows_objects(group) {
+                    images.objects.extend(objects.by_ref().take(group.outputs));
+                }
             }
             batch.labels.extend(std::iter::repeat_n(label, pipeline.first().outputs));
             columns.push((index, id), fields, |index| pipeline.dataset.name(index))?;

@@ -16,6 +16,7 @@ use crate::loader::executor_buffers::{COPY_SLOTS, CopyUp, CpuBuffers};
 use crate::loader::feed::SMALL;
 use crate::loader::group::Group;
 use crate::loader::intermediates::{self, LargeImages};
+use crate::loader::moved_objects::ObjectField;
 use crate::loader::pipeline::{Execution, Pipeline};
 use crate::loader::remote::RemoteParts;
 use crate::loader::settings::{LoaderSettings, ShardChoice};
@@ -92,6 +93,8 @@ impl DataLoaderBuilder {
                 tracing::warn!(field = field.name(), "a field of images is read, but no batch has it");
             }
         }
+        let mixing = self.recipe.batch_transform.as_ref();
+        let objects = ObjectField::of(&fields, &compiled.sources, &compiled.groups, mixing)?;
         let most_intermediate = self.settings.memory_budget.max(BESIDES);
         // Batches that do not fit are refused below, by the sizes that are theirs.
         let batches_fit =
@@ -147,6 +150,7 @@ impl DataLoaderBuilder {
             cache,
             dataset: self.dataset,
             fields,
+            objects,
             outputs: groups.iter().map(|group| group.outputs).sum(),
             batch_bytes,
             groups,

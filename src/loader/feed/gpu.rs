@@ -135,7 +135,11 @@ fn prepare_cached(
     let at = entry.pixels_at(executor.kernels.first()?.cached_stage());
     let programs = route.views.into_iter().map(|view| (at, view.program.relative_to(view.region)));
     let pixels = InPage { page: entry.range.page, views: programs.collect() };
-    let CachedSample { label, fields, .. } = sample.clone();
+    let CachedSample { label, mut fields, .. } = sample.clone();
+    let objects = match &pipeline.objects {
+        Some(objects) => objects.moved(&pipeline.groups, &mut fields, &params).ok()?,
+        None => Vec::new(),
+    };
     let id = drawn.keys.first()?.get(drawn.number * pipeline.first().outputs)?.sample;
-    Some(Finished { index, id, label, fields, params, pixels })
+    Some(Finished { index, id, label, fields, params, objects, pixels })
 }

@@ -120,7 +120,7 @@ impl<'a> SampleJob<'a> {
     /// route inserts the sample there.
     pub(super) fn new(
         pipeline: &'a Pipeline,
-        sample: &ReadSample<'a>,
+        sample: &mut ReadSample<'a>,
         key: &Key,
     ) -> Result<(SampleJob<'a>, Option<Reservation<'a>>)> {
         let named = |source: usize| move |error| pipeline.sources[source].named(error);
@@ -136,6 +136,13 @@ impl<'a> SampleJob<'a> {
             None => &content,
             Some(other) => &contents[other],
         };
+        // In a cache they are settled.
+        if let Some(objects) = &pipeline.objects
+            && matches!(sample.data, ReadData::Dataset(_))
+        {
+            let shown = content_of(objects.source());
+            objects.settle(&mut sample.fields, shown.size(), shown.orientation())?;
+        }
         let mut params = make_params(pipeline, content_of, key)?;
         let mut others = Vec::with_capacity(contents.len());
         for (source, content) in (1..).zip(contents) {

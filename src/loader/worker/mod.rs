@@ -190,10 +190,16 @@ impl<M: From<Error>> Worker<'_, M> {
         clock.item();
         let is_cached = pipeline.cache.in_host_memory(index).is_some();
         let images = if is_cached { 0 } else { pipeline.outputs };
-        let sample = clock.work(Stage::Read, images, || ReadSample::read(pipeline, index, file))?;
+        let mut sample = clock.work(Stage::Read, images, || ReadSample::read(pipeline, index, file))?;
         clock.bytes(Stage::Read, sample.bytes());
         let (mut job, mut reservation) =
-            clock.work(Stage::Params, pipeline.outputs, || SampleJob::new(pipeline, &sample, key))?;
+            clock.work(Stage::Params, pipeline.outputs, || SampleJob::new(pipeline, &mut sample, key))?;
+        let objects = match &pipeline.objects {
+            Some(objects) => {
+                clock.work(Stage::Params, 0, || objects.moved(&pipeline.groups, &mut sample.fields, &job.params))?
+            }
+            None => Vec::new(),
+        };
         let written = loop {
             match writer.write(self, &job, reservation.take(), pixels) {
                 Ok(written) => break written,
@@ -206,7 +212,7 @@ impl<M: From<Error>> Worker<'_, M> {
         };
         pipeline.stats.images(pipeline.outputs);
         let ReadSample { label, fields, .. } = sample;
-        Ok(Finished { index, id: key.sample, label, fields, params: job.params, pixels: written })
+        Ok(Finished { index, id: key.sample, label, fields, params: job.params, objects, pixels: written })
     }
 
     /// The pixels of an image of a job, decoded as its route says.

@@ -1,10 +1,9 @@
 //! Boxes and keypoints beside torchvision's: the rows of `tests/golden/targets.json`, and those beside the folder that
 //! `GPUFEED_SHARED` names. Whole numbers are equal, but in warps: there the last bit of an f32 may decide one.
 
-use crate::targets::box_format::{BoxFormat, convert_boxes};
-use crate::targets::clamp::{clamp_boxes, clamp_keypoints};
-use crate::targets::coordinate::Coordinate;
-use crate::targets::sanitize::{SanitizeBoxes, keypoints_inside};
+use crate::objects::{
+    BoxFormat, Coordinate, SanitizeBoxes, clamp_boxes, clamp_keypoints, convert_boxes, keypoints_inside,
+};
 use crate::targets::step::{Forward, Step};
 use crate::transforms::{Interpolation, Op, PaddingMode};
 use serde::Deserialize;

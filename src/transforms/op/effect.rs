@@ -30,6 +30,7 @@ impl Op {
             Op::Timm { .. } => Effect::Gather(GatherClass::Timm),
             Op::Mixture { .. } | Op::TimmMixture { .. } => Effect::Mixture,
             Op::HostCode { .. } => Effect::HostCode,
+            Op::Objects(_) => Effect::Objects,
             Op::Normalize { .. } => Effect::Normalize,
             ref other => other.color(false).map_or(Effect::Never, |color| Effect::Color(color.opcode)),
         }

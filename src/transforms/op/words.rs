@@ -87,6 +87,7 @@ impl fmt::Display for Op {
                 chained(f, weights.iter().map(|weight| weight * m).zip(chains))
             }
             Op::HostCode { .. } => f.write_str("own code"),
+            Op::Objects(ref op) => write!(f, "{}", op.name()),
             Op::Normalize { .. } => f.write_str("normalize"),
             // The name and the numbers: `Brightness { factor: 1.2 }` is "brightness 1.20".
             ref other => {

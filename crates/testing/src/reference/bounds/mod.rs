@@ -106,6 +106,7 @@ impl Bounds {
             Op::Invert => self.inverted(),
             Op::Solarize { threshold } => self.solarize(threshold.into()),
             Op::Posterize { bits } => self.each(|picture| posterize(picture, bits)),
+            Op::Objects(_) => self.clone(),
             Op::PermuteChannels { .. } => self.each(|picture| apply(picture, op).expect("an op on colours")),
             Op::Normalize { mean, std } => self.normalize(mean, std),
             Op::GaussianBlur { kernel_size, sigma } => self.blur(kernel_size, sigma),

@@ -27,7 +27,7 @@ pub enum BoxFormat {
 impl BoxFormat {
     /// The edges of a box in this format. Sums are rounded as torch rounds them, so that a box that was cut to its image ends
     /// there again.
-    pub(super) fn edges<C: Coordinate>(self, [a, b, c, d]: [f64; 4]) -> [f64; 4] {
+    pub(crate) fn edges<C: Coordinate>(self, [a, b, c, d]: [f64; 4]) -> [f64; 4] {
         match self {
             BoxFormat::Xyxy => [a, b, c, d],
             BoxFormat::Xywh => [a, b, C::rounded(a + c), C::rounded(b + d)],
@@ -39,7 +39,7 @@ impl BoxFormat {
     }
 
     /// The box of these edges in this format.
-    pub(super) fn of_edges<C: Coordinate>(self, edges: [f64; 4]) -> [f64; 4] {
+    pub(crate) fn of_edges<C: Coordinate>(self, edges: [f64; 4]) -> [f64; 4] {
         let [left, top, right, bottom] = edges.map(C::rounded);
         let (width, height) = (C::rounded(right - left), C::rounded(bottom - top));
         match self {
@@ -53,7 +53,7 @@ impl BoxFormat {
 }
 
 /// The edges of a box; of whole numbers cut to whole ones, as torchvision cuts them.
-pub(super) fn edges_of<C: Coordinate>(each: &[C; 4], format: BoxFormat) -> [f64; 4] {
+pub(crate) fn edges_of<C: Coordinate>(each: &[C; 4], format: BoxFormat) -> [f64; 4] {
     let edges = format.edges::<C>(each.map(C::get));
     if C::IS_WHOLE { edges.map(f64::trunc) } else { edges }
 }

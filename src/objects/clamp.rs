@@ -28,7 +28,7 @@ pub enum Clamping {
 }
 
 /// Edges cut to an image of (width, height).
-pub(super) fn cut([left, top, right, bottom]: [f64; 4], size: (u32, u32)) -> [f64; 4] {
+pub(crate) fn cut([left, top, right, bottom]: [f64; 4], size: (u32, u32)) -> [f64; 4] {
     let (width, height) = (f64::from(size.0), f64::from(size.1));
     [left.clamp(0.0, width), top.clamp(0.0, height), right.clamp(0.0, width), bottom.clamp(0.0, height)]
 }

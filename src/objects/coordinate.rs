@@ -21,7 +21,7 @@ impl Coordinate for f32 {}
 impl Coordinate for f64 {}
 impl Coordinate for i64 {}
 
-pub(super) mod sealed {
+pub(crate) mod sealed {
     /// A number with its conversions: the functions of this module compute in f64.
     pub trait Number: Copy {
         /// True for whole numbers.

@@ -1,0 +1,135 @@
+//! The objects of a sample: made ready once the size of its image is known, and moved as each of its images is.
+
+use super::group::Group;
+use super::source::Source;
+use crate::dataset::{Field, FieldKind, FieldValue};
+use crate::error::{Error, Result};
+use crate::geometry::swaps_axes;
+use crate::objects::Objects;
+use crate::targets::Moves;
+use crate::transforms::{BatchTransform, Params};
+use std::sync::Arc;
+
+/// The field of objects of a data set: its number, and the source of the images that show them.
+#[derive(Clone, Debug)]
+pub(super) struct ObjectField {
+    field: usize,
+    name: Arc<str>,
+    source: usize,
+}
+
+impl ObjectField {
+    /// Finds the field of objects; `None` where the data set has none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for two such fields, where no group shows the samples' own images, and
+    /// for operators that move pixels and no objects.
+    pub(super) fn of(
+        fields: &[Field],
+        sources: &[Source],
+        groups: &[Group],
+        batch_transform: Option<&BatchTransform>,
+    ) -> Result<Option<ObjectField>> {
+        let mut found = fields.iter().enumerate().filter(|(_, field)| field.values() == Some(FieldKind::Objects));
+        let Some((field, first)) = found.next() else { return Ok(None) };
+        if let Some((_, second)) = found.next() {
+            let reason = format!(
+                "{:?} and {:?} are objects of the samples' own images; one field of objects works",
+                first.name(),
+                second.name()
+            );
+            return Err(Error::argument("fields", reason));
+        }
+        let Some(source) = sources.iter().position(|source| source.field().is_none()) else {
+            let reason = format!("{:?} has the objects of the samples' own images, which no group shows", first.name());
+            return Err(Error::argument("fields", reason));
+        };
+        if let Some(transform) = batch_transform {
+            let reason = format!(
+                "{} shows a second image, to which the objects of {:?} do not belong; leave one of the two out",
+                transform.name(),
+                first.name()
+            );
+            return Err(Error::argument("batch_transform", reason));
+        }
+        for group in groups.iter().filter(|group| group.source == source) {
+            if let Some((transform, reason)) = group.plan().without_moves() {
+                let reason = format!("{transform} cannot move the objects of {:?}: {reason}", first.name());
+                return Err(Error::argument("transforms", reason));
+            }
+        }
+        Ok(Some(ObjectField { field, name: first.name().into(), source }))
+    }
+
+    /// True if the images of a group show the objects.
+    pub(super) fn is_shown_by(&self, group: &Group) -> bool {
+        group.source == self.source
+    }
+
+    /// The name of the field.
+    pub(super) fn name(&self) -> Arc<str> {
+        Arc::clone(&self.name)
+    }
+
+    /// The source of the images that show the objects.
+    pub(super) fn source(&self) -> usize {
+        self.source
+    }
+
+    /// Checks the objects of a sample and gives them places in its image as it is decoded, of this size, turned by this EXIF
+    /// orientation.
+    ///
+    /// # Errors
+    /// Numbers that are none, and an image whose size is not the one that the annotation says.
+    pub(super) fn settle(&self, fields: &mut [FieldValue<'static>], shown: (u32, u32), orientation: u8) -> Result<()> {
+        let Some(FieldValue::Objects(objects)) = fields.get_mut(self.field) else { return Ok(()) };
+        let objects = objects.to_mut();
+        let refuse = |reason: String| Err(Error::argument("fields", reason));
+        if let Err(reason) = objects.check() {
+            return refuse(reason);
+        }
+        let stored = if swaps_axes(orientation) { (shown.1, shown.0) } else { shown };
+        let is_stored = match objects.size() {
+            Some(said) if said != shown && said != stored => {
+                return refuse(format!(
+                    "the objects are those of an image of {}x{} pixels, but the image has {}x{}",
+                    said.0, said.1, shown.0, shown.1
+                ));
+            }
+            Some(said) if shown != stored => said == stored,
+            _ => objects.are_in_stored_image(),
+        };
+        if is_stored {
+            objects.turn(orientation, stored);
+        }
+        objects.set_size(shown);
+        Ok(())
+    }
+
+    /// The objects in each image of a sample that shows them, group by group.
+    ///
+    /// # Errors
+    /// Those of [`Moves`].
+    pub(super) fn moved(
+        &self,
+        groups: &[Group],
+        fields: &mut [FieldValue<'static>],
+        params: &[Params],
+    ) -> Result<Vec<Objects>> {
+        let of_sample = match fields.get_mut(self.field).map(std::mem::take) {
+            Some(FieldValue::Objects(objects)) => objects.into_owned(),
+            // A sample that lacks an optional field.
+            _ => Objects::default(),
+        };
+        let shown = groups
+            .iter()
+            .filter(|group| self.is_shown_by(group))
+            .flat_map(|group| params.get(group.images()).unwrap_or_default());
+        let moved = |params: &Params| {
+            let mut objects = of_sample.clone();
+            Moves::of(params)?.objects(&mut objects)?;
+            Ok(objects)
+        };
+        shown.map(moved).collect()
+    }
+}

@@ -1,0 +1,90 @@
+//! Operations on objects that leave the image as it is.
+
+use super::box_format::{BoxFormat, convert_boxes};
+use super::clamp::{Clamping, clamp_boxes, clamp_keypoints};
+use super::image_objects::Objects;
+use super::sanitize::{SanitizeBoxes, keypoints_inside};
+use serde::{Deserialize, Serialize};
+
+/// An operation on the objects of an image: torchvision's transforms of boxes and keypoints that move no pixels.
+///
+/// ```
+/// use gpufeed::targets::{BoxFormat, ObjectOp};
+///
+/// let op: ObjectOp = serde_json::from_str(r#"{"ConvertBoundingBoxFormat":{"format":"cxcywh"}}"#).unwrap();
+/// assert_eq!(op, ObjectOp::ConvertBoundingBoxFormat { format: BoxFormat::Cxcywh });
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum ObjectOp {
+    /// Cuts boxes to the image, as [`clamp_boxes`].
+    ClampBoundingBoxes,
+    /// Moves keypoints to the image's pixels, as [`clamp_keypoints`].
+    ClampKeyPoints,
+    /// Writes boxes in another format, as [`convert_boxes`].
+    ConvertBoundingBoxFormat {
+        /// The new format.
+        format: BoxFormat,
+    },
+    /// Removes objects whose boxes are small or reach beyond the image, as [`SanitizeBoxes`] chooses them.
+    SanitizeBoundingBoxes(SanitizeBoxes),
+    /// Removes objects of which a keypoint lies outside the image, as [`keypoints_inside`] tells. Keypoints that are not labelled
+    /// do not count.
+    SanitizeKeyPoints,
+    /// Sets what later operations do to boxes that they lead out of the image.
+    SetClampingMode {
+        /// The new treatment.
+        clamping_mode: Clamping,
+    },
+}
+
+impl ObjectOp {
+    /// The name of the transform, as torchvision spells it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            ObjectOp::ClampBoundingBoxes => "ClampBoundingBoxes",
+            ObjectOp::ClampKeyPoints => "ClampKeyPoints",
+            ObjectOp::ConvertBoundingBoxFormat { .. } => "ConvertBoundingBoxFormat",
+            ObjectOp::SanitizeBoundingBoxes(_) => "SanitizeBoundingBoxes",
+            ObjectOp::SanitizeKeyPoints => "SanitizeKeyPoints",
+            ObjectOp::SetClampingMode { .. } => "SetClampingMode",
+        }
+    }
+
+    /// Applies the operation to the objects of an image of (width, height).
+    pub(crate) fn apply(&self, objects: &mut Objects, size: (u32, u32)) {
+        let format = objects.format();
+        match self {
+            ObjectOp::ClampBoundingBoxes => clamp_boxes(objects.boxes_mut(), format, size),
+            ObjectOp::ClampKeyPoints => {
+                for (point, _) in objects.keypoints_mut().filter(|(_, visibility)| *visibility > 0) {
+                    clamp_keypoints(std::slice::from_mut(point), size);
+                }
+            }
+            ObjectOp::ConvertBoundingBoxFormat { format: to } => {
+                convert_boxes(objects.boxes_mut(), format, *to);
+                objects.set_format(*to);
+            }
+            ObjectOp::SanitizeBoundingBoxes(sanitize) if objects.has_boxes() => {
+                let stays = sanitize.keeps(objects.boxes(), format, size);
+                objects.keep(&stays);
+            }
+            ObjectOp::SanitizeBoundingBoxes(_) => {}
+            ObjectOp::SanitizeKeyPoints if objects.keypoints_each() > 0 => {
+                let inside = keypoints_inside(objects.keypoints(), size);
+                let counts: Vec<bool> = inside
+                    .iter()
+                    .zip(objects.visibility())
+                    .map(|(inside, visibility)| *inside || *visibility == 0)
+                    .collect();
+                let stays: Vec<bool> = counts
+                    .chunks_exact(objects.keypoints_each())
+                    .map(|object| object.iter().all(|each| *each))
+                    .collect();
+                objects.keep(&stays);
+            }
+            ObjectOp::SanitizeKeyPoints => {}
+            ObjectOp::SetClampingMode { clamping_mode } => objects.set_clamping(*clamping_mode),
+        }
+    }
+}
