@@ -27,6 +27,7 @@
 # ray.py              decoding actors: crew.py alone imports Ray, fleet.py has their turns, decoder.py an actor,
 #                     parcel.py a batch between processes
 # packing.py          packed data sets
+# targets.py          the boxes and keypoints of a batch
 # tools.py            the command's tools as functions; __main__.py: the command
 # errors.py           the exceptions
 
@@ -130,12 +131,13 @@ def open(
         unlabelled: All images below the folder are samples, without labels. For a folder of class folders, a folder of images.
             Default: ``False`` where there are class folders.
         max_file_bytes: Bytes of the largest image that is read; the sample of a larger one fails. For a folder of class
-            folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1G"``.
+            folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files, annotations of COCO. Default:
+            ``"1G"``.
         fields: The fields beside image and label: ``"all"``, or what is read (the ending of a member or of a file beside the
             image, a column), with its name in batches, ``{"txt": "caption"}``, or with its ``name``, ``kind``, ``optional`` and
             ``default``. The names ``"image"`` and ``"label"`` choose the sample's own. ``["index", "path"]`` are the number and
             the name of each sample, of any format. For a folder of class folders, a folder of images, a list of files, tar
-            shards, an LMDB, Parquet files. Default: none.
+            shards, an LMDB, Parquet files, annotations of COCO. Default: none.
         max_field_bytes: Bytes of the largest value of a field that is read; the sample of a larger one fails. For a folder of
             class folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1M"``.
         image_column: The column of the images: of a list or Parquet files, or an array of an ``.npz``. For a list of files, a
@@ -145,7 +147,8 @@ def open(
             name.
         class_names: The names of the classes; for a list of files ``True``, which reads numbers in its labels as names. For a
             list of files, tar shards, an LMDB, Parquet files. Default: those that the data set names.
-        root: The folder to which the paths of a list are relative. For a list of files. Default: that of the list.
+        root: The folder to which the paths of a list are relative. For a list of files, annotations of COCO. Default: that of
+            the list.
         header: The first line of a CSV file names its columns. For a list of files. Default: whether its words are names of
             columns.
         delimiter: The character between the columns of a CSV file, such as ``";"``. For a list of files. Default: a comma, or a

@@ -10,6 +10,7 @@ from gpufeed import collate
 from gpufeed.collate import IMAGE, Kept
 from gpufeed.errors import ArgumentError
 from gpufeed.iterator import Run
+from gpufeed.targets import PerImage
 
 Normalize = tuple[list[float], list[float], str]
 
@@ -46,6 +47,8 @@ class HandOver:
 
     finishes: dict[str, Finish] = field(default_factory=lambda: {IMAGE: Finish()})
     as_dict: bool = False
+    # True where the objects of a batch stay in flat tensors.
+    flat_targets: bool = False
 
     def begin(self) -> Parts:
         """Returns what divides the batches of a run into arrays."""
@@ -85,7 +88,14 @@ class Parts:
             return _Place(len(arrays) - 1, finish.get(id(array)))
 
         form = collate.changed(self._content(batch, images), lambda value: hasattr(value, "data_ptr") or type(value) is Kept, place)
-        return arrays, lambda tensors: collate.changed(form, lambda value: type(value) is _Place, lambda at: _put(at, tensors))
+
+        def assemble(tensors: Sequence[Any]) -> Any:
+            return collate.changed(form, lambda value: type(value) is _Place, lambda at: _put(at, tensors))
+
+        if self._hand.flat_targets or batch._object_field is None:
+            return arrays, assemble
+        per_image = PerImage(batch)
+        return arrays, lambda tensors: per_image(assemble(tensors))
 
     def _images(self, batch: Any) -> dict[str, Any]:
         names = list(self._hand.finishes)
@@ -107,6 +117,8 @@ class Parts:
         else:
             # Labels of the native module beside what Python collates are soft ones, of which a mixed batch has one for each image.
             return collate.like_samples(rests, images[IMAGE], batch.views * batch.crops, labels)
+        if (described := batch._object_field) is not None:
+            columns[described[0]] = batch.targets
         if labels is not None:
             columns = {"label": labels} | {name: each for name, each in columns.items() if name != "label"}
         for name in images:

@@ -23,6 +23,7 @@ from gpufeed.position import Positioned
 from gpufeed.recipe import cut_normalize, notes_of_mixing, num_classes_of, recipe_of
 from gpufeed.samplers import UserOrder, give_for, order_of, share_of, started
 from gpufeed.shard import Shard, resolve
+from gpufeed.targets import is_flat
 from gpufeed.views import Groups, check as check_groups, groups_of, of_recipe as groups_of_recipe
 
 # The line of ``explain()`` on the internal field that carries the pickles of Python's samples.
@@ -71,6 +72,8 @@ class DataLoader(Positioned):
             ``gpufeed.adapters()`` has them.
         handover: Leaves batches in the memory of the CUDA device's card, where its shaders have made them and memory can be
             handed over; ``False`` copies them through the host, where ``backend="auto"`` takes the CPU.
+        targets: The form of a [field of objects](fields.md#boxes-and-keypoints): a list of dictionaries, one an image, as
+            torchvision's detectors take them; or ``"flat"``, one dictionary of tensors with all objects, and the image of each.
         thread_safe: For an object in Python: its reads share no state, so several calls at a time may be inside it. Lists,
             torch's ``TensorDataset``, and torchvision's ``ImageFolder``, ``CIFAR10``, ``MNIST`` and their like are known to be
             so; an attribute ``thread_safe`` of the object says the same. Default: what it says itself, or is known of its type.
@@ -130,12 +133,13 @@ class DataLoader(Positioned):
         unlabelled: All images below the folder are samples, without labels. For a folder of class folders, a folder of images.
             Default: ``False`` where there are class folders.
         max_file_bytes: Bytes of the largest image that is read; the sample of a larger one fails. For a folder of class
-            folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1G"``.
+            folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files, annotations of COCO. Default:
+            ``"1G"``.
         fields: The fields beside image and label: ``"all"``, or what is read (the ending of a member or of a file beside the
             image, a column), with its name in batches, ``{"txt": "caption"}``, or with its ``name``, ``kind``, ``optional`` and
             ``default``. The names ``"image"`` and ``"label"`` choose the sample's own. ``["index", "path"]`` are the number and
             the name of each sample, of any format. For a folder of class folders, a folder of images, a list of files, tar
-            shards, an LMDB, Parquet files. Default: none.
+            shards, an LMDB, Parquet files, annotations of COCO. Default: none.
         max_field_bytes: Bytes of the largest value of a field that is read; the sample of a larger one fails. For a folder of
             class folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1M"``.
         image_column: The column of the images: of a list or Parquet files, or an array of an ``.npz``. For a list of files, a
@@ -145,7 +149,8 @@ class DataLoader(Positioned):
             name.
         class_names: The names of the classes; for a list of files ``True``, which reads numbers in its labels as names. For a
             list of files, tar shards, an LMDB, Parquet files. Default: those that the data set names.
-        root: The folder to which the paths of a list are relative. For a list of files. Default: that of the list.
+        root: The folder to which the paths of a list are relative. For a list of files, annotations of COCO. Default: that of
+            the list.
         header: The first line of a CSV file names its columns. For a list of files. Default: whether its words are names of
             columns.
         delimiter: The character between the columns of a CSV file, such as ``";"``. For a list of files. Default: a comma, or a
@@ -207,6 +212,7 @@ class DataLoader(Positioned):
         channels_last: bool = False,
         backend: str = "cpu",
         handover: bool = True,
+        targets: Literal["per_image", "flat"] = "per_image",
         thread_safe: bool | None = None,
         exit_timeout: float = 5,
         batch_size: int = 1,
@@ -342,7 +348,7 @@ class DataLoader(Positioned):
             finishes = self._groups.finishes
         chosen = self._keywords.get("fields", "none") != "none"
         as_dict = self._groups is not None or chosen or bool(self._native_data.fields)
-        self._hand = HandOver(finishes, as_dict)
+        self._hand = HandOver(finishes, as_dict, is_flat("targets", targets))
         mixes = bool(content.get("batch_transform"))
         if (found := num_classes_of(mixes, num_classes, classes, self._native_data)) is not None:
             self._of_python["num_classes"] = found

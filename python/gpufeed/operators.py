@@ -279,12 +279,42 @@ def plain(*names: str) -> Callable[[Any], Operator]:
     return attributes(**dict.fromkeys(names, number))
 
 
+def box_format(given: Any) -> str:
+    """Returns the format of boxes."""
+    word = str(getattr(given, "name", given)).lower()
+    if word not in ("xyxy", "xywh", "cxcywh"):
+        raise Refused(f"boxes of the format {word.upper()} are not supported; XYXY, XYWH and CXCYWH are")
+    return word
+
+
+def clamping(given: Any) -> str:
+    """Returns the clamping mode. Of boxes whose sides are parallel to the image's, "hard" and "soft" clamp the same."""
+    return "none" if given is None else "soft"
+
+
+def clamped(transform: Any) -> Operator:
+    """Checks that boxes are clamped as their own mode says."""
+    if (given := getattr(transform, "clamping_mode", "auto")) != "auto":
+        raise Refused(f"clamping_mode={given!r} is not supported there; SetClampingMode({given!r}) before it is")
+    return {}
+
+
+def labels_follow(transform: Any) -> Operator:
+    """Checks that the labels follow the objects, as all of their values do."""
+    if callable(transform.labels_getter):
+        raise Refused("a labels_getter of your own is not called: all values of an object are removed with it; leave it out")
+    return {}
+
+
 # The converters by the names of classes, which v2 and v1 share.
 OPERATORS: dict[str, Callable[[Any], Operator]] = {
     "AugMix": policy,
     "AutoAugment": policy,
     "CenterCrop": cropped,
+    "ClampBoundingBoxes": attributes(clamped),
+    "ClampKeyPoints": plain(),
     "ColorJitter": color_jitter,
+    "ConvertBoundingBoxFormat": attributes(format=box_format),
     "ElasticTransform": elastic_transform,
     "FiveCrop": cropped,
     "GaussianBlur": gaussian_blur,
@@ -317,7 +347,10 @@ OPERATORS: dict[str, Callable[[Any], Operator]] = {
     "RandomVerticalFlip": plain("p"),
     "RandomZoomOut": attributes(filled, side_range=numbers, p=float),
     "Resize": resize,
+    "SanitizeBoundingBoxes": attributes(labels_follow, min_size=float, min_area=float),
+    "SanitizeKeyPoints": attributes(labels_follow),
     "ScaleJitter": several_sizes,
+    "SetClampingMode": attributes(clamping_mode=clamping),
     "TenCrop": attributes(size=size, vertical_flip=bool),
     "TrivialAugmentWide": policy,
 }

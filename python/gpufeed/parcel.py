@@ -50,6 +50,8 @@ class Parcel:
     columns: dict[str, Any] = field(default_factory=dict)
     sample_labels: AnyArray | None = None
     rest: list[Any] | None = None
+    targets: dict[str, AnyArray] | None = None
+    object_field: tuple[str, str, tuple[int, int]] | None = None
 
 
 @dataclass
@@ -86,6 +88,9 @@ def pack(batch: _gpufeed.Batch) -> Parcel:
     else:
         # Opened here: the classes that pickles name may be known to this process alone.
         parcel.rest = [collate.Opened(rest) for rest in rests]
+    if (found := batch.targets) is not None:
+        parcel.targets = {name: numpy.from_dlpack(each) for name, each in found.items()}
+        parcel.object_field = batch._object_field
     if batch.views * batch.crops > 1:
         parcel.sample_labels = _array(batch._sample_labels)
     return parcel
@@ -232,6 +237,9 @@ class Batch:
     """The groups of images by their names; one, ``image``, for a loader without groups."""
     columns: dict[str, Any]
     """The fields by their names, with a value for each sample."""
+    targets: dict[str, StoredArray] | None
+    """The objects of the images, as :class:`gpufeed.Batch` has them."""
+    _object_field: tuple[str, str, tuple[int, int]] | None
     _sample_labels: StoredArray | None = None
     _rest: list[Any] | None = None
 
@@ -257,9 +265,11 @@ def unpack(parcel: Parcel, epoch: int, index: int, state: str) -> Batch:
     columns = {name: each if isinstance(each, list) else _stored(each) for name, each in parcel.columns.items()}
     # With one image a sample, the labels of images are those of samples.
     of_samples = labels if parcel.sample_labels is None else _stored(parcel.sample_labels)
+    targets = None if parcel.targets is None else {name: StoredArray(each) for name, each in parcel.targets.items()}
     made = Batch(
         images, labels, parcel.ids, parcel.failures, parcel.params, parcel.mixed, parcel.valid, parcel.views, parcel.crops,
-        epoch, index, state, groups, columns, None if isinstance(of_samples, list) else of_samples, parcel.rest,
+        epoch, index, state, groups, columns, targets, parcel.object_field,
+        None if isinstance(of_samples, list) else of_samples, parcel.rest,
     )
     if parcel.rest is not None:
         columns.update(collate.columns_of(made))

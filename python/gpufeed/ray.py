@@ -20,6 +20,7 @@ from gpufeed.position import Positioned
 from gpufeed.recipe import cut_normalize, recipe_of
 from gpufeed.samplers import Native
 from gpufeed.shard import Shard, resolve
+from gpufeed.targets import is_flat
 from gpufeed.views import groups_of, of_recipe
 
 __all__ = ["Batch", "DataLoader", "Failure", "RemoteDataset", "StoredArray"]
@@ -149,7 +150,8 @@ class DataLoader(Positioned):
         data = data.dataset if isinstance(data, Blend) else data
         chosen = self._config.get("fields") not in (None, "none")
         of_data = self._config.get("thread_safe") is None and has_fields(data)
-        self._hand = HandOver(finishes, chosen or of_data or "groups" in self._config)
+        flat = is_flat("targets", self._config.get("targets", "per_image"))
+        self._hand = HandOver(finishes, chosen or of_data or "groups" in self._config, flat)
         self._finished = any(finish.normalize is not None for finish in finishes.values())
 
     def _begin(self) -> None:

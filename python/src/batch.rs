@@ -3,6 +3,7 @@
 mod columns;
 mod group;
 mod labels;
+mod targets;
 
 use crate::dataset::item::label;
 use crate::dlpack::{Array, Element, Place};
@@ -292,6 +293,20 @@ impl Batch {
             columns.set_item(each.name(), column(py, each.values(), batch.samples())?)?;
         }
         Ok(columns.into_any())
+    }
+
+    /// The objects of the images, with arrays of float32 and int64: `boxes`, `keypoints` with visibility, and values such as
+    /// `labels`, all images one after the other; `image` has the number of the image of each, `offsets` where the objects of each
+    /// image begin. None where the data set has no objects.
+    #[getter]
+    fn targets<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        targets::targets(py, self.lease.batch())
+    }
+
+    /// The name of the field of objects, the format of the boxes, and the height and width of the images.
+    #[getter]
+    fn _object_field(&self) -> Option<(String, &'static str, (u32, u32))> {
+        targets::described(self.lease.batch())
     }
 
     /// For each sample what an object in Python gave beside the image: a pickle, or the class or vector where that is

@@ -42,6 +42,7 @@ class Batch:
         label.value = -number
         self.labels: Array | None = Array(label) if number % 3 else None
         self.state = f"after {number}"
+        self._object_field = None
 
     def __del__(self) -> None:
         self._ring.put_back(self._buffer)

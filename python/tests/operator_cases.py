@@ -357,4 +357,13 @@ CASES = [
         interpolation="Nearest",
         fill="None",
     ),
+    case("ClampBoundingBoxes", {}),
+    case("ClampKeyPoints", {}),
+    case("ConvertBoundingBoxFormat", {"format": "XYXY"}, format="xyxy"),
+    case("ConvertBoundingBoxFormat", {"format": tv_tensors.BoundingBoxFormat.CXCYWH}, format="cxcywh"),
+    case("SanitizeBoundingBoxes", {}, min_size=1.0, min_area=1.0),
+    case("SanitizeBoundingBoxes", {"min_size": 2, "min_area": 9.5, "labels_getter": None}, min_size=2.0, min_area=9.5),
+    case("SanitizeKeyPoints", {}),
+    case("SetClampingMode", {"clamping_mode": "hard"}, clamping_mode="soft"),
+    case("SetClampingMode", {"clamping_mode": None}, clamping_mode="none"),
 ]

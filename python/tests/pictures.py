@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -78,4 +79,33 @@ def tar_shards(path: Path, shards: int = 2, count: int = 20) -> Path:
                     member = tarfile.TarInfo(name)
                     member.size = len(data)
                     tar.addfile(member, io.BytesIO(data))
+    return path
+
+
+DETECTION_SIZE = (40, 30)
+
+
+def detection(number: int) -> dict[str, Any]:
+    """The objects of a sample: a few boxes as COCO has them, with keypoints. Sample 3 has none."""
+    boxes = [] if number == 3 else [[number % 20, 2, 10 + number % 20, 12], [20, 10.5, 15, 18], [5, 5, 0.5, 3]]
+    return {
+        "bbox": boxes,
+        "category_id": [number, 50 + number, 99][: len(boxes)],
+        "area": [width * height for *_, width, height in boxes],
+        "keypoints": [[[left, top, 2], [0, 0, 0]] for left, top, *_ in boxes],
+        "width": DETECTION_SIZE[0],
+        "height": DETECTION_SIZE[1],
+    }
+
+
+def detection_shard(path: Path, count: int) -> Path:
+    """A tar shard of images with their objects beside them."""
+    with tarfile.open(path, "w") as archive:
+        for number in range(count):
+            image = io.BytesIO()
+            Image.new("RGB", DETECTION_SIZE, (number, 0, 0)).save(image, "PNG")
+            for ending, content in (("png", image.getvalue()), ("json", json.dumps(detection(number)).encode())):
+                entry = tarfile.TarInfo(f"{number:04}.{ending}")
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
     return path

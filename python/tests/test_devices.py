@@ -37,7 +37,7 @@ class Batch:
     def __init__(self, images: Any, labels: Any, state: str) -> None:
         self.images, self.labels, self.state = Array(images), None if labels is None else Array(labels), state
         # No object in Python has given more.
-        self._rest = self._sample_labels = None
+        self._rest = self._sample_labels = self._object_field = None
 
 
 class Run:

@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 pytest.importorskip("torchvision")
 
 from gpufeed.torchvision import SUPPORTED  # noqa: E402
-from pictures import folder  # noqa: E402
+from pictures import detection_shard, folder  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "guide" / "pytorch"
@@ -63,6 +63,13 @@ def test_the_first_page(tmp_path: Path) -> None:
 def test_views_and_fields(page: str, tmp_path: Path) -> None:
     found = losses(str(program(page, tmp_path)), str(folder(tmp_path / "data", count=40)))
     assert len(found) == 2 * (40 // 8)
+
+
+def test_boxes(tmp_path: Path) -> None:
+    command = [sys.executable, str(program("fields", tmp_path, 1)), str(detection_shard(tmp_path / "boxes.tar", count=40))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("BoundingBoxFormat.XYXY") == 2 and done.stdout.count("\n16 BoundingBoxes(") + done.stdout.startswith("16 ") == 2
 
 
 @pytest.mark.skipif(not FULL, reason="takes long: only with GPUFEED_FULL=1")

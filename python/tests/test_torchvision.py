@@ -73,18 +73,12 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "UniformTemporalSubsample": (2,),
 }
 REFUSED = {
-    "ClampBoundingBoxes",
-    "ClampKeyPoints",
-    "ConvertBoundingBoxFormat",
     "CutMix",
     "Lambda",
     "LinearTransformation",
     "MixUp",
     "RandomIoUCrop",
     "RandomTransforms",  # v1's base class
-    "SanitizeBoundingBoxes",
-    "SanitizeKeyPoints",
-    "SetClampingMode",
     "Transform",
     "UniformTemporalSubsample",
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::opening::{OpenOptions, Opened};
-use super::{Cifar, Idx, UNFINISHED};
+use super::{Cifar, Coco, Idx, UNFINISHED};
 use crate::error::Result;
 use crate::storage::{Address, Location, Remote, RemoteOptions, check};
 
@@ -12,7 +12,8 @@ use crate::storage::{Address, Location, Remote, RemoteOptions, check};
 ///
 /// | path | is |
 /// |---|---|
-/// | a file `.csv`, `.tsv`, `.jsonl`, `.ndjson`, `.json` | [`List`](Self::List) |
+/// | a file `instances_*.json`, `person_keypoints_*.json` or `*.coco.json` | [`Coco`](Self::Coco) |
+/// | another file `.csv`, `.tsv`, `.jsonl`, `.ndjson`, `.json` | [`List`](Self::List) |
 /// | a file `.npy`, `.npz` | [`Numpy`](Self::Numpy) |
 /// | a file `.tar`, a brace list of them, a folder with some and without folders | [`Tar`](Self::Tar) |
 /// | a file `.parquet`, a brace list of them, a folder with some, itself or where Hugging Face's Hub has them | [`Parquet`](Self::Parquet) |
@@ -57,6 +58,8 @@ pub enum Format {
     Cifar,
     /// Parquet files: `Parquet`, which needs the feature `parquet`.
     Parquet,
+    /// COCO's annotations of objects: [`Coco`].
+    Coco,
 }
 
 /// Opens the data set at a path, in any [`Format`]; with the feature `remote` also tar shards and Parquet files at an
@@ -122,6 +125,7 @@ impl Format {
             Some("mdb") => return Format::Lmdb,
             Some("tar") => return Format::Tar,
             Some("parquet") => return Format::Parquet,
+            Some("json") if Coco::is_named(&name) && !path.is_dir() => return Format::Coco,
             Some("csv" | "tsv" | "jsonl" | "ndjson" | "json") if !path.is_dir() => return Format::List,
             Some("npy" | "npz") if !path.is_dir() => return Format::Numpy,
             _ => {}
@@ -266,6 +270,7 @@ impl Format {
             Format::Idx => options.idx(path),
             Format::Cifar => options.cifar(path),
             Format::Parquet => options.parquet(path),
+            Format::Coco => options.coco(path),
         }
     }
 

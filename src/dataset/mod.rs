@@ -10,6 +10,7 @@
 //! | [`Cifar`] | CIFAR-10's and CIFAR-100's files, as `Arrays` |
 //! | [`Numpy`] | `.npy` and `.npz`, as `Arrays` |
 //! | [`TarShards`] | tar files in WebDataset's convention |
+//! | [`Coco`] | COCO's annotations of objects |
 //! | [`Lmdb`] | an LMDB of encoded images, and values of fields |
 //! | `Parquet` | Hugging Face's image sets; feature `parquet` |
 //!
@@ -38,6 +39,7 @@
 // arrays/                Arrays, which idx/, cifar/ and numpy/ make of their files
 // shards/                what files of many samples share; tar/ and parquet/ are such files
 // lmdb/                  Lmdb
+// coco/                  Coco
 // adaptors/              sets made of sets
 
 mod access;
@@ -45,6 +47,7 @@ mod adaptors;
 mod arrays;
 mod cifar;
 mod class_names;
+mod coco;
 mod encoded_field;
 mod field;
 mod file_fields;
@@ -87,6 +90,7 @@ pub use access::Access;
 pub use adaptors::{Concat, Repeat, SplitPart, Subset, Weighted, blend};
 pub use arrays::{ArrayValues, Arrays};
 pub use cifar::Cifar;
+pub use coco::{Coco, CocoBuilder};
 pub(crate) use field::Absent;
 pub use field::{Field, FieldChoice, FieldKind, FieldValue, MAX_FIELD_BYTES, NumberType, Numbers};
 pub use folder::{ImageFolder, ImageFolderBuilder};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::field::FieldChoice;
-use super::{Cifar, Dataset, Idx, ImageFolder, ImageFolderBuilder, ImageList, Lmdb, Numpy, TarShards};
+use super::{Cifar, Coco, Dataset, Idx, ImageFolder, ImageFolderBuilder, ImageList, Lmdb, Numpy, TarShards};
 use crate::error::{Error, Result};
 use crate::storage::RemoteOptions;
 
@@ -138,6 +138,10 @@ impl OpenOptions {
     pub(super) fn cifar(&self, path: &Path) -> Result<Opened> {
         self.check_no_fields("CIFAR's files")?;
         Cifar::parts(path).map(parts)
+    }
+
+    pub(super) fn coco(&self, path: &Path) -> Result<Opened> {
+        Coco::builder().fields(self.fields.clone()).open(path).map(whole)
     }
 
     #[cfg(feature = "parquet")]

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ObjectOp {
-    /// Cuts boxes to the image, as [`clamp_boxes`].
+    /// Cuts boxes to the image, as [`clamp_boxes`], unless their clamping mode is [`Clamping::None`].
     ClampBoundingBoxes,
     /// Moves keypoints to the image's pixels, as [`clamp_keypoints`].
     ClampKeyPoints,
@@ -55,6 +55,7 @@ impl ObjectOp {
     pub(crate) fn apply(&self, objects: &mut Objects, size: (u32, u32)) {
         let format = objects.format();
         match self {
+            ObjectOp::ClampBoundingBoxes if objects.clamping() == Clamping::None => {}
             ObjectOp::ClampBoundingBoxes => clamp_boxes(objects.boxes_mut(), format, size),
             ObjectOp::ClampKeyPoints => {
                 for (point, _) in objects.keypoints_mut().filter(|(_, visibility)| *visibility > 0) {

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// Cuts boxes to the image: torchvision's `ClampBoundingBoxes`. It leaves pixels alone.
 ///
-/// Operators that move boxes cut them anyway, unless [`SetClampingMode`](super::SetClampingMode) says otherwise.
+/// Operators that move boxes cut them anyway. Neither they nor this one do where
+/// [`SetClampingMode`](super::SetClampingMode) has set `none`.
 ///
 /// ```
 /// use gpufeed::targets::{BoxFormat, Moves, Objects};

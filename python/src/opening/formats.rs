@@ -1,6 +1,6 @@
 //! Opens a path as a data set of a format, with the settings that Python code gives for this format.
 
-use super::keywords::{Cifar, ClassNames, ColumnNames, Folder, Idx, Images, List, Lmdb, Numpy, Parquet, Tar};
+use super::keywords::{Cifar, ClassNames, Coco, ColumnNames, Folder, Idx, Images, List, Lmdb, Numpy, Parquet, Tar};
 use super::{boxed, choose, is_missing, refuse, there, whole};
 use gpufeed::dataset::{self, Emnist, Format, LmdbLayout, Opened, RemoteOptions, ShardIndexes, Split};
 use gpufeed::{Dataset, ImageFolder, ImageList, Layout, Result, TarShards};
@@ -44,6 +44,14 @@ impl List {
         set!(builder, class_names = names, root = self.root, header = self.header, delimiter = delimiter);
         set!(builder, path_column = self.image_column, label_columns = columns, max_file_bytes = self.max_file_bytes);
         set!(builder, fields = self.fields, max_field_bytes = self.max_field_bytes);
+        builder.open(path).map(whole)
+    }
+}
+
+impl Coco {
+    pub(super) fn open(self, path: &Path) -> Result<Opened> {
+        let mut builder = dataset::Coco::builder();
+        set!(builder, root = self.root, fields = self.fields, max_file_bytes = self.max_file_bytes);
         builder.open(path).map(whole)
     }
 }

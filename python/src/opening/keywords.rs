@@ -160,6 +160,11 @@ formats! {
         fields: FieldChoice,
         max_field_bytes: Size,
     }
+    Coco "annotations of COCO" {
+        root: PathBuf,
+        fields: FieldChoice,
+        max_file_bytes: Size,
+    }
 }
 
 /// The keywords for data in object stores and on web servers, which every format takes. They have no effect on data of

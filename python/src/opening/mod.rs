@@ -94,6 +94,7 @@ impl Opening {
             Format::Idx => read::<keywords::Idx>(keywords)?.open(path),
             Format::Cifar => read::<keywords::Cifar>(keywords)?.open(path),
             Format::Parquet => read::<keywords::Parquet>(keywords)?.open(path, remote),
+            Format::Coco => read::<keywords::Coco>(keywords)?.open(path),
             _ => format.open(path),
         }
     }

@@ -1,0 +1,127 @@
+//! Opens a [`Coco`] with its settings.
+
+use std::path::{Path, PathBuf};
+
+use super::Coco;
+use super::annotations::Annotations;
+use super::document::Document;
+use crate::dataset::image_files::ImageFiles;
+use crate::dataset::labels::Labels;
+use crate::dataset::{Field, FieldChoice, FieldKind, MAX_FILE_BYTES, Notice};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The name of the field where no setting gives another one.
+const OBJECTS: &str = "objects";
+
+/// Settings of a [`Coco`], from [`Coco::builder`].
+///
+/// ```no_run
+/// use gpufeed::dataset::Coco;
+///
+/// let coco = Coco::builder().root("/data/coco/val2017").open("/data/coco/annotations/instances_val2017.json")?;
+/// # Ok::<(), gpufeed::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct CocoBuilder {
+    root: Option<PathBuf>,
+    fields: FieldChoice,
+    max_file_bytes: u64,
+}
+
+impl CocoBuilder {
+    pub(super) fn new() -> Self {
+        CocoBuilder { root: None, fields: FieldChoice::None, max_file_bytes: MAX_FILE_BYTES }
+    }
+
+    /// Sets the folder of the images. Default: the first of the document's own folder and those beside it, by the document's name, that
+    /// has the first image.
+    pub fn root(mut self, root: impl Into<PathBuf>) -> Self {
+        self.root = Some(root.into());
+        self
+    }
+
+    /// Sets another name of the field `objects`, the only one that there is: `[("objects", "targets")]`. Samples have it in any
+    /// case.
+    pub fn fields(mut self, fields: impl Into<FieldChoice>) -> Self {
+        self.fields = fields.into();
+        self
+    }
+
+    /// Sets the most bytes that an image may have. Default: [`MAX_FILE_BYTES`], 1 GiB.
+    pub fn max_file_bytes(mut self, bytes: u64) -> Self {
+        self.max_file_bytes = bytes;
+        self
+    }
+
+    /// Reads the document at `path`.
+    ///
+    /// # Errors
+    /// Those of [`Coco::open`], and [`ErrorKind::Argument`] for a field that there is not.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Coco> {
+        let path = path.as_ref();
+        let field = named(&self.fields)?;
+        let text = std::fs::read(path).map_err(|source| ErrorKind::Io { path: path.to_owned(), source })?;
+        let document: Document = serde_json::from_slice(&text).map_err(|error| {
+            let place = format!("line {}, column {}", error.line(), error.column());
+            Error::data_file(path, place, format!("no document of COCO's: {error}"))
+        })?;
+        drop(text);
+        let wrong = |(place, reason): (String, String)| Error::data_file(path, place, reason);
+        let (annotations, names) = Annotations::of(document).map_err(wrong)?;
+        let Some(first) = names.first() else {
+            let (what, hint) = (path.display().to_string(), "its list of images is empty".to_owned());
+            return Err(ErrorKind::EmptyDataset { what, hint }.into());
+        };
+        let root = match self.root {
+            Some(root) => root,
+            None => found_root(path, first)?,
+        };
+        let paths = names.iter().map(|name| root.join(&**name).into_boxed_path()).collect();
+        let files = ImageFiles {
+            root,
+            paths,
+            labels: Labels::None,
+            classes: Vec::new(),
+            notices: Vec::new(),
+            max_file_bytes: self.max_file_bytes,
+            fields: None,
+            whole_folder: false,
+        };
+        let first = names.first().map(|name| name.to_string()).unwrap_or_default();
+        let notices = Notice::not_read("masks (segmentation)", annotations.masks, first).into_iter().collect();
+        Ok(Coco { files, annotations, fields: vec![field], notices })
+    }
+}
+
+/// The field of objects by the name that the setting gives.
+fn named(fields: &FieldChoice) -> Result<Field> {
+    let objects = |field: Field| field.kind(FieldKind::Objects);
+    let FieldChoice::Named(named) = fields else { return Ok(objects(Field::new(OBJECTS))) };
+    let mut found = objects(Field::new(OBJECTS));
+    for (source, field) in named {
+        if source != OBJECTS || field.values().is_some_and(|kind| kind != FieldKind::Objects) {
+            let reason = format!("{source:?} is not read from COCO's documents; {OBJECTS:?} is, as objects");
+            return Err(Error::argument("fields", reason));
+        }
+        found = objects(Field::new(field.name()));
+    }
+    Ok(found)
+}
+
+/// The folder that has the first image.
+fn found_root(path: &Path, first: &str) -> Result<PathBuf> {
+    let own = path.parent().unwrap_or(Path::new("")).to_owned();
+    let above = own.parent().map(Path::to_owned).unwrap_or_else(|| own.join(".."));
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    // `val2017` of `instances_val2017`.
+    let split = stem.rsplit('_').next().unwrap_or_default();
+    let tried =
+        [own.clone(), own.join(split), above.join(split), above.join("images").join(split), above.join("images")];
+    if let Some(root) = tried.iter().find(|root| root.join(first).is_file()) {
+        return Ok(root.clone());
+    }
+    let places: Vec<String> = tried.iter().map(|root| root.display().to_string()).collect();
+    let reason = format!("no folder has it; looked in {}; the setting `root` says where images are", places.join(", "));
+    Err(Error::data_file(path, format!("the first image, {first}"), reason))
+}
