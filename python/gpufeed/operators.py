@@ -299,6 +299,12 @@ def clamped(transform: Any) -> Operator:
     return {}
 
 
+def iou_crop(transform: Any) -> Operator:
+    """Converts ``RandomIoUCrop``."""
+    names = ("min_scale", "max_scale", "min_aspect_ratio", "max_aspect_ratio", "trials")
+    return {"type": "RandomIoUCrop", "sampler_options": numbers(transform.options)} | {name: getattr(transform, name) for name in names}
+
+
 def labels_follow(transform: Any) -> Operator:
     """Checks that the labels follow the objects, as all of their values do."""
     if callable(transform.labels_getter):
@@ -334,6 +340,7 @@ OPERATORS: dict[str, Callable[[Any], Operator]] = {
     "RandomGrayscale": plain("p"),
     "RandomHorizontalFlip": plain("p"),
     "RandomInvert": plain("p"),
+    "RandomIoUCrop": iou_crop,
     "RandomPerspective": attributes(warped, distortion_scale=float, p=float),
     "RandomPhotometricDistort": attributes(
         brightness=numbers, contrast=numbers, saturation=numbers, hue=numbers, p=float

@@ -36,6 +36,7 @@ def case(name: str, given: dict[str, Any], only: Any = None, **expected: Any) ->
 RESIZED = {"interpolation": "Bilinear", "antialias": True}
 WARPED = {"interpolation": "Nearest", "fill": 0.0}
 BLACK = {"fill": [0.0] * 3, "padding_mode": "Constant"}
+IOU_CROP = {"min_scale": 0.3, "max_scale": 1.0, "min_aspect_ratio": 0.5, "max_aspect_ratio": 2.0, "trials": 40}
 BICUBIC = {"interpolation": InterpolationMode.BICUBIC}
 
 CASES = [
@@ -361,6 +362,8 @@ CASES = [
     case("ClampKeyPoints", {}),
     case("ConvertBoundingBoxFormat", {"format": "XYXY"}, format="xyxy"),
     case("ConvertBoundingBoxFormat", {"format": tv_tensors.BoundingBoxFormat.CXCYWH}, format="cxcywh"),
+    case("RandomIoUCrop", {}, sampler_options=[0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0], **IOU_CROP),
+    case("RandomIoUCrop", {**IOU_CROP, "trials": 9, "sampler_options": [0.5, 2]}, sampler_options=[0.5, 2.0], **{**IOU_CROP, "trials": 9}),
     case("SanitizeBoundingBoxes", {}, min_size=1.0, min_area=1.0),
     case("SanitizeBoundingBoxes", {"min_size": 2, "min_area": 9.5, "labels_getter": None}, min_size=2.0, min_area=9.5),
     case("SanitizeKeyPoints", {}),

@@ -77,7 +77,6 @@ REFUSED = {
     "Lambda",
     "LinearTransformation",
     "MixUp",
-    "RandomIoUCrop",
     "RandomTransforms",  # v1's base class
     "Transform",
     "UniformTemporalSubsample",

@@ -6,8 +6,8 @@ use crate::dataset::{Field, FieldKind, FieldValue};
 use crate::error::{Error, Result};
 use crate::geometry::swaps_axes;
 use crate::objects::Objects;
-use crate::targets::Moves;
-use crate::transforms::{BatchTransform, Params};
+use crate::targets::{Moves, make_params};
+use crate::transforms::{BatchTransform, Key, Params};
 use std::sync::Arc;
 
 /// The field of objects of a data set: its number, and the source of the images that show them.
@@ -31,7 +31,17 @@ impl ObjectField {
         batch_transform: Option<&BatchTransform>,
     ) -> Result<Option<ObjectField>> {
         let mut found = fields.iter().enumerate().filter(|(_, field)| field.values() == Some(FieldKind::Objects));
-        let Some((field, first)) = found.next() else { return Ok(None) };
+        let Some((field, first)) = found.next() else {
+            let looks = groups.iter().flat_map(|group| group.plan().transforms()).find(|each| each.looks_at_objects());
+            return match looks {
+                None => Ok(None),
+                Some(transform) => {
+                    let reason =
+                        format!("{} looks at boxes, but the data set has no field of objects", transform.name());
+                    Err(Error::argument("transforms", reason))
+                }
+            };
+        };
         if let Some((_, second)) = found.next() {
             let reason = format!(
                 "{:?} and {:?} are objects of the samples' own images; one field of objects works",
@@ -104,6 +114,23 @@ impl ObjectField {
         }
         objects.set_size(shown);
         Ok(())
+    }
+
+    /// Makes the parameters of an image of a group by its plan, which looks at the objects.
+    ///
+    /// # Errors
+    /// Those of the plan and of moving the objects.
+    pub(super) fn make_params(
+        &self,
+        group: &Group,
+        size: (u32, u32),
+        key: &Key,
+        fields: &[FieldValue<'static>],
+    ) -> Result<Params> {
+        match fields.get(self.field) {
+            Some(FieldValue::Objects(objects)) => make_params(group.plan(), size, key, objects),
+            _ => group.plan().make_params(size.0, size.1, key),
+        }
     }
 
     /// The objects in each image of a sample that shows them, group by group.

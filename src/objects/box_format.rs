@@ -58,6 +58,14 @@ pub(crate) fn edges_of<C: Coordinate>(each: &[C; 4], format: BoxFormat) -> [f64;
     if C::IS_WHOLE { edges.map(f64::trunc) } else { edges }
 }
 
+/// The intersection of two boxes over their union, by their edges: torchvision's `box_iou`. NaN where both are empty.
+pub(crate) fn intersection_over_union(a: &[f64; 4], b: &[f64; 4]) -> f64 {
+    let area = |each: &[f64; 4]| (each[2] - each[0]) * (each[3] - each[1]);
+    let across = (a[2].min(b[2]) - a[0].max(b[0])).max(0.0);
+    let down = (a[3].min(b[3]) - a[1].max(b[1])).max(0.0);
+    across * down / (area(a) + area(b) - across * down)
+}
+
 /// Writes boxes in another format: torchvision's `convert_bounding_box_format`. Of whole numbers, edges are cut towards zero, and
 /// the middle of two edges is rounded down.
 ///

@@ -21,8 +21,8 @@ mod object_op;
 mod sanitize;
 mod values;
 
-pub(crate) use box_format::edges_of;
 pub use box_format::{BoxFormat, convert_boxes};
+pub(crate) use box_format::{edges_of, intersection_over_union};
 pub(crate) use clamp::cut;
 pub use clamp::{Clamping, clamp_boxes, clamp_keypoints};
 pub use coordinate::Coordinate;

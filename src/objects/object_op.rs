@@ -1,6 +1,6 @@
 //! Operations on objects that leave the image as it is.
 
-use super::box_format::{BoxFormat, convert_boxes};
+use super::box_format::{BoxFormat, convert_boxes, edges_of};
 use super::clamp::{Clamping, clamp_boxes, clamp_keypoints};
 use super::image_objects::Objects;
 use super::sanitize::{SanitizeBoxes, keypoints_inside};
@@ -26,6 +26,17 @@ pub enum ObjectOp {
         /// The new format.
         format: BoxFormat,
     },
+    /// Makes boxes empty whose middle lies outside a rectangle, as `RandomIoUCrop` does: they lie in its left upper corner then.
+    EmptyOutside {
+        /// First column.
+        left: u32,
+        /// First row.
+        top: u32,
+        /// The number of columns.
+        width: u32,
+        /// The number of rows.
+        height: u32,
+    },
     /// Removes objects whose boxes are small or reach beyond the image, as [`SanitizeBoxes`] chooses them.
     SanitizeBoundingBoxes(SanitizeBoxes),
     /// Removes objects of which a keypoint lies outside the image, as [`keypoints_inside`] tells. Keypoints that are not labelled
@@ -45,6 +56,7 @@ impl ObjectOp {
             ObjectOp::ClampBoundingBoxes => "ClampBoundingBoxes",
             ObjectOp::ClampKeyPoints => "ClampKeyPoints",
             ObjectOp::ConvertBoundingBoxFormat { .. } => "ConvertBoundingBoxFormat",
+            ObjectOp::EmptyOutside { .. } => "EmptyOutside",
             ObjectOp::SanitizeBoundingBoxes(_) => "SanitizeBoundingBoxes",
             ObjectOp::SanitizeKeyPoints => "SanitizeKeyPoints",
             ObjectOp::SetClampingMode { .. } => "SetClampingMode",
@@ -65,6 +77,22 @@ impl ObjectOp {
             ObjectOp::ConvertBoundingBoxFormat { format: to } => {
                 convert_boxes(objects.boxes_mut(), format, *to);
                 objects.set_format(*to);
+            }
+            ObjectOp::EmptyOutside { left, top, width, height } => {
+                let corner = [*left as f32, *top as f32];
+                let ends = |begin: u32, length: u32| f64::from(begin)..f64::from(begin) + f64::from(length);
+                // The middle has to lie within the edges, and not on one.
+                let is_in = |middle: f64, range: std::ops::Range<f64>| middle > range.start && middle < range.end;
+                for each in objects.boxes_mut() {
+                    let [x0, y0, x1, y1] = edges_of(each, format);
+                    let (x, y) = (0.5 * (x0 + x1), 0.5 * (y0 + y1));
+                    if !(is_in(x, ends(*left, *width)) && is_in(y, ends(*top, *height))) {
+                        *each = match format {
+                            BoxFormat::Xyxy => [corner[0], corner[1], corner[0], corner[1]],
+                            BoxFormat::Xywh | BoxFormat::Cxcywh => [corner[0], corner[1], 0.0, 0.0],
+                        };
+                    }
+                }
             }
             ObjectOp::SanitizeBoundingBoxes(sanitize) if objects.has_boxes() => {
                 let stays = sanitize.keeps(objects.boxes(), format, size);

@@ -67,7 +67,7 @@ use crate::advice::{self, Reason};
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Scale};
 use crate::random::ahead::{Ahead, ImageAhead};
-use crate::transforms::params::{Context, first_slots};
+use crate::transforms::params::{Context, FollowBoxes, first_slots};
 use crate::transforms::{Effect, JPEG_NAME, Key, Op, Params, Slot, Slots, TIMM_MIX_NAME, Transform, random_paths};
 use crops::Crops;
 use following::Following;
@@ -332,7 +332,25 @@ impl Plan {
     /// # Errors
     /// [`ErrorKind::Transform`](crate::ErrorKind::Transform) if an operator cannot work on that size.
     pub fn make_params(&self, width: u32, height: u32, key: &Key) -> Result<Params> {
-        self.params_with((width, height), key, None)
+        self.params_with((width, height), key, None, None)
+    }
+
+    /// Makes the parameters as [`make_params`](Self::make_params) does, for an image with these boxes.
+    ///
+    /// # Errors
+    /// Those of [`make_params`](Self::make_params), and those of moving the boxes.
+    pub(crate) fn make_params_for(
+        &self,
+        size: (u32, u32),
+        key: &Key,
+        boxes: &mut (dyn FollowBoxes + 'static),
+    ) -> Result<Params> {
+        self.params_with(size, key, None, Some(boxes))
+    }
+
+    /// True if the parameters of an image depend on its boxes.
+    pub(crate) fn looks_at_objects(&self) -> bool {
+        self.transforms.iter().any(Transform::looks_at_objects)
     }
 
     /// The buffer of random numbers for [`make_params_ahead`](Self::make_params_ahead).
@@ -347,15 +365,21 @@ impl Plan {
     /// # Errors
     /// Those of [`make_params`](Self::make_params).
     pub(crate) fn make_params_ahead(&self, size: (u32, u32), key: &Key, ahead: ImageAhead<'_>) -> Result<Params> {
-        self.params_with(size, key, Some(ahead))
+        self.params_with(size, key, Some(ahead), None)
     }
 
-    fn params_with(&self, (width, height): (u32, u32), key: &Key, ahead: Option<ImageAhead<'_>>) -> Result<Params> {
+    fn params_with(
+        &self,
+        (width, height): (u32, u32),
+        key: &Key,
+        ahead: Option<ImageAhead<'_>>,
+        boxes: Option<&mut (dyn FollowBoxes + 'static)>,
+    ) -> Result<Params> {
         let mut ops = Vec::with_capacity(self.slots.len());
         let (key, crop) = key.of_view(self.crops.count);
         // Operators draw as they do for the images that are followed.
         let channels = self.following.map_or(self.input_channels, |following| following.channels);
-        let mut context = Context::new(key, crop, (width, height), channels, ahead, &mut ops);
+        let mut context = Context::new(key, crop, (width, height), channels, ahead, &mut ops).with_boxes(boxes);
         context.make_params_of_rest(self.before, &self.transforms, &self.first_slots)?;
         for (slot, op) in self.fixed.iter().enumerate() {
             context.emit(slot as u16, op.clone())?;

@@ -11,9 +11,11 @@
 //! | file | has |
 //! |---|---|
 //! | `moves.rs` | [`Moves`]: all ops of an image, one after the other |
+//! | `followed.rs` | [`make_params`], for lists that look at boxes |
 //! | `step.rs` | what one op does to a place |
 //! | `../objects/` | what is moved, and how it is written, cut and chosen |
 
+mod followed;
 mod moves;
 mod step;
 #[cfg(test)]
@@ -23,4 +25,5 @@ pub use crate::objects::{
     BoxFormat, Clamping, Coordinate, FlatObjects, ObjectOp, ObjectValues, Objects, SanitizeBoxes, clamp_boxes,
     clamp_keypoints, convert_boxes, keypoints_inside,
 };
+pub use followed::make_params;
 pub use moves::Moves;

@@ -68,6 +68,7 @@ mod random_erasing;
 mod random_grayscale;
 mod random_horizontal_flip;
 mod random_invert;
+mod random_iou_crop;
 mod random_order;
 mod random_pad;
 mod random_perspective;
@@ -133,6 +134,8 @@ pub(crate) trait Operator {
     const FIXED: bool = false;
     /// The number of images that it makes of one.
     const CROPS: u32 = 1;
+    /// True if its parameters depend on the boxes of the image.
+    const LOOKS_AT_OBJECTS: bool = false;
     /// What works for keys that no other operator has, or where it accepts other values than others, for errors about
     /// values of a wrong type.
     const KEYS: &[(&str, &str)] = &[];
@@ -280,6 +283,12 @@ macro_rules! transforms {
                 keys.iter().find(|(own, _)| *own == key).map(|(_, works)| *works)
             }
 
+            /// Returns true if the parameters of the operator, or of one within it, depend on the boxes of the image.
+            pub(crate) fn looks_at_objects(&self) -> bool {
+                let own = match self { $(Transform::$name(_) => <$name as Operator>::LOOKS_AT_OBJECTS),+ };
+                own || self.nested().iter().any(Transform::looks_at_objects)
+            }
+
             /// Returns the number of images that it makes of one.
             pub(crate) fn crops(&self) -> u32 {
                 match self { $(Transform::$name(_) => <$name as Operator>::CROPS),+ }
@@ -358,6 +367,7 @@ transforms!(
     sanitize_bounding_boxes::SanitizeBoundingBoxes,
     sanitize_key_points::SanitizeKeyPoints,
     set_clamping_mode::SetClampingMode,
+    random_iou_crop::RandomIoUCrop,
 );
 
 /// torchvision's default interpolation of most warps, for serde.

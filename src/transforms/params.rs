@@ -78,6 +78,15 @@ pub struct ParamsOp {
     pub op: Op,
 }
 
+/// The boxes of an image, which follow the ops that are emitted.
+pub(crate) trait FollowBoxes {
+    /// Moves them by an op on an image of (width, height).
+    fn follow(&mut self, op: &Op, size: (u32, u32)) -> Result<()>;
+
+    /// The left, top, right and bottom edge of each.
+    fn edges(&self) -> Vec<[f64; 4]>;
+}
+
 /// The state in which the parameters of one image are made: its size so far, its ops so far, the operator's path.
 pub(crate) struct Context<'a> {
     key: Key,
@@ -90,6 +99,8 @@ pub(crate) struct Context<'a> {
     pub(crate) crop: u32,
     ahead: Option<ImageAhead<'a>>,
     ops: &'a mut Vec<ParamsOp>,
+    /// Set for lists that look at boxes.
+    boxes: Option<&'a mut (dyn FollowBoxes + 'static)>,
 }
 
 impl<'a> Context<'a> {
@@ -102,7 +113,17 @@ impl<'a> Context<'a> {
         ahead: Option<ImageAhead<'a>>,
         ops: &'a mut Vec<ParamsOp>,
     ) -> Self {
-        Context { key, path: 0, base: 0, width, height, channels, crop, ahead, ops }
+        Context { key, path: 0, base: 0, width, height, channels, crop, ahead, ops, boxes: None }
+    }
+
+    /// Adds the boxes of the image.
+    pub(crate) fn with_boxes(self, boxes: Option<&'a mut (dyn FollowBoxes + 'static)>) -> Self {
+        Context { boxes, ..self }
+    }
+
+    /// The left, top, right and bottom edge of each box, in the image so far; none where nobody has given them.
+    pub(crate) fn boxes(&self) -> Vec<[f64; 4]> {
+        self.boxes.as_ref().map_or_else(Vec::new, |boxes| boxes.edges())
     }
 
     pub(crate) fn numbers(&self) -> Numbers {
@@ -115,6 +136,9 @@ impl<'a> Context<'a> {
 
     /// Emits this transform's `slot`-th op, and updates the image's size.
     pub(crate) fn emit(&mut self, slot: u16, op: Op) -> Result<()> {
+        if let Some(boxes) = &mut self.boxes {
+            boxes.follow(&op, (self.width, self.height))?;
+        }
         (self.width, self.height) = op.size_after((self.width, self.height));
         if self.width > MAX_SIDE || self.height > MAX_SIDE {
             return Err(self.error("Pad", format!("the result has a side of more than {MAX_SIDE} pixels")));

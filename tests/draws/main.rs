@@ -4,6 +4,7 @@ mod aug_mix;
 mod custom;
 mod distributions;
 mod independence;
+mod iou_crop;
 mod mixing;
 mod parameters;
 mod policies;

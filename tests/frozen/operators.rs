@@ -166,6 +166,7 @@ pub(crate) fn object_params() -> Params {
         ObjectOp::ClampBoundingBoxes,
         ObjectOp::ClampKeyPoints,
         ObjectOp::ConvertBoundingBoxFormat { format: BoxFormat::Cxcywh },
+        ObjectOp::EmptyOutside { left: 1, top: 2, width: 3, height: 4 },
         ObjectOp::SanitizeBoundingBoxes(sanitize),
         ObjectOp::SanitizeKeyPoints,
         ObjectOp::SetClampingMode { clamping_mode: Clamping::None },

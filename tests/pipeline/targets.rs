@@ -4,8 +4,8 @@ use super::source_orientation::oriented;
 use gpufeed::dataset::{Field, FieldKind, FieldValue};
 use gpufeed::targets::{BoxFormat, Moves, ObjectValues, Objects};
 use gpufeed::transforms::{
-    CenterCrop, ConvertBoundingBoxFormat, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize,
-    SanitizeBoundingBoxes,
+    CenterCrop, ConvertBoundingBoxFormat, Op, RandomHorizontalFlip, RandomIoUCrop, RandomResizedCrop,
+    RandomVerticalFlip, Resize, SanitizeBoundingBoxes,
 };
 use gpufeed::{
     Backend, Batch, Cache, DataLoader, DataLoaderBuilder, Dataset, InMemory, Label, OnError, PixelFormat, Pixels,
@@ -168,6 +168,39 @@ fn groups_of_the_samples_own_image_show_its_objects() {
     assert_eq!(boxes("flipped", 0), Some(vec![[6.0, 0.0, 8.0, 2.0]]));
     assert_eq!(boxes("flipped", 1), Some(vec![]));
     assert!(batch.targets(0).is_none());
+}
+
+#[test]
+fn crops_by_boxes_are_the_same_everywhere_and_replayed() {
+    let builder = |workers: usize| {
+        let list =
+            DataLoader::builder(painted()).transform(RandomIoUCrop::new()).transform(RandomHorizontalFlip::new(0.5));
+        list.transform(Resize::new((20, 24)))
+            .transform(SanitizeBoundingBoxes::new())
+            .batch_size(4)
+            .seed(7)
+            .workers(workers)
+    };
+    let seen = |loader: &DataLoader| {
+        let mut all = Vec::new();
+        for batch in loader.epoch(2).unwrap() {
+            let batch = batch.unwrap();
+            let values = batch.to_host().unwrap();
+            for (image, values) in values.chunks_exact(values.len() / batch.len()).enumerate() {
+                assert_eq!(loader.replay(batch.ids()[image] as usize, &batch.params()[image]).unwrap(), values);
+                all.push((batch.params()[image].clone(), batch.targets(image).unwrap().clone()));
+            }
+        }
+        all
+    };
+    let expected = seen(&builder(1).build(&Backend::Cpu).unwrap());
+    let crops = expected.iter().filter(|(params, _)| params.ops.iter().any(|each| matches!(each.op, Op::Crop { .. })));
+    assert!(crops.count() > 4, "{expected:?}");
+    for place in places() {
+        for (workers, cache) in [(1, Cache::Device(1 << 20)), (5, Cache::Host(1 << 20))] {
+            assert!(seen(&place.build(builder(workers).cache(cache))) == expected, "{workers} workers, {cache:?}");
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use gpufeed::dataset::{Field, FieldKind, FieldValue};
 use gpufeed::targets::{BoxFormat, Objects};
 use gpufeed::transforms::{
     AugMix, AutoAugment, CenterCrop, FiveCrop, HostCode, MixUp, Pad, PaddingMode, RandAugment, RandomApply, RandomCrop,
-    TenCrop, Transform,
+    RandomIoUCrop, TenCrop, Transform,
 };
 use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat, Semantics};
 
@@ -60,6 +60,16 @@ fn operators_that_move_no_boxes_are_refused_when_the_loader_is_built() {
         error.contains("\"a\" and \"b\" are objects of the samples' own images; one field of objects works"),
         "{error}"
     );
+}
+
+#[test]
+fn a_crop_by_boxes_needs_a_field_of_objects() {
+    let mut data = InMemory::new();
+    data.push_pixels(8, 8, PixelFormat::Rgb8, vec![9; 192], Label::None).unwrap();
+    let transforms: Vec<Transform> =
+        vec![RandomApply::new(0.5, [Transform::from(RandomIoUCrop::new())]).into(), CenterCrop::new(8).into()];
+    let error = DataLoader::builder(data).recipe(transforms).build(&Backend::Cpu).unwrap_err().to_string();
+    assert!(error.contains("RandomApply looks at boxes, but the data set has no field of objects"), "{error}");
 }
 
 #[test]

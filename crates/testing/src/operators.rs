@@ -39,10 +39,12 @@ pub const UINT8_ALONE: [&str; 6] =
     ["JPEG", "PillowGaussianBlur", "TimmAugMix", "TimmAugmentOp", "TimmAutoAugment", "TimmRandAugment"];
 
 /// The operators that leave pixels alone.
-pub const OF_OBJECTS: [&str; 6] = [
+pub const OF_OBJECTS: [&str; 7] = [
     "ClampBoundingBoxes",
     "ClampKeyPoints",
     "ConvertBoundingBoxFormat",
+    // Only by boxes does it change images.
+    "RandomIoUCrop",
     "SanitizeBoundingBoxes",
     "SanitizeKeyPoints",
     "SetClampingMode",
@@ -471,6 +473,18 @@ pub const OPERATORS: &[Operator] = &[
         ("min_area = 'much'", "min_area", "a finite number >= 1 works"),
     ]),
     row("SanitizeKeyPoints", &[], &[""], &[]),
+    row("RandomIoUCrop", &[], &[
+        "",
+        "min_scale = 0.5, max_scale = 0.9, min_aspect_ratio = 0.75, max_aspect_ratio = 1.5, sampler_options = [0.25, 1], trials = 9",
+    ], &[
+        ("min_scale = 0", "min_scale", "0 < min_scale <= max_scale <= 1 works"),
+        ("max_scale = 1.5", "min_scale", "0 < min_scale <= max_scale <= 1 works"),
+        ("min_aspect_ratio = 3", "min_aspect_ratio", "0 < min_aspect_ratio <= max_aspect_ratio works"),
+        ("sampler_options = [0.5]", "sampler_options", "numbers >= 0 work, one of them 1 or more"),
+        ("sampler_options = [-0.5, 1]", "sampler_options", "numbers >= 0 work, one of them 1 or more"),
+        ("trials = 0", "trials", "1 to 10000 work"),
+        ("trials = 'many'", "trials", "1 to 10000 work"),
+    ]),
     row("SetClampingMode", &[], &["clamping_mode = 'none'"], &[
         ("clamping_mode = 'rough'", "clamping_mode", "soft and none work"),
     ]),

@@ -5,6 +5,9 @@ use crate::objects::{BoxFormat, ObjectValues, Objects};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+/// What is wrong in a document: its place, and the reason.
+pub(super) type Wrong = (String, String);
+
 /// The largest number of a category whose names are kept: they are a list by these numbers.
 const MOST_CLASSES: i64 = 65_535;
 
@@ -36,7 +39,7 @@ impl Annotations {
     ///
     /// # Errors
     /// The place in the document, and the reason.
-    pub(super) fn of(document: Document) -> Result<(Annotations, Vec<Box<str>>), (String, String)> {
+    pub(super) fn of(document: Document) -> Result<(Annotations, Vec<Box<str>>), Wrong> {
         let Document { images, annotations, categories } = document;
         let classes = names(&categories)?;
         let mut by_id = HashMap::with_capacity(images.len());
@@ -76,7 +79,7 @@ impl Annotations {
         Ok((made, names))
     }
 
-    fn fill(&mut self, annotations: &[Annotation], order: &[u32]) -> Result<(), (String, String)> {
+    fn fill(&mut self, annotations: &[Annotation], order: &[u32]) -> Result<(), Wrong> {
         let with_area = annotations.iter().all(|annotation| annotation.area.is_some());
         let with_points = annotations.iter().all(|annotation| annotation.keypoints.is_some());
         if with_points {
@@ -155,7 +158,7 @@ impl Annotations {
 }
 
 /// The names of categories by their numbers; none where a number is large or below 0.
-fn names(categories: &[Category]) -> Result<Vec<String>, (String, String)> {
+fn names(categories: &[Category]) -> Result<Vec<String>, Wrong> {
     let Some(most) = categories.iter().map(|category| category.id).max() else { return Ok(Vec::new()) };
     if most > MOST_CLASSES || categories.iter().any(|category| category.id < 0) {
         return Ok(Vec::new());

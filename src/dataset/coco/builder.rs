@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Coco;
-use super::annotations::Annotations;
+use super::annotations::{Annotations, Wrong};
 use super::document::Document;
 use crate::dataset::image_files::ImageFiles;
 use crate::dataset::labels::Labels;
@@ -67,7 +67,7 @@ impl CocoBuilder {
             Error::data_file(path, place, format!("no document of COCO's: {error}"))
         })?;
         drop(text);
-        let wrong = |(place, reason): (String, String)| Error::data_file(path, place, reason);
+        let wrong = |(place, reason): Wrong| Error::data_file(path, place, reason);
         let (annotations, names) = Annotations::of(document).map_err(wrong)?;
         let Some(first) = names.first() else {
             let (what, hint) = (path.display().to_string(), "its list of images is empty".to_owned());

@@ -118,6 +118,10 @@ fn prepare_cached(
     drawn: &Drawn<'_>,
 ) -> Option<Finished<InPage>> {
     let sample = &entry.sample;
+    // Boxes are looked at by a worker.
+    if pipeline.groups.iter().any(|group| group.plan().looks_at_objects()) {
+        return None;
+    }
     let mut params = Vec::with_capacity(pipeline.outputs);
     for ((group, keys), ahead) in pipeline.groups.iter().zip(drawn.keys).zip(drawn.ahead) {
         let first = drawn.number * group.outputs;

@@ -4,6 +4,7 @@ use super::content::Content;
 use super::read::{ReadData, ReadSample};
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::dataset::FieldValue;
 use crate::error::{Error, Result};
 use crate::geometry::Scale;
 use crate::loader::buffers::BESIDES;
@@ -74,6 +75,7 @@ fn make_params<'c, 'a: 'c>(
     pipeline: &Pipeline,
     content_of: impl Fn(usize) -> &'c Content<'a>,
     key: &Key,
+    fields: &[FieldValue<'static>],
 ) -> Result<Vec<Params>> {
     let mut params = Vec::with_capacity(pipeline.outputs);
     for group in &pipeline.groups {
@@ -95,7 +97,13 @@ fn make_params<'c, 'a: 'c>(
             }
         }
         for image in 0..group.outputs {
-            let made = group.plan().make_params(width, height, &group.key(key, image));
+            let key = group.key(key, image);
+            let made = match &pipeline.objects {
+                Some(objects) if group.plan().looks_at_objects() => {
+                    objects.make_params(group, (width, height), &key, fields)
+                }
+                _ => group.plan().make_params(width, height, &key),
+            };
             params.push(made.map_err(|error| pipeline.sources[group.source].named(error))?);
         }
     }
@@ -143,7 +151,7 @@ impl<'a> SampleJob<'a> {
             let shown = content_of(objects.source());
             objects.settle(&mut sample.fields, shown.size(), shown.orientation())?;
         }
-        let mut params = make_params(pipeline, content_of, key)?;
+        let mut params = make_params(pipeline, content_of, key, &sample.fields)?;
         let mut others = Vec::with_capacity(contents.len());
         for (source, content) in (1..).zip(contents) {
             others.push(SourceJob::scaled_or_full(pipeline, source, content, &mut params).map_err(named(source))?);
