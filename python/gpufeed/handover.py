@@ -107,7 +107,7 @@ class Parts:
     def _content(self, batch: Any, images: dict[str, Any]) -> Any:
         """Returns the batch in its form, with arrays in the places of tensors."""
         rests = collate.opened(batch)
-        if rests is None and not self._hand.as_dict:
+        if rests is None and not self._hand.as_dict and batch._object_field is None:
             return images[IMAGE], batch.labels
         labels = batch._sample_labels
         if rests is None:

@@ -51,7 +51,7 @@ class Parcel:
     sample_labels: AnyArray | None = None
     rest: list[Any] | None = None
     targets: dict[str, AnyArray] | None = None
-    object_field: tuple[str, str, tuple[int, int]] | None = None
+    object_field: tuple[str, str, tuple[int, int], list[int]] | None = None
 
 
 @dataclass
@@ -239,7 +239,7 @@ class Batch:
     """The fields by their names, with a value for each sample."""
     targets: dict[str, StoredArray] | None
     """The objects of the images, as :class:`gpufeed.Batch` has them."""
-    _object_field: tuple[str, str, tuple[int, int]] | None
+    _object_field: tuple[str, str, tuple[int, int], list[int]] | None
     _sample_labels: StoredArray | None = None
     _rest: list[Any] | None = None
 

@@ -24,8 +24,7 @@ class PerImage:
     """Cuts the flat tensors of a batch's objects into those of each image. It does not hold the batch."""
 
     def __init__(self, batch: Any) -> None:
-        self._field, self._format, self._size = batch._object_field
-        self._ids = batch.ids
+        self._field, self._format, self._size, self._ids = batch._object_field
 
     def __call__(self, content: dict[str, Any]) -> dict[str, Any]:
         flat = content[self._field]

@@ -303,9 +303,9 @@ impl Batch {
         targets::targets(py, self.lease.batch())
     }
 
-    /// The name of the field of objects, the format of the boxes, and the height and width of the images.
+    /// The name of the field of objects, the format of the boxes, the height and width of the images, and the id of the sample of each.
     #[getter]
-    fn _object_field(&self) -> Option<(String, &'static str, (u32, u32))> {
+    fn _object_field(&self) -> Option<targets::Described> {
         targets::described(self.lease.batch())
     }
 

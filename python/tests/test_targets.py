@@ -136,3 +136,17 @@ def test_cocos_documents_are_opened_by_their_path(tmp_path: Path) -> None:
         assert targets["boxes"].tolist() == detection(number)["bbox"] and set(targets["labels"].tolist()) <= {3}
     named = gpufeed.DataLoader(path, [v2.CenterCrop(8)], fields={"objects": "targets"}, root=folder)
     assert "targets" in next(iter(named))
+
+
+def test_images_without_objects_first_do_not_decide(tmp_path: Path) -> None:
+    """A list of COCO's annotations that is empty, an absent document, and one with boxes."""
+    lines = []
+    for number, found in enumerate(["[]", None, '[{"bbox": [1, 2, 3, 4], "category_id": 5}]']):
+        Image.new("RGB", (8, 8)).save(tmp_path / f"{number}.png")
+        lines.append(json.dumps({"file_name": f"{number}.png"} | ({} if found is None else {"objects": json.loads(found)})))
+    (tmp_path / "metadata.jsonl").write_text("\n".join(lines))
+    fields = {"objects": {"name": "targets", "kind": "objects", "optional": True}}
+    (batch,) = gpufeed.DataLoader(tmp_path, [v2.CenterCrop(8)], fields=fields, batch_size=3)
+    boxes = [targets["boxes"] for targets in batch["targets"]]
+    assert [each.format for each in boxes] == [tv_tensors.BoundingBoxFormat.XYWH] * 3
+    assert [each.tolist() for each in boxes] == [[], [], [[1, 2, 3, 4]]] and batch["targets"][2]["labels"].tolist() == [5]

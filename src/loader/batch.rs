@@ -203,8 +203,8 @@ impl Batch {
         self.columns.iter().find(|column| column.name() == name)
     }
 
-    /// The objects in image `image`, moved as its pixels are; `None` where the data set has no field of objects, and for an image
-    /// out of range.
+    /// The objects in image `image` of the first group that shows the samples' own images, moved as its pixels are; `None` where the data
+    /// set has no field of objects, and for an image out of range. [`BatchGroup::objects`] has those of each group.
     ///
     /// ```
     /// use gpufeed::dataset::{Field, FieldKind, FieldValue};
@@ -225,7 +225,7 @@ impl Batch {
     /// # Ok::<(), gpufeed::Error>(())
     /// ```
     pub fn targets(&self, image: usize) -> Option<&Objects> {
-        self.first().objects()?.get(image)
+        self.showing()?.get(image)
     }
 
     /// The objects of all images, in one list of each kind; `None` where the data set has no field of objects.
@@ -233,7 +233,12 @@ impl Batch {
     /// # Errors
     /// Those of [`FlatObjects::of`].
     pub fn flat_targets(&self) -> Result<Option<FlatObjects>> {
-        self.first().objects().map(FlatObjects::of).transpose()
+        self.showing().map(FlatObjects::of).transpose()
+    }
+
+    /// The objects of the first group that shows them.
+    fn showing(&self) -> Option<&[Objects]> {
+        self.groups().find_map(|group| group.objects())
     }
 
     /// The name of the field of objects, if the data set has one.

@@ -62,6 +62,17 @@ impl ObjectField {
             );
             return Err(Error::argument("batch_transform", reason));
         }
+        for group in groups.iter().filter(|group| group.plan().looks_at_objects()) {
+            let followed = group.follows.map_or(group, |followed| &groups[followed]);
+            if followed.source != source {
+                let reason = format!(
+                    "group {:?} looks at the boxes of {:?}, which are those of the samples' own images, and shows others",
+                    group.name,
+                    first.name()
+                );
+                return Err(Error::argument("transforms", reason));
+            }
+        }
         for group in groups.iter().filter(|group| group.source == source) {
             if let Some((transform, reason)) = group.plan().without_moves() {
                 let reason = format!("{transform} cannot move the objects of {:?}: {reason}", first.name());

@@ -21,6 +21,8 @@ use crate::error::{Error, Result};
 pub struct FlatObjects {
     /// The meaning of a box's numbers.
     pub format: BoxFormat,
+    /// True if each object has a box.
+    pub has_boxes: bool,
     /// The boxes of all objects; empty where they have none.
     pub boxes: Vec<[f32; 4]>,
     /// Where the objects of each image begin, and last the number of all objects: those of image i are `offsets[i]` to
@@ -65,23 +67,27 @@ impl FlatObjects {
             flat.offsets.push(flat.images.len());
         }
         if first.is_none()
-            && let Some(objects) = images.first()
+            && let Some(objects) = images.iter().find(|each| each.has_boxes() || each.keypoints_each() > 0)
         {
-            flat.format = objects.format();
-            flat.values = empty_values(objects);
+            flat.begin(objects);
         }
         Ok(flat)
+    }
+
+    fn begin(&mut self, objects: &Objects) {
+        (self.format, self.has_boxes) = (objects.format(), objects.has_boxes());
+        self.keypoints_each = objects.keypoints_each();
+        self.values = empty_values(objects);
     }
 
     /// Takes what the first objects have, or checks that others have the same.
     fn begin_or_check(&mut self, objects: &Objects, (first, number): (usize, usize)) -> Result<()> {
         if first == number {
-            (self.format, self.keypoints_each) = (objects.format(), objects.keypoints_each());
-            self.values = empty_values(objects);
+            self.begin(objects);
             return Ok(());
         }
         let both = (first, number);
-        if objects.has_boxes() == self.boxes.is_empty() {
+        if objects.has_boxes() != self.has_boxes {
             return Err(unlike("boxes", both, "boxes in one alone"));
         }
         if objects.has_boxes() && objects.format() != self.format {
@@ -135,8 +141,11 @@ mod tests {
         assert!(error(alone).contains("no like boxes: boxes in one alone"));
         let flat = FlatObjects::of(&[labelled(), labelled()]).unwrap();
         assert_eq!(flat.values, [("labels".to_owned(), ObjectValues::Integers(vec![1, 1]))]);
+        // Images without objects still say what objects have.
         let none = Objects::of_boxes(BoxFormat::Cxcywh, vec![]).with_labels(vec![]).unwrap();
-        let flat = FlatObjects::of(&[none.clone(), none]).unwrap();
-        assert_eq!((flat.format, flat.offsets, flat.values.len()), (BoxFormat::Cxcywh, vec![0, 0, 0], 1));
+        let none = none.with_keypoints(17, vec![], vec![]).unwrap();
+        let flat = FlatObjects::of(&[Objects::default(), none.clone(), none]).unwrap();
+        assert_eq!((flat.format, flat.offsets, flat.values.len()), (BoxFormat::Cxcywh, vec![0, 0, 0, 0], 1));
+        assert_eq!((flat.has_boxes, flat.keypoints_each), (true, 17));
     }
 }

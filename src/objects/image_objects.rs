@@ -2,10 +2,14 @@
 
 use super::box_format::{BoxFormat, edges_of};
 use super::clamp::Clamping;
+use super::json::OF_IMAGE;
 use super::values::{ObjectValues, keep};
 use crate::error::{Error, Result};
 use crate::geometry::{backwards, swaps_axes};
 use std::sync::Arc;
+
+/// The names of places, and of what says to which image objects belong.
+const RESERVED: [&str; 6] = ["boxes", "bbox", "bboxes", "keypoints", "image", "offsets"];
 
 /// The most objects of one image.
 const MOST_OBJECTS: usize = 65_535;
@@ -98,8 +102,13 @@ impl Objects {
             let reason = format!("{name:?} has {} values, but the image has {} objects", values.len(), self.count);
             return Err(Error::argument("objects", reason));
         }
-        if ["boxes", "keypoints"].contains(&&*name) || self.values(&name).is_some() {
+        if self.values(&name).is_some() {
             return Err(Error::argument("objects", format!("two values have the name {name:?}")));
+        }
+        if RESERVED.contains(&&*name) || OF_IMAGE.contains(&&*name) {
+            let reason =
+                format!("{name:?} is the name of something else in documents and batches; give the values another one");
+            return Err(Error::argument("objects", reason));
         }
         self.values.push((name, values));
         Ok(self)

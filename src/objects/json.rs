@@ -17,7 +17,7 @@ const BOXES: [(&str, BoxFormat); 3] =
 const LABELS: [&str; 8] = ["labels", "label", "category_id", "category", "categories", "class", "classes", "class_id"];
 
 /// Keys that say something of the whole image.
-const OF_IMAGE: [&str; 6] = ["format", "clamping_mode", "types", "width", "height", "image_id"];
+pub(super) const OF_IMAGE: [&str; 7] = ["format", "clamping_mode", "stored", "types", "width", "height", "image_id"];
 
 /// The words for the type of values in the map `types`.
 const INTEGERS: &str = "integers";
@@ -40,8 +40,14 @@ pub(crate) fn from_json(text: &str) -> Result<Objects, String> {
 }
 
 /// Writes objects as a document that [`from_json`] reads.
-pub(crate) fn to_json(objects: &Objects) -> String {
+///
+/// # Errors
+/// The name of values of which one is no number, which JSON does not hold.
+pub(crate) fn to_json(objects: &Objects) -> Result<String, String> {
     let mut columns = Map::new();
+    if objects.are_in_stored_image() {
+        columns.insert("stored".to_owned(), json!(true));
+    }
     if objects.has_boxes() {
         columns.insert("format".to_owned(), json!(objects.format()));
         columns.insert("boxes".to_owned(), json!(objects.boxes()));
@@ -61,6 +67,9 @@ pub(crate) fn to_json(objects: &Objects) -> String {
     }
     let mut types = Map::new();
     for (name, values) in objects.named_values() {
+        if matches!(values, ObjectValues::Floats(values) if values.iter().any(|value| !value.is_finite())) {
+            return Err(format!("a value of {name:?} is no finite number, which JSON does not hold"));
+        }
         let (list, are_whole, word) = match values {
             ObjectValues::Integers(values) => (json!(values), true, INTEGERS),
             ObjectValues::Floats(values) => (json!(values), false, FLOATS),
@@ -70,10 +79,9 @@ pub(crate) fn to_json(objects: &Objects) -> String {
             types.insert(name.to_owned(), json!(word));
         }
     }
-    if !types.is_empty() {
-        columns.insert("types".to_owned(), Value::Object(types));
-    }
-    Value::Object(columns).to_string()
+    // With it values keep their names.
+    columns.insert("types".to_owned(), Value::Object(types));
+    Ok(Value::Object(columns).to_string())
 }
 
 /// Makes lists by name of a list of objects. What is no number, but of `bbox` and `keypoints`, is left out.
@@ -84,7 +92,11 @@ fn columns_of(rows: Vec<Value>) -> Result<Map<String, Value>, String> {
         let Value::Object(row) = row else { return Err(format!("object {number} is {}", kind(&row))) };
         for (key, value) in row {
             let is_place = key == "keypoints" || BOXES.iter().any(|(name, _)| *name == key);
-            if !is_place && !value.is_number() {
+            if !is_place && LABELS.contains(&&*key) && !value.is_number() {
+                let shown = shortened(&value.to_string());
+                return Err(format!("has {shown} as {key:?} of object {number}: a whole number works"));
+            }
+            if !is_place && !value.is_number() && !value.is_boolean() {
                 continue;
             }
             let Value::Array(column) = columns.entry(key.clone()).or_insert_with(|| Value::Array(Vec::new())) else {
@@ -102,7 +114,7 @@ fn columns_of(rows: Vec<Value>) -> Result<Map<String, Value>, String> {
         }
     }
     if count == 0 {
-        columns.insert("boxes".to_owned(), Value::Array(Vec::new()));
+        columns.insert("bbox".to_owned(), Value::Array(Vec::new()));
     }
     Ok(columns)
 }
@@ -138,8 +150,12 @@ fn of_columns(columns: &Map<String, Value>) -> Result<Objects, String> {
     if let Some(clamping) = setting(columns, "clamping_mode", r#""soft" and "none" work"#)? {
         objects = objects.with_clamping(clamping);
     }
+    if let Some(stored) = setting(columns, "stored", "true and false work")? {
+        objects = objects.in_stored_image(stored);
+    }
     let types = columns.get("types").and_then(Value::as_object);
-    let labels = LABELS.iter().find(|name| columns.contains_key(**name));
+    let is_list = |name: &&&str| columns.get(**name).is_some_and(Value::is_array);
+    let labels = LABELS.iter().find(is_list).filter(|_| !columns.contains_key("types"));
     for (name, value) in columns {
         let is_place = name == "keypoints" || BOXES.iter().any(|(boxes, _)| boxes == name);
         // What is no list is of the image, not of its objects.
@@ -311,10 +327,14 @@ mod tests {
             .unwrap()
             .with_values("score", ObjectValues::Floats(vec![0.1, 2.0]))
             .unwrap()
+            .with_values("category", ObjectValues::Floats(vec![0.5, 1.0]))
+            .unwrap()
             .with_size((7, 9))
+            .in_stored_image(true)
             .with_clamping(Clamping::None);
-        let read = from_json(&to_json(&objects)).unwrap();
+        let read = from_json(&to_json(&objects).unwrap()).unwrap();
         assert_eq!(to_json(&read), to_json(&objects));
+        assert!(read.are_in_stored_image());
         assert_eq!(
             (read.boxes(), read.keypoints(), read.visibility()),
             (objects.boxes(), objects.keypoints(), objects.visibility())
@@ -323,11 +343,14 @@ mod tests {
             (read.format(), read.clamping(), read.size()),
             (objects.format(), objects.clamping(), objects.size())
         );
-        for name in ["labels", "rank", "score"] {
+        for name in ["labels", "rank", "score", "category"] {
             assert_eq!(read.values(name), objects.values(name), "{name}");
         }
         let points = Objects::of_keypoints(1, vec![[1.0, 2.0]], vec![2]).unwrap();
-        assert_eq!(from_json(&to_json(&points)).unwrap(), points);
+        assert_eq!(from_json(&to_json(&points).unwrap()).unwrap(), points);
+        let nan = points.with_values("score", ObjectValues::Floats(vec![f32::NAN])).unwrap();
+        assert!(to_json(&nan).unwrap_err().contains("a value of \"score\" is no finite number"));
+        assert!(LABELS.iter().all(|name| ObjectValues::are_whole(name)));
     }
 
     #[test]
@@ -341,7 +364,11 @@ mod tests {
             (read.keypoints_each(), read.keypoints(), read.visibility()),
             (1, &[[1.0, 2.0], [3.0, 4.0]][..], &[1, 2][..])
         );
-        assert_eq!(from_json("[]").unwrap().len(), 0);
+        assert_eq!((from_json("[]").unwrap().len(), from_json("[]").unwrap().format()), (0, BoxFormat::Xywh));
+        let crowd = from_json(r#"[{"bbox": [0, 0, 2, 2], "iscrowd": true}]"#).unwrap();
+        assert_eq!(crowd.values("iscrowd"), Some(&ObjectValues::Integers(vec![1])));
+        let of_image = from_json(r#"{"bbox": [[1, 2, 3, 4]], "label": 5, "category_id": [3]}"#).unwrap();
+        assert_eq!(of_image.labels(), Some(&[3][..]));
         assert!(from_json("[]").unwrap().has_boxes());
     }
 
@@ -379,6 +406,10 @@ mod tests {
         );
         assert!(
             error(r#"[{"bbox": [1, 2, 3, 4]}, {"bbox": [1, 2, 3, 4], "id": 1}]"#).contains("object 0 has no \"id\"")
+        );
+        assert!(
+            error(r#"[{"bbox": [1, 2, 3, 4], "category": "dog"}]"#)
+                .contains("as \"category\" of object 0: a whole number")
         );
         assert!(error(&"[".repeat(1_000_000)).starts_with("is no JSON: recursion limit"));
         assert!(

@@ -18,7 +18,7 @@ pub enum ObjectValues {
 
 /// The names whose values are whole numbers in documents. Those of other names are floats: `1` and `0.5` would be of two types,
 /// which no batch can hold.
-const WHOLE: [&str; 13] = [
+const WHOLE: [&str; 14] = [
     "label",
     "labels",
     "class",
@@ -26,6 +26,7 @@ const WHOLE: [&str; 13] = [
     "category",
     "categories",
     "category_id",
+    "class_id",
     "id",
     "ids",
     "image_id",

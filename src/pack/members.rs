@@ -182,7 +182,9 @@ impl MemberFields {
                 FieldValue::Absent => continue,
                 FieldValue::Text(text) | FieldValue::Json(text) => text.as_bytes().to_vec(),
                 FieldValue::Bytes(bytes) => bytes.to_vec(),
-                FieldValue::Objects(objects) => to_json(objects).into_bytes(),
+                FieldValue::Objects(objects) => {
+                    to_json(objects).map_err(|reason| format!("{name:?}: {reason}"))?.into_bytes()
+                }
                 FieldValue::Numbers(numbers) => npy::file(numbers).map_err(|reason| format!("{name:?}: {reason}"))?,
                 FieldValue::Image(data) => match image(data) {
                     Ok((file, format)) => {

@@ -102,12 +102,12 @@ impl Plan {
 }
 
 impl Following {
-    /// Leaves of the other plan's slots what moves pixels.
+    /// Leaves of the other plan's slots what moves pixels or changes objects.
     pub(super) fn restrict(&self, slots: &mut [Slot]) {
         for slot in slots.iter_mut().take(self.slots) {
             slot.custom = None;
             slot.effect = match slot.effect {
-                Effect::Crop | Effect::Flip | Effect::Policy => slot.effect,
+                Effect::Crop | Effect::Flip | Effect::Policy | Effect::Objects => slot.effect,
                 Effect::Gather(GatherClass::Warp | GatherClass::Timm) => slot.effect,
                 Effect::BicubicPolicy => Effect::Policy,
                 Effect::Gather(GatherClass::PillowAffine(_)) => {
@@ -121,7 +121,7 @@ impl Following {
         }
     }
 
-    /// Leaves of an image's ops those that move pixels, and those of the plan's own list.
+    /// Leaves of an image's ops those that move pixels or change objects, and those of the plan's own list.
     pub(super) fn keep(&self, ops: &mut Vec<ParamsOp>) {
         ops.retain_mut(|ParamsOp { slot, op }| usize::from(*slot) >= self.slots || self.moves_pixels(op));
     }
@@ -129,7 +129,7 @@ impl Following {
     /// True if an op moves pixels, which it then does as a follower does.
     fn moves_pixels(&self, op: &mut Op) -> bool {
         match op {
-            Op::Crop { .. } | Op::HorizontalFlip | Op::VerticalFlip => {}
+            Op::Crop { .. } | Op::HorizontalFlip | Op::VerticalFlip | Op::Objects(_) => {}
             Op::Pad { fill, .. } => *fill = [0.0; 3],
             Op::Resize { interpolation, .. } => *interpolation = self.interpolation,
             Op::PillowAffine { interpolation, fill, .. } => (*interpolation, *fill) = (self.interpolation, [0.0; 3]),

@@ -167,7 +167,23 @@ fn groups_of_the_samples_own_image_show_its_objects() {
     assert_eq!(boxes("left", 0), Some(vec![[0.0, 0.0, 0.0, 0.0]]));
     assert_eq!(boxes("flipped", 0), Some(vec![[6.0, 0.0, 8.0, 2.0]]));
     assert_eq!(boxes("flipped", 1), Some(vec![]));
-    assert!(batch.targets(0).is_none());
+    // Those of the first group that shows them.
+    assert_eq!(batch.targets(0).unwrap().boxes(), [[0.0, 0.0, 0.0, 0.0]]);
+}
+
+#[test]
+fn a_follower_has_the_objects_of_the_followed_group() {
+    let list = Views::new(1).transform(RandomIoUCrop::new()).transform(RandomHorizontalFlip::new(0.5));
+    let list = list.transform(Resize::new((20, 24))).transform(SanitizeBoundingBoxes::new().min_size(2.0));
+    let loader = DataLoader::builder(painted())
+        .group("image", list.transform(ConvertBoundingBoxFormat::new(BoxFormat::Xyxy)))
+        .group("same", Views::new(1).follows("image"))
+        .batch_size(SAMPLES as usize)
+        .build(&Backend::Cpu)
+        .unwrap();
+    let batch = loader.epoch(0).unwrap().next().unwrap().unwrap();
+    let [image, same] = ["image", "same"].map(|name| batch.group(name).unwrap().objects().unwrap());
+    assert!(image == same && image.iter().all(|objects| objects.format() == BoxFormat::Xyxy));
 }
 
 #[test]

@@ -102,6 +102,9 @@ fn objects_of_unequal_length_are_refused() {
     assert!(error.contains("\"labels\" has 1 values, but the image has 2 objects"), "{error}");
     let error = objects().with_labels(vec![1, 2]).unwrap().with_labels(vec![1, 2]).unwrap_err().to_string();
     assert!(error.contains("two values have the name \"labels\""), "{error}");
+    let error =
+        objects().with_values("bbox", gpufeed::targets::ObjectValues::Integers(vec![1, 2])).unwrap_err().to_string();
+    assert!(error.contains("\"bbox\" is the name of something else in documents and batches"), "{error}");
     let error = objects().with_keypoints(3, vec![[0.0; 2]; 6], vec![0; 5]).unwrap_err().to_string();
     assert!(
         error.contains("2 objects with 3 keypoints each have 6 keypoints, but there are 6 and the visibility of 5"),

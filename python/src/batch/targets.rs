@@ -11,12 +11,12 @@ pub(super) fn targets<'py>(py: Python<'py>, batch: &gpufeed::Batch) -> PyResult<
     let flat = batch.flat_targets().map_err(|error| errors::to_python(py, &error))?;
     let Some(flat) = flat else { return Ok(None) };
     let made = PyDict::new(py);
-    let FlatObjects { boxes, offsets, images, keypoints_each, keypoints, visibility, values, .. } = flat;
+    let FlatObjects { has_boxes, boxes, offsets, images, keypoints_each, keypoints, visibility, values, .. } = flat;
     let objects = images.len() as i64;
-    if !boxes.is_empty() || keypoints.is_empty() {
+    if has_boxes || keypoints_each == 0 {
         made.set_item("boxes", array(py, boxes.as_flattened(), vec![boxes.len() as i64, 4])?)?;
     }
-    if !keypoints.is_empty() {
+    if keypoints_each > 0 {
         // As Keypoint R-CNN takes them.
         let triple = |(&[x, y], &seen): (&[f32; 2], &u8)| [x, y, f32::from(seen)];
         let triples: Vec<f32> = keypoints.iter().zip(&visibility).flat_map(triple).collect();
@@ -34,17 +34,24 @@ pub(super) fn targets<'py>(py: Python<'py>, batch: &gpufeed::Batch) -> PyResult<
     Ok(Some(made))
 }
 
-/// The name of the field, the format of its boxes as torchvision writes it, and the height and width of the images.
-pub(super) fn described(batch: &gpufeed::Batch) -> Option<(String, &'static str, (u32, u32))> {
+/// The name of the field, the format of its boxes as torchvision writes it, the height and width of the images that show the objects,
+/// and the id of the sample of each.
+pub(super) type Described = (String, &'static str, (u32, u32), Vec<u64>);
+
+pub(super) fn described(batch: &gpufeed::Batch) -> Option<Described> {
     let field = batch.object_field()?.to_owned();
-    let first = batch.targets(0)?;
+    let group = batch.groups().find(|group| group.objects().is_some())?;
+    let objects = group.objects()?;
+    // An image without objects may have boxes in another format, of which there are none.
+    let first = objects.iter().find(|each| !each.is_empty()).or_else(|| objects.iter().find(|each| each.has_boxes()));
+    let first = first.or_else(|| objects.first())?;
     let format = match first.format() {
         BoxFormat::Xyxy => "XYXY",
         BoxFormat::Xywh => "XYWH",
         BoxFormat::Cxcywh => "CXCYWH",
     };
     let (width, height) = first.size()?;
-    Some((field, format, (height, width)))
+    Some((field, format, (height, width), group.ids().to_vec()))
 }
 
 fn array(py: Python<'_>, values: &[f32], shape: Vec<i64>) -> PyResult<Py<Array>> {

@@ -30,8 +30,8 @@ pub(super) struct Annotations {
     visibility: Vec<u8>,
     /// The names of the categories, by their numbers.
     pub(super) classes: Vec<String>,
-    /// The number of annotations with a mask, which is not read.
-    pub(super) masks: u64,
+    /// What is not read of annotations: what it is, of how many, and the id of the first one's image.
+    pub(super) unread: Vec<(&'static str, u64, u64)>,
 }
 
 impl Annotations {
@@ -73,8 +73,7 @@ impl Annotations {
             order[next[image as usize] as usize] = number as u32;
             next[image as usize] += 1;
         }
-        let masks = annotations.iter().filter(|annotation| annotation.segmentation.is_some()).count() as u64;
-        let mut made = Annotations { image_ids, sizes, offsets, classes, masks, ..Annotations::default() };
+        let mut made = Annotations { image_ids, sizes, offsets, classes, ..Annotations::default() };
         made.fill(&annotations, &order)?;
         Ok((made, names))
     }
@@ -82,6 +81,15 @@ impl Annotations {
     fn fill(&mut self, annotations: &[Annotation], order: &[u32]) -> Result<(), Wrong> {
         let with_area = annotations.iter().all(|annotation| annotation.area.is_some());
         let with_points = annotations.iter().all(|annotation| annotation.keypoints.is_some());
+        self.note("masks (segmentation)", annotations, |annotation| annotation.segmentation.is_some());
+        if !with_points {
+            self.note("keypoints, which other annotations lack,", annotations, |annotation| {
+                annotation.keypoints.is_some()
+            });
+        }
+        if !with_area {
+            self.note("areas, which other annotations lack,", annotations, |annotation| annotation.area.is_some());
+        }
         if with_points {
             let first = annotations.first().and_then(|first| first.keypoints.as_ref());
             self.keypoints_each = first.map_or(0, |keypoints| keypoints.len() / 3);
@@ -115,6 +123,19 @@ impl Annotations {
             }
         }
         Ok(())
+    }
+
+    /// Notes what is not read of the annotations that have it.
+    fn note(&mut self, what: &'static str, annotations: &[Annotation], has: impl Fn(&Annotation) -> bool) {
+        let mut having = annotations.iter().filter(|annotation| has(annotation));
+        if let Some(first) = having.next() {
+            self.unread.push((what, 1 + having.count() as u64, first.image_id));
+        }
+    }
+
+    /// The number of the image with this id.
+    pub(super) fn position(&self, id: u64) -> Option<usize> {
+        self.image_ids.iter().position(|own| *own == id)
     }
 
     pub(super) fn image_id(&self, image: usize) -> Option<u64> {

@@ -88,9 +88,10 @@ impl CocoBuilder {
             fields: None,
             whole_folder: false,
         };
-        let first = names.first().map(|name| name.to_string()).unwrap_or_default();
-        let notices = Notice::not_read("masks (segmentation)", annotations.masks, first).into_iter().collect();
-        Ok(Coco { files, annotations, fields: vec![field], notices })
+        let name = |id: &u64| annotations.position(*id).map_or_else(String::new, |image| names[image].to_string());
+        let notices = annotations.unread.iter();
+        let notices = notices.filter_map(|(what, count, first)| Notice::not_read(*what, *count, name(first))).collect();
+        Ok(Coco { document: path.to_owned(), files, annotations, fields: vec![field], notices })
     }
 }
 

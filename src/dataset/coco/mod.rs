@@ -8,10 +8,10 @@ mod document;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::image_files::ImageFiles;
-use super::{Dataset, Field, FieldValue, Label, Notice, Sample, Stored};
+use super::{Dataset, Field, FieldValue, Label, Notice, ObjectStamp, Sample, Stored};
 use crate::error::Result;
 use annotations::Annotations;
 
@@ -51,6 +51,7 @@ pub use builder::CocoBuilder;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Coco {
+    document: PathBuf,
     files: ImageFiles,
     annotations: Annotations,
     fields: Vec<Field>,
@@ -125,6 +126,26 @@ impl Dataset for Coco {
     }
 
     fn stored(&self) -> Option<&dyn Stored> {
-        self.files.stored()
+        Some(self)
+    }
+}
+
+/// The images, and the document beside them.
+impl Stored for Coco {
+    fn own_name(&self, index: usize) -> Option<String> {
+        self.files.own_name(index)
+    }
+
+    fn file(&self, index: usize) -> Option<&Path> {
+        self.files.file(index)
+    }
+
+    fn label(&self, index: usize) -> Option<Label> {
+        Dataset::label(self, index)
+    }
+
+    fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {
+        see(&self.document, None);
+        self.files.each(see);
     }
 }
