@@ -2,8 +2,7 @@
 
 use super::box_format::{BoxFormat, edges_of};
 use super::clamp::Clamping;
-use super::json::OF_IMAGE;
-use super::values::{ObjectValues, keep};
+use super::values::{OF_IMAGE, ObjectValues, keep};
 use crate::error::{Error, Result};
 use crate::geometry::{backwards, swaps_axes};
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 use super::box_format::BoxFormat;
 use super::clamp::Clamping;
 use super::image_objects::Objects;
-use super::values::ObjectValues;
+use super::values::{OF_IMAGE, ObjectValues};
 use crate::quote::shortened;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -15,9 +15,6 @@ const BOXES: [(&str, BoxFormat); 3] =
 
 /// The names of classes in documents, of which the first one that is there becomes `labels`.
 const LABELS: [&str; 8] = ["labels", "label", "category_id", "category", "categories", "class", "classes", "class_id"];
-
-/// Keys that say something of the whole image.
-pub(super) const OF_IMAGE: [&str; 7] = ["format", "clamping_mode", "stored", "types", "width", "height", "image_id"];
 
 /// The words for the type of values in the map `types`.
 const INTEGERS: &str = "integers";

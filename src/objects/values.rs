@@ -35,6 +35,9 @@ const WHOLE: [&str; 14] = [
     "difficult",
 ];
 
+/// Keys of documents that say something of the whole image, so that no values have these names.
+pub(super) const OF_IMAGE: [&str; 7] = ["format", "clamping_mode", "stored", "types", "width", "height", "image_id"];
+
 impl ObjectValues {
     /// The number of values.
     pub fn len(&self) -> usize {
