@@ -155,7 +155,7 @@ impl Objects {
         self.format
     }
 
-    /// What happens to boxes that an operator leads out of the image.
+    /// The treatment of boxes that an operator leads out of the image.
     pub fn clamping(&self) -> Clamping {
         self.clamping
     }

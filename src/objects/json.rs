@@ -39,7 +39,7 @@ pub(crate) fn from_json(text: &str) -> Result<Objects, String> {
 /// Writes objects as a document that [`from_json`] reads.
 ///
 /// # Errors
-/// The name of values of which one is no number, which JSON does not hold.
+/// The name of values with infinity or NaN, which JSON does not hold.
 pub(crate) fn to_json(objects: &Objects) -> Result<String, String> {
     let mut columns = Map::new();
     if objects.are_in_stored_image() {
@@ -52,11 +52,14 @@ pub(crate) fn to_json(objects: &Objects) -> Result<String, String> {
     if objects.clamping() != Clamping::default() {
         columns.insert("clamping_mode".to_owned(), json!(objects.clamping()));
     }
-    if objects.keypoints_each() > 0 {
+    // An image without objects may say of neither boxes nor keypoints that it has them; a document has one of the two.
+    if objects.keypoints_each() > 0 || !objects.has_boxes() {
         let point = |(&[x, y], seen): (&[f32; 2], &u8)| json!([x, y, seen]);
         let points: Vec<Value> = objects.keypoints().iter().zip(objects.visibility()).map(point).collect();
-        columns
-            .insert("keypoints".to_owned(), points.chunks(objects.keypoints_each()).map(|each| json!(each)).collect());
+        columns.insert(
+            "keypoints".to_owned(),
+            points.chunks(objects.keypoints_each().max(1)).map(|each| json!(each)).collect(),
+        );
     }
     if let Some((width, height)) = objects.size() {
         columns.insert("width".to_owned(), json!(width));
@@ -81,7 +84,7 @@ pub(crate) fn to_json(objects: &Objects) -> Result<String, String> {
     Ok(Value::Object(columns).to_string())
 }
 
-/// Makes lists by name of a list of objects. What is no number, but of `bbox` and `keypoints`, is left out.
+/// Makes lists by name of a list of objects. Keeps boxes, keypoints, numbers and booleans; leaves out other values.
 fn columns_of(rows: Vec<Value>) -> Result<Map<String, Value>, String> {
     let mut columns = Map::new();
     let count = rows.len();
@@ -155,7 +158,7 @@ fn of_columns(columns: &Map<String, Value>) -> Result<Objects, String> {
     let labels = LABELS.iter().find(is_list).filter(|_| !columns.contains_key("types"));
     for (name, value) in columns {
         let is_place = name == "keypoints" || BOXES.iter().any(|(boxes, _)| boxes == name);
-        // What is no list is of the image, not of its objects.
+        // A value of each object is in a list; other values describe the image.
         let Some(list) = value.as_array().filter(|_| !is_place && !OF_IMAGE.contains(&&**name)) else { continue };
         let are_whole = match types.and_then(|types| types.get(name)).and_then(Value::as_str) {
             Some(INTEGERS) => true,
@@ -345,6 +348,8 @@ mod tests {
         }
         let points = Objects::of_keypoints(1, vec![[1.0, 2.0]], vec![2]).unwrap();
         assert_eq!(from_json(&to_json(&points).unwrap()).unwrap(), points);
+        let none = Objects::default();
+        assert_eq!(from_json(&to_json(&none).unwrap()).unwrap(), none);
         let nan = points.with_values("score", ObjectValues::Floats(vec![f32::NAN])).unwrap();
         assert!(to_json(&nan).unwrap_err().contains("a value of \"score\" is no finite number"));
         assert!(LABELS.iter().all(|name| ObjectValues::are_whole(name)));

@@ -1,5 +1,4 @@
-//! What objects are refused with: operators that move no boxes when the loader is built, and objects that are none, sample by
-//! sample.
+//! Refusals: of operators that move no boxes, when the loader is built; of objects with numbers that are not finite, sample by sample.
 
 use gpufeed::dataset::{Field, FieldKind, FieldValue};
 use gpufeed::targets::{BoxFormat, Objects};

@@ -1,6 +1,6 @@
 //! An image and its boxes stay together: a white rectangle is painted into a black image, a random list of operators that move
 //! pixels is applied to the image, and the same parameters move the rectangle's box. The box holds every pixel that is white then,
-//! and after operators that turn nothing it is no wider than they are.
+//! and is about as wide as they are after operators that turn nothing.
 //!
 //! 300 lists run in CI, 10,000 with GPUFEED_FULL=1.
 

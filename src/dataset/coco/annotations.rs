@@ -5,7 +5,7 @@ use crate::objects::{BoxFormat, ObjectValues, Objects};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// What is wrong in a document: its place, and the reason.
+/// A fault in a document: its place, and the reason.
 pub(super) type Wrong = (String, String);
 
 /// The largest number of a category whose names are kept: they are a list by these numbers.
@@ -30,7 +30,7 @@ pub(super) struct Annotations {
     visibility: Vec<u8>,
     /// The names of the categories, by their numbers.
     pub(super) classes: Vec<String>,
-    /// What is not read of annotations: what it is, of how many, and the id of the first one's image.
+    /// Parts of annotations that are not read: the name of the part, the number of annotations, the id of the first one's image.
     pub(super) unread: Vec<(&'static str, u64, u64)>,
 }
 
