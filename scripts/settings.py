@@ -88,6 +88,7 @@ NONE_WORKS = ("cache", "shard")
 
 PATH = "str | PathLike[str]"
 COLUMN = "str | Sequence[str]"
+ARRANGEMENT = 'Literal["uniform", "padded", "listed"] | tuple[Any, ...]'
 # The Python annotation and the Python check for each Rust type. For an enum whose variants are words, annotation and
 # check are made from the words instead.
 TYPES = {
@@ -108,6 +109,7 @@ TYPES = {
     "ClassNames": ("bool | Sequence[str]", "arguments.class_names"),
     "BTreeMap<String, String>": ("Mapping[str, str]", "arguments.texts_by_name"),
     "DType": ("Any", "arguments.dtype"),
+    "Arrangement": (ARRANGEMENT, "arguments.arrangement"),
     "Order": ('Literal["full"] | tuple[Literal["blocks"], int, int]', "arguments.order"),
     "ShardChoice": ('Literal["auto"] | tuple[int, int]', ""),
     "OnError": ('Literal["fail", "skip"] | float', "arguments.on_error"),

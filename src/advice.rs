@@ -94,6 +94,8 @@ settings! {
     Execute = "Execute" ["execute"],
     /// The number type of a batch's elements, such as float32.
     DType = "DType" ["dtype"],
+    /// How the images of a batch lie, where their sizes may differ.
+    Arrangement = "Arrangement" ["arrangement"],
     /// The arithmetic of the transforms: floats, or 8-bit numbers.
     Semantics = "Semantics" ["semantics"],
     /// The size in bytes of the loader's cache of decoded samples.

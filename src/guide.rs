@@ -21,6 +21,7 @@ chapter!(stores, "stores");
 chapter!(augmentation, "augmentation", "operators-1.jpg", "operators-2.jpg", "operators-3.jpg", "operators-4.jpg");
 chapter!(fields, "fields");
 chapter!(views, "views");
+chapter!(sizes, "sizes");
 chapter!(backends, "backends");
 chapter!(gpus, "gpus");
 chapter!(caches, "caches", "cache.svg");

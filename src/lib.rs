@@ -143,7 +143,7 @@ pub use loader::{
     Failure, GpuClock, GpuTime, HostBufferHook, Images, Latency, LoaderSettings, NextEpoch, OnError, PassTime,
     PoolStats, QueueStats, Resource, ShardChoice, SlotStats, Stage, StageStats, Stats, Views,
 };
-pub use plan::{DType, Layout, Output, Plan, Semantics};
+pub use plan::{Arrangement, DType, Layout, Output, Plan, Semantics};
 pub use processor::Processor;
 pub use recipe::Recipe;
 pub use sampler::{EpochOrder, LastBatch, Order, Orders, Position, Sampler, State};

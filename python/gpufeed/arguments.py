@@ -133,6 +133,26 @@ def order(name: str, value: Any) -> Any:
     raise ArgumentError(f'{name}: {value!r}; "full" and ("blocks", 256, 4), samples of a block and blocks of a window, work')
 
 
+def arrangement(name: str, value: Any) -> Any:
+    """Takes a word, or a word with numbers: ``("padded", 32)``, ``("padded", 32, (800, 1333))``, ``("listed", (800, 1333))``."""
+    parts = list(value) if isinstance(value, (tuple, list)) else [value]
+    known = {"uniform": 0, "padded": 2, "listed": 1}
+    word, *numbers = parts or [None]
+    if not isinstance(word, str) or len(numbers) > known.get(word, -1):
+        raise ArgumentError(
+            f'{name}: {value!r}; "uniform", "padded", ("padded", multiple_of), ("padded", multiple_of, (height, width)), "listed" and '
+            '("listed", (height, width)) work'
+        )
+    if word == "padded" and numbers:
+        numbers[0] = whole(name, numbers[0], 1)
+    largest = numbers[1:] if word == "padded" else numbers
+    for at, size in enumerate(largest, len(numbers) - len(largest)):
+        if not isinstance(size, (tuple, list)) or len(size) != 2:
+            raise ArgumentError(f"{name}: {size!r}; (height, width) of the largest image works")
+        numbers[at] = [whole(name, side, 1) for side in size]
+    return [word, *numbers] if numbers else word
+
+
 def remote_cache(name: str, value: Any) -> tuple[str, int]:
     """Takes ``(folder, bytes)``."""
     if not isinstance(value, (tuple, list)) or len(value) != 2:

@@ -14,6 +14,7 @@ from torch.utils.data import default_collate
 from torch.utils.dlpack import from_dlpack
 
 from gpufeed import collate
+from gpufeed.arrangement import each
 from gpufeed.collate_code import found
 from gpufeed.errors import ArgumentError
 from gpufeed.handover import HandOver
@@ -79,7 +80,10 @@ class Called:
         batch = self._run.next()
         if batch is None:
             raise StopIteration
-        images = from_dlpack(batch.images)
+        images: Any = from_dlpack(batch._memory)
+        arranged = batch._arranged
+        if arranged is not None:
+            images = each(images, arranged)
         finished = images if self._finish is None else self._finish(images)
         return self._function(samples(batch, self._hand, list(finished))), batch.state
 

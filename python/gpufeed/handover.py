@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpufeed import collate
+from gpufeed.arrangement import Arranged, on_each, shown
 from gpufeed.collate import IMAGE, Kept
 from gpufeed.errors import ArgumentError
 from gpufeed.iterator import Run
@@ -77,7 +78,11 @@ class Parts:
         """Returns the arrays of a batch, of which some may be tensors on the CPU already, and what makes a batch of the
         tensors. The latter does not hold the batch."""
         images = self._images(batch)
-        finish = {id(array): self._finishers[name] for name, array in images.items()}
+        arranged = self._arranged(batch)
+        for name, each in arranged.items():
+            if each is not None and each[0] and self._hand.finishes[name].normalize is not None:
+                raise ArgumentError("normalize_on_device: it would normalise the padding, too, which is 0; leave it out")
+        finish = {id(array): _after(shown(arranged[name]), self._finishers[name]) for name, array in images.items()}
         arrays: list[Any] = []
 
         def place(array: Any) -> Any:
@@ -100,9 +105,16 @@ class Parts:
     def _images(self, batch: Any) -> dict[str, Any]:
         names = list(self._hand.finishes)
         if names == [IMAGE]:
-            return {IMAGE: batch.images}
+            return {IMAGE: batch._memory}
         groups = batch.groups
-        return {name: groups[name].images for name in names}
+        return {name: groups[name]._memory for name in names}
+
+    def _arranged(self, batch: Any) -> dict[str, Arranged | None]:
+        names = list(self._hand.finishes)
+        if names == [IMAGE]:
+            return {IMAGE: batch._arranged}
+        groups = batch.groups
+        return {name: groups[name]._arranged for name in names}
 
     def _content(self, batch: Any, images: dict[str, Any]) -> Any:
         """Returns the batch in its form, with arrays in the places of tensors."""
@@ -132,8 +144,14 @@ def _put(place: _Place, tensors: Sequence[Any]) -> Any:
     return tensor if place.finish is None else place.finish(tensor)
 
 
+def _after(first: Callable[[Any], Any] | None, then: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
+    if first is None or then is None:
+        return first or then
+    return lambda images: then(first(images))
+
+
 def _finisher(finish: Finish) -> Callable[[Any], Any] | None:
-    form = _form(finish)
+    form = on_each(_form(finish))
     if not finish.on_batch:
         return form
 

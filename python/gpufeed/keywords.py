@@ -18,6 +18,7 @@ LOADER: dict[str, arguments.Check] = {
     "layout": arguments.optional(partial(arguments.word, words=("nchw", "nhwc"))),
     "dtype": arguments.optional(arguments.dtype),
     "semantics": arguments.optional(partial(arguments.word, words=("float", "uint8"))),
+    "arrangement": arguments.optional(arguments.arrangement),
     "on_error": arguments.optional(arguments.on_error),
     "workers": arguments.optional(partial(arguments.whole, least=1)),
     "queue_depth": partial(arguments.whole, least=1),

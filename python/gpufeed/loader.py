@@ -100,6 +100,10 @@ class DataLoader(Positioned):
             recipe's, else float32.
         semantics: The arithmetic of the operators: ``"float"``, or ``"uint8"`` for torchvision's on 8-bit images. Default: the
             recipe's, else floats.
+        arrangement: How images of a batch lie, whose sizes may differ: ``"uniform"``, all of one size; ``"padded"``, to the
+            largest of the batch, or ``("padded", multiple_of)``; ``"listed"``, each by itself. ``("padded", multiple_of,
+            [height, width])`` and ``("listed", [height, width])`` say the largest image, where the transforms do not bound it.
+            Default: the recipe's, else one size.
         on_error: The treatment of samples that cannot be used: ``"fail"`` ends the run with the first one; ``"skip"`` replaces
             each by another sample, up to a tenth of all, or up to the share that is given, 0 to 1. Default: ``"fail"`` without
             ``shuffle`` and for a recipe whose name ends in ``-eval``, else ``"skip"``.
@@ -226,6 +230,7 @@ class DataLoader(Positioned):
         layout: Literal["nchw", "nhwc"] | None = None,
         dtype: Any = None,
         semantics: Literal["float", "uint8"] | None = None,
+        arrangement: Literal["uniform", "padded", "listed"] | tuple[Any, ...] | None = None,
         on_error: Literal["fail", "skip"] | float | None = None,
         workers: int | None = None,
         queue_depth: int = 2,

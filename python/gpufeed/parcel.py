@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gpufeed import _gpufeed
+    from gpufeed.arrangement import Arranged
 
     AnyArray = numpy.ndarray[Any, Any]
 
@@ -51,7 +52,10 @@ class Parcel:
     sample_labels: AnyArray | None = None
     rest: list[Any] | None = None
     targets: dict[str, AnyArray] | None = None
-    object_field: tuple[str, str, tuple[int, int], list[int]] | None = None
+    object_field: tuple[str, str, list[tuple[int, int]], list[int]] | None = None
+    # Height and width of each image, and how those of different sizes lie in the memory.
+    sizes: AnyArray | None = None
+    arranged: Arranged | None = None
 
 
 @dataclass
@@ -67,13 +71,15 @@ class GroupParcel:
     valid: int
     views: int
     crops: int
+    sizes: AnyArray | None
+    arranged: Arranged | None
 
 
 def pack(batch: _gpufeed.Batch) -> Parcel:
     """Makes a parcel of a batch of the native module. The parcel's arrays share the batch's buffer."""
     failures = [Failure(each.batch_index, each.id, each.name, each.error) for each in batch.failures]
     labels = batch.labels if isinstance(batch.labels, list) else _array(batch.labels)
-    images, dtype = _images(batch.images)
+    images, dtype = _images(batch._memory)
     parcel = Parcel(
         images, dtype, labels, batch.ids, failures, batch.params, batch.mixed, batch.valid, batch.views, batch.crops,
         batch.state,
@@ -91,6 +97,7 @@ def pack(batch: _gpufeed.Batch) -> Parcel:
     if (found := batch.targets) is not None:
         parcel.targets = {name: numpy.from_dlpack(each) for name, each in found.items()}
         parcel.object_field = batch._object_field
+    parcel.sizes, parcel.arranged = _array(batch.image_sizes), batch._arranged
     if batch.views * batch.crops > 1:
         parcel.sample_labels = _array(batch._sample_labels)
     return parcel
@@ -101,9 +108,12 @@ def _array(array: Any) -> AnyArray | None:
 
 
 def _group(group: _gpufeed.Group, with_images: bool) -> GroupParcel:
-    images, dtype = _images(group.images)
+    images, dtype = _images(group._memory)
     sent = images if with_images else None
-    return GroupParcel(group.name, sent, dtype, group.ids, group.params, group.valid, group.views, group.crops)
+    return GroupParcel(
+        group.name, sent, dtype, group.ids, group.params, group.valid, group.views, group.crops,
+        _array(group.image_sizes), group._arranged,
+    )
 
 
 def _images(images: _gpufeed.Array) -> tuple[AnyArray, str]:
@@ -175,6 +185,14 @@ class StoredArray:
             return numpy.array(self._array, dtype)
         return self._array if dtype is None else self._array.astype(dtype, copy=False)
 
+    def part(self, index: Any) -> StoredArray:
+        """The part of the memory that NumPy's index names."""
+        return StoredArray(self._array[index], self._dtype)
+
+    def reshaped(self, shape: list[int]) -> StoredArray:
+        """The same memory in another shape."""
+        return StoredArray(self._array.reshape(shape), self._dtype)
+
     def __len__(self) -> int:
         return len(self._array)
 
@@ -197,6 +215,14 @@ class Group:
     """Views of each sample."""
     crops: int
     """Images of each view: more than one with FiveCrop and TenCrop."""
+    image_sizes: StoredArray | None = None
+    """Height and width of each image, without padding."""
+    _memory: StoredArray | None = None
+    _arranged: Arranged | None = None
+
+    def image(self, index: int) -> StoredArray:
+        """Returns an image without padding."""
+        return _image(self._memory, self._arranged, index)
 
     def __len__(self) -> int:
         return len(self.images)
@@ -239,9 +265,17 @@ class Batch:
     """The fields by their names, with a value for each sample."""
     targets: dict[str, StoredArray] | None
     """The objects of the images, as :class:`gpufeed.Batch` has them."""
-    _object_field: tuple[str, str, tuple[int, int], list[int]] | None
+    _object_field: tuple[str, str, list[tuple[int, int]], list[int]] | None
     _sample_labels: StoredArray | None = None
     _rest: list[Any] | None = None
+    image_sizes: StoredArray | None = None
+    """Height and width of each image, without padding."""
+    _memory: StoredArray | None = None
+    _arranged: Arranged | None = None
+
+    def image(self, index: int) -> StoredArray:
+        """Returns an image without padding."""
+        return _image(self._memory, self._arranged, index)
 
     def __len__(self) -> int:
         return len(self.images)
@@ -253,23 +287,48 @@ class Batch:
         return (self.images, self.labels)[index]
 
 
+def _shown(memory: StoredArray, arranged: Arranged | None) -> StoredArray:
+    """Returns the images: padded ones without what lies beyond the largest of the batch."""
+    if arranged is None or not arranged[0]:
+        return memory
+    return memory.part(tuple(slice(length) for length in arranged[0]))
+
+
+def _image(memory: StoredArray | None, arranged: Arranged | None, index: int) -> StoredArray:
+    assert memory is not None
+    image = memory.part(range(len(memory))[index])
+    if arranged is None:
+        return image
+    padded, shapes = arranged
+    shape = shapes[index]
+    if padded:
+        return image.part(tuple(slice(length) for length in shape))
+    return image.part(slice(shape[0] * shape[1] * shape[2])).reshaped(shape)
+
+
 def unpack(parcel: Parcel, epoch: int, index: int, state: str) -> Batch:
     """Makes a batch of this process's epoch from a parcel."""
     labels = parcel.labels if isinstance(parcel.labels, list) else _stored(parcel.labels)
-    images = StoredArray(parcel.images, parcel.dtype)
-    one = GroupParcel("image", None, parcel.dtype, parcel.ids, parcel.params, parcel.valid, parcel.views, parcel.crops)
+    memory = StoredArray(parcel.images, parcel.dtype)
+    one = GroupParcel(
+        "image", None, parcel.dtype, parcel.ids, parcel.params, parcel.valid, parcel.views, parcel.crops,
+        parcel.sizes, parcel.arranged,
+    )
     groups = {}
     for each in parcel.groups or [one]:
-        of_group = images if each.images is None else StoredArray(each.images, each.dtype)
-        groups[each.name] = Group(each.name, of_group, each.ids, each.params, each.valid, each.views, each.crops)
+        of_group = memory if each.images is None else StoredArray(each.images, each.dtype)
+        groups[each.name] = Group(
+            each.name, _shown(of_group, each.arranged), each.ids, each.params, each.valid, each.views, each.crops,
+            _stored(each.sizes), of_group, each.arranged,
+        )
     columns = {name: each if isinstance(each, list) else _stored(each) for name, each in parcel.columns.items()}
     # With one image a sample, the labels of images are those of samples.
     of_samples = labels if parcel.sample_labels is None else _stored(parcel.sample_labels)
     targets = None if parcel.targets is None else {name: StoredArray(each) for name, each in parcel.targets.items()}
     made = Batch(
-        images, labels, parcel.ids, parcel.failures, parcel.params, parcel.mixed, parcel.valid, parcel.views, parcel.crops,
+        _shown(memory, parcel.arranged), labels, parcel.ids, parcel.failures, parcel.params, parcel.mixed, parcel.valid, parcel.views, parcel.crops,
         epoch, index, state, groups, columns, targets, parcel.object_field,
-        None if isinstance(of_samples, list) else of_samples, parcel.rest,
+        None if isinstance(of_samples, list) else of_samples, parcel.rest, _stored(parcel.sizes), memory, parcel.arranged,
     )
     if parcel.rest is not None:
         columns.update(collate.columns_of(made))

@@ -24,17 +24,17 @@ class PerImage:
     """Cuts the flat tensors of a batch's objects into those of each image. It does not hold the batch."""
 
     def __init__(self, batch: Any) -> None:
-        self._field, self._format, self._size, self._ids = batch._object_field
+        self._field, self._format, self._sizes, self._ids = batch._object_field
 
     def __call__(self, content: dict[str, Any]) -> dict[str, Any]:
         flat = content[self._field]
         ends = flat["offsets"].tolist()
         wrap = _boxes_of_torchvision()
         rows = []
-        for image_id, begin, end in zip(self._ids, ends, ends[1:]):
+        for image_id, size, begin, end in zip(self._ids, self._sizes, ends, ends[1:]):
             row = {name: values[begin:end] for name, values in flat.items() if name not in _OF_BATCH}
             if wrap is not None and "boxes" in row:
-                row["boxes"] = wrap(row["boxes"], format=self._format, canvas_size=self._size)
+                row["boxes"] = wrap(row["boxes"], format=self._format, canvas_size=size)
             rows.append({"image_id": image_id, **row})
         return {**content, self._field: rows}
 

@@ -1,5 +1,6 @@
 //! A batch as Python gets it: arrays, and the other facts of the batch.
 
+mod arrangement;
 mod columns;
 mod group;
 mod labels;
@@ -118,13 +119,18 @@ impl Batch {
         Ok(made)
     }
 
-    /// The images of each group, read back from a GPU if nothing else has been done with them.
+    /// The first group.
+    fn first(&self, py: Python<'_>) -> PyResult<Group> {
+        Ok(Group { lease: Arc::clone(&self.lease), number: 0, memory: self.arrays(py)?[0].clone_ref(py) })
+    }
+
+    /// The memory of each group's images, read back from a GPU if nothing else has been done with them.
     fn arrays(&self, py: Python<'_>) -> PyResult<&Vec<Py<Array>>> {
         self.arrays.get_or_try_init(py, || {
             let batch = self.lease.batch();
             let mut arrays = Vec::new();
             for (group, (shape, element)) in batch.groups().zip(forms(batch)) {
-                let bytes = py.detach(|| group.to_host()).map_err(|error| errors::to_python(py, &error))?;
+                let bytes = py.detach(|| group.memory_to_host()).map_err(|error| errors::to_python(py, &error))?;
                 arrays.push(Py::new(py, Array::of_bytes(&bytes, shape, element)?)?);
             }
             Ok(arrays)
@@ -137,13 +143,9 @@ fn keep(batch: &gpufeed::Batch) {
     batch.groups().filter_map(|group| group.external().ok()).for_each(gpufeed::External::unused);
 }
 
-/// The shape and the type of the images of each group.
+/// The shape and the type of the memory of each group.
 fn forms(batch: &gpufeed::Batch) -> Vec<(Vec<i64>, Element)> {
-    let form = |group: gpufeed::BatchGroup<'_>| {
-        let shape: Vec<i64> = group.shape().map(|length| length as i64).to_vec();
-        (shape, Element::from(group.dtype()))
-    };
-    batch.groups().map(form).collect()
+    batch.groups().map(|group| (arrangement::memory_shape(&group), Element::from(group.dtype()))).collect()
 }
 
 /// The images of a group in memory that another API has imported. The hook's `drop()` says that they were read; it is called
@@ -195,10 +197,34 @@ fn collated<'py>(batch: &Bound<'py, Batch>, function: &str) -> PyResult<Bound<'p
 
 #[pymethods]
 impl Batch {
-    /// The images, as `torch.from_dlpack` and its like take them; of several groups, those of the first.
+    /// The images, as `torch.from_dlpack` and its like take them; of several groups, those of the first. Where the batch is
+    /// padded, images of the padded size; where each has a size of its own, a row for each, which `image` reads.
     #[getter]
     fn images(&self, py: Python<'_>) -> PyResult<Py<Array>> {
+        self.first(py)?.images(py)
+    }
+
+    /// An image of the first group, without padding.
+    fn image(&self, py: Python<'_>, index: isize) -> PyResult<Array> {
+        self.first(py)?.image(py, index)
+    }
+
+    /// Height and width of each image of the first group, without padding.
+    #[getter]
+    fn image_sizes(&self) -> PyResult<Array> {
+        arrangement::sizes(&self.lease.batch().groups().next().ok_or_else(|| PyIndexError::new_err("no group"))?)
+    }
+
+    /// The memory of the images of the first group, with what lies between them.
+    #[getter]
+    fn _memory(&self, py: Python<'_>) -> PyResult<Py<Array>> {
         Ok(self.arrays(py)?[0].clone_ref(py))
+    }
+
+    /// The shape of the padded images, none where each has its own, and the shape of each; None where all have one size.
+    #[getter]
+    fn _arranged(&self) -> Option<arrangement::Arranged> {
+        arrangement::arranged(&self.lease.batch().groups().next()?)
     }
 
     /// Facts of the memory of each group's images, of a loader that exports. From then on they are another API's, which
@@ -274,7 +300,7 @@ impl Batch {
     fn groups<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let groups = PyDict::new(py);
         for (number, (group, images)) in self.lease.batch().groups().zip(self.arrays(py)?).enumerate() {
-            let made = Group { lease: Arc::clone(&self.lease), number, images: images.clone_ref(py) };
+            let made = Group { lease: Arc::clone(&self.lease), number, memory: images.clone_ref(py) };
             groups.set_item(group.name(), Py::new(py, made)?)?;
         }
         Ok(groups)

@@ -149,6 +149,8 @@ impl Place {
 pub(crate) struct Array {
     elements: Elements,
     shape: Vec<i64>,
+    /// The distances in elements from one index to the next; `None` where they follow from the shape.
+    strides: Option<Vec<i64>>,
     element: Element,
     place: Place,
 }
@@ -163,7 +165,20 @@ impl Array {
         place: Place,
     ) -> Array {
         let bytes = shape.iter().product::<i64>() as usize * element.bytes();
-        Array { elements: Elements { address, bytes, _owner: owner }, shape, element, place }
+        Array { elements: Elements { address, bytes, _owner: owner }, shape, strides: None, element, place }
+    }
+
+    /// A part of the elements: those from `first` on that a shape and its strides name; `None` where they reach beyond the end.
+    pub(crate) fn part(&self, first: usize, shape: Vec<i64>, strides: Option<Vec<i64>>) -> Option<Array> {
+        let dense = dense(&shape);
+        let reach = shape.iter().zip(strides.as_ref().unwrap_or(&dense)).map(|(length, stride)| (length - 1) * stride);
+        let count = if shape.contains(&0) { 0 } else { usize::try_from(reach.sum::<i64>() + 1).ok()? };
+        let (begin, bytes) = (first * self.element.bytes(), count * self.element.bytes());
+        if begin + bytes > self.elements.bytes {
+            return None;
+        }
+        let elements = Elements { address: self.elements.address + begin, bytes, _owner: self.elements._owner.clone() };
+        Some(Array { elements, shape, strides, element: self.element, place: self.place.clone() })
     }
 
     /// Raises an error if the elements are not in host memory.
@@ -190,7 +205,13 @@ impl Array {
         let owner = Arc::new(owner);
         let array = |((address, bytes), (shape, element)): ((usize, usize), (Vec<i64>, Element))| {
             assert_eq!(bytes, shape.iter().product::<i64>() as usize * element.bytes(), "the shape fills the memory");
-            Array { elements: Elements { address, bytes, _owner: owner.clone() }, shape, element, place: Place::HOST }
+            Array {
+                elements: Elements { address, bytes, _owner: owner.clone() },
+                shape,
+                strides: None,
+                element,
+                place: Place::HOST,
+            }
         };
         (places.into_iter().zip(forms).map(array).collect(), owner)
     }
@@ -220,8 +241,13 @@ impl Array {
 
     fn of_rank<M: ManagedTensorBase, const N: usize>(&self, shape: [i64; N]) -> PyResult<Managed<M>> {
         let mut strides = [1; N];
-        for axis in (1..N).rev() {
-            strides[axis - 1] = strides[axis] * shape[axis];
+        match &self.strides {
+            Some(own) => strides.copy_from_slice(own),
+            None => {
+                for axis in (1..N).rev() {
+                    strides[axis - 1] = strides[axis] * shape[axis];
+                }
+            }
         }
         let tensor = Fixed::new(shape, strides).initialize_as::<M>(Box::new(self.elements.clone()));
         let mut tensor = tensor.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
@@ -242,7 +268,10 @@ impl Array {
         self.on_host("copy=True")?;
         // SAFETY: as in `of_rank`. A consumer that writes meanwhile tears the copy, as with any shared array.
         let bytes = unsafe { std::slice::from_raw_parts(self.elements.address as *const u8, self.elements.bytes) };
-        Array::of_bytes(bytes, self.shape.clone(), self.element)
+        // Of a part, what lies between its elements is copied, too.
+        let count = (bytes.len() / self.element.bytes()) as i64;
+        let copy = Array::of_bytes(bytes, vec![count], self.element)?;
+        Ok(Array { shape: self.shape.clone(), strides: self.strides.clone(), ..copy })
     }
 
     /// Makes an array with a copy of the elements, which are given as bytes.
@@ -271,6 +300,11 @@ impl Array {
     pub(crate) fn of_f32(values: Vec<f32>, shape: Vec<i64>) -> Array {
         Array::of(values, |values| as_bytes(values), shape, Element::F32)
     }
+}
+
+/// The strides of a shape whose elements lie one after the other.
+fn dense(shape: &[i64]) -> Vec<i64> {
+    (0..shape.len()).map(|axis| shape[axis + 1..].iter().product()).collect()
 }
 
 /// Returns numbers as bytes.
@@ -377,7 +411,7 @@ impl Array {
             return Err(PyTypeError::new_err(format!("elements of {name}; float16 and bfloat16 have 16 bits each")));
         }
         let (elements, shape, place) = (self.elements.clone(), self.shape.clone(), self.place.clone());
-        Ok(Array { elements, shape, element: Element::U16, place })
+        Ok(Array { elements, shape, strides: self.strides.clone(), element: Element::U16, place })
     }
 
     /// The lengths of the axes.
@@ -392,10 +426,16 @@ impl Array {
         self.element.name()
     }
 
+    /// The distances in elements from one index to the next.
+    #[getter]
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyTuple>> {
+        pyo3::types::PyTuple::new(py, self.strides.clone().unwrap_or_else(|| dense(&self.shape)))
+    }
+
     /// Bytes of all elements.
     #[getter]
     fn nbytes(&self) -> usize {
-        self.elements.bytes
+        self.shape.iter().product::<i64>() as usize * self.element.bytes()
     }
 
     /// True if the elements are in a GPU's memory, in which the shaders have written them.

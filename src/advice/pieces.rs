@@ -40,6 +40,12 @@ pieces! {
         [Execute = word!("Execute::Auto", "auto")];
     EXECUTE_CPU = "use {}" [Execute = word!("Execute::Cpu", "cpu")];
 
+    // Images of different sizes.
+    VARYING_SIZES = "{} and {} take images of any size"
+        [Arrangement = word!("Arrangement::padded()", "padded"), Arrangement = word!("Arrangement::listed()", "listed")];
+    BOUND_SIZES = "give {} the height and width of the largest image, or the transforms a bound, such as a max_size"
+        [Arrangement];
+
     // The type of numbers, and the arithmetic.
     FLOAT_OUTPUT = "{}, {} and {} work" [
         DType = word!("DType::F32", "float32"),

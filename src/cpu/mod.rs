@@ -152,7 +152,7 @@ impl CpuScratch {
 
 /// Runs `program` on the pixels of `region` (of the source image) and writes the whole output image to `out`.
 ///
-/// `out` has exactly the output's bytes.
+/// `out` has exactly the output's bytes, or those of the [frame](Plan::frame) in which the output lies.
 ///
 /// # Errors
 /// [`ErrorKind::NoHostMemory`](crate::ErrorKind::NoHostMemory) if the system has no memory for what lies between the
@@ -169,8 +169,12 @@ pub(crate) fn run(
         return host_code::run_around(code, (program, key), pixels, region, out, scratch);
     }
     let (channels, output) = (plan.channels() as usize, plan.output());
+    // The rest of a frame is another image's, or padding.
+    let image = if plan.padded_to().is_some() { out.len() } else { plan.image_bytes(program.size()) };
+    let out = &mut out[..image];
     if let [stage] = &program.stages[..]
         && stage.is_only_sampled()
+        && plan.padded_to().is_none()
         && let Some(unscaled) = Unscaled::new(&stage.sampling.relative_to(region), pixels)
     {
         if stage.steps.is_empty() && (output.dtype, channels) == (DType::U8, 3) && !unscaled.is_gray() {
@@ -187,7 +191,7 @@ pub(crate) fn run(
             return Ok(());
         }
     }
-    let mut writer = store::Writer::new(output, channels, program.size(), out);
+    let mut writer = store::Writer::new(plan, program.size(), out);
     run_stages(plan, program, pixels, region, scratch, &mut writer)
 }
 

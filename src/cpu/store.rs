@@ -2,7 +2,7 @@
 
 use super::bytes;
 use crate::color::{Step, opcode};
-use crate::plan::{DType, Layout, Output};
+use crate::plan::{DType, Layout, Output, Plan};
 use bytemuck::Pod;
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
@@ -12,26 +12,35 @@ pub(super) struct Writer<'a> {
     output: Output,
     channels: usize,
     width: usize,
-    height: usize,
+    /// Pixels from the beginning of a row to that of the next one: more than a row has where the image is padded.
+    pitch: usize,
+    /// Pixels of a plane.
+    plane: usize,
     out: &'a mut [u8],
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(output: Output, channels: usize, (width, height): (u32, u32), out: &'a mut [u8]) -> Self {
-        Writer { output, channels, width: width as usize, height: height as usize, out }
+    /// Writes an image of a plan, of this width and height.
+    pub(super) fn new(plan: &Plan, size: (u32, u32), out: &'a mut [u8]) -> Self {
+        let (pitch, rows) = plan.spacing(size);
+        let (pitch, plane) = (pitch as usize, pitch as usize * rows as usize);
+        Writer { output: plan.output(), channels: plan.channels() as usize, width: size.0 as usize, pitch, plane, out }
     }
 
     /// Writes rows from `y` on: all their reds, all greens, all blues.
     pub(super) fn rows(&mut self, y: usize, planes: &[f32]) {
-        let Writer { output, channels, width, height, .. } = *self;
+        let Writer { output, channels, width, pitch, plane, .. } = *self;
         let len = planes.len() / 3;
+        if width != pitch && len > width {
+            return self.spaced_rows(y, planes);
+        }
         match output.layout {
             Layout::Nchw => {
-                for (c, plane) in planes.chunks_exact(len).take(channels).enumerate() {
-                    self.write((c * height + y) * width, plane);
+                for (c, values) in planes.chunks_exact(len).take(channels).enumerate() {
+                    self.write(c * plane + y * pitch, values);
                 }
             }
-            Layout::Nhwc if channels == 1 => self.write(y * width, &planes[..len]),
+            Layout::Nhwc if channels == 1 => self.write(y * pitch, &planes[..len]),
             Layout::Nhwc => {
                 // A few pixels at a time, so that the copy stays in the first-level cache.
                 const PIXELS: usize = 64;
@@ -43,28 +52,48 @@ impl<'a> Writer<'a> {
                             block[3 * i + c] = planes[c * len + x + i];
                         }
                     }
-                    self.write((y * width + x) * 3, &block[..3 * n]);
+                    self.write((y * pitch + x) * 3, &block[..3 * n]);
                 }
             }
+        }
+    }
+
+    /// Writes several rows that do not lie one after the other.
+    fn spaced_rows(&mut self, y: usize, planes: &[f32]) {
+        let len = planes.len() / 3;
+        let mut row = vec![0.0; 3 * self.width];
+        for first in (0..len).step_by(self.width) {
+            for (values, plane) in row.chunks_exact_mut(self.width).zip(planes.chunks_exact(len)) {
+                values.copy_from_slice(&plane[first..first + values.len()]);
+            }
+            self.rows(y + first / self.width, &row);
         }
     }
 
     /// Writes the whole image from RGBA8 if there is a shorter way than by rows: to bytes without further steps, or to
     /// planes of f32 with at most a Normalize. Returns whether it has.
     pub(super) fn pixels(&mut self, pixels: &[[u8; 4]], steps: &[Step]) -> bool {
+        // Without padding the whole image is one line.
+        let line = if self.width == self.pitch { pixels.len() } else { self.width };
+        let mut lines = pixels.chunks(line.max(1)).enumerate();
+        lines.all(|(y, pixels)| self.line(y * self.pitch, pixels, steps))
+    }
+
+    /// Writes pixels from pixel `first` of each plane on, if there is a shorter way than by rows.
+    fn line(&mut self, first: usize, pixels: &[[u8; 4]], steps: &[Step]) -> bool {
         // A few pixels at a time: all channels read them from the first-level cache.
         const PIXELS: usize = 2048;
-        let Writer { output, channels, width, height, .. } = *self;
-        let plane = (width * height).max(1);
+        let Writer { output, channels, .. } = *self;
+        let plane = self.plane.max(1);
         match (output.dtype, output.layout) {
             (DType::U8, Layout::Nhwc) if channels == 3 && steps.is_empty() => {
-                let out = self.out.as_chunks_mut::<3>().0;
+                let out = &mut self.out.as_chunks_mut::<3>().0[first..];
                 out.iter_mut().zip(pixels).for_each(|(out, &[r, g, b, _])| *out = [r, g, b]);
             }
             (DType::U8, _) if steps.is_empty() => {
                 for (i, pixels) in pixels.chunks(PIXELS).enumerate() {
                     for (c, plane) in self.out.chunks_exact_mut(plane).take(channels).enumerate() {
-                        bytes::channel(pixels, c, &mut plane[i * PIXELS..][..pixels.len()]);
+                        bytes::channel(pixels, c, &mut plane[first + i * PIXELS..][..pixels.len()]);
                     }
                 }
             }
@@ -79,7 +108,7 @@ impl<'a> Writer<'a> {
                 let Ok(out) = bytemuck::try_cast_slice_mut::<u8, f32>(self.out) else { return false };
                 for (i, pixels) in pixels.chunks(PIXELS).enumerate() {
                     for (c, plane) in out.chunks_exact_mut(plane).take(channels).enumerate() {
-                        let plane = &mut plane[i * PIXELS..][..pixels.len()];
+                        let plane = &mut plane[first + i * PIXELS..][..pixels.len()];
                         bytes::channel_to_floats(pixels, c, normalize.map(|(m, d)| (m[c], d[c])), plane);
                     }
                 }

@@ -143,7 +143,7 @@ fn what_is_not_resized_has_the_bits_of_the_tables() {
             filtered.resize(x.row_len(), 0.0);
             let mut rows = [vec![0.0f32; 3 * width as usize], vec![0.0; 3 * width as usize]];
             let mut expected = vec![0; plan.image_bytes(sampling.size())];
-            let mut writer = store::Writer::new(output, 3, sampling.size(), &mut expected);
+            let mut writer = store::Writer::new(&plan, sampling.size(), &mut expected);
             for i in 0..height as usize {
                 unscaled.rows(i, &mut rows[0]);
                 resample::row(&sampling, &x, &y, i, source, &mut filtered, &mut rows[1]);

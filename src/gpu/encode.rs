@@ -77,9 +77,9 @@ pub(super) fn bind_group(kernels: &Kernels, resources: [wgpu::BindingResource<'_
     })
 }
 
-/// Bytes of an image's result as the last stage writes it.
+/// Bytes of the place of an image's result as the last stage writes it.
 fn stored_bytes(kernels: &Kernels, program: &Program) -> u64 {
-    let (width, height) = program.size();
+    let (width, height) = kernels.plan().place(program.size());
     u64::from(width) * u64::from(height) * u64::from(kernels.plan().channels()) * kernels.plan().stored_bytes()
 }
 

@@ -128,6 +128,24 @@ impl Resources {
         })
     }
 
+    /// Sets the buffers of groups of padded images to 0, before the first image of a batch is written: images are smaller than
+    /// those that the buffers had before. A submission of its own; none where no group is padded.
+    pub(crate) fn clear_padding(&mut self, gpu: &Gpu, kernels: &[Kernels], targets: &[Target]) -> Result<()> {
+        let padded: Vec<_> = kernels.iter().zip(targets).filter(|(own, _)| own.plan().padded_to().is_some()).collect();
+        if padded.is_empty() {
+            return Ok(());
+        }
+        gpu.checked("submit", || {
+            let mut encoder = encoder(gpu, "gpufeed padding");
+            let mut exported = ExportedTargets::default();
+            for (_, target) in padded {
+                encoder.clear_buffer(target.floats.as_ref().unwrap_or(&target.output), 0, None);
+                exported.add(target, false);
+            }
+            exported.submit(gpu, encoder.finish());
+        })
+    }
+
     /// Makes one submission for full slots: for each the copy, and the passes of each batch in it. Returns how long the
     /// driver computed the GPU's work on this thread.
     pub(crate) fn submit(

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::gpu::exported::Exported;
 use crate::objects::{FlatObjects, Objects};
-use crate::plan::{DType, Layout};
+use crate::plan::{Arrangement, DType, Layout};
 use crate::transforms::{BatchParams, Params};
 use std::sync::Arc;
 
@@ -129,9 +129,25 @@ impl Batch {
         }
     }
 
-    /// `[images, channels, height, width]`, or `[images, height, width, channels]` for [`Layout::Nhwc`].
+    /// `[images, channels, height, width]`, or `[images, height, width, channels]` for [`Layout::Nhwc`]; where the images'
+    /// sizes differ, that of [`BatchGroup::shape`].
     pub fn shape(&self) -> [usize; 4] {
         self.first().shape()
+    }
+
+    /// The distances in elements from one index to the next: [`BatchGroup::strides`].
+    pub fn strides(&self) -> [usize; 4] {
+        self.first().strides()
+    }
+
+    /// How the images lie.
+    pub fn arrangement(&self) -> Arrangement {
+        self.first().arrangement()
+    }
+
+    /// Width and height of an image, without padding; `None` for one out of range.
+    pub fn image_size(&self, image: usize) -> Option<(u32, u32)> {
+        self.first().image_size(image)
     }
 
     /// The order of the elements.
@@ -144,7 +160,7 @@ impl Batch {
         self.first().dtype()
     }
 
-    /// Bytes of all images.
+    /// Bytes of the memory that the images take ([`BatchGroup::bytes`]).
     pub fn bytes(&self) -> usize {
         self.first().bytes()
     }
@@ -272,7 +288,7 @@ impl Batch {
         self.index
     }
 
-    /// A copy in host memory, in the batch's layout and type. On a GPU this waits for the batch's work: use it for
+    /// A copy in host memory, in the batch's layout and type ([`BatchGroup::to_host`]). On a GPU this waits for the batch's work: use it for
     /// inspection, not for training.
     ///
     /// # Errors

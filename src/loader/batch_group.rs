@@ -1,11 +1,12 @@
 //! The images of a batch in one group of views.
 
+use super::arrangement::Place;
 use super::batch_store::{BatchStore, Images};
 use crate::allocate::COPY;
 use crate::error::{Error, Result};
 use crate::gpu::{External, readback};
 use crate::objects::Objects;
-use crate::plan::{DType, Layout, Output};
+use crate::plan::{Arrangement, DType, Layout, Output};
 use crate::transforms::Params;
 
 /// What a batch has of a group.
@@ -13,8 +14,13 @@ use crate::transforms::Params;
 pub(super) struct GroupImages {
     pub(super) name: String,
     pub(super) output: Output,
-    /// Width and height of the images.
+    pub(super) arrangement: Arrangement,
+    /// Width and height of the images, also where they are padded; 0 where each has a size of its own.
     pub(super) size: (u32, u32),
+    /// The size of each image; empty where all have `size`.
+    pub(super) sizes: Vec<(u32, u32)>,
+    /// Width and height of the place that each image has.
+    pub(super) place: (u32, u32),
     pub(super) channels: u32,
     pub(super) views: usize,
     pub(super) crops: usize,
@@ -85,7 +91,9 @@ impl<'a> BatchGroup<'a> {
         exported.hand_out(self.bytes() as u64)
     }
 
-    /// `[images, channels, height, width]`, or `[images, height, width, channels]` for [`Layout::Nhwc`].
+    /// `[images, channels, height, width]`, or `[images, height, width, channels]` for [`Layout::Nhwc`]. Height and width of
+    /// a [padded](Arrangement::Padded) group are those of the batch, padding included; those of a [listed](Arrangement::Listed)
+    /// one are 0, as each image has [its own](Self::image_size).
     pub fn shape(&self) -> [usize; 4] {
         let GroupImages { size, channels, .. } = *self.images;
         let (n, c, h, w) = (self.len(), channels as usize, size.1 as usize, size.0 as usize);
@@ -93,6 +101,43 @@ impl<'a> BatchGroup<'a> {
             Layout::Nchw => [n, c, h, w],
             Layout::Nhwc => [n, h, w, c],
         }
+    }
+
+    /// The distances in elements from one index to the next, in the order of the [`shape`](Self::shape). They follow from the
+    /// shape unless the group is [padded](Arrangement::Padded). In a [listed](Arrangement::Listed) group images lie so far apart, and the
+    /// other distances are 0: an image's elements lie one after the other.
+    pub fn strides(&self) -> [usize; 4] {
+        let GroupImages { size, place, channels, .. } = *self.images;
+        let (channels, width, height) = (channels as usize, place.0 as usize, place.1 as usize);
+        let image = channels * width * height;
+        match self.layout() {
+            _ if size == (0, 0) => [image, 0, 0, 0],
+            Layout::Nchw => [image, width * height, width, 1],
+            Layout::Nhwc => [image, width * channels, channels, 1],
+        }
+    }
+
+    /// The element at which an image begins; `None` for one out of range.
+    pub fn offset(&self, image: usize) -> Option<usize> {
+        (image < self.len()).then(|| image * self.strides()[0])
+    }
+
+    /// How the images lie.
+    pub fn arrangement(&self) -> Arrangement {
+        self.images.arrangement
+    }
+
+    /// Width and height of an image, without padding; `None` for one out of range.
+    pub fn image_size(&self, image: usize) -> Option<(u32, u32)> {
+        match self.images.sizes.is_empty() {
+            true => (image < self.len()).then_some(self.images.size),
+            false => self.images.sizes.get(image).copied(),
+        }
+    }
+
+    /// Channels of an image: 1 or 3.
+    pub fn channels(&self) -> u32 {
+        self.images.channels
     }
 
     /// The order of the elements.
@@ -105,9 +150,9 @@ impl<'a> BatchGroup<'a> {
         self.images.output.dtype
     }
 
-    /// Bytes of all images.
+    /// Bytes of the memory that the images take: with what lies between them, where their sizes differ.
     pub fn bytes(&self) -> usize {
-        self.shape().iter().product::<usize>() * self.dtype().bytes()
+        self.len() * self.strides()[0] * self.dtype().bytes()
     }
 
     /// Images of the group, padding included.
@@ -151,8 +196,9 @@ impl<'a> BatchGroup<'a> {
         (!self.images.objects.is_empty()).then_some(&self.images.objects)
     }
 
-    /// A copy in host memory, in the group's layout and type. On a GPU this waits for the batch's work: use it for
-    /// inspection, not for training.
+    /// A copy in host memory, in the group's layout and type: of the [`shape`](Self::shape), or of one image after the other
+    /// where each has a size of its own, without what lies between them. On a GPU this waits for the batch's work: use it
+    /// for inspection, not for training.
     ///
     /// # Errors
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the GPU is lost,
@@ -161,15 +207,47 @@ impl<'a> BatchGroup<'a> {
     pub fn to_host(&self) -> Result<Vec<u8>> {
         match self.store {
             BatchStore::Gpu { gpu, targets } => {
+                let bytes = readback::read(gpu, &targets[self.number].output, 0..self.bytes() as u64)?;
+                if self.is_dense() { Ok(bytes) } else { self.dense(&bytes) }
+            }
+            BatchStore::Host(buffer) => self.dense(&buffer.batch()[self.images.begin..][..self.bytes()]),
+        }
+    }
+
+    /// A copy in host memory of all that the images take ([`bytes`](Self::bytes)), with what lies between them where their sizes
+    /// differ: [`strides`](Self::strides) and [`offset`](Self::offset) have their places in it.
+    ///
+    /// # Errors
+    /// Those of [`to_host`](Self::to_host).
+    pub fn memory_to_host(&self) -> Result<Vec<u8>> {
+        match self.store {
+            BatchStore::Gpu { gpu, targets } => {
                 readback::read(gpu, &targets[self.number].output, 0..self.bytes() as u64)
             }
-            BatchStore::Host(buffer) => {
-                let (mut bytes, images) = (Vec::new(), &buffer.batch()[self.images.begin..][..self.bytes()]);
-                COPY.reserve(&mut bytes, images.len())?;
-                bytes.extend_from_slice(images);
-                Ok(bytes)
-            }
+            BatchStore::Host(buffer) => copied(&buffer.batch()[self.images.begin..][..self.bytes()]),
         }
+    }
+
+    /// True if nothing lies between the images and their rows.
+    fn is_dense(&self) -> bool {
+        self.images.size == self.images.place
+    }
+
+    /// A copy of the group's memory without what lies between the images and their rows.
+    fn dense(&self, memory: &[u8]) -> Result<Vec<u8>> {
+        let GroupImages { output, channels, size, place, .. } = *self.images;
+        if self.is_dense() {
+            return copied(memory);
+        }
+        let mut bytes = Vec::new();
+        for (number, image) in memory.chunks_exact(self.bytes() / self.len()).enumerate() {
+            let (size, spacing) = match self.images.sizes.get(number) {
+                Some(own) if size == (0, 0) => (*own, *own),
+                _ => (size, place),
+            };
+            Place::new(output, channels, spacing).copy(image, size, &mut bytes)?;
+        }
+        Ok(bytes)
     }
 
     /// A copy in host memory as f32 (u8 becomes \[0, 1\]).
@@ -188,4 +266,11 @@ impl<'a> BatchGroup<'a> {
         }
         Ok(floats)
     }
+}
+
+fn copied(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut copy = Vec::new();
+    COPY.reserve(&mut copy, bytes.len())?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
 }

@@ -15,7 +15,7 @@ use super::views::Views;
 use super::{Execute, OnError};
 use crate::dataset::Dataset;
 use crate::gpu::Export;
-use crate::plan::{DType, Layout, Output, Semantics};
+use crate::plan::{Arrangement, DType, Layout, Output, Semantics};
 use crate::recipe::Recipe;
 use crate::sampler::Orders;
 use crate::transforms::{BatchTransform, Transform};
@@ -121,7 +121,8 @@ impl DataLoaderBuilder {
     /// A later call of [`output`](Self::output), [`views`](Self::views) or [`batch_transform`](Self::batch_transform)
     /// replaces the recipe's setting.
     pub fn recipe(mut self, recipe: impl Into<Recipe>) -> Self {
-        let Recipe { name, description, transforms, output, semantics, views, batch_transform, groups } = recipe.into();
+        let Recipe { name, description, transforms, output, semantics, arrangement, views, batch_transform, groups } =
+            recipe.into();
         let first = self.recipe.transforms.is_empty() && self.groups.is_empty();
         (self.recipe.name, self.recipe.description) = if first { (name, description) } else { Default::default() };
         self.recipe.transforms.extend(transforms);
@@ -137,6 +138,10 @@ impl DataLoaderBuilder {
         if semantics.is_some() {
             self.recipe.semantics = semantics;
             self.settings.semantics = None;
+        }
+        if arrangement.is_some() {
+            self.recipe.arrangement = arrangement;
+            self.settings.arrangement = None;
         }
         if views != 1 {
             self.recipe.views = views;
@@ -218,6 +223,14 @@ impl DataLoaderBuilder {
     /// images.
     pub fn semantics(mut self, semantics: Semantics) -> Self {
         self.settings.semantics = Some(semantics);
+        self
+    }
+
+    /// How the images of a batch lie, where their sizes may differ: by default all have one size, which the list fixes.
+    /// [`Arrangement::padded`] pads them to the largest of each batch, and [`Arrangement::listed`] leaves each by itself.
+    /// The memory of a batch is that of images as large as the largest that can come.
+    pub fn arrangement(mut self, arrangement: Arrangement) -> Self {
+        self.settings.arrangement = Some(arrangement);
         self
     }
 
@@ -330,6 +343,11 @@ impl DataLoaderBuilder {
     /// The arithmetic of the operators: the settings', else the recipe's.
     fn arithmetic(&self) -> Semantics {
         self.settings.semantics.or(self.recipe.semantics).unwrap_or_default()
+    }
+
+    /// How images lie: the settings' arrangement, else the recipe's.
+    fn arranged(&self) -> Arrangement {
+        self.settings.arrangement.or(self.recipe.arrangement).unwrap_or_default()
     }
 
     /// Views of a sample: the settings', else the recipe's.

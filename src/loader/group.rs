@@ -3,10 +3,10 @@
 use super::intermediates;
 use crate::cpu::needed::Needed;
 use crate::error::{Error, Result};
-use crate::plan::Plan;
 use crate::plan::cpu_fallback::{REGION_BYTES, pixel_bytes};
 use crate::plan::route::{Origin, Route};
 use crate::plan::split::{CacheSplit, Executor};
+use crate::plan::{Arrangement, Plan};
 use crate::transforms::{Key, Params};
 use std::ops::Range;
 
@@ -28,7 +28,9 @@ pub(super) struct Group {
     /// The number of the group whose geometry it has.
     pub(super) follows: Option<usize>,
     pub(super) split: CacheSplit,
-    /// Width and height of every output.
+    /// How the outputs lie.
+    pub(super) arrangement: Arrangement,
+    /// Width and height of every output, or of the place that each has.
     pub(super) size: (u32, u32),
     /// Images of each sample: its views, times the crops of each.
     pub(super) outputs: usize,
@@ -53,7 +55,7 @@ impl Group {
         self.outputs / self.plan().crops()
     }
 
-    /// Bytes of an image.
+    /// Bytes of the place of an image.
     pub(super) fn image_bytes(&self) -> usize {
         self.plan().image_bytes(self.size)
     }
@@ -115,6 +117,7 @@ pub(super) struct Routed {
 pub(super) fn route(groups: &[Group], source: usize, params: &[Params], origin: Origin) -> Result<Routed> {
     let of = |group: &Group| -> Result<(Route, Needed)> {
         let params = params.get(group.images()).unwrap_or_default();
+        params.iter().try_for_each(|params| group.check_size(params))?;
         let route = group.split.route(params, origin)?;
         let needed = intermediates::of_route(&group.split, &route);
         Ok((route, needed))

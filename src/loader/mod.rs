@@ -14,6 +14,7 @@
 //! | `settings.rs`, `settings/` | the settings as data, their written forms, files of them |
 //! | `builder.rs`, `builder/` | the setters; `builder/build.rs` makes the loader |
 //! | `views.rs`, `group.rs`, `batch_group.rs` | a group of views as it is asked for, in the pipeline, in a batch |
+//! | `arrangement.rs` | images of different sizes in one batch: their places, their padding |
 //! | `source.rs` | the image of a sample that a group reads |
 //! | `batch_store.rs` | where the images of a batch are |
 //! | `batch.rs`, `columns.rs`, `mixed.rs` | what the caller gets; its fields; the labels of a mixed batch |
@@ -25,6 +26,7 @@
 //! | `iteration.rs`, `replay.rs`, `explain.rs` | `for batch in &loader`; one sample again; the loader in words |
 //! | `remote.rs` | the connections of the data set |
 
+mod arrangement;
 mod assemble;
 mod batch;
 mod batch_group;

@@ -53,9 +53,11 @@ impl DataLoader {
 fn replay(pipeline: &Pipeline, number: usize, index: usize, params: &Params) -> Result<Vec<u8>> {
     let group = &pipeline.groups[number];
     let bytes = group.image_bytes();
+    group.check_size(params)?;
     let Some(mixed) = &params.mixed else {
         return with_image(pipeline, number, index, params, |view, pixels| {
-            run(pipeline, number, &[(view, pixels)], None)
+            let image = run(pipeline, number, &[(view, pixels)], None)?;
+            group.without_padding(image, params)
         });
     };
     check_partner(pipeline, mixed)?;

@@ -15,7 +15,7 @@ use super::{Execute, OnError};
 use crate::byte_size as size;
 use crate::decode::{DecodeOptions, Orientation, SeekIndexes, Truncated};
 use crate::error::{Error, Result};
-use crate::plan::{DType, Layout, Semantics};
+use crate::plan::{Arrangement, DType, Layout, Semantics};
 use crate::sampler::{LastBatch, Order};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -95,6 +95,11 @@ pub struct LoaderSettings {
     /// recipe's, else floats.
     #[serde(with = "written")]
     pub semantics: Option<Semantics>,
+    /// How images of a batch lie, whose sizes may differ: `"uniform"`, all of one size; `"padded"`, to the largest of the batch,
+    /// or `["padded", multiple_of]`; `"listed"`, each by itself. `["padded", multiple_of, [height, width]]` and
+    /// `["listed", [height, width]]` say the largest image, where the transforms do not bound it. Default: the recipe's,
+    /// else one size.
+    pub arrangement: Option<Arrangement>,
     /// The treatment of samples that cannot be used: `"fail"` ends the run with the first one; `"skip"` replaces each
     /// by another sample, up to a tenth of all, or up to the share that is given, 0 to 1. Default: `"skip"`.
     #[serde(with = "written")]
@@ -173,6 +178,7 @@ impl Default for LoaderSettings {
             layout: None,
             dtype: None,
             semantics: None,
+            arrangement: None,
             on_error: OnError::default(),
             workers: None,
             queue_depth: 2,

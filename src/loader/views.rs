@@ -1,7 +1,7 @@
 //! A group of views as a user asks for it.
 
 use crate::decode::ReadMode;
-use crate::plan::{DType, Layout, Output, Semantics};
+use crate::plan::{Arrangement, DType, Layout, Output, Semantics};
 use crate::recipe::{Recipe, ViewGroup};
 use crate::transforms::{Interpolation, Transform};
 
@@ -123,11 +123,12 @@ impl Views {
     /// count. A recipe with groups is no list, and one with a batch transform mixes whole batches: building the loader is an
     /// error then.
     pub fn recipe(mut self, recipe: impl Into<Recipe>) -> Self {
-        let Recipe { transforms, output, semantics, batch_transform, groups, .. } = recipe.into();
+        let Recipe { transforms, output, semantics, arrangement, batch_transform, groups, .. } = recipe.into();
         self.recipe.groups.extend(groups);
         self.recipe.batch_transform = batch_transform.or(self.recipe.batch_transform.take());
         self.recipe.output = output.or(self.recipe.output);
         self.recipe.semantics = semantics.or(self.recipe.semantics);
+        self.recipe.arrangement = arrangement.or(self.recipe.arrangement);
         self.transforms(transforms)
     }
 
@@ -135,6 +136,13 @@ impl Views {
     /// ([`DataLoaderBuilder::output`](crate::DataLoaderBuilder::output)).
     pub fn output(mut self, layout: Layout, dtype: DType) -> Self {
         self.recipe.output = Some(Output { layout, dtype });
+        self
+    }
+
+    /// How the group's images lie, where their sizes may differ; by default as those of the loader
+    /// ([`DataLoaderBuilder::arrangement`](crate::DataLoaderBuilder::arrangement)).
+    pub fn arrangement(mut self, arrangement: Arrangement) -> Self {
+        self.recipe.arrangement = Some(arrangement);
         self
     }
 
@@ -149,9 +157,19 @@ impl Views {
 /// The views of a group of a recipe.
 impl From<ViewGroup> for Views {
     fn from(group: ViewGroup) -> Self {
-        let ViewGroup { name: _, views, source, read_mode, follows, interpolation, semantics, output, transforms } =
-            group;
-        let recipe = Recipe { views, semantics, output, transforms, ..Recipe::default() };
+        let ViewGroup {
+            name: _,
+            views,
+            source,
+            read_mode,
+            follows,
+            interpolation,
+            semantics,
+            arrangement,
+            transforms,
+            output,
+        } = group;
+        let recipe = Recipe { views, semantics, arrangement, output, transforms, ..Recipe::default() };
         Views { recipe, source, read_mode, follows, interpolation }
     }
 }
@@ -160,11 +178,11 @@ impl Views {
     /// These views as the group of a recipe.
     pub(super) fn to_group(&self, name: &str) -> ViewGroup {
         let Views { recipe, source, read_mode, follows, interpolation } = self;
-        let Recipe { views, semantics, output, transforms, .. } = recipe;
+        let Recipe { views, semantics, arrangement, output, transforms, .. } = recipe;
         let mut group = ViewGroup::new(name, *views, transforms.clone());
         (group.source, group.follows) = (source.clone(), follows.clone());
         (group.read_mode, group.interpolation) = (*read_mode, *interpolation);
-        (group.semantics, group.output) = (*semantics, *output);
+        (group.semantics, group.arrangement, group.output) = (*semantics, *arrangement, *output);
         group
     }
 }

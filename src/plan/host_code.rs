@@ -125,9 +125,9 @@ impl Plan {
         let bytes = bytes.map_err(facts);
         let path = child(0, begin.transforms + at);
         let code = CodePart { code: code.clone(), path, before: before.clone(), bytes, floats };
-        let (size, channels) = (whole.size, whole.channels);
+        let (size, most, channels) = (whole.size, whole.most, whole.channels);
         let transforms = transforms.to_vec();
-        Ok(Plan { transforms, size, channels, output: *output, code: Some(Arc::new(code)), ..before })
+        Ok(Plan { transforms, size, most, channels, output: *output, code: Some(Arc::new(code)), ..before })
     }
 
     /// The code of the list; `None` for most lists.

@@ -1,6 +1,7 @@
 //! Checks of a list of transforms as a whole: its depth, its channels, the size of its outputs, what stands in it twice.
 
 use super::Plan;
+use crate::advice::{self, Reason};
 use crate::error::{Error, Result};
 use crate::transforms::{Effect, GatherClass, HOST_CODE_NAME, PaddingMode, Slot, Slots, Transform};
 
@@ -178,7 +179,8 @@ impl Plan {
             None => "no transform gives them one".to_owned(),
         };
         let works = "end with RandomResizedCrop, RandomCrop, CenterCrop, FiveCrop, TenCrop or Resize((height, width))";
-        Error::argument("transforms", format!("images of a batch must have one size, but {found}: {works}"))
+        let reason = Reason::new(format!("images of a batch must have one size, but {found}: {works}"));
+        Error::argument("transforms", reason.advise(advice::VARYING_SIZES))
     }
 }
 

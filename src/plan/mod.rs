@@ -10,7 +10,7 @@
 //   list_checks.rs    what is checked of a list as a whole: its depth, its channels, the size of its outputs
 //   crops.rs          the outputs of FiveCrop and TenCrop: their keys, where they may stand, the pixels that they share
 //   following.rs      plans of images with the geometry of others
-//   output.rs         the form of a batch in memory
+//   output.rs         the form of a batch in memory; arrangement.rs: how its images lie beside each other
 //   semantics.rs      floats, or torchvision's arithmetic on 8-bit numbers, and where these end
 // From an image's ops to its program:
 //   program.rs        one sampling and a list of colour steps per stage; a mixture begins with a program for each chain
@@ -33,6 +33,7 @@
 //   description.rs    a plan as data, for programs that run it without this library (`gpufeed explain --json --wgsl`);
 //                     declarations.rs: what a text declares, as naga reads it
 
+mod arrangement;
 pub(crate) mod composer;
 pub(crate) mod cpu_fallback;
 mod crops;
@@ -69,6 +70,8 @@ use crate::geometry::{Rect, Scale};
 use crate::random::ahead::{Ahead, ImageAhead};
 use crate::transforms::params::{Context, FollowBoxes, first_slots};
 use crate::transforms::{Effect, JPEG_NAME, Key, Op, Params, Slot, Slots, TIMM_MIX_NAME, Transform, random_paths};
+pub use arrangement::Arrangement;
+use arrangement::Frame;
 use crops::Crops;
 use following::Following;
 pub(crate) use fuse::PlanStage;
@@ -106,6 +109,10 @@ pub struct Plan {
     stages: Vec<PlanStage>,
     /// Width and height of every output, if the list fixes them.
     size: Option<(u32, u32)>,
+    /// The greatest width and height of an output, if the list bounds them.
+    most: Option<(u32, u32)>,
+    /// Set for outputs that lie in frames.
+    frame: Option<Frame>,
     crops: Crops,
     input_channels: u32,
     channels: u32,
@@ -239,6 +246,8 @@ impl Plan {
             places,
             stages,
             size: slots.size,
+            most: slots.most,
+            frame: None,
             slots: slots.list,
             crops,
             input_channels,

@@ -284,6 +284,7 @@ impl Plan {
             statistics: facts.statistics.into(),
             known_statistics: known,
             filters: self.filters(stage),
+            padded_to: self.padded_to().filter(|_| last && !statistic),
         };
         let colors = self.colors(stage, statistic.then_some(known));
         match kernel {

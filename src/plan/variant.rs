@@ -90,6 +90,9 @@ pub struct SamplingFacts {
     pub known_statistics: u32,
     /// The entries of `wgsl::FILTERS` that an image may need.
     pub filters: [bool; 5],
+    /// Width and height of the padded image by which rows and planes of the batch are spaced; `None` where they lie one
+    /// after the other.
+    pub padded_to: Option<(u32, u32)>,
 }
 
 /// The type of a sampling pass's source.

@@ -101,7 +101,7 @@ fn sampling_pass(kernel: Option<&KernelFacts>, frame: &SamplingFacts, colors: &C
             files.extend([shader!("store/bfloat_bits"), shader!("store/nhwc_bf16"), shader!("store/stage")]);
         }
     }
-    text.push_str(&files.join("\n"));
+    text.push_str(&spaced(&files.join("\n"), frame.padded_to));
     text
 }
 
@@ -116,6 +116,7 @@ fn tables_pass(source_type: PassSource, kernel: &KernelFacts, steps: u32) -> Str
         statistics: 0,
         known_statistics: 0,
         filters: [false; 5],
+        padded_to: None,
     };
     let mut text = constants(Some(kernel), &frame, steps);
     text.push_str(&prelude(Some(kernel)));
@@ -194,6 +195,15 @@ fn constants(kernel: Option<&KernelFacts>, frame: &SamplingFacts, steps: u32) ->
         text.push_str(&format!("const WEIGHTS: u32 = {}u;\n", facts.weights.max(4)));
     }
     text
+}
+
+/// The files of a store, whose rows and planes lie as far apart as those of a padded image.
+fn spaced(files: &str, padded_to: Option<(u32, u32)>) -> String {
+    let Some((width, height)) = padded_to else { return files.to_owned() };
+    let plane = width.saturating_mul(height);
+    files
+        .replace("u32(output_size.x * output_size.y)", &format!("{plane}u"))
+        .replace("u32(y * output_size.x + x)", &format!("(u32(y) * {width}u + u32(x))"))
 }
 
 /// The prelude. In a stage that may begin with an operator, each image holds the operator's numbers; statistics of 8-bit

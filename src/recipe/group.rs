@@ -3,7 +3,7 @@
 use super::check_views;
 use crate::decode::ReadMode;
 use crate::error::{Error, Result};
-use crate::plan::{Output, Semantics};
+use crate::plan::{Arrangement, Output, Semantics};
 use crate::transforms::{Interpolation, Transform};
 use serde::Serialize;
 
@@ -48,6 +48,9 @@ pub struct ViewGroup {
     /// The arithmetic of the operators; `None` leaves the recipe's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub semantics: Option<Semantics>,
+    /// How the images lie, where their sizes may differ; `None` leaves the recipe's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrangement: Option<Arrangement>,
     /// The operators, in the order in which they apply; a group that follows another one may have none.
     #[serde(rename = "transform")]
     pub transforms: Vec<Transform>,
@@ -57,7 +60,7 @@ pub struct ViewGroup {
 }
 
 impl ViewGroup {
-    /// Makes a group of views of the sample's own image, with the recipe's output and semantics.
+    /// Makes a group of views of the sample's own image, with the recipe's output, semantics and arrangement.
     pub fn new(name: impl Into<String>, views: usize, transforms: impl IntoIterator<Item = Transform>) -> Self {
         ViewGroup {
             name: name.into(),
@@ -67,6 +70,7 @@ impl ViewGroup {
             follows: None,
             interpolation: None,
             semantics: None,
+            arrangement: None,
             output: None,
             transforms: transforms.into_iter().collect(),
         }

@@ -25,7 +25,7 @@ pub use group::ViewGroup;
 pub(crate) use group::{IMAGE, check_name};
 
 use crate::error::{Error, Result};
-use crate::plan::{Output, Semantics};
+use crate::plan::{Arrangement, Output, Semantics};
 use crate::transforms::{BatchTransform, Transform};
 use std::path::Path;
 
@@ -60,6 +60,9 @@ pub struct Recipe {
     /// The arithmetic of the operators; `None` leaves the loader's setting, which is
     /// [`Semantics::Float`] by default. In a recipe with groups it is for those that name none.
     pub semantics: Option<Semantics>,
+    /// How the images of a batch lie, where their sizes may differ; `None` leaves the loader's setting, which is
+    /// [`Arrangement::Uniform`] by default. In a recipe with groups it is for those that name none.
+    pub arrangement: Option<Arrangement>,
     /// Views of each sample: images with their own random numbers in the same batch. 1 to 64; default: 1, which a recipe
     /// with groups needs, as each group has views of its own.
     pub views: usize,
@@ -77,6 +80,7 @@ impl Default for Recipe {
             transforms: Vec::new(),
             output: None,
             semantics: None,
+            arrangement: None,
             views: 1,
             batch_transform: None,
             groups: Vec::new(),
@@ -151,7 +155,7 @@ impl Recipe {
         group::check(&self.groups).map_err(|(_, error)| error)
     }
 
-    /// The groups, each with the output and the semantics that it has from the recipe. The list of a recipe without
+    /// The groups, each with the output, the semantics and the arrangement that it has from the recipe. The list of a recipe without
     /// groups is one called `image`.
     ///
     /// ```
@@ -163,12 +167,12 @@ impl Recipe {
     pub fn lists(&self) -> Vec<ViewGroup> {
         if self.groups.is_empty() {
             let mut group = ViewGroup::new(IMAGE, self.views, self.transforms.clone());
-            (group.output, group.semantics) = (self.output, self.semantics);
+            (group.output, group.semantics, group.arrangement) = (self.output, self.semantics, self.arrangement);
             return vec![group];
         }
         let filled = |group: &ViewGroup| {
             let (output, semantics) = (group.output.or(self.output), group.semantics.or(self.semantics));
-            ViewGroup { output, semantics, ..group.clone() }
+            ViewGroup { output, semantics, arrangement: group.arrangement.or(self.arrangement), ..group.clone() }
         };
         self.groups.iter().map(filled).collect()
     }
@@ -203,6 +207,7 @@ pub(crate) fn check_views(views: usize) -> Result<()> {
 ///     description = "Its purpose"
 ///     views = 2                    # views of each sample; 1 by default
 ///     semantics = "Float"          # the default, or Uint8: torchvision's arithmetic on 8-bit images
+///     arrangement = "uniform"      # the default, or "listed", ["padded", 32]: see Arrangement
 ///
 ///     [output]
 ///     layout = "Nhwc"              # or Nchw, the default

@@ -5,7 +5,7 @@ use super::Recipe;
 use super::read_groups::{self, GroupTable};
 use super::read_list::{field, line, list, on_one_line, views};
 use crate::advice::{self, Reason};
-use crate::plan::{DType, Output, Semantics};
+use crate::plan::{Arrangement, DType, Output, Semantics};
 use crate::transforms::BatchTransform;
 use serde::Deserialize;
 use toml::Spanned;
@@ -22,6 +22,7 @@ struct RecipeFile {
     views: Option<Spanned<toml::Value>>,
     output: Option<Output>,
     semantics: Option<Semantics>,
+    arrangement: Option<Arrangement>,
     transform: Option<Vec<toml::Table>>,
     #[serde(default)]
     batch_transform: Vec<toml::Table>,
@@ -55,8 +56,8 @@ pub(super) fn read(text: &str) -> Result<Recipe, Reason> {
     let uint8 = file.semantics == Some(Semantics::Uint8);
     let transforms = list(text, uint8, file.transform.as_deref().unwrap_or_default(), field(positions, "transform"))?;
     let batch_transform = batch_transform(text, &file, field(positions, "batch_transform"))?;
-    let RecipeFile { name, description, output, semantics, .. } = file;
-    Ok(Recipe { name, description, transforms, output, semantics, views, batch_transform, groups })
+    let RecipeFile { name, description, output, semantics, arrangement, .. } = file;
+    Ok(Recipe { name, description, transforms, output, semantics, arrangement, views, batch_transform, groups })
 }
 
 /// Refuses beside groups what is for one list alone, and groups that are none.

@@ -6,7 +6,7 @@ use super::read_list::{field, line, list, views};
 use crate::advice::Reason;
 use crate::decode::ReadMode;
 use crate::error::ErrorKind;
-use crate::plan::{Output, Semantics};
+use crate::plan::{Arrangement, Output, Semantics};
 use crate::transforms::{Interpolation, Transform};
 use serde::Deserialize;
 use toml::Spanned;
@@ -25,6 +25,7 @@ pub(super) struct GroupTable {
     interpolation: Option<Interpolation>,
     output: Option<Output>,
     semantics: Option<Semantics>,
+    arrangement: Option<Arrangement>,
     /// Only a group that follows another one may have none.
     transform: Option<Vec<toml::Table>>,
 }
@@ -43,7 +44,8 @@ pub(super) fn read(
     let position = |number: usize| positions.and_then(|list| list.get(number));
     let at = |number: usize| position(number).map_or(1, |table| line(text, table.span().start));
     let read = |(number, table): (usize, &GroupTable)| -> Result<ViewGroup, Reason> {
-        let GroupTable { name, source, read_mode, follows, interpolation, output, semantics: own, .. } = table;
+        let GroupTable { name, source, read_mode, follows, interpolation, output, semantics: own, arrangement, .. } =
+            table;
         let transform = match (&table.transform, follows) {
             (Some(list), _) => &list[..],
             (None, Some(_)) => &[],
@@ -58,7 +60,7 @@ pub(super) fn read(
         let mut group = ViewGroup::new(name, views(text, table.views.as_ref())?, transforms);
         (group.source, group.follows) = (source.clone(), follows.clone());
         (group.read_mode, group.interpolation) = (*read_mode, *interpolation);
-        (group.output, group.semantics) = (*output, *own);
+        (group.output, group.semantics, group.arrangement) = (*output, *own, *arrangement);
         Ok(group)
     };
     let groups = tables.iter().enumerate().map(read).collect::<Result<Vec<_>, Reason>>()?;

@@ -2,7 +2,7 @@
 
 use super::{Recipe, ViewGroup};
 use crate::error::{Error, Result};
-use crate::plan::{Output, Semantics};
+use crate::plan::{Arrangement, Output, Semantics};
 use crate::transforms::{BatchTransform, Transform};
 use serde::Serialize;
 
@@ -17,6 +17,8 @@ struct WrittenRecipe<'a> {
     views: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     semantics: Option<Semantics>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arrangement: Option<Arrangement>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<Output>,
     /// None in a recipe with groups; an empty list is written.
@@ -36,12 +38,14 @@ fn is_one(views: &usize) -> bool {
 /// # Errors
 /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for what TOML cannot represent.
 pub(super) fn toml(recipe: &Recipe) -> Result<String> {
-    let Recipe { name, description, transforms, output, semantics, views, batch_transform, groups } = recipe;
+    let Recipe { name, description, transforms, output, semantics, arrangement, views, batch_transform, groups } =
+        recipe;
     let file = WrittenRecipe {
         name,
         description,
         views: *views,
         semantics: *semantics,
+        arrangement: *arrangement,
         output: *output,
         transform: groups.is_empty().then_some(&transforms[..]),
         batch_transform: batch_transform.as_slice(),

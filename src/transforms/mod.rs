@@ -179,13 +179,15 @@ pub(crate) struct Slots {
     pub(crate) list: Vec<Slot>,
     /// (width, height) after the last slot, if it is the same for every image.
     pub(crate) size: Option<(u32, u32)>,
+    /// The greatest width and height after the last slot, if they are bounded; that size, if it is known.
+    pub(crate) most: Option<(u32, u32)>,
     optional: bool,
 }
 
 impl Slots {
     /// Slots behind an image of this (width, height), if that is the same for every image.
     pub(crate) fn behind(size: Option<(u32, u32)>) -> Self {
-        Slots { size, ..Slots::default() }
+        Slots { size, most: size, ..Slots::default() }
     }
 
     /// Adds the slots of a transform of the list.
@@ -204,6 +206,20 @@ impl Slots {
     /// its own.
     fn set_size(&mut self, size: Option<(u32, u32)>) {
         self.size = size.filter(|&(width, height)| width > 0 && height > 0);
+        self.most = self.size;
+    }
+
+    /// Sets the size after the last slot, if it is known, or else the greatest one, if that is bounded.
+    fn set_size_or_most(&mut self, size: Option<(u32, u32)>, most: Option<(u32, u32)>) {
+        self.set_size(size);
+        self.most = self.size.or(most);
+    }
+
+    /// Sets what is known after one of two ways on which an image goes: with this size and this greatest one, or with those
+    /// after the last slot.
+    fn join(&mut self, size: Option<(u32, u32)>, most: Option<(u32, u32)>) {
+        self.size = self.size.filter(|_| self.size == size);
+        self.most = self.most.zip(most).map(|(a, b)| (a.0.max(b.0), a.1.max(b.1)));
     }
 }
 

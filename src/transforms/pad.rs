@@ -115,8 +115,8 @@ impl Operator for Pad {
     fn slots(&self, slots: &mut Slots) {
         let [left, top, right, bottom] = self.padding.sides();
         slots.push(Self::NAME, Effect::Pad { mode: self.padding_mode, fill: self.fill });
-        let size = slots.size.map(|(width, height)| (width + left + right, height + top + bottom));
-        slots.set_size(size);
+        let padded = |(width, height): (u32, u32)| (width + left + right, height + top + bottom);
+        slots.set_size_or_most(slots.size.map(padded), slots.most.map(padded));
     }
 
     fn make_params(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {

@@ -40,6 +40,13 @@ pub struct Params {
     pub mixed: Option<Box<Mixed>>,
 }
 
+impl Params {
+    /// Width and height of the image that the ops make.
+    pub(crate) fn output_size(&self) -> (u32, u32) {
+        self.ops.iter().fold((self.width, self.height), |size, each| each.op.size_after(size))
+    }
+}
+
 /// How an image was mixed, and its partner: the other image.
 ///
 /// ```

@@ -38,14 +38,14 @@ impl Operator for RandomApply {
     }
 
     fn slots(&self, slots: &mut Slots) {
-        let (optional, before) = (slots.optional, slots.size);
+        let (optional, size, most) = (slots.optional, slots.size, slots.most);
         slots.optional = true;
         // Inside the list, sizes are those after applying it. After the list, only sizes that are certain in both cases
         // are known; a list that is always applied has one case.
         self.transforms.iter().for_each(|transform| transform.slots(slots));
         slots.optional = optional;
-        if slots.size != before && self.p < 1.0 {
-            slots.size = None;
+        if self.p < 1.0 {
+            slots.join(size, most);
         }
     }
 

@@ -68,17 +68,19 @@ impl Operator for RandomChoice {
     }
 
     fn slots(&self, slots: &mut Slots) {
-        let (optional, before) = (slots.optional, slots.size);
+        let (optional, before) = (slots.optional, (slots.size, slots.most));
         slots.optional = true;
-        let mut sizes = self.transforms.iter().map(|transform| {
-            slots.size = before;
+        let mut known = None;
+        for transform in &self.transforms {
+            (slots.size, slots.most) = before;
             transform.slots(slots);
-            slots.size
-        });
-        let first = sizes.next().unwrap_or(before);
-        // A size is certain if every choice has it.
-        let same = sizes.fold(true, |same, size| same & (size == first));
-        (slots.optional, slots.size) = (optional, first.filter(|_| same));
+            // A size is certain if every choice has it.
+            if let Some((size, most)) = known {
+                slots.join(size, most);
+            }
+            known = Some((slots.size, slots.most));
+        }
+        slots.optional = optional;
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {

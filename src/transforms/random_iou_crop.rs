@@ -142,7 +142,7 @@ impl Operator for RandomIoUCrop {
     fn slots(&self, slots: &mut Slots) {
         slots.push(Self::NAME, Effect::Objects);
         slots.push(Self::NAME, Effect::Crop);
-        slots.set_size(None);
+        slots.set_size_or_most(None, slots.most);
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {

@@ -42,20 +42,22 @@ impl Operator for RandomOrder {
     }
 
     fn slots(&self, slots: &mut Slots) {
-        let (optional, before) = (slots.optional, slots.size);
+        let (optional, before, most) = (slots.optional, slots.size, slots.most);
         slots.optional = true;
-        let mut certain = true;
+        let (mut certain, mut is_bounded) = (true, true);
         // Any transform may be at each position.
         for position in 0..self.transforms.len() {
             // The transforms at the positions before may have changed the size.
             let size = before.filter(|_| position == 0 || certain);
             for transform in &self.transforms {
-                slots.size = size;
+                (slots.size, slots.most) = (size, most);
                 transform.slots(slots);
                 certain &= slots.size == size;
+                is_bounded &= slots.most == most;
             }
         }
-        (slots.optional, slots.size) = (optional, before.filter(|_| certain));
+        slots.optional = optional;
+        slots.set_size_or_most(before.filter(|_| certain), most.filter(|_| is_bounded));
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {

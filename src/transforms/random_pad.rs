@@ -49,7 +49,8 @@ impl Operator for RandomPad {
     fn slots(&self, slots: &mut Slots) {
         let CropSize { height, width } = self.size;
         slots.push(Self::NAME, Effect::Pad { mode: PaddingMode::Constant, fill: self.fill });
-        slots.set_size(slots.size.map(|(w, h)| (w.max(width), h.max(height))));
+        let padded = |(w, h): (u32, u32)| (w.max(width), h.max(height));
+        slots.set_size_or_most(slots.size.map(padded), slots.most.map(padded));
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {

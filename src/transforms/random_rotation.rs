@@ -81,7 +81,9 @@ impl Operator for RandomRotation {
     fn slots(&self, slots: &mut Slots) {
         slots.push(Self::NAME, Effect::Gather(GatherClass::of_warp(self.interpolation)));
         if self.expand {
-            slots.set_size(None);
+            // No side of the rectangle around a turned one is longer than its diagonal, and two more for the corners' rounding.
+            let diagonal = |(width, height): (u32, u32)| libm::hypot(width.into(), height.into()).ceil() as u32 + 2;
+            slots.set_size_or_most(None, slots.most.map(diagonal).map(|side| (side, side)));
         }
     }
 

@@ -90,7 +90,7 @@ impl Operator for RandomShortestSize {
 
     fn slots(&self, slots: &mut Slots) {
         slots.push(Self::NAME, Effect::Resize { interpolation: self.interpolation, antialias: self.antialias });
-        slots.set_size(None);
+        slots.set_size_or_most(None, self.max_size.map(|most| (most, most)));
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {

@@ -72,7 +72,11 @@ impl Operator for RandomZoomOut {
 
     fn slots(&self, slots: &mut Slots) {
         slots.push(Self::NAME, Effect::Pad { mode: PaddingMode::Constant, fill: self.fill });
-        slots.set_size(None);
+        let widened = |(width, height): (u32, u32)| {
+            let side = |side: u32| (f64::from(side) * self.side_range.1).ceil().min(f64::from(MAX_SIDE)) as u32;
+            (side(width), side(height))
+        };
+        slots.set_size_or_most(None, slots.most.map(widened));
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {

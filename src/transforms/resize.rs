@@ -148,7 +148,7 @@ impl Operator for Resize {
             (ResizeTo::Short(_), Some((width, height))) => Some(self.output_size(width, height)),
             (ResizeTo::Short(_), None) => None,
         };
-        slots.set_size(size);
+        slots.set_size_or_most(size, self.max_size.map(|most| (most, most)));
     }
 
     fn make_params(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {

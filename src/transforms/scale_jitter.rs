@@ -78,7 +78,8 @@ impl Operator for ScaleJitter {
 
     fn slots(&self, slots: &mut Slots) {
         slots.push(Self::NAME, Effect::Resize { interpolation: self.interpolation, antialias: self.antialias });
-        slots.set_size(None);
+        let most = |side: u32| (f64::from(side) * self.scale_range.1).ceil().max(1.0) as u32;
+        slots.set_size_or_most(None, Some((most(self.target_size.0), most(self.target_size.1))));
     }
 
     fn make_params(&self, context: &mut Context<'_>, numbers: &mut Numbers) -> Result<()> {

@@ -43,7 +43,8 @@ impl Operator for TrimBorder {
     fn slots(&self, slots: &mut Slots) {
         slots.push(Self::NAME, Effect::Crop);
         let both = 2 * self.border_size;
-        slots.set_size(slots.size.map(|(width, height)| (width.saturating_sub(both), height.saturating_sub(both))));
+        let trimmed = |(width, height): (u32, u32)| (width.saturating_sub(both), height.saturating_sub(both));
+        slots.set_size_or_most(slots.size.map(trimmed), slots.most.map(trimmed));
     }
 
     fn make_params(&self, context: &mut Context<'_>, _: &mut Numbers) -> Result<()> {

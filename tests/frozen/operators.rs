@@ -22,6 +22,7 @@ pub(crate) fn recipe() -> Recipe {
         transforms: transforms(),
         output: Some(Output { layout: Layout::Nhwc, dtype: DType::F16 }),
         semantics: None,
+        arrangement: None,
         views: 3,
         batch_transform: None,
         groups: Vec::new(),

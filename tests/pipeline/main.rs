@@ -1,5 +1,6 @@
 //! Batches of a loader: their order, their samples, their settings, on every backend.
 
+mod arrangement;
 mod blocks;
 mod buffers;
 mod crops;

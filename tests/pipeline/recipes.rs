@@ -6,7 +6,7 @@ use gpufeed::transforms::{
     BatchTransform, CenterCrop, CutMix, MixUp, Normalize, RandomInvert, RandomResizedCrop, RandomShortestSize,
     Transform,
 };
-use gpufeed::{Backend, DType, DataLoader, Layout, Output, Plan, Semantics};
+use gpufeed::{Arrangement, Backend, DType, DataLoader, Layout, Output, Plan, Semantics};
 use gpufeed_testing::lists::{self, Dice};
 use gpufeed_testing::operators::OPERATORS;
 use gpufeed_testing::pipeline::small_files;
@@ -92,6 +92,7 @@ fn every_operator_there_and_back() {
         transforms: all,
         output,
         semantics: None,
+        arrangement: Some(Arrangement::padded().multiple_of(32).largest(800, 1333)),
         views: 3,
         batch_transform: None,
         groups: Vec::new(),

@@ -23,7 +23,16 @@ fn frames(kernel: Kernel, statistics: u32) -> Vec<SamplingFacts> {
             for (channels, borders, rows) in [(1, false, 4), (3, true, 16)] {
                 let filters = [borders, false, false, false, false];
                 let rows = if kernel == Kernel::Blur { 16 } else { rows };
-                frames.push(SamplingFacts { source, target, channels, rows, statistics, known_statistics, filters });
+                frames.push(SamplingFacts {
+                    source,
+                    target,
+                    channels,
+                    rows,
+                    statistics,
+                    known_statistics,
+                    filters,
+                    padded_to: None,
+                });
             }
         }
     }

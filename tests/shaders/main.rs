@@ -64,8 +64,16 @@ fn frames(contrast: bool) -> Vec<SamplingFacts> {
             for bits in 0..1 << FILTERS.len() {
                 let filters = std::array::from_fn(|i| bits >> i & 1 == 1);
                 let mut add = |&(target, statistics, known_statistics): &(PassTarget, u32, u32)| {
-                    let facts =
-                        SamplingFacts { source, target, channels, rows: 16, statistics, known_statistics, filters };
+                    let facts = SamplingFacts {
+                        source,
+                        target,
+                        channels,
+                        rows: 16,
+                        statistics,
+                        known_statistics,
+                        filters,
+                        padded_to: None,
+                    };
                     frames.push(facts);
                 };
                 targets.iter().for_each(&mut add);
@@ -174,6 +182,7 @@ fn variants(all: &[u32], all_sets: bool) -> Vec<Variant> {
             statistics,
             known_statistics: statistics,
             filters: [true; FILTERS.len()],
+            padded_to: None,
         };
         variants.push(Variant::Sample(frame, colors));
     }

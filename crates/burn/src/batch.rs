@@ -9,7 +9,7 @@ use burn::tensor::{Device, Int, Shape, Tensor, TensorData};
 use burn_fusion::stream::StreamId;
 use burn_fusion::{Fusion, FusionBackend, FusionRuntime, NoOp, get_client};
 use gpufeed::internals::run_checked;
-use gpufeed::{Batch, BatchGroup, DType, Error, ErrorKind, Gpu, Images, Label, Result, wgpu};
+use gpufeed::{Batch, BatchGroup, DType, Error, ErrorKind, Gpu, Images, Label, Layout, Result, wgpu};
 
 /// The advice in the error for a batch on a GPU whose `device` argument is another device.
 const SHARED: &str = "build the loader with what Backend::for_burn(), Gpu::for_burn() or Gpu::from_burn() gives, and use the device beside it";
@@ -43,9 +43,17 @@ pub trait BatchExt {
     ///
     /// # Errors
     /// [`ErrorKind::Argument`] if the batch is on a GPU and `device` is not that very device, or if its type is
-    /// [`DType::U8`], or [`DType::BF16`] where `Device::supports_dtype` lacks it; [`ErrorKind::Device`] if the GPU is
-    /// lost.
+    /// [`DType::U8`], or [`DType::BF16`] where `Device::supports_dtype` lacks it, or if each image has a size of its own
+    /// ([`image_tensors`](Self::image_tensors) takes those); [`ErrorKind::Device`] if the GPU is lost.
     fn to_tensor(&self, device: &Device) -> Result<Tensor<4>>;
+
+    /// Returns each image of the first group as a tensor `[channels, height, width]` on `device`, or `[height, width, channels]` for
+    /// `Layout::Nhwc`, without padding: for batches whose images differ in size
+    /// ([`Arrangement`](gpufeed::Arrangement)). Those of one size work, too.
+    ///
+    /// # Errors
+    /// Those of [`to_tensor`](Self::to_tensor).
+    fn image_tensors(&self, device: &Device) -> Result<Vec<Tensor<3>>>;
 
     /// Returns the images of the group with this name as [`to_tensor`](Self::to_tensor) does, which has those of the first
     /// group.
@@ -74,6 +82,11 @@ impl BatchExt for Batch {
         tensor(self, first, device)
     }
 
+    fn image_tensors(&self, device: &Device) -> Result<Vec<Tensor<3>>> {
+        let Some(first) = self.groups().next() else { return Err(argument("group", "the batch has none")) };
+        images(self, first, device)
+    }
+
     fn group_tensor(&self, name: &str, device: &Device) -> Result<Tensor<4>> {
         match self.group(name) {
             Some(group) => tensor(self, group, device),
@@ -99,8 +112,56 @@ impl BatchExt for Batch {
     }
 }
 
-/// Makes a tensor of the images of a group of a batch. Errors about its type name the group where there are several.
+/// Makes a tensor of the images of a group of a batch.
 fn tensor(batch: &Batch, group: BatchGroup<'_>, device: &Device) -> Result<Tensor<4>> {
+    if is_listed(&group) {
+        let reason =
+            "the images of the batch have sizes of their own, which no one tensor has: image_tensors makes one of each";
+        return Err(argument("arrangement", reason));
+    }
+    let shape = group.shape();
+    let [n, a, b, c] = shape;
+    let tensor = whole(batch, group, device)?;
+    Ok(if tensor.dims() == shape { tensor } else { tensor.slice([0..n, 0..a, 0..b, 0..c]) })
+}
+
+/// Makes a tensor of each image of a group, without padding.
+fn images(batch: &Batch, group: BatchGroup<'_>, device: &Device) -> Result<Vec<Tensor<3>>> {
+    let listed = is_listed(&group);
+    let tensor = whole(batch, group, device)?;
+    let channels = group.channels() as usize;
+    let of_image = |image: usize| {
+        let (width, height) = group.image_size(image).unwrap_or_default();
+        let (width, height) = (width as usize, height as usize);
+        let shape = match group.layout() {
+            Layout::Nchw => [channels, height, width],
+            Layout::Nhwc => [height, width, channels],
+        };
+        let own = tensor.clone();
+        let own = match listed {
+            true => own.slice([image..image + 1, 0..1, 0..1, 0..shape.iter().product()]),
+            false => own.slice([image..image + 1, 0..shape[0], 0..shape[1], 0..shape[2]]),
+        };
+        own.reshape(shape)
+    };
+    Ok((0..group.len()).map(of_image).collect())
+}
+
+/// True if each image has a size of its own, without padding.
+fn is_listed(group: &BatchGroup<'_>) -> bool {
+    group.shape()[2] == 0
+}
+
+/// The shape of the memory of a group: with what lies between images of different sizes.
+fn memory_shape(group: &BatchGroup<'_>) -> [usize; 4] {
+    match (group.len(), group.strides()) {
+        (images, [image, 0, ..]) => [images, 1, 1, image],
+        (images, [image, plane, row, pixel]) => [images, image / plane, plane / row, row / pixel],
+    }
+}
+
+/// Makes a tensor of the memory of a group, or of its images without what lies between them. Errors about its type name the group where there are several.
+fn whole(batch: &Batch, group: BatchGroup<'_>, device: &Device) -> Result<Tensor<4>> {
     let several = batch.groups().count() > 1;
     let of_group = || if several { format!(" of the group {:?}", group.name()) } else { String::new() };
     let dtype = match group.dtype() {
@@ -123,7 +184,12 @@ fn tensor(batch: &Batch, group: BatchGroup<'_>, device: &Device) -> Result<Tenso
         }
     };
     let (Some(gpu), Images::Gpu { buffer, offset }) = (batch.gpu(), group.images()) else {
-        let data = TensorData::from_bytes_vec(group.to_host()?, group.shape(), dtype);
+        let data = match group.images() {
+            Images::Host(_) if is_listed(&group) => {
+                TensorData::from_bytes_vec(group.memory_to_host()?, memory_shape(&group), dtype)
+            }
+            _ => TensorData::from_bytes_vec(group.to_host()?, group.shape(), dtype),
+        };
         return Ok(Tensor::from_data(data, (device, dtype)));
     };
     let inner = device.clone().without_autodiff();
@@ -132,7 +198,7 @@ fn tensor(batch: &Batch, group: BatchGroup<'_>, device: &Device) -> Result<Tenso
     let (DispatchDevice::Cube(cube), true) = (inner.as_dispatch(), shared) else {
         return Err(argument("device", format!("{device:?} is not the batch's GPU ({gpu}); {SHARED}")));
     };
-    let copy = copy(gpu, (buffer, offset), group.bytes(), cube, Shape::from(group.shape()), dtype)?;
+    let copy = copy(gpu, (buffer, offset), group.bytes(), cube, Shape::from(memory_shape(&group)), dtype)?;
     let tensor = Tensor::from_primitive::<Cube>(Cube::adopt(copy));
     Ok(match device.gradient_checkpointing_strategy() {
         Some(strategy) => tensor.autodiff().with_gradient_checkpointing_strategy(strategy),

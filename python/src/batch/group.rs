@@ -1,6 +1,6 @@
 //! The images of a batch in one group of views.
 
-use super::Lease;
+use super::{Lease, arrangement};
 use crate::dlpack::Array;
 use gpufeed::transforms::Params;
 use pyo3::exceptions::{PyIndexError, PyValueError};
@@ -13,9 +13,8 @@ pub(crate) struct Group {
     pub(super) lease: Arc<Lease>,
     /// The number of the group.
     pub(super) number: usize,
-    /// The images, as `torch.from_dlpack` and its like take them. View `v` of sample `i` is image `i * views + v`.
-    #[pyo3(get)]
-    pub(super) images: Py<Array>,
+    /// The memory of its images.
+    pub(super) memory: Py<Array>,
 }
 
 impl Group {
@@ -26,6 +25,36 @@ impl Group {
 
 #[pymethods]
 impl Group {
+    /// The images, as `torch.from_dlpack` and its like take them. View `v` of sample `i` is image `i * views + v`. Where the batch is
+    /// padded, images of the padded size; where each has a size of its own, a row for each, which `image` reads.
+    #[getter]
+    pub(super) fn images(&self, py: Python<'_>) -> PyResult<Py<Array>> {
+        arrangement::images(py, &self.group()?, &self.memory)
+    }
+
+    /// An image, without padding.
+    pub(super) fn image(&self, py: Python<'_>, index: isize) -> PyResult<Array> {
+        arrangement::image(&self.group()?, self.memory.bind(py).get(), index)
+    }
+
+    /// Height and width of each image, without padding.
+    #[getter]
+    fn image_sizes(&self) -> PyResult<Array> {
+        arrangement::sizes(&self.group()?)
+    }
+
+    /// The memory of the images, with what lies between them.
+    #[getter]
+    fn _memory(&self, py: Python<'_>) -> Py<Array> {
+        self.memory.clone_ref(py)
+    }
+
+    /// The shape of the padded images, none where each has its own, and the shape of each; None where all have one size.
+    #[getter]
+    fn _arranged(&self) -> PyResult<Option<arrangement::Arranged>> {
+        Ok(arrangement::arranged(&self.group()?))
+    }
+
     /// The name of the group.
     #[getter]
     fn name(&self) -> PyResult<&str> {

@@ -34,9 +34,9 @@ pub(super) fn targets<'py>(py: Python<'py>, batch: &gpufeed::Batch) -> PyResult<
     Ok(Some(made))
 }
 
-/// The name of the field, the format of its boxes as torchvision writes it, the height and width of the images that show the objects,
-/// and the id of the sample of each.
-pub(super) type Described = (String, &'static str, (u32, u32), Vec<u64>);
+/// The name of the field, the format of its boxes as torchvision writes it, the height and width of each image that shows the
+/// objects, and the id of its sample.
+pub(super) type Described = (String, &'static str, Vec<(u32, u32)>, Vec<u64>);
 
 pub(super) fn described(batch: &gpufeed::Batch) -> Option<Described> {
     let field = batch.object_field()?.to_owned();
@@ -50,8 +50,12 @@ pub(super) fn described(batch: &gpufeed::Batch) -> Option<Described> {
         BoxFormat::Xywh => "XYWH",
         BoxFormat::Cxcywh => "CXCYWH",
     };
-    let (width, height) = first.size()?;
-    Some((field, format, (height, width), group.ids().to_vec()))
+    let of_others = first.size()?;
+    let size = |objects: &gpufeed::targets::Objects| {
+        let (width, height) = objects.size().unwrap_or(of_others);
+        (height, width)
+    };
+    Some((field, format, objects.iter().map(size).collect(), group.ids().to_vec()))
 }
 
 fn array(py: Python<'_>, values: &[f32], shape: Vec<i64>) -> PyResult<Py<Array>> {

@@ -11,6 +11,7 @@ use crate::loader::batch_store::BatchStore;
 use crate::loader::buffers::{HostBuffer, Lease};
 use crate::loader::executor_buffers::{CopyUp, CpuBuffers};
 use crate::loader::messages::CpuMessage;
+use crate::loader::pipeline::Pipeline;
 use crate::loader::stats::{Clock, Stage};
 use bytes::BytesMut;
 use std::collections::BTreeMap;
@@ -67,6 +68,7 @@ fn assemble(thread: &BatchThread<'_, CpuMessage>, mut up: Option<(&CopyUp, &mut 
             let mut pending = entry.remove();
             let Chunks { lease, filled } = &mut pending.buffers;
             lease.get_mut().join(std::mem::take(filled).into_values());
+            clear_padding(pipeline, &mut pending);
             if let Some(mixing) = pending.completion(pipeline, 0).mixing {
                 let dtype = pipeline.plan().output().dtype;
                 cpu::mix::mix(&mixing, dtype, pending.buffers.lease.get_mut().batch_mut());
@@ -86,6 +88,16 @@ fn assemble(thread: &BatchThread<'_, CpuMessage>, mut up: Option<(&CopyUp, &mut 
                 return Ok(());
             }
         }
+    }
+}
+
+/// Sets the padding of images that are smaller than the largest of their batch to 0.
+fn clear_padding(pipeline: &Pipeline, pending: &mut PendingBatch<Chunks>) {
+    for group in pipeline.groups.iter().filter(|group| group.plan().padded_to().is_some()) {
+        let params: Vec<_> = pending.params(group).cloned().collect();
+        let images =
+            &mut pending.buffers.lease.get_mut().batch_mut()[group.begin..][..params.len() * group.image_bytes()];
+        group.clear_padding(images, params.iter());
     }
 }
 

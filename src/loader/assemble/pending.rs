@@ -13,6 +13,7 @@ use crate::loader::messages::{BatchStart, Finished};
 use crate::loader::moved_objects::ObjectField;
 use crate::loader::pipeline::Pipeline;
 use crate::plan::mixing::BatchMixing;
+use crate::transforms::Params;
 
 /// A batch between its announcement and its delivery, with the buffers that its executor needs for it.
 #[derive(Debug)]
@@ -57,6 +58,12 @@ impl<B> PendingBatch<B> {
         Completion { elements, mixing }
     }
 
+    /// The parameters of a group's images, in their order.
+    pub(in crate::loader::assemble) fn params(&self, group: &Group) -> impl Iterator<Item = &Params> {
+        let images = group.images();
+        self.samples.iter().flatten().flat_map(move |sample| sample.params.get(images.clone()).unwrap_or_default())
+    }
+
     /// The finished batch. `store` selects the buffer that holds its images.
     pub(in crate::loader::assemble) fn finish(
         mut self,
@@ -68,10 +75,14 @@ impl<B> PendingBatch<B> {
         let samples = self.samples.len();
         let shows_objects = |group: &Group| pipeline.objects.as_ref().is_some_and(|objects| objects.is_shown_by(group));
         let of_group = |group: &Group| -> Result<GroupImages> {
+            let (sizes, size) = group.sizes(self.params(group));
             Ok(GroupImages {
                 name: group.name.clone(),
                 output: group.plan().output(),
-                size: group.size,
+                arrangement: group.arrangement,
+                size,
+                sizes,
+                place: group.size,
                 channels: group.plan().channels(),
                 views: group.views(),
                 crops: group.plan().crops(),
@@ -82,9 +93,10 @@ impl<B> PendingBatch<B> {
                 objects: room_for(if shows_objects(group) { samples * group.outputs } else { 0 })?,
             })
         };
+        let groups = pipeline.groups.iter().map(of_group).collect::<Result<_>>()?;
         let mut batch = Batch {
             store: store(self.buffers),
-            groups: pipeline.groups.iter().map(of_group).collect::<Result<_>>()?,
+            groups,
             labels: room_for(samples * pipeline.first().outputs)?,
             columns: Vec::new(),
             object_field: pipeline.objects.as_ref().map(ObjectField::name),

@@ -9,7 +9,7 @@ use crate::loader::Execute;
 use crate::loader::group::{ALIGNMENT, Group, of_source};
 use crate::loader::source::Source;
 use crate::plan::split::{CacheSplit, Executor};
-use crate::plan::{Plan, Semantics, normalized_twice};
+use crate::plan::{Arrangement, Plan, Semantics, normalized_twice};
 use crate::recipe::{IMAGE, Recipe, check_name, check_views};
 
 /// The most groups: their numbers stand beside those of views in the keys of random numbers.
@@ -76,7 +76,9 @@ impl DataLoaderBuilder {
     fn lists(&self) -> Result<Vec<(String, Views)>> {
         if self.groups.is_empty() {
             let (output, semantics, views) = (self.form(), self.arithmetic(), self.view_count());
-            let recipe = Recipe { output: Some(output), semantics: Some(semantics), views, ..self.recipe.clone() };
+            let arrangement = Some(self.arranged()).filter(varies);
+            let recipe =
+                Recipe { output: Some(output), semantics: Some(semantics), arrangement, views, ..self.recipe.clone() };
             return Ok(vec![(IMAGE.to_owned(), Views::of(recipe))]);
         }
         let refuse = |reason: String| Err(Error::argument("group", reason));
@@ -116,7 +118,8 @@ impl DataLoaderBuilder {
             let recipe = &views.recipe;
             let (output, semantics) =
                 (recipe.output.unwrap_or(self.form()), recipe.semantics.unwrap_or(self.arithmetic()));
-            let recipe = Recipe { output: Some(output), semantics: Some(semantics), ..recipe.clone() };
+            let arrangement = recipe.arrangement.or(Some(self.arranged())).filter(varies);
+            let recipe = Recipe { output: Some(output), semantics: Some(semantics), arrangement, ..recipe.clone() };
             (name.clone(), Views { recipe, ..views.clone() })
         };
         Ok(self.groups.iter().map(list).collect())
@@ -140,7 +143,10 @@ impl DataLoaderBuilder {
                 }
                 _ => plan,
             };
-            let size = plan.output_size().ok_or_else(|| plan.sizes_differ())?;
+            let arrangement = recipe.arrangement.unwrap_or_default();
+            let framed = arrangement.frame(&plan);
+            let (size, frame) = framed.map_err(|error| if several { in_group(&name, error) } else { error })?;
+            let plan = plan.framed(frame);
             let outputs = recipe.views * plan.crops();
             let split = CacheSplit::new(plan, executor, memory, self.settings.cache_in_bytes);
             let split = if several { split.storing_sources() } else { split };
@@ -154,6 +160,7 @@ impl DataLoaderBuilder {
                 source,
                 follows,
                 split,
+                arrangement,
                 size,
                 outputs,
                 first,
@@ -241,10 +248,12 @@ impl DataLoaderBuilder {
             group.output = recipe.output.filter(|own| Some(*own) != output);
             let own = Some(recipe.semantics.unwrap_or_default());
             group.semantics = own.filter(|_| own != semantics);
+            group.arrangement = Some(recipe.arrangement.unwrap_or_default()).filter(|own| *own != self.arranged());
             group
         };
         let groups = self.groups.iter().zip(recipes).map(group).collect();
-        Recipe { groups, output, semantics: semantics.filter(not_float), views: 1, ..self.recipe.clone() }
+        let arrangement = Some(self.arranged()).filter(varies);
+        Recipe { groups, output, semantics: semantics.filter(not_float), arrangement, views: 1, ..self.recipe.clone() }
     }
 
     fn check_mixing(&self, lists: &[(String, Views)]) -> Result<()> {
@@ -254,8 +263,18 @@ impl DataLoaderBuilder {
             let reason = format!("the images of one group are mixed, but the loader has {}", names.join(", "));
             return Err(Error::argument("batch_transform", reason));
         };
+        if recipe.arrangement.is_some() {
+            let reason =
+                format!("{} mixes images of one size, but the batches have images of any size", transform.name());
+            return Err(Error::argument("arrangement", reason));
+        }
         mixing::check(transform, &*self.dataset, recipe.output.unwrap_or_default().dtype)
     }
+}
+
+/// True for batches of images whose sizes differ. Lists that have them say so; the others are left without a word.
+fn varies(arrangement: &Arrangement) -> bool {
+    *arrangement != Arrangement::Uniform
 }
 
 /// The error of a group's list, which names the group.

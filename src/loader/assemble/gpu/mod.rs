@@ -215,9 +215,8 @@ impl<'a> GpuRun<'a> {
         let (outputs, share) = (&self.executor.outputs, &self.thread.shares.outputs);
         for (_, pending) in self.batches.range_mut(..=batch).filter(|(_, pending)| pending.buffers.targets.is_none()) {
             pending.buffers.targets = outputs.try_take(share, || self.executor.targets())?;
-            if pending.buffers.targets.is_none() {
-                return Ok(false);
-            }
+            let Some(targets) = &pending.buffers.targets else { return Ok(false) };
+            self.resources.clear_padding(&self.executor.gpu, &self.executor.kernels, targets)?;
         }
         Ok(self.batches.contains_key(&batch))
     }
