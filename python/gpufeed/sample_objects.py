@@ -30,7 +30,8 @@ FORMATS = ("xyxy", "xywh", "cxcywh")
 _VALUES = {"labels", "label", "area", "areas", "iscrowd", "is_crowd", "difficult", "truncated", "occluded", "id", "ids", "scores", "score"}
 _VALUES |= {"category_id", "category_ids", "class_id", "class_ids", "weights", "track_ids", "visible_fraction"}
 _OF_IMAGE = {"image_id", "size", "orig_size", "original_size", "orig_shape", "original_shape", "canvas_size", "img_size", "idx", "index"}
-# What code names that makes objects.
+# torchvision's classes of which samples have objects, and what code names that makes them.
+_DETECTION = {"VisionDatasetTVTensorWrapper", "CocoDetection", "VOCDetection", "Kitti", "WIDERFace"}
 _MAKE = {"BoundingBoxes", "KeyPoints", "wrap_dataset_for_transforms_v2", BOXES}
 
 
@@ -217,7 +218,8 @@ def _warn_of_plain(targets: dict[str, Any]) -> None:
 
 def chosen_in(choice: Any) -> Choice | None:
     """Returns the part of samples that the keyword ``fields`` names as objects; ``None`` without one."""
-    named = [(source, field) for source, field in choice.items() if _is_objects(field)] if isinstance(choice, Mapping) else []
+    fields = choice.items() if isinstance(choice, Mapping) else ()
+    named = [(source, field) for source, field in fields if isinstance(field, Mapping) and field.get("kind") == "objects"]
     if len(named) > 1:
         raise ArgumentError(f"fields: {named[0][0]!r} and {named[1][0]!r} are objects of the samples' own images; one field of objects works")
     for source, field in named:
@@ -231,10 +233,6 @@ def chosen_in(choice: Any) -> Choice | None:
             raise ArgumentError(f"fields: {source!r} has the values {values!r}; a list of names works")
         return Choice(source, field.get("name", TARGETS), format, None if values is None else [*values])
     return None
-
-
-def _is_objects(field: Any) -> bool:
-    return isinstance(field, Mapping) and field.get("kind") == "objects"
 
 
 def _kind(value: Any) -> str | None:
@@ -325,13 +323,13 @@ def _may_make(data: Any) -> bool:
             continue
         for method in vars(kind).values():
             function = getattr(method, "__func__", method)
-            if isinstance(function, types.FunctionType) and any(not {*code.co_names, *_words(code)}.isdisjoint(_MAKE) for code in _codes(function)):
+            if isinstance(function, types.FunctionType) and any(_names_objects(code) for code in _codes(function)):
                 return True
-    return any(kind.__name__ == "VisionDatasetTVTensorWrapper" for kind in type(data).__mro__)
+    return any(kind.__name__ in _DETECTION for kind in type(data).__mro__)
 
 
-def _words(code: types.CodeType) -> Iterator[str]:
-    return (each for each in code.co_consts if isinstance(each, str))
+def _names_objects(code: types.CodeType) -> bool:
+    return any(name in _MAKE for name in (*code.co_names, *code.co_consts) if isinstance(name, str))
 
 
 def _codes(function: types.FunctionType) -> Iterator[types.CodeType]:

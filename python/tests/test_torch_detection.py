@@ -134,6 +134,21 @@ class OfReferences(datasets.CocoDetection):  # type: ignore[misc, name-defined]
         return image, {"image_id": self.ids[index], "boxes": boxes, "labels": torch.tensor([each["category_id"] for each in annotations])}
 
 
+def converted(annotations: list[Any]) -> Any:
+    return torch.tensor([each["bbox"] for each in annotations]).reshape(-1, 4)
+
+
+NAME = "boxes"
+
+
+class OfScripts(datasets.CocoDetection):  # type: ignore[misc, name-defined]
+    """Its code names no boxes."""
+
+    def __getitem__(self, index: int) -> Any:
+        image, annotations = super().__getitem__(index)
+        return image, {NAME: converted(annotations)}
+
+
 def test_a_class_with_a_getitem_of_its_own_is_called(root: Path) -> None:
     theirs = coco_detection(root, OfReferences)
     with pytest.warns(UserWarning, match="read in Python.*torchvision's OfReferences: its __getitem__ is not one that gpufeed knows"):
@@ -143,6 +158,9 @@ def test_a_class_with_a_getitem_of_its_own_is_called(root: Path) -> None:
     for number, found in enumerate(next(iter(loader))[1]):
         image, target = theirs[number]
         check(found, moves(image, target)[1])
+    with pytest.warns(UserWarning) as said:
+        gpufeed.DataLoader(coco_detection(root, OfScripts), RESIZE)
+    assert any("sample 0 has boxes that are a plain Tensor: they stay where they are" in str(each.message) for each in said)
     # Its wrapper, which takes lists of annotations, cannot know what it does either.
     with pytest.warns(UserWarning, match="read in Python.*OfReferences has a __getitem__ of its own"):
         gpufeed.DataLoader(wrap(theirs), RESIZE)
