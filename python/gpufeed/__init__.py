@@ -16,9 +16,10 @@
 # probed.py           code of a user's own that known transforms do, tried on probe_images.py: effects.py blurs and the like,
 #                     presets.py objects that run a list, own_views.py objects that make several views; settled.py what it refers to,
 #                     remembered.py what was found; draws.py and scripted.py set its random numbers; refused_transforms.py: what is refused
-# opening.py          data sets; samples.py: samples of Python objects, sample_images.py and sample_labels.py: what is in them;
-#                     turns.py: which objects take one call at a time; torch_datasets.py: torchvision's, timm_datasets.py: timm's,
-#                     hugging_face.py: those of datasets, mapped_transforms.py: their with_transform
+# opening.py          data sets; samples.py: samples of Python objects, sample_images.py, sample_labels.py, sample_objects.py: what is
+#                     in them; turns.py: which objects take one call at a time; torch_datasets.py: torchvision's, torch_detection.py:
+#                     those of boxes, timm_datasets.py: timm's, hugging_face.py: those of datasets, mapped_transforms.py: their
+#                     with_transform
 # reachable.py        the transforms that a user's function can call
 # failures.py         what failed samples do
 # samplers.py         orders by the user, agreement.py compares those of ranks, told_epochs.py tells samplers their epochs;

@@ -189,12 +189,22 @@ class Dataset:
         parts: list[tuple[Any, bool]],
         thread_safe: bool | None = None,
         images: list[str] = ...,
+        objects: str | None = None,
     ) -> Dataset: ...
     @staticmethod
     def files(of: Any, root: str, samples: list[tuple[str, int]], classes: list[str], named: bool) -> Dataset: ...
     @staticmethod
     def array(
         of: Any, shape: tuple[int, ...], values: bytes, labels: list[int], classes: list[str], named: bool
+    ) -> Dataset: ...
+    @staticmethod
+    def detection(
+        of: Any,
+        files: tuple[str, list[str]],
+        ids: list[int],
+        objects: tuple[list[int], str, bytes, list[tuple[str, bool, bytes]]],
+        classes: list[str],
+        named: bool,
     ) -> Dataset: ...
     @property
     def test(self) -> Dataset | None: ...

@@ -242,10 +242,11 @@ def fields(name: str, value: Any) -> str | dict[str, Any]:
         if not isinstance(source, str) or not isinstance(field, (str, Mapping)):
             raise ArgumentError(f'{what}; the name of a field works, and a dictionary such as {{"name": "meta", "optional": True}}')
         if isinstance(field, Mapping):
+            known = settings | ({"format": str, "values": (list, tuple)} if field.get("kind") == "objects" else {})
             for key, each in field.items():
-                if key not in settings:
+                if key not in known:
                     raise ArgumentError(f"{what}; the settings of a field are name, kind, optional and default, not {key!r}")
-                if not isinstance(each, settings[key]):
+                if not isinstance(each, known[key]):
                     raise ArgumentError(f"{what}; {key} is not {each!r}")
             if "name" not in field:
                 raise ArgumentError(f"{what}; it has no name")

@@ -12,6 +12,7 @@ import pickle
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
+from gpufeed.sample_objects import Left, Lefts
 from gpufeed.samples import Rest, by_names
 
 # The name of the images in a dictionary, for a loader without groups.
@@ -43,7 +44,8 @@ class Opened(tuple[str, Any, Any]):
 def label_of(rest: bytes) -> Any:
     """Returns the label in the pickle of one sample; if more stands beside the image, a dictionary of all."""
     kind, key, value = pickle.loads(rest)
-    beside = by_names(kind, key, value)
+    value = _plain(value)
+    beside = {name: _plain(each) for name, each in by_names(kind, key, value).items()}
     return value if kind == "label" else beside["label"] if [*beside] == ["label"] else beside
 
 
@@ -52,7 +54,7 @@ def labels_of(batch: Any) -> list[Any] | None:
     rests = opened(batch)
     if rests is None:
         return None
-    labels = [by_names(*rest).get("label") for rest in rests]
+    labels = [_plain(by_names(*rest).get("label")) for rest in rests]
     return None if all(label is None for label in labels) else _repeated(labels, batch.views * batch.crops)
 
 
@@ -61,7 +63,12 @@ def columns_of(batch: Any) -> dict[str, list[Any]]:
     rests = opened(batch) or []
     named = [by_names(*rest) for rest in rests]
     names = dict.fromkeys(name for each in named for name in each if name != "label")
-    return {name: [each.get(name) for each in named] for name in names}
+    return {name: [_plain(each.get(name)) for each in named] for name in names}
+
+
+def _plain(value: Any) -> Any:
+    """Returns what a target has beside its objects, and other values as they are."""
+    return value.values if isinstance(value, Left) else value
 
 
 def named(rests: list[Rest]) -> dict[str, Any]:
@@ -83,7 +90,9 @@ def _column(values: list[Any], may_lack: bool) -> Any:
 
 
 def collate(values: list[Any]) -> Any:
-    """Calls torch's ``default_collate``."""
+    """Calls torch's ``default_collate``. Targets of images, whose objects are elsewhere, stay one for each."""
+    if values and isinstance(values[0], Left):
+        return Lefts(values)
     from torch.utils.data import default_collate
 
     return default_collate(values)

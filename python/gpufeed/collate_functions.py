@@ -19,6 +19,8 @@ from gpufeed.collate_code import found
 from gpufeed.errors import ArgumentError
 from gpufeed.handover import HandOver
 from gpufeed.iterator import Run
+from gpufeed.sample_objects import Left
+from gpufeed.targets import PerImage
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,9 @@ class Called:
 
 def samples(batch: Any, hand: HandOver, images: list[Any]) -> list[Any]:
     """Returns the samples of a batch of which each has one image."""
-    rests = collate.opened(batch)
+    rests, described = collate.opened(batch), batch._object_field
+    if described is not None:
+        return _with_targets(batch, hand, images, rests)
     if rests is None and hand.as_dict:
         columns = {name: list(column) for name, column in batch.columns.items()}
         labels = batch._sample_labels
@@ -103,6 +107,24 @@ def samples(batch: Any, hand: HandOver, images: list[Any]) -> list[Any]:
     # Labels of the native module beside what Python made are those of a mixed batch.
     soft = [None] * len(images) if batch._sample_labels is None else from_dlpack(batch._sample_labels)
     return [collate.with_image(*each) for each in zip(rests, images, soft, strict=True)]
+
+
+def _with_targets(batch: Any, hand: HandOver, images: list[Any], rests: list[Any] | None) -> list[Any]:
+    """Returns the samples of a batch whose images have objects."""
+    flat = {name: from_dlpack(values) for name, values in batch.targets.items()}
+    per_image = PerImage(batch)
+    if rests is not None:
+        samples = [collate.with_image(rest, image) for rest, image in zip(rests, images, strict=True)]
+        lefts: list[Left] = []
+        for sample in samples:
+            collate.changed(sample, lambda value: isinstance(value, Left), lefts.append)
+        rows = iter(per_image.rows(flat, lefts))
+        return [collate.changed(sample, lambda value: isinstance(value, Left), lambda _: next(rows)) for sample in samples]
+    targets = per_image.rows(flat)
+    if hand.in_pairs and not hand.as_dict:
+        return [*zip(images, targets, strict=True)]
+    columns = {name: list(column) for name, column in batch.columns.items()} | {batch._object_field[0]: targets}
+    return [{collate.IMAGE: image, **{name: column[at] for name, column in columns.items()}} for at, image in enumerate(images)]
 
 
 def _label(label: Any) -> Any:

@@ -11,7 +11,8 @@ from gpufeed.arrangement import Arranged, on_each, shown
 from gpufeed.collate import IMAGE, Kept
 from gpufeed.errors import ArgumentError
 from gpufeed.iterator import Run
-from gpufeed.targets import PerImage
+from gpufeed.sample_objects import Lefts
+from gpufeed.targets import Here, PerImage, flat_with, stand_in
 
 Normalize = tuple[list[float], list[float], str]
 
@@ -50,6 +51,8 @@ class HandOver:
     as_dict: bool = False
     # True where the objects of a batch stay in flat tensors.
     flat_targets: bool = False
+    # True where samples with objects are an image and a target.
+    in_pairs: bool = False
 
     def begin(self) -> Parts:
         """Returns what divides the batches of a run into arrays."""
@@ -92,15 +95,24 @@ class Parts:
             arrays.append(array)
             return _Place(len(arrays) - 1, finish.get(id(array)))
 
-        form = collate.changed(self._content(batch, images), lambda value: hasattr(value, "data_ptr") or type(value) is Kept, place)
+        content = self._content(batch, images), batch.targets
+        form = collate.changed(content, lambda value: hasattr(value, "data_ptr") or type(value) is Kept, place)
+        per_image = None if batch._object_field is None else PerImage(batch)
+        flat_targets = self._hand.flat_targets
 
         def assemble(tensors: Sequence[Any]) -> Any:
-            return collate.changed(form, lambda value: type(value) is _Place, lambda at: _put(at, tensors))
+            of_batch, of_targets = form
+            flat = collate.changed(of_targets, _is_place, lambda at: _put(at, tensors))
 
-        if self._hand.flat_targets or batch._object_field is None:
-            return arrays, assemble
-        per_image = PerImage(batch)
-        return arrays, lambda tensors: per_image(assemble(tensors))
+            def put(part: Any) -> Any:
+                if type(part) is _Place:
+                    return _put(part, tensors)
+                lefts = part.lefts if isinstance(part, Lefts) else None
+                return flat_with(flat, lefts) if flat_targets or per_image is None else per_image.rows(flat, lefts)
+
+            return collate.changed(of_batch, lambda value: _is_place(value) or stand_in(value), put)
+
+        return arrays, assemble
 
     def _images(self, batch: Any) -> dict[str, Any]:
         names = list(self._hand.finishes)
@@ -118,9 +130,9 @@ class Parts:
 
     def _content(self, batch: Any, images: dict[str, Any]) -> Any:
         """Returns the batch in its form, with arrays in the places of tensors."""
-        rests = collate.opened(batch)
-        if rests is None and not self._hand.as_dict and batch._object_field is None:
-            return images[IMAGE], batch.labels
+        rests, described = collate.opened(batch), batch._object_field
+        if rests is None and not self._hand.as_dict and (described is None or self._hand.in_pairs):
+            return images[IMAGE], batch.labels if described is None else Here()
         labels = batch._sample_labels
         if rests is None:
             columns = {name: Kept(each) if isinstance(each, list) else each for name, each in batch.columns.items()}
@@ -129,14 +141,18 @@ class Parts:
         else:
             # Labels of the native module beside what Python collates are soft ones, of which a mixed batch has one for each image.
             return collate.like_samples(rests, images[IMAGE], batch.views * batch.crops, labels)
-        if (described := batch._object_field) is not None:
-            columns[described[0]] = batch.targets
+        if described is not None and rests is None:
+            columns[described[0]] = Here()
         if labels is not None:
             columns = {"label": labels} | {name: each for name, each in columns.items() if name != "label"}
         for name in images:
             if name in columns:
                 raise ArgumentError(f"groups: {name!r} is the name of a field of the samples, too; give the group another name")
         return {**images, **columns}
+
+
+def _is_place(value: Any) -> bool:
+    return type(value) is _Place
 
 
 def _put(place: _Place, tensors: Sequence[Any]) -> Any:

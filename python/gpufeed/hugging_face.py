@@ -320,4 +320,4 @@ def item(sample: dict[str, Any], index: int) -> samples.Item:
     if type(file) is not bytes:
         return samples.item(sample, index)
     is_class = type(label) is int and 0 <= label < 2**32
-    return file, None, label if is_class else label_of(label)[0], pickle.dumps(("dict", name, {**sample, name: None}), 5), []
+    return file, None, label if is_class else label_of(label)[0], pickle.dumps(("dict", name, {**sample, name: None}), 5), [], None

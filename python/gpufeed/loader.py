@@ -311,8 +311,11 @@ class DataLoader(Positioned):
             self.notes = self._groups.notes
         else:
             of_data = transforms is not given_transforms
-            place, channels = "data.transform" if of_data else "transforms", opening.known_channels(data, self._in_python)
-            content, notes, classes = recipe_of(transforms, recipe, batch_transforms, place, channels, own)
+            # torchvision's data sets for detection give their transforms the target, too.
+            is_joint = of_data and torch_datasets.is_detection(data)
+            place = "data.transforms" if is_joint else "data.transform" if of_data else "transforms"
+            channels = opening.known_channels(data, self._in_python)
+            content, notes, classes = recipe_of(transforms, recipe, batch_transforms, place, channels, own, is_joint)
             self.notes = (opening.note_of(data), *notes) if of_data else notes
             size = None if transforms is None or self._in_python else torch_datasets.image_size(data)
             if size is not None and torch_datasets.why_in_python(data) is None:
@@ -352,8 +355,9 @@ class DataLoader(Positioned):
             check_groups(self._groups, self._native_data.channels)
             finishes = self._groups.finishes
         chosen = self._keywords.get("fields", "none") != "none"
-        as_dict = self._groups is not None or chosen or bool(self._native_data.fields)
-        self._hand = HandOver(finishes, as_dict, is_flat("targets", targets))
+        in_pairs = bool(self._native_data.fields) and opening.gives_pairs(data)
+        as_dict = self._groups is not None or chosen or (bool(self._native_data.fields) and not in_pairs)
+        self._hand = HandOver(finishes, as_dict, is_flat("targets", targets), in_pairs)
         mixes = bool(content.get("batch_transform"))
         if (found := num_classes_of(mixes, num_classes, classes, self._native_data)) is not None:
             self._of_python["num_classes"] = found

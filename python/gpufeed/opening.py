@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from gpufeed import _gpufeed, arguments, hugging_face, keywords, samples, torch_datasets, turns
+from gpufeed import _gpufeed, arguments, hugging_face, keywords, sample_objects, samples, torch_datasets, torch_detection, turns
 from gpufeed.errors import ArgumentError
 from gpufeed.failures import warn_once_outside
 
@@ -87,6 +87,8 @@ def with_transform_of(data: Any, given: dict[str, Any]) -> tuple[Any, dict[str, 
     library = known(data)
     if library is None:
         return given["transforms"], given, False
+    for part in torch_datasets.parts_of(data):
+        torch_detection.refuse_unmoved(part)
     own = library.transform_of(data)
     is_free = all(given[name] is None for name in ("transforms", "recipe", "groups"))
     chosen = leaves_transform(given) is not None
@@ -136,8 +138,8 @@ def reopen(path: str, keywords: str, test: bool, *older: Any) -> _gpufeed.Datase
 
 def wrap(data: Any, item: Any, channels: int, classes: list[str], thread_safe: bool | None = None) -> _gpufeed.Dataset:
     """Makes a data set of an object in Python. Pickles call this, too."""
-    images = [*getattr(item, "images", ())]
-    return _gpufeed.Dataset.wrap(data, item, channels, classes, turns.parts(data, thread_safe), thread_safe, images)
+    images, objects = [*getattr(item, "images", ())], getattr(item, "objects", None)
+    return _gpufeed.Dataset.wrap(data, item, channels, classes, turns.parts(data, thread_safe), thread_safe, images, objects)
 
 
 def open_data(
@@ -180,6 +182,13 @@ def open_data(
     data = data if rows is None else rows
     item: Any = samples.item if rows is None else hugging_face.item
     item = item if chosen == "none" else samples.Chosen(chosen, samples.paths_of(data), images)
+    if getattr(data, "has_ready_images", False):
+        if isinstance(item, samples.Chosen):
+            item.is_ready = True
+        else:
+            item = samples.ready_item
+    elif rows is None and (found := sample_objects.chosen_in(chosen) or sample_objects.found_in(data, torch_datasets.parts_of(data))) is not None:
+        item = sample_objects.WithObjects(item, found)
     return wrap(data, item, channels_of(data), classes_of(data), thread_safe)
 
 
@@ -216,7 +225,16 @@ def _native(data: Any, of_torchvision: bool = False, named: bool = True) -> _gpu
 
 def is_object(data: Any) -> bool:
     """True for what is read by Python: neither a path nor anything that the workers read alone."""
+    if torch_datasets.is_detection(data):
+        # Opening one sorts the annotations of all images.
+        return torch_datasets.why_in_python(data) is not None
     return not arguments.is_path(data) and _native(data, True) is None
+
+
+def gives_pairs(data: Any) -> bool:
+    """True for a data set whose samples with objects are an image and a target: those of objects in Python, and of torchvision's for
+    detection."""
+    return torch_datasets.is_detection(data) or is_object(data)
 
 
 def has_fields(data: Any) -> bool:

@@ -8,6 +8,7 @@ An operator keeps torchvision's numbers: ``fill`` and ``threshold`` count 0 to 2
 from __future__ import annotations
 
 import struct
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -88,6 +89,9 @@ def of_images(given: dict[Any, Any], argument: str) -> Any:
     found = [given[kind] for kind in (tv_tensors.Image, torch.Tensor, PIL.Image.Image) if kind in given]
     if not found and "others" in given:
         return given["others"]
+    if not found and isinstance(given, defaultdict):
+        # torchvision looks into the dictionary without its factory, and then fills with 0.
+        return None
     if not found:
         raise Refused(f"{argument} is a dictionary without an entry for images; tv_tensors.Image or 'others' is one")
     if any(other != found[0] for other in found[1:]):

@@ -40,7 +40,8 @@ def taken(data: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any], own
         why = _why_not_native(data, own)
         if why is None:
             return data, made, None
-        if known is torch_datasets and "batch_transforms" not in keywords and not opening.is_object(data):
+        plain = known is torch_datasets and not torch_datasets.is_detection(data)
+        if plain and "batch_transforms" not in keywords and not opening.is_object(data):
             views = _views(data, own)
             if views is not None:
                 groups, found = views
@@ -78,7 +79,9 @@ def _why_not_native(data: Any, own: Any) -> str | None:
 
     codes: list[OwnCode] = []
     try:
-        converted = convert(own, place="data.transform", channels=opening.known_channels(data, False), codes=codes)
+        is_joint = torch_datasets.is_detection(data)
+        place, channels = "data.transforms" if is_joint else "data.transform", opening.known_channels(data, False)
+        converted = convert(own, place=place, channels=channels, codes=codes, is_joint=is_joint)
     except UnsupportedTransform as refused:
         return str(refused)
     if all(code.is_said for code in codes):
@@ -114,6 +117,8 @@ class MadeInPython:
     itself, where there is anything to say."""
 
     why: str | None = None
+    # Boxes in samples are those of the images as they are.
+    has_ready_images = True
 
     def __init__(self, data: Any, first: Any) -> None:
         self.data = data

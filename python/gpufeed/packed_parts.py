@@ -13,6 +13,7 @@ import pickle
 from collections.abc import Mapping
 from typing import Any
 
+from gpufeed.sample_objects import Left
 from gpufeed.samples import by_names
 
 # The first bytes of the image files that a pack knows by their content.
@@ -48,7 +49,13 @@ def parts(rest: bytes | None, labelled: bool, names: list[str]) -> list[Part | N
 
 
 def _beside(rest: bytes | None) -> Mapping[Any, Any]:
-    return {} if rest is None else by_names(*pickle.loads(rest))
+    if rest is None:
+        return {}
+    found: dict[Any, Any] = {}
+    for name, value in by_names(*pickle.loads(rest)).items():
+        # Objects are a field of their own, and what stands beside them in a target is one each.
+        found |= value.values if isinstance(value, Left) else {name: value}
+    return found
 
 
 def part(name: Any, value: Any) -> Part | None:

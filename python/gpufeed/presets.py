@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import types
 from collections.abc import Callable
 from typing import Any
 
 import torch
 import torchvision.transforms as v1
+from torchvision import tv_tensors
 from torchvision.transforms import v2
 
 from gpufeed import settled
@@ -86,6 +89,62 @@ def list_of_preset(transform: Any, is_gray: bool) -> str | None:
     # Transforms in the list are looked at one by one: their state is their own.
     found: str | None = of_object(transform, ("preset", is_gray), known, find, lambda held: held in (name, "_modules"))
     return found
+
+
+def takes_target(transform: Any) -> bool:
+    """True for an object of a user's own that has to be called with an image and its target, as the presets of torchvision's references for
+    detection and segmentation are."""
+    call = inspect.getattr_static(type(transform), "__call__", None)
+    if call is getattr(torch.nn.Module, "__call__"):
+        call = inspect.getattr_static(type(transform), "forward", None)
+    if not isinstance(call, types.FunctionType) or settled.is_of_library(type(transform)):
+        return False
+    return call.__code__.co_argcount - len(call.__defaults__ or ()) == 3
+
+
+def list_with_target(transform: Any) -> str | None:
+    """Returns the name of the list of an object that hands an image and its target on to it and does no more; ``None`` for other objects."""
+    lists = lists_of(transform)
+    if len(lists) != 1 or not settled.hands_on(transform):
+        return None
+    (name,) = lists
+    if settled.object_constants(transform, but=name) is None or settled.reads_of(transform) != {name} or type(lists[name]) is not v2.Compose:
+        return None
+    copy = settled.copied(transform)
+    if copy is None:
+        return None
+    done = set()
+    # What hands on does so with every image; small ones show what it returns.
+    for of_pillow in (False, True):
+        for seed in range(_SEEDS):
+            results = []
+            for each in (lists_of(copy)[name], copy):
+                image, target = image_of(noise((*_SIZES[0], 3)), of_pillow), _probe_target()
+                with Draws(seed):
+                    try:
+                        made = each(image, target)
+                    except Exception:  # noqa: BLE001 - any error says that the code is not for such images
+                        made = None
+                    results.append((made, Draws.state()))
+            (of_list, drawn), (of_object, also) = results
+            if of_list is None and of_object is None:
+                continue
+            done.add(drawn == also and _same_pair(of_list, of_object))
+    return name if done == {True} else None
+
+
+def _probe_target() -> dict[str, Any]:
+    height, width = _SIZES[0]
+    boxes = torch.tensor([[3.0, 4.0, 60.0, 90.0], [10.0, 20.0, 30.0, 40.0]])
+    return {"boxes": tv_tensors.BoundingBoxes(boxes, format="XYXY", canvas_size=(height, width)), "labels": torch.tensor([1, 2])}
+
+
+def _same_pair(one: Any, other: Any) -> bool:
+    """True for two pairs of an image and a target that are the same."""
+    if not (isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other) == 2 and equal(one[0], other[0])):
+        return False
+    first, second = one[1], other[1]
+    return [*first] == [*second] and all(torch.equal(first[key], second[key]) for key in first)
 
 
 def _differs(transform: Callable[[Any], Any], inner: Callable[[Any], Any], image: Any, is_gray: bool) -> bool:

@@ -14,7 +14,7 @@ from gpufeed.errors import ArgumentError, RunError
 from gpufeed.fleet import Fleet
 from gpufeed.handover import Finish, HandOver
 from gpufeed.loader import check_device
-from gpufeed.opening import has_fields
+from gpufeed.opening import gives_pairs, has_fields
 from gpufeed.parcel import Batch, Failure, StoredArray
 from gpufeed.position import Positioned
 from gpufeed.recipe import cut_normalize, recipe_of
@@ -151,7 +151,7 @@ class DataLoader(Positioned):
         chosen = self._config.get("fields") not in (None, "none")
         of_data = self._config.get("thread_safe") is None and has_fields(data)
         flat = is_flat("targets", self._config.get("targets", "per_image"))
-        self._hand = HandOver(finishes, chosen or of_data or "groups" in self._config, flat)
+        self._hand = HandOver(finishes, chosen or of_data or "groups" in self._config, flat, gives_pairs(data))
         self._finished = any(finish.normalize is not None for finish in finishes.values())
 
     def _begin(self) -> None:

@@ -18,11 +18,12 @@ def recipe_of(
     place: str = "transforms",
     channels: int | None = None,
     own: Own | None = None,
+    is_joint: bool = False,
 ) -> tuple[dict[str, Any], tuple[str, ...], int | None]:
     """Makes a recipe of ``transforms`` or of ``recipe``, one of which is None. Returns the recipe as a dictionary,
     sentences for ``explain()``, and the ``num_classes`` of ``MixUp`` or ``CutMix`` (None if they name none). ``channels`` is how many
     the data set's images have, where that is known before it is opened. Code of the user's own goes to ``own``; without it such
-    code is refused."""
+    code is refused, as it is in a list that ``is_joint`` and gets targets, too."""
     if (transforms is None) == (recipe is None):
         raise ArgumentError("transforms: give either transforms=, torchvision's, or recipe=, a name, a file or a dictionary")
     notes: tuple[str, ...] = ()
@@ -30,7 +31,7 @@ def recipe_of(
     if transforms is not None:
         from gpufeed.torchvision import convert
 
-        converted = convert(transforms, batch_transforms, place, channels, None if own is None else own.codes)
+        converted = convert(transforms, batch_transforms, place, channels, None if own is None else own.codes, is_joint)
         if own is not None:
             own.on_batch = converted.on_batch
         _warn_of_two(converted.normalized)

@@ -24,7 +24,7 @@ _LONGEST = 48
 _INSTEAD = {
     "LinearTransformation": "v2.Normalize scales each channel",
     "RandomIoUCrop": "v2.RandomResizedCrop crops images without boxes",
-    "FixedSizeCrop": "v2.RandomCrop(size, pad_if_needed=True) does so",
+    "FixedSizeCrop": "v2.RandomCrop(size, pad_if_needed=True) crops and pads to one size, too",
     "RandAugment": "v2.RandAugment(num_ops=2, magnitude=9) is torchvision's; timm's converts, too",
     "AutoAugment": "v2.AutoAugment() is torchvision's; timm's converts, too",
     "AugMixAugment": "timm's own class converts",

@@ -5,6 +5,7 @@ An image is an encoded file, a PIL image, or an array of rows, columns and chann
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 Form: TypeAlias = "tuple[int, int, str] | None"
@@ -17,6 +18,11 @@ _FORMATS = {
     ("float32", 1): "F32x1",
     ("float32", 3): "F32x3",
 }
+
+FORMS = (
+    "a data set returns (image, label), with None where there is no label, or a tuple, a dictionary, a named tuple or a "
+    "dataclass with an image in it"
+)
 
 # The first bytes of JPEG, PNG, GIF, TIFF and WebP files.
 _FILES = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"II*\0", b"MM\0*", b"RIFF")
@@ -107,3 +113,29 @@ def sizes(part: Any) -> set[tuple[int, ...]]:
 
 def kind_of(value: Any) -> str:
     return f"a {type(value).__name__}"
+
+
+def place_of(parts: Mapping[Any, Any], index: int, sample: Any) -> Any:
+    """Returns the key of the first part that is an image. Boxes and other rows of float32 are the image only where nothing
+    else is; an array before it that has its size, but whose numbers are none of an image, is an error."""
+    found = [key for key, part in parts.items() if is_image(part)]
+    if found:
+        key = found[0]
+        if may_be_rows(parts[key]):
+            sure = (each for each in found if is_surely_image(parts[each]))
+            key = next((each for each in sure if not sizes(parts[each]) & sizes(parts[key])), key)
+        for before, part in parts.items():
+            if before == key:
+                break
+            if not is_image(part) and hasattr(part, "dtype") and sizes(part) & sizes(parts[key]):
+                raise ValueError(
+                    f"sample {index} has an array of {part.dtype} with the shape {tuple(part.shape)} at {before!r}, and an image of "
+                    f"the same size at {key!r}: an image is uint8 or float32 (0 is black, 1 white); convert it, or call the image that "
+                    'is meant "image" in a dictionary'
+                )
+        return key
+    if parts and not isinstance(sample, Mapping):
+        # An error about the first part, which should be the image, says the most.
+        return next(iter(parts))
+    kinds = ", ".join(f"{key!r}: {type(part).__name__}" for key, part in parts.items())
+    raise TypeError(f"sample {index} is {kind_of(sample)} without an image ({kinds}); {FORMS}")

@@ -16,31 +16,36 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpufeed.errors import ArgumentError
-from gpufeed.sample_images import Form, image_of, is_image, is_surely_image, kind_of, may_be_rows, sizes
+from gpufeed.sample_images import FORMS, Form, image_of, is_image, kind_of, place_of
 from gpufeed.sample_labels import label_of
+from gpufeed.sample_objects import Given, Left, chosen_in, refuse_unmoved
 
-Item = tuple[bytes, Form, "int | list[float] | None", "bytes | None", "list[tuple[bytes, Form]]"]
+Item = tuple[bytes, Form, "int | list[float] | None", "bytes | None", "list[tuple[bytes, Form]]", "Given | None"]
 
 # A pickle has the form of the sample, the names that belong to the form, and the values.
 Rest = tuple[str, Any, Any]
 
-_FORMS = (
-    "a data set returns (image, label), with None where there is no label, or a tuple, a dictionary, a named tuple or a "
-    "dataclass with an image in it"
-)
-
 
 def item(sample: Any, index: int) -> Item:
-    """Makes ``(bytes, form, label, rest, images)`` of an item of a data set; ``form`` is ``None`` for an encoded image, and
-    ``rest`` where ``label`` says all that stands beside the image. ``images`` are those of fields, which a choice has."""
+    """Makes ``(bytes, form, label, rest, images, objects)`` of an item of a data set; ``form`` is ``None`` for an encoded image, and
+    ``rest`` where ``label`` says all that stands beside the image. ``images`` are those of fields, which a choice has, and ``objects``
+    those that ``sample_objects.py`` takes out of samples."""
+    made = ready_item(sample, index)
+    if made[3] is not None:
+        refuse_unmoved(sample, index)
+    return made
+
+
+def ready_item(sample: Any, index: int) -> Item:
+    """As :func:`item`, of samples whose images are ready for a batch: boxes need not move with them."""
     if type(sample) in (tuple, list) and len(sample) == 2 and (is_image(sample[0]) or not is_image(sample[1])):
         image, given = sample
         data, form = image_of(image, index)
         label, is_all = label_of(given)
-        return data, form, label, None if is_all else _pickled(("label", None, given), index), []
+        return data, form, label, None if is_all else _pickled(("label", None, given), index), [], None
     image, label, rest = _taken_apart(sample, index)
     data, form = image_of(image, index)
-    return data, form, label_of(label)[0], _pickled(rest, index), []
+    return data, form, label_of(label)[0], _pickled(rest, index), [], None
 
 
 class Chosen:
@@ -55,6 +60,8 @@ class Chosen:
         self._fields = {} if isinstance(choice, str) else _fields(choice)
         self._image = next((source for source, field in self._fields.items() if field["name"] == "image"), None)
         self._paths = paths
+        # True where boxes in samples are those of the images as they are.
+        self.is_ready = False
 
     def __call__(self, sample: Any, index: int) -> Item:
         image, found = named_parts(sample, index, self._image)
@@ -63,11 +70,15 @@ class Chosen:
         if self.chosen == "all":
             made = {name: value for name, value in found.items() if name not in self.images}
         else:
-            made = {"label": found["label"]} if found.get("label") is not None else {}
+            label = found.get("label")
+            # A target that a field takes is no label beside it.
+            made = {} if label is None or (isinstance(label, Left) and "label" in self._fields) else {"label": label}
             for source, field in self._fields.items():
                 if source != self._image and field["name"] not in self.images:
                     made[field["name"]] = self._value(source, field, found, index)
-        return data, form, label_of(made.get("label"))[0], _pickled(("fields", None, made), index), images
+        if not self.is_ready:
+            refuse_unmoved(made, index)
+        return data, form, label_of(made.get("label"))[0], _pickled(("fields", None, made), index), images, None
 
     def _field_image(self, found: Mapping[str, Any], name: str, index: int) -> Any:
         source = next((source for source, field in self._fields.items() if field["name"] == name), name)
@@ -96,11 +107,12 @@ class Chosen:
 def _fields(choice: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Checks the fields that were chosen, and returns the settings of each by its source."""
     fields = {source: {"name": given} if isinstance(given, str) else dict(given) for source, given in choice.items()}
+    chosen_in(choice)
     for source, field in fields.items():
         unknown = sorted({*field} - {"name", "optional", "default"})
-        if unknown:
+        if unknown and field.get("kind") != "objects":
             raise ArgumentError(
-                f"fields: {source!r} has {', '.join(map(repr, unknown))}; of an object in Python name, optional and default work"
+                f"fields: {source!r} has {', '.join(map(repr, unknown))}; of an object in Python name, optional and default work, and the kind \"objects\""
             )
         if not isinstance(field.get("name"), str) or not field["name"]:
             raise ArgumentError(f'fields: {source!r} has no name; {{"{source}": {{"name": "{source}", "optional": True}}}} works')
@@ -155,7 +167,7 @@ def _taken_apart(sample: Any, index: int, chosen: str | None = None) -> tuple[An
         names = getattr(sample, "_fields", tuple(map(str, range(len(sample)))))
         if chosen is not None and chosen not in names:
             raise ValueError(f"sample {index} has no {chosen!r}, which is to be the image; it has {', '.join(names)}")
-        place = names.index(chosen) if chosen is not None else _place(dict(enumerate(sample)), index, sample)
+        place = names.index(chosen) if chosen is not None else place_of(dict(enumerate(sample)), index, sample)
         others = [value for number, value in enumerate(sample) if number != place]
         rest: Rest = ("tuple", place, others)
         if hasattr(sample, "_fields"):
@@ -168,37 +180,11 @@ def _taken_apart(sample: Any, index: int, chosen: str | None = None) -> tuple[An
         if chosen is not None and chosen not in sample:
             names = ", ".join(map(repr, sample))
             raise ValueError(f"sample {index} has no {chosen!r}, which is to be the image; it has {names}")
-        key = chosen or ("image" if "image" in sample else _place(sample, index, sample))
+        key = chosen or ("image" if "image" in sample else place_of(sample, index, sample))
         # The image's place is kept, for the order of a batch's keys.
         values = {name: None if name == key else value for name, value in sample.items()}
         return sample[key], sample.get("label"), ("dict", key, values)
-    raise TypeError(f"sample {index} is {kind_of(sample)}; {_FORMS}")
-
-
-def _place(parts: Mapping[Any, Any], index: int, sample: Any) -> Any:
-    """Returns the key of the first part that is an image. Boxes and other rows of float32 are the image only where nothing
-    else is; an array before it that has its size, but whose numbers are none of an image, is an error."""
-    found = [key for key, part in parts.items() if is_image(part)]
-    if found:
-        key = found[0]
-        if may_be_rows(parts[key]):
-            sure = (each for each in found if is_surely_image(parts[each]))
-            key = next((each for each in sure if not sizes(parts[each]) & sizes(parts[key])), key)
-        for before, part in parts.items():
-            if before == key:
-                break
-            if not is_image(part) and hasattr(part, "dtype") and sizes(part) & sizes(parts[key]):
-                raise ValueError(
-                    f"sample {index} has an array of {part.dtype} with the shape {tuple(part.shape)} at {before!r}, and an image of "
-                    f"the same size at {key!r}: an image is uint8 or float32 (0 is black, 1 white); convert it, or call the image that "
-                    'is meant "image" in a dictionary'
-                )
-        return key
-    if parts and not isinstance(sample, Mapping):
-        # An error about the first part, which should be the image, says the most.
-        return next(iter(parts))
-    kinds = ", ".join(f"{key!r}: {type(part).__name__}" for key, part in parts.items())
-    raise TypeError(f"sample {index} is {kind_of(sample)} without an image ({kinds}); {_FORMS}")
+    raise TypeError(f"sample {index} is {kind_of(sample)}; {FORMS}")
 
 
 def _pickled(rest: Rest, index: int) -> bytes:

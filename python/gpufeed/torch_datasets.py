@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gpufeed import _gpufeed, timm_datasets
+from gpufeed import _gpufeed, timm_datasets, torch_detection
 from gpufeed.draws import Draws
 from gpufeed.errors import ArgumentError
 from gpufeed.timm_datasets import Stays as _Stays
@@ -37,8 +37,8 @@ def native(data: Any, named: bool = True) -> _gpufeed.Dataset | None:
 def transform_of(data: Any) -> Any:
     """Returns the transform of an object of torchvision or timm that :func:`native` opens. Torch's ``Subset`` and ``ConcatDataset`` have
     that of all of their parts; ``None`` without one, and where parts differ or are other objects."""
-    parts = _parts(data)
-    found = [getattr(part, "transform", None) if _is_known(part) else None for part in parts]
+    parts = parts_of(data)
+    found = [_transform(part) if _is_known(part) else None for part in parts]
     if not found or found[0] is None or any(each is not found[0] for each in found):
         return None
     return found[0] if why_in_python(data) is None else None
@@ -46,22 +46,32 @@ def transform_of(data: Any) -> Any:
 
 def transforms_held(data: Any) -> list[Any]:
     """Returns the transform that each part of torch's ``Subset`` and ``ConcatDataset`` holds now, and of other objects their own."""
-    return [getattr(part, "transform", None) for part in _parts(data)]
+    return [_transform(part) for part in parts_of(data)]
 
 
 def has_transform(data: Any) -> bool:
     """True for an object of torchvision or timm that has a transform, also as a part of torch's ``Subset`` and ``ConcatDataset``."""
-    return any(_is_known(part) and getattr(part, "transform", None) is not None for part in _parts(data))
+    return any(_is_known(part) and _transform(part) is not None for part in parts_of(data))
+
+
+def is_detection(data: Any) -> bool:
+    """True for objects of torchvision, and torch's ``Subset`` and ``ConcatDataset`` of such, whose samples are an image and a target with boxes,
+    and whose transforms get both."""
+    return all(torch_detection.is_coco(part) for part in parts_of(data))
+
+
+def _transform(part: Any) -> Any:
+    return torch_detection.transform_of(part) if torch_detection.is_wrapped(part) else getattr(part, "transform", None)
 
 
 def note_of(data: Any) -> str:
     """Returns a sentence about a data set whose transform a loader runs."""
-    return f"data: the loader runs the transform of this {type(_parts(data)[0]).__name__} and reads its samples; its __getitem__ is not called"
+    return f"data: the loader runs the transform of this {type(parts_of(data)[0]).__name__} and reads its samples; its __getitem__ is not called"
 
 
 def why_in_python(data: Any) -> str | None:
     """Returns why objects of torchvision and timm are read in Python; ``None`` for those that are not, and for other objects."""
-    for part in _parts(data):
+    for part in parts_of(data):
         try:
             _maker(part)
         except _Stays as stays:
@@ -71,7 +81,7 @@ def why_in_python(data: Any) -> str | None:
 
 def image_size(data: Any) -> list[int] | None:
     """Returns height and width of the images of objects of torchvision that have arrays of one size; ``None`` for others."""
-    parts, vision = _parts(data), sys.modules.get("torchvision.datasets")
+    parts, vision = parts_of(data), sys.modules.get("torchvision.datasets")
     if vision is None or not all(any(isinstance(part, getattr(vision, name)) for name, *_ in _ARRAYS) for part in parts):
         return None
     sizes = {tuple(part.data.shape[2:] if isinstance(part, vision.SVHN) else part.data.shape[1:3]) for part in parts}
@@ -83,22 +93,22 @@ def channels(data: Any) -> int | None:
     if why_in_python(data) is not None:
         return None
     vision = sys.modules.get("torchvision.datasets")
-    found = {1 if vision is not None and isinstance(part, vision.MNIST) else 3 for part in _parts(data)}
+    found = {1 if vision is not None and isinstance(part, vision.MNIST) else 3 for part in parts_of(data)}
     return found.pop() if len(found) == 1 else None
 
 
 def is_made_of(data: Any) -> bool:
     """True for an object of torchvision or timm, and for torch's ``Subset`` and ``ConcatDataset`` with such a part."""
-    return any(_is_known(part) for part in _parts(data))
+    return any(_is_known(part) for part in parts_of(data))
 
 
-def _parts(data: Any) -> list[Any]:
+def parts_of(data: Any) -> list[Any]:
     """Returns the objects of which torch's ``Subset`` and ``ConcatDataset`` are made; other objects are their own part."""
     of_torch = sys.modules.get("torch.utils.data")
     if of_torch is not None and type(data) is of_torch.Subset:
-        return _parts(data.dataset)
+        return parts_of(data.dataset)
     if of_torch is not None and type(data) is of_torch.ConcatDataset:
-        return [each for part in data.datasets for each in _parts(part)]
+        return [each for part in data.datasets for each in parts_of(part)]
     return [data]
 
 
@@ -127,6 +137,8 @@ def _maker(data: Any) -> _Maker | None:
             reader = timm_datasets.folder_of(data)
             return _of_files(data, reader.root, reader.samples, reader)
         assert vision is not None, "the object is torchvision's"
+        if torch_detection.is_coco(data):
+            return torch_detection.maker(data)
         # A subclass may choose files and classes as it likes, but not read samples, nor have others than those of the lists.
         if _reads_as(data, vision.DatasetFolder):
             if data.loader not in (vision.folder.default_loader, vision.folder.pil_loader):

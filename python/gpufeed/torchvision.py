@@ -12,12 +12,14 @@ resizes, autocontrast, saturation, hue, sharpness and blurs by one level at most
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torchvision.transforms as v1
+from torchvision import tv_tensors
 from torchvision.transforms import InterpolationMode, _presets, v2
 
 from gpufeed import albumentations, batch_transforms as of_batches, effects, probed, refused_transforms, timm_transforms
@@ -25,6 +27,7 @@ from gpufeed.errors import ArgumentError
 from gpufeed.operator_checks import WARPS, check, check_range, check_within
 from gpufeed.operators import OPERATORS, Operator, Refused, numbers, of_images
 from gpufeed.own_code import OnBatch, OnSample, OwnCode, name_of, own_size
+from gpufeed.presets import list_with_target, lists_of, takes_target, unchanged
 from gpufeed.refused_transforms import UnsupportedTransform
 
 __all__ = ["SUPPORTED", "Converted", "UnsupportedTransform", "convert"]
@@ -79,10 +82,21 @@ _V1 = (
 )
 
 
+_WITH_TARGET = (
+    "is code of its own, which torch gives images with their targets; gpufeed does not call it: torchvision's transforms, and an object that hands both "
+    "on to its list, move boxes"
+)
+
 _SEPARATE = (
     "the three lists of create_transform(separate=True) are taken as one: each image goes through all of them. The clean and "
     "augmented copies that timm's AugMixDataset makes of a sample are not made"
 )
+
+
+def _of_factory(fill: Any) -> str | None:
+    """Returns what torchvision makes of a fill by type that leaves images to the dictionary's factory."""
+    there = any(kind in fill for kind in (tv_tensors.Image, torch.Tensor, "others"))
+    return None if there else "fill is a defaultdict without an entry for images, and torchvision, which never asks its factory, fills with 0"
 
 
 def _is(transform: Any, *names: str) -> bool:
@@ -104,7 +118,9 @@ class _RunsInPython(Exception):
 class _Conversion:
     """Walks over a list, and collects what it finds."""
 
-    def __init__(self, channels: int | None, codes: list[OwnCode] | None) -> None:
+    def __init__(self, channels: int | None, codes: list[OwnCode] | None, is_joint: bool = False) -> None:
+        # True where torch gives the list images with their targets.
+        self.is_joint = is_joint
         # The channels of images, where they are known.
         self.channels = channels
         # The pieces of own code, which the list has by their numbers; None where own code is refused.
@@ -184,6 +200,8 @@ class _Conversion:
             self.aliased.append(place)
         if name == "Normalize":
             self.normalized.append(place)
+        if isinstance(getattr(transform, "fill", None), defaultdict) and (said := _of_factory(transform.fill)) is not None:
+            self.notes.append(f"{place}: {said}")
         if name == "Grayscale" and top:
             self.channels = int(made["num_output_channels"])
         return [*before, made]
@@ -266,6 +284,13 @@ class _Conversion:
 
     def _probed(self, transform: Any, place: str, name: str, top: bool) -> list[Operator]:
         """Takes code of a user's own as the transforms that do the same to probe images."""
+        if takes_target(transform):
+            if (listed := list_with_target(transform)) is None:
+                raise UnsupportedTransform(place, name, _WITH_TARGET)
+            self.notes.append(f"{place}: {name} is taken as its list {listed}: it hands image and target on, and is not called")
+            return self.all([lists_of(transform)[listed]], f"{place} ({name})", top)
+        if self.is_joint and unchanged(transform) is None:
+            raise UnsupportedTransform(place, name, _WITH_TARGET)
         is_tensor = self.is_float or self.form != "pil"
         if self.channels != 3 and top:
             if self.channels == 1 and probed.triples(transform, self.is_float, is_tensor):
@@ -407,14 +432,15 @@ def convert(
     place: str = "transforms",
     channels: int | None = None,
     codes: list[OwnCode] | None = None,
+    is_joint: bool = False,
 ) -> Converted:
     """Converts a list of torchvision's transforms, and a transform of batches. ``place`` is where the list stands, for errors, and
     ``channels`` how many the data set's images have, where that is known. Code of the user's own is appended to ``codes``, and has its
-    number there in the recipe; without ``codes`` it is refused.
+    number there in the recipe; without ``codes`` it is refused, and where the list ``is_joint``: torch would give it the target, too.
 
     Raises :class:`UnsupportedTransform` with the place of what gpufeed does not have.
     """
-    conversion = _Conversion(channels, codes)
+    conversion = _Conversion(channels, None if is_joint else codes, is_joint)
     _refuse_several(transforms)
     # Places count from the argument's own list: transforms[3], whether it is a Compose or not.
     root: Any = transforms

@@ -1,5 +1,6 @@
 //! Data sets: those in gpufeed's formats, and objects in Python.
 
+mod detection;
 pub(crate) mod item;
 mod known;
 mod made_from;
@@ -12,6 +13,7 @@ use crate::process::guard;
 use crate::python_dataset::{PythonDataset, REST, Reads};
 use crate::turns::Turns;
 use crate::warnings::warn_of_library;
+use detection::{Columns, Detection};
 use gpufeed::dataset::{Concat, Field, FieldKind, Opened, SplitPart};
 use gpufeed::storage::Location;
 use gpufeed::{Arrays, ImageList, Label};
@@ -138,13 +140,14 @@ impl Dataset {
     }
 
     /// Wraps an object that has `__len__`, and `__getitem__` or `__getitems__`. `item` converts what the object returns
-    /// to `(bytes, form, label, rest, images)`. `form` is `None` for an encoded image, else `(width, height, format)`; `rest` is
+    /// to `(bytes, form, label, rest, images, objects)`. `form` is `None` for an encoded image, else `(width, height, format)`; `rest` is
     /// `None`, or the pickle of what `gpufeed/collate.py` collates. An `item` with the attribute `chosen` chooses fields;
-    /// `images` are the names of those that are images, of which it returns bytes and form of each. `parts` are
+    /// `images` are the names of those that are images, of which it returns bytes and form of each. With `objects`, the name of a
+    /// field, `item` returns the objects of the image, too, or `None`. `parts` are
     /// all objects that a read may call, this one included. True means that one thread at a time may call it.
     /// `thread_safe` is what the user said about this, or `None`.
     #[staticmethod]
-    #[pyo3(signature = (object, item, channels, classes, parts, thread_safe=None, images=Vec::new()))]
+    #[pyo3(signature = (object, item, channels, classes, parts, thread_safe=None, images=Vec::new(), objects=None))]
     #[expect(clippy::too_many_arguments, reason = "Python calls it with names")]
     fn wrap(
         py: Python<'_>,
@@ -155,6 +158,7 @@ impl Dataset {
         parts: Vec<(Py<PyAny>, bool)>,
         thread_safe: Option<bool>,
         images: Vec<String>,
+        objects: Option<String>,
     ) -> PyResult<Dataset> {
         let of = object.bind(py);
         let description = format!("{} of Python", of.get_type().name()?);
@@ -167,8 +171,10 @@ impl Dataset {
         let (warned, usable) = (AtomicBool::new(false), AtomicBool::new(false));
         let rest = Field::new(REST).kind(FieldKind::Bytes).optional();
         let images = images.into_iter().map(|name| Field::new(name).kind(FieldKind::Image).optional());
-        let fields = std::iter::once(rest).chain(images).collect();
-        let plain = !item.bind(py).hasattr("chosen")?;
+        let objects = objects.map(|name| Field::new(name).kind(FieldKind::Objects).optional());
+        let has_objects = objects.is_some();
+        let fields = std::iter::once(rest).chain(objects).chain(images).collect();
+        let plain = !has_objects && !item.bind(py).hasattr("chosen")?;
         let data = PythonDataset {
             object,
             item,
@@ -183,6 +189,7 @@ impl Dataset {
             usable,
             raised: Mutex::default(),
             plain,
+            has_objects,
             fields,
         };
         let data = Mutex::new(Some(Data::Python(Arc::new(data))));
@@ -219,6 +226,20 @@ impl Dataset {
         let made = Arrays::nhwc(shape, values.to_vec()).map(|arrays| arrays.with_classes(classes));
         let made = made.and_then(|arrays| arrays.with_labels(labels));
         Dataset::of_torchvision(of, made, named)
+    }
+
+    /// Makes a data set of files, relative to `root` or absolute, with the id of each, and the objects of all. `of` is the object of
+    /// torchvision that has them, from which a pickle makes the data set again.
+    #[staticmethod]
+    fn detection(
+        of: &Bound<'_, PyAny>,
+        files: (PathBuf, Vec<PathBuf>),
+        ids: Vec<u64>,
+        objects: Columns<'_>,
+        classes: Vec<String>,
+        named: bool,
+    ) -> PyResult<Dataset> {
+        Dataset::of_torchvision(of, Detection::new(files, ids, objects, classes), named)
     }
 
     /// Returns a data set that has all samples `times` times.

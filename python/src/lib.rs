@@ -10,6 +10,7 @@
 //! | `dataset.rs`, `dataset/` | data sets; what they know of their samples; how one was made, for pickles |
 //! | `opening/` | opens a path: the keywords of each format, and what opens it |
 //! | `python_dataset.rs`, `python_dataset/`, `turns.rs` | reads objects of Python; one call at a time into each |
+//! | `objects.rs` | boxes, keypoints and values of objects, as Python gives them |
 //! | `own_code.rs` | calls the user's own code between the transforms |
 //! | `interpreter_end.rs` | calls that the interpreter's end may cut off |
 //! | `pack.rs` | packs a data set |
@@ -26,6 +27,7 @@ mod errors;
 mod external;
 mod interpreter_end;
 mod loader;
+mod objects;
 mod open_run;
 mod opening;
 mod orders;

@@ -7,8 +7,9 @@ mod failed;
 mod owned;
 mod together;
 
-use crate::errors::{inside_itself, stuck};
+use crate::errors::{self, inside_itself, stuck};
 use crate::interpreter_end::{attach, call, get_item};
+use crate::objects;
 use crate::turns::{Inside, Refused, Turns};
 pub(crate) use failed::Failed;
 use gpufeed::dataset::{Access, Field};
@@ -27,7 +28,7 @@ const JOB_SAMPLES: usize = 64;
 /// A data set in Python. A worker that reads it waits for its turn, and then for the interpreter's lock.
 pub(crate) struct PythonDataset {
     pub(crate) object: Py<PyAny>,
-    /// Makes `(bytes, form, label, rest, images)` of an item.
+    /// Makes `(bytes, form, label, rest, images, objects)` of an item.
     pub(crate) item: Py<PyAny>,
     pub(crate) len: usize,
     pub(crate) has: Reads,
@@ -46,7 +47,9 @@ pub(crate) struct PythonDataset {
     pub(crate) raised: Mutex<Raised>,
     /// True if no fields are chosen, so that an image file and a class are the whole sample.
     pub(crate) plain: bool,
-    /// [`REST`], and the fields of images.
+    /// True if samples have objects, whose field stands behind [`REST`].
+    pub(crate) has_objects: bool,
+    /// [`REST`], the field of objects, and the fields of images.
     pub(crate) fields: Vec<Field>,
 }
 
@@ -109,14 +112,18 @@ impl PythonDataset {
                 form: None,
                 label: Label::Class(class),
                 rest: None,
+                objects: None,
                 images: Vec::new(),
             });
         }
         type Rest<'py> = Option<Bound<'py, PyBytes>>;
         type Images<'py> = Vec<(Bound<'py, PyBytes>, Form)>;
         let made = call(self.item.bind(py), &(item, index).into_pyobject(py)?)?;
-        let (bytes, of_bytes, label, rest, images): (Bound<'_, PyBytes>, Form, Bound<'_, PyAny>, Rest<'_>, Images<'_>) =
-            made.extract()?;
+        type Made<'py> =
+            (Bound<'py, PyBytes>, Form, Bound<'py, PyAny>, Rest<'py>, Images<'py>, Option<objects::Given<'py>>);
+        let (bytes, of_bytes, label, rest, images, given): Made<'_> = made.extract()?;
+        let objects = given.map(objects::objects).transpose();
+        let objects = objects.map_err(|error| errors::to_python(py, &error))?;
         let images = images.into_iter().map(|(bytes, of_bytes)| (bytes.as_bytes().to_vec(), form(of_bytes))).collect();
         let label = match label {
             label if label.is_none() => Label::None,
@@ -124,7 +131,7 @@ impl PythonDataset {
             label => Label::Class(label.extract()?),
         };
         let rest = rest.map(|rest| rest.as_bytes().to_vec());
-        Ok(Owned { bytes: bytes.as_bytes().to_vec(), form: form(of_bytes), label, rest, images })
+        Ok(Owned { bytes: bytes.as_bytes().to_vec(), form: form(of_bytes), label, rest, objects, images })
     }
 
     /// Reads a sample by `__getitem__`.
@@ -158,7 +165,7 @@ impl gpufeed::Dataset for PythonDataset {
             None if self.has.single => self.inside(|py| self.single(py, index))??,
             None => self.inside(|py| self.several(py, &[index]).swap_remove(0))??,
         };
-        owned.into_sample(buffer)
+        owned.into_sample(buffer, self.has_objects)
     }
 
     fn name(&self, index: usize) -> String {

@@ -197,6 +197,7 @@ _FUNCTIONS: dict[str, Callable[[torch.Tensor, dict[str, Any]], torch.Tensor]] = 
     "Grayscale": lambda image, given: F.rgb_to_grayscale(image, given["channels"]),
     "Hue": lambda image, given: F.adjust_hue(image, given["factor"]),
     "Mixture": _mixture,
+    "Objects": lambda image, given: image,
     "Pad": _pad,
     "Perspective": lambda image, given: F.perspective(image, given["startpoints"], given["endpoints"], **_warp(given)),
     "PillowBlur": _pillow_blur,
@@ -218,6 +219,41 @@ def apply(op: Any, image: torch.Tensor) -> torch.Tensor:
     # `AdjustGamma` has the name and the arguments of torchvision's `adjust_gamma`.
     function: Callable[..., torch.Tensor] = getattr(F, re.sub("(?!^)([A-Z])", r"_\1", name).lower())
     return function(image, **given)
+
+
+# What changes colours, and no place.
+_COLORS = ("Brightness", "Contrast", "Hue", "PermuteChannels", "Saturation")
+
+
+def boxes_through_torchvision(params: dict[str, Any], boxes: Any, labels: torch.Tensor) -> tuple[Any, torch.Tensor]:
+    """The boxes of an image with a sample's parameters, and the labels of those that stay."""
+    leaves = torch.ones(len(boxes), dtype=torch.bool)
+    for each in params["ops"]:
+        op = each["op"]
+        ((name, given),) = op.items() if isinstance(op, dict) else [(op, {})]
+        if name in _COLORS:
+            continue
+        ((of_objects, their),) = given.items() if name == "Objects" else [("", {})]
+        if name == "Crop":
+            boxes = F.crop(boxes, **given)
+            # RandomIoUCrop: SanitizeBoundingBoxes removes them.
+            boxes[~leaves] = 0
+        elif of_objects == "EmptyOutside":
+            middle = F.convert_bounding_box_format(boxes.as_subclass(torch.Tensor), old_format=boxes.format, new_format="CXCYWH")[:, :2]
+            begin = torch.tensor([their["left"], their["top"]])
+            leaves = ((middle > begin) & (middle < begin + torch.tensor([their["width"], their["height"]]))).all(1)
+        elif of_objects == "ConvertBoundingBoxFormat":
+            boxes = F.convert_bounding_box_format(boxes, new_format=their["format"].upper())
+        elif of_objects == "SanitizeBoundingBoxes":
+            boxes, stays = F.sanitize_bounding_boxes(boxes, **their)
+            labels, leaves = labels[stays], leaves[stays]
+        elif name == "Resize":
+            boxes = F.resize(boxes, [given["height"], given["width"]])
+        elif name == "Pad":
+            boxes = F.pad(boxes, [given[side] for side in ("left", "top", "right", "bottom")])
+        else:
+            boxes = getattr(F, re.sub("(?!^)([A-Z])", r"_\1", name).lower())(boxes, **given)
+    return boxes, labels
 
 
 def through_torchvision(params: dict[str, Any], image: torch.Tensor, float_from: int | None) -> torch.Tensor:

@@ -4,6 +4,7 @@ use crate::dataset::rest;
 use crate::errors;
 use crate::interpreter_end::{attach, call};
 use gpufeed::dataset::{Field, FieldKind, FieldValue, NumberType, Numbers};
+use gpufeed::targets::Objects;
 use gpufeed::{Dataset, ErrorKind, Label, Pixels, Result, Sample, SampleData};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -53,13 +54,26 @@ pub(crate) fn as_packed(py: Python<'_>, data: Arc<dyn Dataset>) -> PyResult<Arc<
         }
     }
     let parts = module.getattr("parts")?.unbind();
-    Ok(Arc::new(AsPacked { data, fields, parts }))
+    let pickled = fields.len();
+    let objects = data.fields().iter().position(|field| field.values() == Some(FieldKind::Objects));
+    let of_objects = objects.map(|at| data.fields()[at].clone());
+    if let Some(field) = of_objects.as_ref().filter(|own| fields.iter().any(|field| field.name() == own.name())) {
+        let reason =
+            format!("{:?} is the name of the objects of its samples, and of another field of them", field.name());
+        return Err(PyTypeError::new_err(reason));
+    }
+    fields.extend(of_objects);
+    Ok(Arc::new(AsPacked { data, fields, pickled, objects, parts }))
 }
 
-/// A data set whose only field is the pickle of all that samples have beside image and label.
+/// A data set whose fields are the pickle of all that samples have beside image and label, and the objects of their images.
 struct AsPacked {
     data: Arc<dyn Dataset>,
     fields: Vec<Field>,
+    /// The number of fields whose values are in the pickle; one of objects follows.
+    pickled: usize,
+    /// The place of the objects among the fields of the data set.
+    objects: Option<usize>,
     /// Returns the values of fields in a pickle.
     parts: Py<PyAny>,
 }
@@ -109,7 +123,11 @@ impl Dataset for AsPacked {
             Value::Other(value) => value,
             Value::Image(_) => images.next().map_or(FieldValue::Absent, FieldValue::Image),
         });
-        Ok(Sample::new(data, label).with_fields(fields.collect()))
+        let objects = self.objects.map(|at| match sample.fields.get(at) {
+            Some(FieldValue::Objects(objects)) => FieldValue::from(Objects::clone(objects)),
+            _ => FieldValue::Absent,
+        });
+        Ok(Sample::new(data, label).with_fields(fields.chain(objects).collect()))
     }
 
     fn name(&self, index: usize) -> String {
@@ -127,7 +145,7 @@ impl Dataset for AsPacked {
 
 impl AsPacked {
     fn values(&self, py: Python<'_>, sample: &Sample<'_>) -> PyResult<Vec<Value>> {
-        let names: Vec<_> = self.fields.iter().map(Field::name).collect();
+        let names: Vec<_> = self.fields[..self.pickled].iter().map(Field::name).collect();
         let labelled = sample.label != Label::None;
         let arguments: Bound<'_, PyTuple> = (pickle(py, sample), labelled, names).into_pyobject(py)?;
         let parts: Vec<Option<Part<'_>>> = call(self.parts.bind(py), &arguments)?.extract()?;

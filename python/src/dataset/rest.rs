@@ -10,7 +10,7 @@ pub(crate) fn has(data: &dyn Dataset) -> bool {
     data.fields().first().is_some_and(|field| field.name() == REST)
 }
 
-/// A data set in gpufeed's formats, with [`REST`] as a field that no sample has.
+/// A data set in gpufeed's formats, with the fields of an object in Python, which no sample has.
 struct WithRest {
     data: Arc<dyn Dataset>,
     fields: Vec<Field>,
@@ -31,7 +31,8 @@ impl Dataset for WithRest {
     }
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
-        Ok(self.data.read(index, buffer)?.with_fields(vec![FieldValue::Absent]))
+        let absent = self.fields.iter().map(|_| FieldValue::Absent).collect();
+        Ok(self.data.read(index, buffer)?.with_fields(absent))
     }
 
     fn name(&self, index: usize) -> String {

@@ -1,6 +1,7 @@
 //! A sample of an object in Python, in memory of its own.
 
 use gpufeed::dataset::FieldValue;
+use gpufeed::targets::Objects;
 use gpufeed::{Label, PixelFormat, Pixels, Sample, SampleData};
 use std::ops::Range;
 
@@ -11,6 +12,8 @@ pub(super) struct Owned {
     pub(super) form: Option<(u32, u32, PixelFormat)>,
     pub(super) label: Label,
     pub(super) rest: Option<Vec<u8>>,
+    /// The objects that the image shows.
+    pub(super) objects: Option<Objects>,
     /// The images of the sample's fields, in the order of the fields.
     pub(super) images: Vec<OwnedImage>,
 }
@@ -35,8 +38,9 @@ pub(super) fn form(form: Form) -> Option<(u32, u32, PixelFormat)> {
 }
 
 impl Owned {
-    /// Puts the bytes of all images into the buffer, and returns the sample that borrows them.
-    pub(super) fn into_sample<'a>(self, buffer: &'a mut Vec<u8>) -> gpufeed::Result<Sample<'a>> {
+    /// Puts the bytes of all images into the buffer, and returns the sample that borrows them. `has_objects` is true if the samples
+    /// have a field of objects.
+    pub(super) fn into_sample<'a>(self, buffer: &'a mut Vec<u8>, has_objects: bool) -> gpufeed::Result<Sample<'a>> {
         *buffer = self.bytes;
         let end = buffer.len();
         // All images lie in one buffer, each at a multiple of 8 bytes. Without fields of images nothing is allocated here.
@@ -55,8 +59,11 @@ impl Owned {
                 Some((width, height, format)) => SampleData::Pixels(Pixels::new(width, height, format, bytes)?),
             })
         };
-        let mut fields = Vec::with_capacity(places.len() + 1);
+        let mut fields = Vec::with_capacity(places.len() + 2);
         fields.push(self.rest.map_or(FieldValue::Absent, |rest| FieldValue::Bytes(rest.into())));
+        if has_objects {
+            fields.push(self.objects.map_or(FieldValue::Absent, FieldValue::from));
+        }
         for (place, of_bytes) in places {
             fields.push(FieldValue::Image(data(place, of_bytes)?));
         }
