@@ -22,14 +22,20 @@ from pictures import DETECTION_SIZE, detection  # noqa: E402
 NAMES = ["dog", "person", "tvmonitor"]
 
 
+def pixels(number: int) -> list[list[int]]:
+    """The boxes of `detection` by their pixels: columns and rows from 0 on, of which the last ones do not belong to the box."""
+    found = detection(number)["bbox"]
+    return [[int(x), int(y), max(int(x + w), int(x) + 1), int(y + h)] for x, y, w, h in found]
+
+
 def voc_file(number: int) -> str:
-    """An annotation as VOCdevkit has it, of the boxes of `detection` as whole numbers."""
+    """An annotation as VOCdevkit has it, which counts pixels from 1 on."""
     width, height = DETECTION_SIZE
     objects = [
         f"<object><name>{NAMES[at]}</name><pose>Left</pose><truncated>{at % 2}</truncated><difficult>0</difficult><bndbox>"
-        f"<xmax>{int(x + w)}</xmax><xmin>{int(x) + 1}</xmin><ymax>{int(y + h)}</ymax><ymin>{int(y) + 1}</ymin></bndbox>"
+        f"<xmax>{right}</xmax><xmin>{left + 1}</xmin><ymax>{bottom}</ymax><ymin>{top + 1}</ymin></bndbox>"
         "<part><name>head</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>2</xmax><ymax>2</ymax></bndbox></part></object>"
-        for at, (x, y, w, h) in enumerate(detection(number)["bbox"])
+        for at, (left, top, right, bottom) in enumerate(pixels(number))
     ]
     size = f"<size><width>{width}</width><height>{height}</height><depth>3</depth></size>"
     return f"<annotation><filename>{number}.jpg</filename>{size}<segmented>0</segmented>{''.join(objects)}</annotation>"
@@ -66,8 +72,7 @@ def test_vocs_targets_are_those_of_torchvision(voc: Path) -> None:
     assert whole.dataset.classes == NAMES
     (batch,) = whole
     for number, targets in zip((0, 1, 2, 4), batch["objects"]):
-        boxes = [[int(x), int(y), int(x + w), int(y + h)] for x, y, w, h in detection(number)["bbox"]]
-        assert targets["boxes"].tolist() == boxes and targets["labels"].tolist() == [0, 1, 2]
+        assert targets["boxes"].tolist() == pixels(number) and targets["labels"].tolist() == [0, 1, 2]
     with pytest.raises(DataError, match='the class "tvmonitor"'):
         gpufeed.open(voc, class_names=NAMES[:2])
 
