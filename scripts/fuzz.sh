@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 . scripts/system.sh
 require_cargo
 
-all=(cifar decode idx jpeg list lmdb numpy parquet pickle recipe seek_file tar tar_index)
+all=(cifar coco decode idx jpeg list lmdb numpy objects parquet pickle recipe seek_file tar tar_index voc yolo)
 usage() {
     printf 'usage: scripts/fuzz.sh [TARGET] [SECONDS], at least 1 second; targets: %s\n' "${all[*]}" >&2
     exit 2
@@ -31,7 +31,7 @@ step() { printf '\n== %s\n' "$*"; }
 longest() {
     case $1 in
         tar | lmdb | parquet) echo 32768 ;;
-        tar_index | recipe | list) echo 4096 ;;
+        tar_index | recipe | list | coco | objects | voc | yolo) echo 4096 ;;
         *) echo 8192 ;;
     esac
 }
@@ -40,18 +40,22 @@ longest() {
 sources() {
     case $1 in
         cifar) echo src/dataset/cifar/mod.rs src/dataset/source.rs ;;
+        coco) echo src/dataset/coco ;;
         idx) echo src/dataset/idx src/dataset/source.rs ;;
         decode) echo src/decode ;;
         jpeg) echo crates/jpeg/src ;;
         list) echo src/dataset/list src/dataset/labels.rs ;;
         lmdb) echo src/dataset/lmdb ;;
         numpy) echo src/dataset/numpy src/dataset/arrays src/dataset/source.rs ;;
+        objects) echo src/objects ;;
         parquet) echo src/dataset/parquet ;;
         pickle) echo src/dataset/cifar/pickle ;;
         recipe) echo src/recipe ;;
         seek_file) echo src/decode/seek ;;
         tar) echo src/dataset/tar ;;
         tar_index) echo src/dataset/shards src/dataset/tar/mod.rs ;;
+        voc) echo src/dataset/voc ;;
+        yolo) echo src/dataset/yolo ;;
     esac
 }
 

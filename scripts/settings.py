@@ -117,6 +117,7 @@ TYPES = {
     "SeekIndexes": (PATH, "arguments.path"),
     "FieldChoice": ('Literal["all", "none"] | Sequence[str] | Mapping[str, Any]', "arguments.fields"),
     "(PathBuf, u64)": (f"tuple[{PATH}, int | str]", "arguments.remote_cache"),
+    "Shape": ("tuple[int, int]", "arguments.pair"),
     "(PathBuf, Size)": (f"tuple[{PATH}, int | str]", "arguments.remote_cache"),
 }
 

@@ -24,6 +24,27 @@ pub use crate::plan::work::{TAP_OPERATIONS, Work, work};
 pub use crate::quote::{Shown, ShownLines};
 pub use crate::storage::local::atomic_file::{folder_of, replace};
 
+/// Objects of JSON documents, for the fuzz target that reads them.
+pub mod object_documents {
+    use crate::targets::Objects;
+
+    /// Reads the objects of a document.
+    ///
+    /// # Errors
+    /// The reason, with the key or the number of the object.
+    pub fn read(text: &str) -> Result<Objects, String> {
+        crate::objects::from_json(text)
+    }
+
+    /// Writes objects as a document that [`read`] reads.
+    ///
+    /// # Errors
+    /// The name of values with infinity or NaN.
+    pub fn written(objects: &Objects) -> Result<String, String> {
+        crate::objects::to_json(objects)
+    }
+}
+
 pub mod regular_file {
     pub use crate::storage::local::regular_file::{open, read, read_to_string};
 }

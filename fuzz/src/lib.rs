@@ -1,3 +1,4 @@
 //! Code that the fuzz targets share.
 
+pub mod objects;
 pub mod readers;

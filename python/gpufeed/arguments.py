@@ -170,6 +170,13 @@ def part(name: str, value: Any) -> tuple[int, int]:
     return number, parts
 
 
+def pair(name: str, value: Any) -> tuple[int, int]:
+    """Takes two whole numbers."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise ArgumentError(f"{name}: {value!r}; two whole numbers work, such as (17, 3)")
+    return whole(name, value[0]), whole(name, value[1])
+
+
 def on_error(name: str, value: Any) -> str | float:
     """Takes ``"skip"``, ``"fail"``, or the share of samples that may fail."""
     if value in ("skip", "fail"):

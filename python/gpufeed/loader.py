@@ -137,13 +137,13 @@ class DataLoader(Positioned):
         unlabelled: All images below the folder are samples, without labels. For a folder of class folders, a folder of images.
             Default: ``False`` where there are class folders.
         max_file_bytes: Bytes of the largest image that is read; the sample of a larger one fails. For a folder of class
-            folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files, annotations of COCO. Default:
-            ``"1G"``.
+            folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files, annotations of COCO, annotations
+            of Pascal VOC, annotations of YOLO. Default: ``"1G"``.
         fields: The fields beside image and label: ``"all"``, or what is read (the ending of a member or of a file beside the
             image, a column), with its name in batches, ``{"txt": "caption"}``, or with its ``name``, ``kind``, ``optional`` and
             ``default``. The names ``"image"`` and ``"label"`` choose the sample's own. ``["index", "path"]`` are the number and
             the name of each sample, of any format. For a folder of class folders, a folder of images, a list of files, tar
-            shards, an LMDB, Parquet files, annotations of COCO. Default: none.
+            shards, an LMDB, Parquet files, annotations of COCO, annotations of Pascal VOC, annotations of YOLO. Default: none.
         max_field_bytes: Bytes of the largest value of a field that is read; the sample of a larger one fails. For a folder of
             class folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1M"``.
         image_column: The column of the images: of a list or Parquet files, or an array of an ``.npz``. For a list of files, a
@@ -152,16 +152,18 @@ class DataLoader(Positioned):
             and ``"fine_label"``. For a list of files, a NumPy file, CIFAR's files, Parquet files. Default: the one with a usual
             name.
         class_names: The names of the classes; for a list of files ``True``, which reads numbers in its labels as names. For a
-            list of files, tar shards, an LMDB, Parquet files. Default: those that the data set names.
-        root: The folder to which the paths of a list are relative. For a list of files, annotations of COCO. Default: that of
-            the list.
+            list of files, tar shards, an LMDB, Parquet files, annotations of Pascal VOC, annotations of YOLO. Default: those
+            that the data set names.
+        root: The folder to which the paths of a list, or of YOLO's ``data.yaml``, are relative; of COCO that of the images. For
+            a list of files, annotations of COCO, annotations of YOLO. Default: that of the list, or the one that the file says.
         header: The first line of a CSV file names its columns. For a list of files. Default: whether its words are names of
             columns.
         delimiter: The character between the columns of a CSV file, such as ``";"``. For a list of files. Default: a comma, or a
             tab in ``.tsv``.
-        split: The split: of Parquet files ``"train"``, ``"validation"`` or ``"test"``, of others ``"train"`` or ``"test"``. For
-            a NumPy file, MNIST's files, CIFAR's files, Parquet files. Default: the training split, beside which ``.test`` is
-            the other one.
+        split: The split: of Parquet files ``"train"``, ``"validation"`` or ``"test"``; of Pascal VOC the name of a list in
+            ``ImageSets/Main``; of YOLO one that the ``data.yaml`` names, such as ``"val"``; of others ``"train"`` or
+            ``"test"``. For a NumPy file, MNIST's files, CIFAR's files, Parquet files, annotations of Pascal VOC, annotations of
+            YOLO. Default: the training split, beside which ``.test`` is the other one; of Pascal VOC all annotations.
         data_layout: The layout of arrays or keys: ``"nhwc"`` or ``"nchw"`` for NumPy's arrays, ``"numbered"``,
             ``"class_and_image"`` or ``"image"`` for an LMDB. For a NumPy file, an LMDB. Default: as the shapes or the keys say.
         allow_unlabelled: Samples may have no label. For tar shards, an LMDB, Parquet files. Default: ``False``.
@@ -180,6 +182,13 @@ class DataLoader(Positioned):
             MNIST's files. Default: none.
         max_page_bytes: Bytes that a compressed page of Parquet files may become. For Parquet files. Default: 64 times its own,
             and ``"64M"`` at least.
+        targets_orientation: The image to which coordinates refer where the annotation's width and height do not decide, as of
+            squares that EXIF turns: as it is ``"stored"`` or ``"displayed"``. For annotations of COCO, annotations of Pascal
+            VOC, annotations of YOLO. Default: ``"stored"``, of YOLO ``"displayed"``.
+        one_based: Makes edges of boxes that count pixels from 1 on: subtracts 1 from ``xmin`` and ``ymin``. For annotations of
+            Pascal VOC. Default: ``False``, the numbers as they are written.
+        kpt_shape: The number of keypoints of each object, and how many numbers each has, 2 or 3 with its visibility: ``(17,
+            3)``. For annotations of YOLO. Default: that of the ``data.yaml``, else no keypoints.
         remote_timeout: Seconds for which a server may send nothing before the request is made again. For remote data. Default:
             the variable ``GPUFEED_REMOTE_TIMEOUT``, else 30.
         remote_retries: The number of retries of a request that failed for a reason that may pass. For remote data. Default: the
@@ -270,6 +279,9 @@ class DataLoader(Positioned):
         counts: str | PathLike[str] | None = None,
         part: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] | None = None,
         max_page_bytes: int | str | None = None,
+        targets_orientation: Literal["stored", "displayed"] | None = None,
+        one_based: bool | None = None,
+        kpt_shape: tuple[int, int] | None = None,
         remote_timeout: float | None = None,
         remote_retries: int | None = None,
         remote_requests: int | None = None,

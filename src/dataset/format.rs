@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::opening::{OpenOptions, Opened};
-use super::{Cifar, Coco, Idx, UNFINISHED};
+use super::{Cifar, Coco, Idx, UNFINISHED, Voc, Yolo};
 use crate::error::Result;
 use crate::storage::{Address, Location, Remote, RemoteOptions, check};
 
@@ -20,6 +20,8 @@ use crate::storage::{Address, Location, Remote, RemoteOptions, check};
 /// | a file `.mdb`, a folder with `data.mdb` | [`Lmdb`](Self::Lmdb) |
 /// | a folder with `train-images-idx3-ubyte` and its like (MNIST's, or one part of EMNIST), or with a folder `raw` of these, or torchvision's root (`root/MNIST/raw`) | [`Idx`](Self::Idx) |
 /// | a folder with CIFAR's files, or with the folder that they come in | [`Cifar`](Self::Cifar) |
+/// | a folder with `JPEGImages` and `Annotations`, or the list of a split, `ImageSets/Main/*.txt` | [`Voc`](Self::Voc) |
+/// | a file `.yaml`, `.yml`, a folder with `images` and `labels`, a folder with `data.yaml` and `images` or `train` | [`Yolo`](Self::Yolo) |
 /// | another folder with folders | [`Folder`](Self::Folder) |
 /// | another folder | [`Images`](Self::Images) |
 ///
@@ -60,6 +62,10 @@ pub enum Format {
     Parquet,
     /// COCO's annotations of objects: [`Coco`].
     Coco,
+    /// Pascal VOC's annotations of objects: [`Voc`].
+    Voc,
+    /// YOLO's annotations of objects: [`Yolo`].
+    Yolo,
 }
 
 /// Opens the data set at a path, in any [`Format`]; with the feature `remote` also tar shards and Parquet files at an
@@ -128,6 +134,8 @@ impl Format {
             Some("json") if Coco::is_named(&name) && !path.is_dir() => return Format::Coco,
             Some("csv" | "tsv" | "jsonl" | "ndjson" | "json") if !path.is_dir() => return Format::List,
             Some("npy" | "npz") if !path.is_dir() => return Format::Numpy,
+            Some("yaml" | "yml") if !path.is_dir() => return Format::Yolo,
+            Some("txt") if Voc::is_list(path) && !path.is_dir() => return Format::Voc,
             _ => {}
         }
         // An unfinished result of `gpufeed pack` is not an image folder: opening it as LMDB explains that.
@@ -149,6 +157,10 @@ impl Format {
             Format::Idx
         } else if Cifar::is_in(path) {
             Format::Cifar
+        } else if Voc::is_in(path) {
+            Format::Voc
+        } else if Yolo::is_in(path) {
+            Format::Yolo
         } else if !folders.is_empty() || !path.is_dir() {
             Format::Folder
         } else {
@@ -271,6 +283,8 @@ impl Format {
             Format::Cifar => options.cifar(path),
             Format::Parquet => options.parquet(path),
             Format::Coco => options.coco(path),
+            Format::Voc => options.voc(path),
+            Format::Yolo => options.yolo(path),
         }
     }
 

@@ -11,6 +11,8 @@
 //! | [`Numpy`] | `.npy` and `.npz`, as `Arrays` |
 //! | [`TarShards`] | tar files in WebDataset's convention |
 //! | [`Coco`] | COCO's annotations of objects |
+//! | [`Voc`] | Pascal VOC's annotations of objects |
+//! | [`Yolo`] | YOLO's annotations of objects |
 //! | [`Lmdb`] | an LMDB of encoded images, and values of fields |
 //! | `Parquet` | Hugging Face's image sets; feature `parquet` |
 //!
@@ -39,7 +41,7 @@
 // arrays/                Arrays, which idx/, cifar/ and numpy/ make of their files
 // shards/                what files of many samples share; tar/ and parquet/ are such files
 // lmdb/                  Lmdb
-// coco/                  Coco
+// coco/, voc/, yolo/     Coco, Voc, Yolo; objects_field.rs has their field, object_columns.rs the objects of the last two
 // adaptors/              sets made of sets
 
 mod access;
@@ -66,6 +68,8 @@ mod lmdb;
 mod memory;
 mod notice;
 mod numpy;
+mod object_columns;
+mod objects_field;
 mod opening;
 mod pack_manifest;
 #[cfg(feature = "parquet")]
@@ -78,6 +82,8 @@ mod side_cars;
 pub(crate) mod stored;
 mod tar;
 mod unpacked;
+mod voc;
+mod yolo;
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -120,6 +126,8 @@ pub use stored::{ObjectStamp, Stored};
 pub use tar::UNFINISHED;
 pub(crate) use tar::label_of_json;
 pub use tar::{TarShards, TarShardsBuilder};
+pub use voc::{Voc, VocBuilder};
+pub use yolo::{Yolo, YoloBuilder};
 
 /// Default limit of the bytes of one encoded image: 1 GiB, the size of an uncompressed bitmap of the default
 /// `max_pixels`. The data sets' builders set another limit with `max_file_bytes`.

@@ -10,6 +10,7 @@
 //! | `coordinate.rs` | [`Coordinate`]: the numbers of which places are made |
 //! | `clamp.rs` | [`Clamping`], [`clamp_boxes`], [`clamp_keypoints`] |
 //! | `sanitize.rs` | [`SanitizeBoxes`], and which keypoints lie in an image |
+//! | `targets_orientation.rs` | [`TargetsOrientation`]: the image in which an annotation's places are |
 
 mod box_format;
 mod clamp;
@@ -19,6 +20,7 @@ mod image_objects;
 mod json;
 mod object_op;
 mod sanitize;
+mod targets_orientation;
 mod values;
 
 pub use box_format::{BoxFormat, convert_boxes};
@@ -31,4 +33,5 @@ pub use image_objects::Objects;
 pub(crate) use json::{from_json, to_json};
 pub use object_op::ObjectOp;
 pub use sanitize::{SanitizeBoxes, keypoints_inside};
+pub use targets_orientation::TargetsOrientation;
 pub use values::ObjectValues;

@@ -22,8 +22,8 @@ mod step;
 mod tests;
 
 pub use crate::objects::{
-    BoxFormat, Clamping, Coordinate, FlatObjects, ObjectOp, ObjectValues, Objects, SanitizeBoxes, clamp_boxes,
-    clamp_keypoints, convert_boxes, keypoints_inside,
+    BoxFormat, Clamping, Coordinate, FlatObjects, ObjectOp, ObjectValues, Objects, SanitizeBoxes, TargetsOrientation,
+    clamp_boxes, clamp_keypoints, convert_boxes, keypoints_inside,
 };
 pub use followed::make_params;
 pub use moves::Moves;

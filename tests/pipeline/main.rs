@@ -1,5 +1,6 @@
 //! Batches of a loader: their order, their samples, their settings, on every backend.
 
+mod annotated_files;
 mod arrangement;
 mod blocks;
 mod buffers;

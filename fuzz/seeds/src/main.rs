@@ -6,6 +6,7 @@
 mod arrays;
 mod jpeg;
 mod keyed;
+mod objects;
 mod packed;
 mod parquet;
 mod pickle;
@@ -23,17 +24,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [_, target, golden, corpus] = arguments.as_slice() else { return Err("seeds TARGET GOLDEN CORPUS".into()) };
     let seeds = match target.as_str() {
         "cifar" => arrays::cifar(),
+        "coco" => objects::coco(),
         "idx" => arrays::idx(),
         "jpeg" | "decode" => jpeg::seeds(Path::new(golden))?,
         "list" => texts::lists(),
         "lmdb" => keyed::lmdb(),
         "numpy" => arrays::numpy(),
+        "objects" => objects::documents(),
         "parquet" => parquet::seeds(Path::new(golden))?,
         "pickle" => pickle::seeds(),
         "recipe" => texts::recipes(),
         "seek_file" => keyed::seek_file(),
         "tar" => tar::seeds(),
         "tar_index" => tar::indexes(),
+        "voc" => objects::voc(),
+        "yolo" => objects::yolo(),
         other => return Err(format!("no target {other}").into()),
     };
     std::fs::create_dir_all(corpus)?;

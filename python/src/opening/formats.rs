@@ -1,8 +1,11 @@
 //! Opens a path as a data set of a format, with the settings that Python code gives for this format.
 
-use super::keywords::{Cifar, ClassNames, Coco, ColumnNames, Folder, Idx, Images, List, Lmdb, Numpy, Parquet, Tar};
+use super::keywords::{
+    Cifar, ClassNames, Coco, ColumnNames, Folder, Idx, Images, List, Lmdb, Numpy, Parquet, Tar, Voc, Yolo,
+};
 use super::{boxed, choose, is_missing, refuse, there, whole};
 use gpufeed::dataset::{self, Emnist, Format, LmdbLayout, Opened, RemoteOptions, ShardIndexes, Split};
+use gpufeed::targets::TargetsOrientation;
 use gpufeed::{Dataset, ImageFolder, ImageList, Layout, Result, TarShards};
 use std::path::{Path, PathBuf};
 
@@ -52,7 +55,35 @@ impl Coco {
     pub(super) fn open(self, path: &Path) -> Result<Opened> {
         let mut builder = dataset::Coco::builder();
         set!(builder, root = self.root, fields = self.fields, max_file_bytes = self.max_file_bytes);
+        set!(builder, targets_orientation = orientation(self.targets_orientation)?);
         builder.open(path).map(whole)
+    }
+}
+
+impl Voc {
+    pub(super) fn open(self, path: &Path) -> Result<Opened> {
+        let mut builder = dataset::Voc::builder();
+        set!(builder, split = self.split, classes = names(self.class_names)?, one_based = self.one_based);
+        set!(builder, targets_orientation = orientation(self.targets_orientation)?);
+        set!(builder, fields = self.fields, max_file_bytes = self.max_file_bytes);
+        builder.open(path).map(whole)
+    }
+}
+
+impl Yolo {
+    pub(super) fn open(self, path: &Path) -> Result<Opened> {
+        let mut builder = dataset::Yolo::builder();
+        set!(builder, root = self.root, classes = names(self.class_names)?);
+        if let Some((points, numbers)) = self.kpt_shape {
+            builder = builder.kpt_shape(points, numbers);
+        }
+        set!(builder, targets_orientation = orientation(self.targets_orientation)?);
+        set!(builder, fields = self.fields, max_file_bytes = self.max_file_bytes);
+        if let Some(split) = self.split {
+            return builder.split(split).open(path).map(whole);
+        }
+        let (train, test) = builder.parts(path)?;
+        Ok(Opened { train: Box::new(train), test: boxed(test) })
     }
 }
 
@@ -183,6 +214,13 @@ fn names(given: Option<ClassNames>) -> Result<Option<Vec<String>>> {
             Err(refuse("class_names", "True and False are for a list of files; here the names of the classes work"))
         }
     }
+}
+
+/// Returns the image that the setting `targets_orientation` names; `None` if the setting is absent.
+fn orientation(name: Option<String>) -> Result<Option<TargetsOrientation>> {
+    use TargetsOrientation::{Displayed, Stored};
+    let words = [("stored", Stored), ("displayed", Displayed)];
+    word("targets_orientation", name, &words, "\"stored\" and \"displayed\" work")
 }
 
 fn indexes(place: PathBuf) -> ShardIndexes {

@@ -14,6 +14,8 @@ use std::path::PathBuf;
 pub(super) type Word = String;
 /// A number of bytes.
 pub(super) type Size = u64;
+/// The number of keypoints, and that of the numbers of each.
+pub(super) type Shape = (usize, usize);
 
 /// The name of one column, or the names of several columns.
 #[derive(Deserialize)]
@@ -85,7 +87,8 @@ formats! {
         /// The names of the classes; for a list of files `true`, which reads numbers in its labels as names. Default:
         /// those that the data set names.
         class_names: ClassNames,
-        /// The folder to which the paths of a list are relative. Default: that of the list.
+        /// The folder to which the paths of a list, or of YOLO's `data.yaml`, are relative; of COCO that of the images. Default:
+        /// that of the list, or the one that the file says.
         root: PathBuf,
         /// The first line of a CSV file names its columns. Default: whether its words are names of columns.
         header: bool,
@@ -96,8 +99,9 @@ formats! {
         max_field_bytes: Size,
     }
     Numpy "a NumPy file" {
-        /// The split: of Parquet files `"train"`, `"validation"` or `"test"`, of others `"train"` or `"test"`. Default:
-        /// the training split, beside which `.test` is the other one.
+        /// The split: of Parquet files `"train"`, `"validation"` or `"test"`; of Pascal VOC the name of a list in
+        /// `ImageSets/Main`; of YOLO one that the `data.yaml` names, such as `"val"`; of others `"train"` or `"test"`. Default: the
+        /// training split, beside which `.test` is the other one; of Pascal VOC all annotations.
         split: String,
         image_column: String,
         label_column: String,
@@ -162,6 +166,30 @@ formats! {
     }
     Coco "annotations of COCO" {
         root: PathBuf,
+        /// The image to which coordinates refer where the annotation's width and height do not decide, as of squares that EXIF
+        /// turns: as it is `"stored"` or `"displayed"`. Default: `"stored"`, of YOLO `"displayed"`.
+        targets_orientation: Word,
+        fields: FieldChoice,
+        max_file_bytes: Size,
+    }
+    Voc "annotations of Pascal VOC" {
+        split: String,
+        class_names: ClassNames,
+        /// Makes edges of boxes that count pixels from 1 on: subtracts 1 from `xmin` and `ymin`. Default: `false`, the numbers
+        /// as they are written.
+        one_based: bool,
+        targets_orientation: Word,
+        fields: FieldChoice,
+        max_file_bytes: Size,
+    }
+    Yolo "annotations of YOLO" {
+        split: String,
+        root: PathBuf,
+        class_names: ClassNames,
+        /// The number of keypoints of each object, and how many numbers each has, 2 or 3 with its visibility: `[17, 3]`. Default:
+        /// that of the `data.yaml`, else no keypoints.
+        kpt_shape: Shape,
+        targets_orientation: Word,
         fields: FieldChoice,
         max_file_bytes: Size,
     }

@@ -95,6 +95,8 @@ impl Opening {
             Format::Cifar => read::<keywords::Cifar>(keywords)?.open(path),
             Format::Parquet => read::<keywords::Parquet>(keywords)?.open(path, remote),
             Format::Coco => read::<keywords::Coco>(keywords)?.open(path),
+            Format::Voc => read::<keywords::Voc>(keywords)?.open(path),
+            Format::Yolo => read::<keywords::Yolo>(keywords)?.open(path),
             _ => format.open(path),
         }
     }

@@ -148,7 +148,7 @@ impl Annotations {
             return Objects::default();
         };
         let (begin, end) = (begin as usize, end as usize);
-        let mut objects = Objects::of_boxes(BoxFormat::Xywh, self.boxes[begin..end].to_vec()).in_stored_image(true);
+        let mut objects = Objects::of_boxes(BoxFormat::Xywh, self.boxes[begin..end].to_vec());
         if self.sizes[image].0 > 0 && self.sizes[image].1 > 0 {
             objects = objects.with_size(self.sizes[image]);
         }

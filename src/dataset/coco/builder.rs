@@ -7,11 +7,10 @@ use super::annotations::{Annotations, Wrong};
 use super::document::Document;
 use crate::dataset::image_files::ImageFiles;
 use crate::dataset::labels::Labels;
-use crate::dataset::{Field, FieldChoice, FieldKind, MAX_FILE_BYTES, Notice};
+use crate::dataset::objects_field::objects_field;
+use crate::dataset::{FieldChoice, MAX_FILE_BYTES, Notice};
 use crate::error::{Error, ErrorKind, Result};
-
-/// The name of the field where no setting gives another one.
-const OBJECTS: &str = "objects";
+use crate::objects::TargetsOrientation;
 
 /// Settings of a [`Coco`], from [`Coco::builder`].
 ///
@@ -25,19 +24,32 @@ const OBJECTS: &str = "objects";
 #[must_use]
 pub struct CocoBuilder {
     root: Option<PathBuf>,
+    targets_orientation: TargetsOrientation,
     fields: FieldChoice,
     max_file_bytes: u64,
 }
 
 impl CocoBuilder {
     pub(super) fn new() -> Self {
-        CocoBuilder { root: None, fields: FieldChoice::None, max_file_bytes: MAX_FILE_BYTES }
+        CocoBuilder {
+            root: None,
+            targets_orientation: TargetsOrientation::Stored,
+            fields: FieldChoice::None,
+            max_file_bytes: MAX_FILE_BYTES,
+        }
     }
 
     /// Sets the folder of the images. Default: the first of the document's own folder and those beside it, by the document's name, that
     /// has the first image.
     pub fn root(mut self, root: impl Into<PathBuf>) -> Self {
         self.root = Some(root.into());
+        self
+    }
+
+    /// Sets the image to which coordinates refer where the document's width and height of an image do not decide. Default:
+    /// [`TargetsOrientation::Stored`].
+    pub fn targets_orientation(mut self, orientation: TargetsOrientation) -> Self {
+        self.targets_orientation = orientation;
         self
     }
 
@@ -60,7 +72,7 @@ impl CocoBuilder {
     /// Those of [`Coco::open`], and [`ErrorKind::Argument`] for a field that there is not.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Coco> {
         let path = path.as_ref();
-        let field = named(&self.fields)?;
+        let field = objects_field(&self.fields, "COCO's documents")?;
         let text = std::fs::read(path).map_err(|source| ErrorKind::Io { path: path.to_owned(), source })?;
         let document: Document = serde_json::from_slice(&text).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
@@ -91,23 +103,9 @@ impl CocoBuilder {
         let name = |id: &u64| annotations.position(*id).map_or_else(String::new, |image| names[image].to_string());
         let notices = annotations.unread.iter();
         let notices = notices.filter_map(|(what, count, first)| Notice::not_read(*what, *count, name(first))).collect();
-        Ok(Coco { document: path.to_owned(), files, annotations, fields: vec![field], notices })
+        let are_stored = self.targets_orientation.is_stored();
+        Ok(Coco { document: path.to_owned(), files, annotations, are_stored, fields: vec![field], notices })
     }
-}
-
-/// The field of objects by the name that the setting gives.
-fn named(fields: &FieldChoice) -> Result<Field> {
-    let objects = |field: Field| field.kind(FieldKind::Objects);
-    let FieldChoice::Named(named) = fields else { return Ok(objects(Field::new(OBJECTS))) };
-    let mut found = objects(Field::new(OBJECTS));
-    for (source, field) in named {
-        if source != OBJECTS || field.values().is_some_and(|kind| kind != FieldKind::Objects) {
-            let reason = format!("{source:?} is not read from COCO's documents; {OBJECTS:?} is, as objects");
-            return Err(Error::argument("fields", reason));
-        }
-        found = objects(Field::new(field.name()));
-    }
-    Ok(found)
 }
 
 /// The folder that has the first image.

@@ -54,6 +54,7 @@ pub struct Coco {
     document: PathBuf,
     files: ImageFiles,
     annotations: Annotations,
+    are_stored: bool,
     fields: Vec<Field>,
     notices: Vec<Notice>,
 }
@@ -93,7 +94,7 @@ impl Dataset for Coco {
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
         let sample = self.files.read(index, buffer)?;
-        let objects = self.annotations.objects(index);
+        let objects = self.annotations.objects(index).in_stored_image(self.are_stored);
         Ok(sample.with_fields(vec![FieldValue::from(objects)]))
     }
 

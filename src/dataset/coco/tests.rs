@@ -35,7 +35,7 @@ fn document() -> serde_json::Value {
 }
 
 fn objects_of(coco: &Coco, index: usize) -> Objects {
-    coco.annotations.objects(index)
+    coco.annotations.objects(index).in_stored_image(true)
 }
 
 fn refused(document: &serde_json::Value) -> String {
@@ -172,4 +172,65 @@ fn a_document_that_ends_early_or_is_hostile_is_an_error() {
     // An f32 does not hold it.
     assert!(open(text.replace("[0.5,", "[1e308,").as_bytes()).is_err());
     assert!(open(b"\xff\xfe").is_err());
+}
+
+#[test]
+fn a_document_cut_anywhere_is_an_error_with_its_place() {
+    let mut document = document();
+    let one = document["annotations"][0].clone();
+    let many = (0..1500).map(|id| {
+        let mut annotation = one.clone();
+        annotation["id"] = json!(id);
+        annotation
+    });
+    document["annotations"] = many.collect();
+    let text = document.to_string();
+    let root = folder(&text, "instances_a.json", "a.pgm");
+    let path = root.path().join("instances_a.json");
+    assert_eq!(objects_of(&Coco::open(&path).unwrap(), 2).len(), 1500);
+    assert!(text.len() > 40 * 4096, "{}", text.len());
+    for end in (0..text.len()).step_by(4096) {
+        std::fs::write(&path, &text[..end]).unwrap();
+        let error = Coco::open(&path).unwrap_err().to_string();
+        assert!(error.contains("line 1, column") && error.contains("EOF"), "{end}: {error}");
+    }
+}
+
+#[test]
+fn brackets_within_what_is_not_read_and_numbers_that_nothing_holds() {
+    let with_info = |info: &str| {
+        let root = folder(&document().to_string().replace("{\"year\":2017}", info), "instances_a.json", "a.pgm");
+        Coco::open(root.path().join("instances_a.json")).map(|coco| coco.len()).map_err(|error| error.to_string())
+    };
+    let nested = ["[".repeat(1_000_000), "]".repeat(1_000_000)].concat();
+    // What is not read has no depth to run out of.
+    assert_eq!(with_info(&nested), Ok(3));
+    assert_eq!(with_info("1e308"), Ok(3));
+    for (pointer, value) in [
+        ("/annotations/0/area", json!(1e308)),
+        ("/annotations/0/bbox", json!([0, 0, -1e308, 1])),
+        ("/annotations/0/id", json!(1e308)),
+        ("/images/0/id", json!(-1)),
+        ("/images/0/width", json!(1e308)),
+        ("/images/0/width", json!(-2)),
+    ] {
+        let error = refused(&with(pointer, value));
+        assert!(error.contains("line 1, column"), "{pointer}: {error}");
+    }
+}
+
+#[test]
+fn ids_that_are_missing_are_refused_and_double_ones_of_annotations_kept() {
+    for (list, missing) in
+        [("images", "id"), ("images", "file_name"), ("annotations", "id"), ("annotations", "image_id")]
+    {
+        let mut document = document();
+        document[list][0].as_object_mut().unwrap().remove(missing);
+        let error = refused(&document);
+        assert!(error.contains(&format!("missing field `{missing}`")), "{error}");
+    }
+    // Each annotation is of one image, whatever its id.
+    let root = folder(&with("/annotations/2/id", json!(2)).to_string(), "instances_a.json", "a.pgm");
+    let first = objects_of(&Coco::open(root.path().join("instances_a.json")).unwrap(), 0);
+    assert_eq!((first.len(), first.values("id")), (2, Some(&ObjectValues::Integers(vec![2, 2]))));
 }

@@ -24,7 +24,7 @@ pub(super) fn longest(name: &OsStr, extensions: &[String]) -> Option<usize> {
 }
 
 /// Returns true if a name ends in one of `extensions`, in upper or lower case.
-pub(super) fn has_extension(name: &OsStr, extensions: &[String]) -> bool {
+pub(in crate::dataset) fn has_extension(name: &OsStr, extensions: &[String]) -> bool {
     extensions.iter().any(|extension| ends_with(name, extension))
 }
 

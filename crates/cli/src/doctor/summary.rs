@@ -14,7 +14,7 @@ use super::listing::{FolderOrLink, Listing};
 pub(super) struct Summary {
     pub(super) version: &'static str,
     pub(super) folder: String,
-    /// `folder`, `images`, `list`, `numpy`, `tar`, `parquet`, `lmdb`, `idx` or `cifar`.
+    /// `folder`, `images`, `list`, `numpy`, `tar`, `parquet`, `lmdb`, `idx`, `cifar`, `coco`, `voc` or `yolo`.
     pub(super) format: String,
     pub(super) image_folder: Accepted,
     pub(super) files_scanned: usize,

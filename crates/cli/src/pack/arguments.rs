@@ -22,8 +22,9 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 pub(crate) struct PackArguments {
     /// A data set in any format: a folder of class folders or of images, a list, tar shards or Parquet files (a folder
-    /// of them, or a brace list; Parquet with the feature `parquet`), an LMDB, the files of MNIST, CIFAR or numpy.
-    /// Shards and Parquet files may also be an address (s3://, gs://, az://, https://; feature `remote`)
+    /// of them, or a brace list; Parquet with the feature `parquet`), an LMDB, the files of MNIST, CIFAR or numpy,
+    /// annotations of COCO, Pascal VOC or YOLO. Shards and Parquet files may also be an address (s3://, gs://, az://,
+    /// https://; feature `remote`)
     pub(super) source: PathBuf,
     /// The folder to pack into, or its address in a store (s3://, gs://, az://; feature `remote`)
     pub(super) out: PathBuf,
