@@ -17,7 +17,7 @@ import torch
 from torchvision.transforms import InterpolationMode, v2
 
 from gpufeed.effects import Made
-from gpufeed.operators import Refused
+from gpufeed.operators import Operator, Refused, interpolation_mode
 
 # The most combinations of a SomeOf.
 _COMBINATIONS = 24
@@ -38,6 +38,7 @@ _CENTRE = (
     "crops the centre, a pixel further right or down than Albumentations where an image is 3, 7, 11, ... pixels larger, and "
     "gives smaller images a black border"
 )
+_BOXES = "leaves a box the fraction of its last pixel, which Albumentations cuts off"
 _SHORT = "cuts off the fraction of the long side, which Albumentations rounds: images may be a pixel shorter"
 
 # What comes near those that are refused.
@@ -198,6 +199,17 @@ def _crop(self: _Conversion, transform: Any, p: float) -> list[Any]:
     return [v2.CenterCrop(size)]
 
 
+def _bbox_safe(self: _Conversion, transform: Any, p: float) -> list[Any]:
+    _always(p)
+    name = type(transform).__name__
+    self.note(name, _BOXES)
+    made: Operator = {"type": "BBoxSafeRandomCrop", "erosion_rate": float(transform.erosion_rate)}
+    if name == "RandomSizedBBoxSafeCrop":
+        mode = interpolation_mode(_mode(self, transform))
+        made |= {"size": [int(transform.height), int(transform.width)], "interpolation": mode, "antialias": False}
+    return [Made(made)]
+
+
 def _pads_for(pad: Any, crop: Any) -> bool:
     """True for a border that the centre crop behind it makes, too."""
     plain = pad.p == 1 and pad.position == "center" and pad.border_mode == _CONSTANT and not any(_three(pad.fill))
@@ -298,6 +310,7 @@ _OF_FLOATS = {"CenterCrop", "Compose", "HorizontalFlip", "NoOp", "Normalize", "R
 
 _Convert = Callable[[_Conversion, Any, float], list[Any]]
 _KNOWN: dict[str, _Convert] = {
+    "BBoxSafeRandomCrop": _bbox_safe,
     "CenterCrop": _crop,
     "ColorJitter": _color_jitter,
     "Compose": _compose,
@@ -311,6 +324,7 @@ _KNOWN: dict[str, _Convert] = {
     "RandomCrop": _crop,
     "RandomGamma": _gamma,
     "RandomResizedCrop": _random_resized_crop,
+    "RandomSizedBBoxSafeCrop": _bbox_safe,
     "Resize": _resize,
     "Rotate": _rotate,
     "Sequential": _compose,

@@ -155,6 +155,16 @@ def test_recipes() -> None:
     assert [note[:27] for note in notes] == ["Albumentations: Resize resi", "Albumentations: ColorJitter"]
 
 
+def test_crops_around_boxes() -> None:
+    made = convert([A.BBoxSafeRandomCrop(erosion_rate=0.25), A.RandomSizedBBoxSafeCrop(20, 30, 0.5, interpolation=CUBIC)])
+    sized = {"type": "BBoxSafeRandomCrop", "erosion_rate": 0.5, "size": [20, 30], "interpolation": "Bicubic", "antialias": False}
+    assert made.recipe["transform"] == [{"type": "BBoxSafeRandomCrop", "erosion_rate": 0.25}, sized]
+    assert [note.split()[1:3] for note in made.notes] == [["BBoxSafeRandomCrop", "leaves"], ["RandomSizedBBoxSafeCrop", "leaves"], ["RandomSizedBBoxSafeCrop", "resizes"]]
+    # Without a field of objects they would crop anywhere.
+    with pytest.raises(gpufeed.ArgumentError, match="BBoxSafeRandomCrop looks at boxes, but the data set has no field of objects"):
+        gpufeed.DataLoader([(jpeg(0, 40, 30), 0)], [A.RandomSizedBBoxSafeCrop(20, 30)])
+
+
 def identity(image: Any, **_: Any) -> Any:
     return image
 
@@ -177,6 +187,7 @@ REFUSED: list[tuple[Any, str]] = [
     (A.Resize(9, 9, interpolation=cv2.INTER_AREA), "A.Resize: interpolation=3 is not supported"),
     (A.Resize(9, 9, area_for_downscale="image"), "A.Resize: area_for_downscale is not supported"),
     (A.Resize(9, 9, p=0.5), "A.Resize: p=0.5: images would differ"),
+    (A.BBoxSafeRandomCrop(p=0.5), "A.BBoxSafeRandomCrop: p=0.5: images would differ"),
     (A.RandomCrop(9, 9, pad_if_needed=True), "A.RandomCrop: pad_if_needed=True is not"),
     (A.SmallestMaxSize(max_size_hw=(9, 9)), "A.SmallestMaxSize: max_size_hw is not"),
     (A.Solarize((0.1, 0.5)), "A.Solarize: threshold_range="),

@@ -1,6 +1,6 @@
 //! Boxes and keypoints that reach beyond their image.
 
-use super::box_format::BoxFormat;
+use super::box_format::{BoxFormat, edges_of};
 use super::coordinate::Coordinate;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,19 @@ pub enum Clamping {
 pub(crate) fn cut([left, top, right, bottom]: [f64; 4], size: (u32, u32)) -> [f64; 4] {
     let (width, height) = (f64::from(size.0), f64::from(size.1));
     [left.clamp(0.0, width), top.clamp(0.0, height), right.clamp(0.0, width), bottom.clamp(0.0, height)]
+}
+
+/// The share of a box's area that a cut has left. Differences of the last bits of its edges count for none.
+pub(crate) fn share_left(whole: &[f32; 4], cut: &[f32; 4], format: BoxFormat) -> f32 {
+    let area = |each: &[f32; 4]| {
+        let [left, top, right, bottom] = edges_of(each, format);
+        (right - left) * (bottom - top)
+    };
+    let (before, after) = (area(whole), area(cut));
+    if whole == cut || (before > 0.0 && after > before * (1.0 - 1e-6)) {
+        return 1.0;
+    }
+    if before > 0.0 { (after / before) as f32 } else { 0.0 }
 }
 
 /// Cuts boxes to an image of (width, height): torchvision's `ClampBoundingBoxes`. Edges are in \[0, width\] and \[0, height\]

@@ -37,6 +37,8 @@ pub struct Objects {
     size: Option<(u32, u32)>,
     /// True if places are those of the stored image, before it is turned by its EXIF orientation.
     stored: bool,
+    /// The share of each box that cuts have left; `None` where no operation asks for it.
+    shares: Option<Vec<f32>>,
 }
 
 /// Keypoints of all objects, object by object.
@@ -241,6 +243,30 @@ impl Objects {
         self.boxes.as_deref_mut().unwrap_or(&mut [])
     }
 
+    /// Begins to note the share of each box that cuts leave; returns false if that is noted already.
+    pub(crate) fn begin_shares(&mut self) -> bool {
+        let begins = self.shares.is_none();
+        if begins {
+            self.shares = Some(vec![1.0; self.boxes().len()]);
+        }
+        begins
+    }
+
+    pub(crate) fn end_shares(&mut self) {
+        self.shares = None;
+    }
+
+    /// The share of each box that cuts have left; empty where it is not noted.
+    pub(super) fn shares(&self) -> &[f32] {
+        self.shares.as_deref().unwrap_or(&[])
+    }
+
+    /// The boxes, with the share of each that cuts have left, where it is noted.
+    pub(crate) fn boxes_and_shares(&mut self) -> impl Iterator<Item = (&mut [f32; 4], Option<&mut f32>)> {
+        let mut shares = self.shares.iter_mut().flatten();
+        self.boxes.iter_mut().flatten().map(move |each| (each, shares.next()))
+    }
+
     /// The keypoints, with the visibility of each.
     pub(crate) fn keypoints_mut(&mut self) -> impl Iterator<Item = (&mut [f32; 2], u8)> {
         let keypoints = self.keypoints.as_mut();
@@ -255,6 +281,9 @@ impl Objects {
         self.count = stays.iter().filter(|stays| **stays).count();
         if let Some(boxes) = &mut self.boxes {
             keep(boxes, stays);
+        }
+        if let Some(shares) = &mut self.shares {
+            keep(shares, stays);
         }
         if let Some(Keypoints { each, points, visibility }) = &mut self.keypoints {
             let stays: Vec<bool> = stays.iter().flat_map(|stays| std::iter::repeat_n(*stays, *each)).collect();

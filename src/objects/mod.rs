@@ -25,8 +25,8 @@ mod values;
 
 pub use box_format::{BoxFormat, convert_boxes};
 pub(crate) use box_format::{edges_of, intersection_over_union};
-pub(crate) use clamp::cut;
 pub use clamp::{Clamping, clamp_boxes, clamp_keypoints};
+pub(crate) use clamp::{cut, share_left};
 pub use coordinate::Coordinate;
 pub use flat::FlatObjects;
 pub use image_objects::Objects;

@@ -1,7 +1,7 @@
 //! Operations on objects that leave the image as it is.
 
 use super::box_format::{BoxFormat, convert_boxes, edges_of};
-use super::clamp::{Clamping, clamp_boxes, clamp_keypoints};
+use super::clamp::{Clamping, clamp_boxes, clamp_keypoints, share_left};
 use super::image_objects::Objects;
 use super::sanitize::{SanitizeBoxes, keypoints_inside};
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,12 @@ pub enum ObjectOp {
     /// Removes objects of which a keypoint lies outside the image, as [`keypoints_inside`] tells. Keypoints that are not labelled
     /// do not count.
     SanitizeKeyPoints,
+    /// Removes objects of whose boxes the cuts of the ops before have left less than a share, as
+    /// [`SanitizeVisibility`](crate::transforms::SanitizeVisibility) describes it.
+    SanitizeVisibility {
+        /// The least share of a box's area.
+        min_visibility: f32,
+    },
     /// Sets what later operations do to boxes that they lead out of the image.
     SetClampingMode {
         /// The new treatment.
@@ -59,6 +65,7 @@ impl ObjectOp {
             ObjectOp::EmptyOutside { .. } => "EmptyOutside",
             ObjectOp::SanitizeBoundingBoxes(_) => "SanitizeBoundingBoxes",
             ObjectOp::SanitizeKeyPoints => "SanitizeKeyPoints",
+            ObjectOp::SanitizeVisibility { .. } => "SanitizeVisibility",
             ObjectOp::SetClampingMode { .. } => "SetClampingMode",
         }
     }
@@ -68,7 +75,15 @@ impl ObjectOp {
         let format = objects.format();
         match self {
             ObjectOp::ClampBoundingBoxes if objects.clamping() == Clamping::None => {}
-            ObjectOp::ClampBoundingBoxes => clamp_boxes(objects.boxes_mut(), format, size),
+            ObjectOp::ClampBoundingBoxes => {
+                for (each, share) in objects.boxes_and_shares() {
+                    let whole = *each;
+                    clamp_boxes(std::slice::from_mut(each), format, size);
+                    if let Some(share) = share {
+                        *share *= share_left(&whole, each, format);
+                    }
+                }
+            }
             ObjectOp::ClampKeyPoints => {
                 for (point, _) in objects.keypoints_mut().filter(|(_, visibility)| *visibility > 0) {
                     clamp_keypoints(std::slice::from_mut(point), size);
@@ -83,7 +98,7 @@ impl ObjectOp {
                 let ends = |begin: u32, length: u32| f64::from(begin)..f64::from(begin) + f64::from(length);
                 // The middle has to lie within the edges, and not on one.
                 let is_in = |middle: f64, range: std::ops::Range<f64>| middle > range.start && middle < range.end;
-                for each in objects.boxes_mut() {
+                for (each, share) in objects.boxes_and_shares() {
                     let [x0, y0, x1, y1] = edges_of(each, format);
                     let (x, y) = (0.5 * (x0 + x1), 0.5 * (y0 + y1));
                     if !(is_in(x, ends(*left, *width)) && is_in(y, ends(*top, *height))) {
@@ -91,6 +106,9 @@ impl ObjectOp {
                             BoxFormat::Xyxy => [corner[0], corner[1], corner[0], corner[1]],
                             BoxFormat::Xywh | BoxFormat::Cxcywh => [corner[0], corner[1], 0.0, 0.0],
                         };
+                        if let Some(share) = share {
+                            *share = 0.0;
+                        }
                     }
                 }
             }
@@ -113,6 +131,10 @@ impl ObjectOp {
                 objects.keep(&stays);
             }
             ObjectOp::SanitizeKeyPoints => {}
+            ObjectOp::SanitizeVisibility { min_visibility } => {
+                let stays: Vec<bool> = objects.shares().iter().map(|share| share >= min_visibility).collect();
+                objects.keep(&stays);
+            }
             ObjectOp::SetClampingMode { clamping_mode } => objects.set_clamping(*clamping_mode),
         }
     }

@@ -218,7 +218,7 @@ impl Plan {
             ));
         }
         check_code(transforms)?;
-        let mut slots = Slots::behind(begin.size);
+        let mut slots = Slots::behind(begin.size, semantics == Semantics::Uint8);
         transforms.iter().for_each(|transform| slots.add(transform));
         let mut others = 0;
         if let Some(following) = &following {
@@ -389,6 +389,7 @@ impl Plan {
         // Operators draw as they do for the images that are followed.
         let channels = self.following.map_or(self.input_channels, |following| following.channels);
         let mut context = Context::new(key, crop, (width, height), channels, ahead, &mut ops).with_boxes(boxes);
+        context.first_float_slot = self.first_float_slot;
         context.make_params_of_rest(self.before, &self.transforms, &self.first_slots)?;
         for (slot, op) in self.fixed.iter().enumerate() {
             context.emit(slot as u16, op.clone())?;

@@ -12,7 +12,10 @@ struct FollowedBoxes(Objects);
 
 impl FollowedBoxes {
     fn new(objects: &Objects) -> FollowedBoxes {
-        FollowedBoxes(objects.clone())
+        let mut objects = objects.clone();
+        // Each op is followed by itself, so the shares of boxes have to outlive it.
+        objects.begin_shares();
+        FollowedBoxes(objects)
     }
 }
 
@@ -27,7 +30,8 @@ impl FollowBoxes for FollowedBoxes {
 }
 
 /// Makes the parameters of an image of (width, height) that shows these objects, as [`Plan::make_params`] does of one without. Only
-/// [`RandomIoUCrop`](crate::transforms::RandomIoUCrop) draws otherwise then.
+/// [`RandomIoUCrop`](crate::transforms::RandomIoUCrop) and [`BBoxSafeRandomCrop`](crate::transforms::BBoxSafeRandomCrop) draw
+/// otherwise then.
 ///
 /// ```
 /// use gpufeed::targets::{BoxFormat, Moves, Objects, make_params};

@@ -2,7 +2,7 @@
 
 use super::step::Step;
 use crate::error::{Error, ErrorKind, Result};
-use crate::objects::{BoxFormat, Clamping, Coordinate, ObjectOp, Objects};
+use crate::objects::{BoxFormat, Clamping, Coordinate, ObjectOp, Objects, share_left};
 use crate::transforms::{MAX_SIDE, Op, Params};
 
 /// Where the ops of an image lead its boxes and keypoints.
@@ -113,13 +113,19 @@ impl Moves {
     /// # Errors
     /// [`ErrorKind::OutOfMemory`], in an elastic deformation; some objects have moved then and some have not.
     pub fn objects(&self, objects: &mut Objects) -> Result<()> {
+        let asks = |(each, _): &(Move, _)| matches!(each, Move::Objects(ObjectOp::SanitizeVisibility { .. }));
+        let begins = self.steps.iter().any(asks) && objects.begin_shares();
         for (each, size) in &self.steps {
             match each {
                 Move::Objects(op) => op.apply(objects, *size),
                 Move::Step(step) => {
                     let (format, cut_to) = (objects.format(), cut_to(objects.clamping(), *size));
-                    for each in objects.boxes_mut() {
-                        *each = step.bounding_box(*each, format, cut_to)?;
+                    for (each, share) in objects.boxes_and_shares() {
+                        let before = *each;
+                        *each = step.bounding_box(before, format, cut_to)?;
+                        if let Some(share) = share {
+                            *share *= share_left(&step.bounding_box(before, format, None)?, each, format);
+                        }
                     }
                     for (point, _) in objects.keypoints_mut().filter(|(_, visibility)| *visibility > 0) {
                         *point = step.keypoint(*point)?;
@@ -128,6 +134,9 @@ impl Moves {
             }
         }
         objects.set_size(self.size);
+        if begins {
+            objects.end_shares();
+        }
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! The operators, torchvision v2's and some of timm's, as plain serde data: one file each.
+//! The operators, torchvision v2's, some of timm's, Albumentations' and Ultralytics', as plain serde data: one file each.
 //!
 //! A [`Transform`] checks its arguments, makes the parameters for an image of a given size (without its pixels), and
 //! lists the concrete [`Op`]s that it may emit. `plan/` decides how the ops are computed.
@@ -15,6 +15,7 @@
 //   params.rs             the parameters of an image, and the context in which operators make them
 //   arguments.rs          the values of arguments; crop_size.rs, per_channel.rs
 //   by_chance.rs          operators that emit one op with a probability
+//   of_objects.rs         operators that emit one op for objects alone
 //   setters.rs            the setters that operators share
 //   policy.rs             the operations of augmentation policies
 //   timm_ops.rs           those of timm's, and their levels
@@ -29,6 +30,7 @@ pub(crate) mod arguments;
 mod aug_mix;
 mod auto_augment;
 mod batch;
+mod bbox_safe_random_crop;
 mod by_chance;
 mod center_crop;
 mod center_crop_or_pad;
@@ -46,8 +48,10 @@ mod gaussian_noise;
 mod grayscale;
 mod host_code;
 mod jpeg;
+mod letterbox;
 pub(crate) mod mix;
 mod normalize;
+mod of_objects;
 mod op;
 mod pad;
 pub(crate) mod params;
@@ -85,6 +89,7 @@ mod resize;
 mod resize_keep_ratio;
 mod sanitize_bounding_boxes;
 mod sanitize_key_points;
+mod sanitize_visibility;
 mod scale_jitter;
 mod set_clamping_mode;
 pub(crate) mod snippet;
@@ -182,12 +187,20 @@ pub(crate) struct Slots {
     /// The greatest width and height after the last slot, if they are bounded; that size, if it is known.
     pub(crate) most: Option<(u32, u32)>,
     optional: bool,
+    /// True while ops get 8-bit numbers.
+    uint8: bool,
 }
 
 impl Slots {
-    /// Slots behind an image of this (width, height), if that is the same for every image.
-    pub(crate) fn behind(size: Option<(u32, u32)>) -> Self {
-        Slots { size, most: size, ..Slots::default() }
+    /// Slots behind an image of this (width, height), if that is the same for every image. `uint8` says whether its values are 8-bit
+    /// numbers.
+    pub(crate) fn behind(size: Option<(u32, u32)>, uint8: bool) -> Self {
+        Slots { size, most: size, uint8, ..Slots::default() }
+    }
+
+    /// Returns true if the next slot's op gets 8-bit numbers.
+    fn is_uint8(&self) -> bool {
+        self.uint8
     }
 
     /// Adds the slots of a transform of the list.
@@ -199,6 +212,7 @@ impl Slots {
     }
 
     fn push(&mut self, transform: &'static str, effect: Effect) {
+        self.uint8 &= !matches!(effect, Effect::ToFloat | Effect::Normalize);
         self.list.push(Slot { transform, effect, optional: self.optional, size: None, custom: None });
     }
 
@@ -384,6 +398,9 @@ transforms!(
     sanitize_key_points::SanitizeKeyPoints,
     set_clamping_mode::SetClampingMode,
     random_iou_crop::RandomIoUCrop,
+    letterbox::Letterbox,
+    bbox_safe_random_crop::BBoxSafeRandomCrop,
+    sanitize_visibility::SanitizeVisibility,
 );
 
 /// torchvision's default interpolation of most warps, for serde.

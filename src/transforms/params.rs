@@ -104,6 +104,8 @@ pub(crate) struct Context<'a> {
     pub(crate) channels: u32,
     /// The number of the crop, below the `CROPS` of the transform that makes several.
     pub(crate) crop: u32,
+    /// The first slot of the plan whose op gets floats.
+    pub(crate) first_float_slot: usize,
     ahead: Option<ImageAhead<'a>>,
     ops: &'a mut Vec<ParamsOp>,
     /// Set for lists that look at boxes.
@@ -120,7 +122,7 @@ impl<'a> Context<'a> {
         ahead: Option<ImageAhead<'a>>,
         ops: &'a mut Vec<ParamsOp>,
     ) -> Self {
-        Context { key, path: 0, base: 0, width, height, channels, crop, ahead, ops, boxes: None }
+        Context { key, path: 0, base: 0, width, height, channels, crop, first_float_slot: 0, ahead, ops, boxes: None }
     }
 
     /// Adds the boxes of the image.
@@ -131,6 +133,11 @@ impl<'a> Context<'a> {
     /// The left, top, right and bottom edge of each box, in the image so far; none where nobody has given them.
     pub(crate) fn boxes(&self) -> Vec<[f64; 4]> {
         self.boxes.as_ref().map_or_else(Vec::new, |boxes| boxes.edges())
+    }
+
+    /// Returns true if this transform's `slot`-th op gets 8-bit numbers.
+    pub(crate) fn is_uint8(&self, slot: u16) -> bool {
+        usize::from(self.base + slot) < self.first_float_slot
     }
 
     pub(crate) fn numbers(&self) -> Numbers {

@@ -76,6 +76,7 @@ fn parameters_are_read_as_they_were() {
     params.extend(operators::mixed_params());
     params.push(policies::added_params());
     params.push(operators::object_params());
+    params.push(operators::later_object_params());
     reads("files/drawn.json", &params);
 }
 

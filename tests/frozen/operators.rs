@@ -175,6 +175,11 @@ pub(crate) fn object_params() -> Params {
     numbered(ops.map(Op::Objects).to_vec())
 }
 
+/// The ops of objects that were added later.
+pub(crate) fn later_object_params() -> Params {
+    numbered(vec![Op::Objects(ObjectOp::SanitizeVisibility { min_visibility: 0.25 })])
+}
+
 /// The ops of the first frozen version; they need not fit together.
 pub(crate) fn params() -> Params {
     let fill = [0.1, 0.2, 0.3];

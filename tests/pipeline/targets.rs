@@ -4,8 +4,8 @@ use super::source_orientation::oriented;
 use gpufeed::dataset::{Field, FieldKind, FieldValue};
 use gpufeed::targets::{BoxFormat, Moves, ObjectValues, Objects};
 use gpufeed::transforms::{
-    CenterCrop, ConvertBoundingBoxFormat, Op, RandomHorizontalFlip, RandomIoUCrop, RandomResizedCrop,
-    RandomVerticalFlip, Resize, SanitizeBoundingBoxes,
+    BBoxSafeRandomCrop, CenterCrop, ConvertBoundingBoxFormat, Op, RandomHorizontalFlip, RandomIoUCrop,
+    RandomResizedCrop, RandomVerticalFlip, Resize, SanitizeBoundingBoxes, SanitizeVisibility, Transform,
 };
 use gpufeed::{
     Backend, Batch, Cache, DataLoader, DataLoaderBuilder, Dataset, InMemory, Label, OnError, PixelFormat, Pixels,
@@ -188,10 +188,16 @@ fn a_follower_has_the_objects_of_the_followed_group() {
 
 #[test]
 fn crops_by_boxes_are_the_same_everywhere_and_replayed() {
+    crops_by_boxes_are_the_same(RandomIoUCrop::new().into());
+    // The second box is the whole image.
+    crops_by_boxes_are_the_same(BBoxSafeRandomCrop::new().erosion_rate(0.6).into());
+}
+
+fn crops_by_boxes_are_the_same(crop: Transform) {
     let builder = |workers: usize| {
-        let list =
-            DataLoader::builder(painted()).transform(RandomIoUCrop::new()).transform(RandomHorizontalFlip::new(0.5));
+        let list = DataLoader::builder(painted()).transform(crop.clone()).transform(RandomHorizontalFlip::new(0.5));
         list.transform(Resize::new((20, 24)))
+            .transform(SanitizeVisibility::new(0.4))
             .transform(SanitizeBoundingBoxes::new())
             .batch_size(4)
             .seed(7)

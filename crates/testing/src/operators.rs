@@ -38,15 +38,16 @@ pub const FIRST: usize = 42;
 pub const UINT8_ALONE: [&str; 6] =
     ["JPEG", "PillowGaussianBlur", "TimmAugMix", "TimmAugmentOp", "TimmAutoAugment", "TimmRandAugment"];
 
-/// The operators that leave pixels alone.
-pub const OF_OBJECTS: [&str; 7] = [
+/// The operators that leave pixels alone, or look at boxes, which most data sets of tests have not.
+pub const OF_OBJECTS: [&str; 9] = [
+    "BBoxSafeRandomCrop",
     "ClampBoundingBoxes",
     "ClampKeyPoints",
     "ConvertBoundingBoxFormat",
-    // Only by boxes does it change images.
     "RandomIoUCrop",
     "SanitizeBoundingBoxes",
     "SanitizeKeyPoints",
+    "SanitizeVisibility",
     "SetClampingMode",
 ];
 
@@ -487,5 +488,30 @@ pub const OPERATORS: &[Operator] = &[
     ]),
     row("SetClampingMode", &[], &["clamping_mode = 'none'"], &[
         ("clamping_mode = 'rough'", "clamping_mode", "soft and none work"),
+    ]),
+    row("Letterbox", &["resize", "pad"], &[
+        "size = 40",
+        "size = [50, 64], scaleup = false, fill = [0.1, 0.2, 0.3], interpolation = 'Bicubic'",
+        "size = [70, 44], center = false, interpolation = 'Nearest', antialias = false",
+    ], &[
+        ("size = 0", "size", "1 to 4194304 work"),
+        ("size = 8, fill = [0, nan, 0]", "fill", "finite numbers work"),
+        ("size = 8, fill = 114", "fill", "three finite numbers work"),
+        ("size = 8, scaleup = 1", "scaleup", "true and false work"),
+        ("size = 8, center = 'no'", "center", "true and false work"),
+    ]),
+    row("BBoxSafeRandomCrop", &["crop", "resize"], &[
+        "",
+        "erosion_rate = 0.4, size = [40, 30], interpolation = 'Bicubic', antialias = false",
+    ], &[
+        ("erosion_rate = 1.5", "erosion_rate", "0 to 1 work"),
+        ("erosion_rate = nan", "erosion_rate", "0 to 1 work"),
+        ("erosion_rate = 'much'", "erosion_rate", "0 to 1 work"),
+        ("size = [8, 0]", "size", "1 to 4194304 work"),
+    ]),
+    row("SanitizeVisibility", &[], &["min_visibility = 0.25"], &[
+        ("min_visibility = 1.5", "min_visibility", "0 to 1 work"),
+        ("min_visibility = nan", "min_visibility", "0 to 1 work"),
+        ("min_visibility = 'most'", "min_visibility", "0 to 1 work"),
     ]),
 ];

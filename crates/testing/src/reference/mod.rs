@@ -27,6 +27,7 @@ pub mod pointwise;
 pub mod policy;
 pub mod sampling;
 pub mod statistics;
+pub mod targets;
 
 pub use picture::{Picture, Semantics};
 
