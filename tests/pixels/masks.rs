@@ -89,14 +89,16 @@ fn values(values: Vec<f32>) -> Vec<f32> {
     values.into_iter().take((SIDE * SIDE) as usize).collect()
 }
 
-/// A pixel that is white in one image and has none within `radius` pixels in the other, where a quarter is enough: filters round
-/// corners, at which two edges of a half meet.
-fn lonely(of: &[f32], other: &[f32], radius: i64) -> Option<(i64, i64)> {
+/// The pixels that are white in one image and have none within `radius` pixels in the other, where a quarter is enough: filters
+/// round corners, at which two edges of a half meet.
+fn lonely(of: &[f32], other: &[f32], radius: i64) -> Vec<(i64, i64)> {
     let side = i64::from(SIDE);
     let at = |values: &[f32], x: i64, y: i64| values[(y * side + x) as usize];
     let near = |at: i64| (at - radius).max(0)..=(at + radius).min(side - 1);
-    let mut all = (0..side).flat_map(|y| (0..side).map(move |x| (x, y)));
-    all.find(|&(x, y)| at(of, x, y) > 0.5 && !near(y).any(|v| near(x).any(|u| at(other, u, v) > 0.2)))
+    let all = (0..side).flat_map(|y| (0..side).map(move |x| (x, y)));
+    let is_lonely =
+        |&(x, y): &(i64, i64)| at(of, x, y) > 0.5 && !near(y).any(|v| near(x).any(|u| at(other, u, v) > 0.2));
+    all.filter(is_lonely).collect()
 }
 
 #[test]
@@ -105,7 +107,7 @@ fn a_mask_lies_on_its_image() {
     for number in 0..lists() {
         let Some(batch) = batch(number) else { continue };
         let params = &batch.params()[0];
-        let (off, _) = outline(params, true);
+        let (off, parallel) = outline(params, true);
         if off > 2.0 * OUTLINE {
             skipped += 1;
             continue;
@@ -127,12 +129,14 @@ fn a_mask_lies_on_its_image() {
         let radius = off.max(OUTLINE).ceil() as i64;
         for (what, of, other) in [("mask", &mask, &image), ("image", &image, &mask)] {
             let found = lonely(of, other, radius);
-            assert!(found.is_none(), "{found:?} is white in the {what} alone: {}", name());
+            // Where a crop cuts off a slanted outline, a pixel across may be several along the crop's edge.
+            let most = if parallel { 0 } else { SIDE as usize / 2 };
+            assert!(found.len() <= most, "{found:?} are white in the {what} alone: {}", name());
         }
         checked += 1;
         // The twin: a mask that is mirrored no longer lies there, unless it looks the same.
         let mirrored: Vec<f32> = mask.chunks_exact(SIDE as usize).flat_map(|row| row.iter().rev().copied()).collect();
-        noticed += usize::from(lonely(&mirrored, &image, radius).is_some());
+        noticed += usize::from(lonely(&mirrored, &image, radius).len() > SIDE as usize / 2);
     }
     println!("{checked} masks, {skipped} enlarged or resized too much; a mirrored mask is noticed {noticed} times");
     assert!(3 * checked > lists() && 2 * noticed as u64 > checked, "too few are checked or noticed");
