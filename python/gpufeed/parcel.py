@@ -215,7 +215,7 @@ class Group:
     """Views of each sample."""
     crops: int
     """Images of each view: more than one with FiveCrop and TenCrop."""
-    image_sizes: StoredArray | None = None
+    image_sizes: StoredArray | None
     """Height and width of each image, without padding."""
     _memory: StoredArray | None = None
     _arranged: Arranged | None = None
@@ -266,10 +266,10 @@ class Batch:
     targets: dict[str, StoredArray] | None
     """The objects of the images, as :class:`gpufeed.Batch` has them."""
     _object_field: tuple[str, str, list[tuple[int, int]], list[int]] | None
+    image_sizes: StoredArray | None
+    """Height and width of each image, without padding."""
     _sample_labels: StoredArray | None = None
     _rest: list[Any] | None = None
-    image_sizes: StoredArray | None = None
-    """Height and width of each image, without padding."""
     _memory: StoredArray | None = None
     _arranged: Arranged | None = None
 
@@ -326,9 +326,9 @@ def unpack(parcel: Parcel, epoch: int, index: int, state: str) -> Batch:
     of_samples = labels if parcel.sample_labels is None else _stored(parcel.sample_labels)
     targets = None if parcel.targets is None else {name: StoredArray(each) for name, each in parcel.targets.items()}
     made = Batch(
-        _shown(memory, parcel.arranged), labels, parcel.ids, parcel.failures, parcel.params, parcel.mixed, parcel.valid, parcel.views, parcel.crops,
-        epoch, index, state, groups, columns, targets, parcel.object_field,
-        None if isinstance(of_samples, list) else of_samples, parcel.rest, _stored(parcel.sizes), memory, parcel.arranged,
+        _shown(memory, parcel.arranged), labels, parcel.ids, parcel.failures, parcel.params, parcel.mixed, parcel.valid,
+        parcel.views, parcel.crops, epoch, index, state, groups, columns, targets, parcel.object_field, _stored(parcel.sizes),
+        None if isinstance(of_samples, list) else of_samples, parcel.rest, memory, parcel.arranged,
     )
     if parcel.rest is not None:
         columns.update(collate.columns_of(made))

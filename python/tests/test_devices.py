@@ -35,9 +35,9 @@ class Array:
 
 class Batch:
     def __init__(self, images: Any, labels: Any, state: str) -> None:
-        self.images, self.labels, self.state = Array(images), None if labels is None else Array(labels), state
+        self._memory, self.labels, self.state = Array(images), None if labels is None else Array(labels), state
         # No object in Python has given more.
-        self._rest = self._sample_labels = self._object_field = None
+        self._rest = self._sample_labels = self._object_field = self._arranged = self.targets = None
 
 
 class Run:
@@ -140,7 +140,7 @@ class Group:
     """The images of a group."""
 
     def __init__(self, images: Any) -> None:
-        self.images = Array(images)
+        self._memory, self._arranged = Array(images), None
 
 
 def test_dictionaries_are_copied_with_their_groups_and_columns() -> None:
