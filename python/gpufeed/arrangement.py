@@ -26,7 +26,8 @@ def each(memory: Any, arranged: Arranged) -> list[Any]:
     padded, shapes = arranged
     if padded:
         return [image[tuple(slice(length) for length in shape)] for image, shape in zip(memory, shapes)]
-    return [row[: shape[0] * shape[1] * shape[2]].reshape(shape) for row, shape in zip(memory, shapes)]
+    rows = (row.reshape(-1) for row in memory)
+    return [row[: shape[0] * shape[1] * shape[2]].reshape(shape) for row, shape in zip(rows, shapes)]
 
 
 def on_each(work: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:

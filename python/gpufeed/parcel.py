@@ -303,7 +303,7 @@ def _image(memory: StoredArray | None, arranged: Arranged | None, index: int) ->
     shape = shapes[index]
     if padded:
         return image.part(tuple(slice(length) for length in shape))
-    return image.part(slice(shape[0] * shape[1] * shape[2])).reshaped(shape)
+    return image.reshaped([-1]).part(slice(shape[0] * shape[1] * shape[2])).reshaped(shape)
 
 
 def unpack(parcel: Parcel, epoch: int, index: int, state: str) -> Batch:

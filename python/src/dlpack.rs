@@ -268,7 +268,7 @@ impl Array {
         self.on_host("copy=True")?;
         // SAFETY: as in `of_rank`. A consumer that writes meanwhile tears the copy, as with any shared array.
         let bytes = unsafe { std::slice::from_raw_parts(self.elements.address as *const u8, self.elements.bytes) };
-        // Of a part, what lies between its elements is copied, too.
+        // The copy of a part has the elements that lie between its own, too.
         let count = (bytes.len() / self.element.bytes()) as i64;
         let copy = Array::of_bytes(bytes, vec![count], self.element)?;
         Ok(Array { shape: self.shape.clone(), strides: self.strides.clone(), ..copy })

@@ -47,7 +47,7 @@ pub(crate) struct PythonDataset {
     pub(crate) raised: Mutex<Raised>,
     /// True if no fields are chosen, so that an image file and a class are the whole sample.
     pub(crate) plain: bool,
-    /// True if samples have objects, whose field stands behind [`REST`].
+    /// True if samples have objects, whose field comes after [`REST`].
     pub(crate) has_objects: bool,
     /// [`REST`], the field of objects, and the fields of images.
     pub(crate) fields: Vec<Field>,

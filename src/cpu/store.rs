@@ -29,44 +29,39 @@ impl<'a> Writer<'a> {
 
     /// Writes rows from `y` on: all their reds, all greens, all blues.
     pub(super) fn rows(&mut self, y: usize, planes: &[f32]) {
-        let Writer { output, channels, width, pitch, plane, .. } = *self;
         let len = planes.len() / 3;
-        if width != pitch && len > width {
-            return self.spaced_rows(y, planes);
+        // Without padding the rows are one line.
+        let line = if self.width == self.pitch { len } else { self.width };
+        for (row, first) in (0..len).step_by(line.max(1)).enumerate() {
+            self.row((y + row) * self.pitch, [0, 1, 2].map(|c| &planes[c * len + first..][..line]));
         }
+    }
+
+    /// Writes the channels of a line of pixels from pixel `first` of each plane on.
+    fn row(&mut self, first: usize, values: [&[f32]; 3]) {
+        let Writer { output, channels, plane, .. } = *self;
         match output.layout {
             Layout::Nchw => {
-                for (c, values) in planes.chunks_exact(len).take(channels).enumerate() {
-                    self.write(c * plane + y * pitch, values);
+                for (c, values) in values.into_iter().take(channels).enumerate() {
+                    self.write(c * plane + first, values);
                 }
             }
-            Layout::Nhwc if channels == 1 => self.write(y * pitch, &planes[..len]),
+            Layout::Nhwc if channels == 1 => self.write(first, values[0]),
             Layout::Nhwc => {
                 // A few pixels at a time, so that the copy stays in the first-level cache.
                 const PIXELS: usize = 64;
                 let mut block = [0.0f32; 3 * PIXELS];
+                let len = values[0].len();
                 for x in (0..len).step_by(PIXELS) {
                     let n = PIXELS.min(len - x);
                     for i in 0..n {
                         for c in 0..3 {
-                            block[3 * i + c] = planes[c * len + x + i];
+                            block[3 * i + c] = values[c][x + i];
                         }
                     }
-                    self.write((y * pitch + x) * 3, &block[..3 * n]);
+                    self.write((first + x) * 3, &block[..3 * n]);
                 }
             }
-        }
-    }
-
-    /// Writes several rows that do not lie one after the other.
-    fn spaced_rows(&mut self, y: usize, planes: &[f32]) {
-        let len = planes.len() / 3;
-        let mut row = vec![0.0; 3 * self.width];
-        for first in (0..len).step_by(self.width) {
-            for (values, plane) in row.chunks_exact_mut(self.width).zip(planes.chunks_exact(len)) {
-                values.copy_from_slice(&plane[first..first + values.len()]);
-            }
-            self.rows(y + first / self.width, &row);
         }
     }
 

@@ -27,6 +27,20 @@ pub(super) struct ImageFiles {
 }
 
 impl ImageFiles {
+    /// Images without labels and fields, of a set that has other files, too.
+    pub(super) fn unlabelled(root: PathBuf, paths: Vec<Box<Path>>, max_file_bytes: u64) -> ImageFiles {
+        ImageFiles {
+            root,
+            paths,
+            labels: Labels::None,
+            classes: Vec::new(),
+            notices: Vec::new(),
+            max_file_bytes,
+            fields: None,
+            whole_folder: false,
+        }
+    }
+
     pub(super) fn path(&self, index: usize) -> Option<&Path> {
         self.paths.get(index).map(|path| &**path)
     }

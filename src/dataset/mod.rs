@@ -41,11 +41,12 @@
 // arrays/                Arrays, which idx/, cifar/ and numpy/ make of their files
 // shards/                what files of many samples share; tar/ and parquet/ are such files
 // lmdb/                  Lmdb
-// coco/, voc/, yolo/     Coco, Voc, Yolo; objects_field.rs has their field, object_columns.rs the objects of the last two
+// coco/, voc/, yolo/     Coco, Voc, Yolo; annotated_images.rs has what they share, object_columns.rs the objects of the last two
 // adaptors/              sets made of sets
 
 mod access;
 mod adaptors;
+mod annotated_images;
 mod arrays;
 mod cifar;
 mod class_names;
@@ -69,7 +70,6 @@ mod memory;
 mod notice;
 mod numpy;
 mod object_columns;
-mod objects_field;
 mod opening;
 mod pack_manifest;
 #[cfg(feature = "parquet")]

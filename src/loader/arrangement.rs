@@ -112,13 +112,12 @@ impl Group {
         Ok(bytes)
     }
 
-    /// Sets the padding of a batch's images to 0.
-    pub(super) fn clear_padding<'p>(&self, images: &mut [u8], params: impl Iterator<Item = &'p Params>) {
+    /// Sets the padding of a batch's images of these sizes to 0.
+    pub(super) fn clear_padding(&self, images: &mut [u8], sizes: &[(u32, u32)], padded: (u32, u32)) {
         let Some(spacing) = self.plan().padded_to() else { return };
-        let (sizes, padded) = self.sizes(params);
         let place = Place::new(self.plan().output(), self.plan().channels(), spacing);
         for (image, own) in images.chunks_exact_mut(self.image_bytes()).zip(sizes) {
-            place.clear(image, own, padded);
+            place.clear(image, *own, padded);
         }
     }
 }

@@ -107,14 +107,29 @@ impl<'a> BatchGroup<'a> {
     /// shape unless the group is [padded](Arrangement::Padded). In a [listed](Arrangement::Listed) group images lie so far apart, and the
     /// other distances are 0: an image's elements lie one after the other.
     pub fn strides(&self) -> [usize; 4] {
-        let GroupImages { size, place, channels, .. } = *self.images;
+        let GroupImages { place, channels, .. } = *self.images;
         let (channels, width, height) = (channels as usize, place.0 as usize, place.1 as usize);
         let image = channels * width * height;
         match self.layout() {
-            _ if size == (0, 0) => [image, 0, 0, 0],
+            _ if self.is_listed() => [image, 0, 0, 0],
             Layout::Nchw => [image, width * height, width, 1],
             Layout::Nhwc => [image, width * channels, channels, 1],
         }
+    }
+
+    /// The shape of the memory that the images take, with what lies between them: of images of the largest size that can come, in the
+    /// layout's order; `[images, 1, 1, elements]` for a [listed](Arrangement::Listed) group.
+    pub fn memory_shape(&self) -> [usize; 4] {
+        match (self.len(), self.strides()) {
+            (images, [image, 0, ..]) => [images, 1, 1, image],
+            (images, [image, plane, row, pixel]) => [images, image / plane, plane / row, row / pixel],
+        }
+    }
+
+    /// True if each image has a size of its own, without padding: in a [listed](Arrangement::Listed) group, unless the transforms
+    /// give all of its images one size.
+    pub fn is_listed(&self) -> bool {
+        self.images.size == (0, 0)
     }
 
     /// The element at which an image begins; `None` for one out of range.
@@ -242,7 +257,7 @@ impl<'a> BatchGroup<'a> {
         let mut bytes = Vec::new();
         for (number, image) in memory.chunks_exact(self.bytes() / self.len()).enumerate() {
             let (size, spacing) = match self.images.sizes.get(number) {
-                Some(own) if size == (0, 0) => (*own, *own),
+                Some(own) if self.is_listed() => (*own, *own),
                 _ => (size, place),
             };
             Place::new(output, channels, spacing).copy(image, size, &mut bytes)?;

@@ -2,10 +2,11 @@
 
 use super::DataLoader;
 use super::cache::CacheStore;
+use super::group::Group;
 use super::pipeline::Pipeline;
 use crate::dataset::Field;
 use crate::launcher::Shard;
-use crate::plan::normalized_twice;
+use crate::plan::{Arrangement, normalized_twice};
 use crate::transforms::{BatchTransform, Transform};
 
 const MIB: u64 = 1 << 20;
@@ -33,7 +34,7 @@ impl DataLoader {
                 plans += &format!("group {name}: {views} {noun} of {width}x{height}{of}{follows}\n");
             }
             let (plan, _) = group.split.plan_for_kernels();
-            plans += &format!("{plan}{}", twice(&recipe.transforms));
+            plans += &format!("{plan}{}{}", arrangement(group), twice(&recipe.transforms));
         }
         let views = match (several, pipeline.first().views(), pipeline.first().plan().crops()) {
             (true, ..) => format!(" with {} images each", pipeline.outputs),
@@ -64,6 +65,20 @@ impl DataLoader {
             pipeline.batch_bytes as f64 / MIB as f64,
             self.budget
         )
+    }
+}
+
+/// The line of images whose sizes differ; nothing where all have one.
+fn arrangement(group: &Group) -> String {
+    let (width, height) = group.size;
+    match group.arrangement {
+        Arrangement::Uniform => String::new(),
+        Arrangement::Padded { multiple_of, .. } => {
+            format!(
+                "sizes differ: padded to the largest of a batch, in multiples of {multiple_of}, at most {width}x{height}\n"
+            )
+        }
+        Arrangement::Listed { .. } => format!("sizes differ: each image by itself, at most {width}x{height}\n"),
     }
 }
 

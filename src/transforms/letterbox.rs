@@ -13,7 +13,7 @@ const GRAY: f32 = 114.0;
 ///
 /// Both sides are multiplied by `min(height / h, width / w)` and rounded, halves to the even number. What is missing goes to both
 /// sides alike, and of an odd number of pixels one more to the right or below. It draws nothing. The image's boxes and keypoints
-/// follow, as behind [`Resize`](super::Resize) and [`Pad`](super::Pad), which make the same pixels.
+/// follow as they do after [`Resize`](super::Resize) and [`Pad`](super::Pad), which make the same pixels.
 ///
 /// - The filter is [`Resize`](super::Resize)'s: bilinear with antialias. OpenCV's `INTER_LINEAR`, which Ultralytics takes, does not
 ///   antialias: `antialias(false)` resizes so.
@@ -110,7 +110,7 @@ impl Operator for Letterbox {
 
     fn slots(&self, slots: &mut Slots) {
         let Letterbox { interpolation, antialias, .. } = *self;
-        // What all images are known not to need leaves more of the following operators to be fused.
+        // An op that no image needs is left out, so that more of the operators after it can be fused.
         let known = slots.size.map(|size| (size, self.layout(size.0, size.1)));
         let keeps_size = known.is_some_and(|(size, (resized, _))| size == resized);
         slots.push(Self::NAME, if keeps_size { Effect::Never } else { Effect::Resize { interpolation, antialias } });

@@ -114,7 +114,7 @@ impl BatchExt for Batch {
 
 /// Makes a tensor of the images of a group of a batch.
 fn tensor(batch: &Batch, group: BatchGroup<'_>, device: &Device) -> Result<Tensor<4>> {
-    if is_listed(&group) {
+    if group.is_listed() {
         let reason =
             "the images of the batch have sizes of their own, which no one tensor has: image_tensors makes one of each";
         return Err(argument("arrangement", reason));
@@ -127,7 +127,7 @@ fn tensor(batch: &Batch, group: BatchGroup<'_>, device: &Device) -> Result<Tenso
 
 /// Makes a tensor of each image of a group, without padding.
 fn images(batch: &Batch, group: BatchGroup<'_>, device: &Device) -> Result<Vec<Tensor<3>>> {
-    let listed = is_listed(&group);
+    let listed = group.is_listed();
     let tensor = whole(batch, group, device)?;
     let channels = group.channels() as usize;
     let of_image = |image: usize| {
@@ -145,19 +145,6 @@ fn images(batch: &Batch, group: BatchGroup<'_>, device: &Device) -> Result<Vec<T
         own.reshape(shape)
     };
     Ok((0..group.len()).map(of_image).collect())
-}
-
-/// True if each image has a size of its own, without padding.
-fn is_listed(group: &BatchGroup<'_>) -> bool {
-    group.shape()[2] == 0
-}
-
-/// The shape of the memory of a group: with what lies between images of different sizes.
-fn memory_shape(group: &BatchGroup<'_>) -> [usize; 4] {
-    match (group.len(), group.strides()) {
-        (images, [image, 0, ..]) => [images, 1, 1, image],
-        (images, [image, plane, row, pixel]) => [images, image / plane, plane / row, row / pixel],
-    }
 }
 
 /// Makes a tensor of the memory of a group, or of its images without what lies between them. Errors about its type name the group where there are several.
@@ -185,8 +172,8 @@ fn whole(batch: &Batch, group: BatchGroup<'_>, device: &Device) -> Result<Tensor
     };
     let (Some(gpu), Images::Gpu { buffer, offset }) = (batch.gpu(), group.images()) else {
         let data = match group.images() {
-            Images::Host(_) if is_listed(&group) => {
-                TensorData::from_bytes_vec(group.memory_to_host()?, memory_shape(&group), dtype)
+            Images::Host(_) if group.is_listed() => {
+                TensorData::from_bytes_vec(group.memory_to_host()?, group.memory_shape(), dtype)
             }
             _ => TensorData::from_bytes_vec(group.to_host()?, group.shape(), dtype),
         };
@@ -198,7 +185,7 @@ fn whole(batch: &Batch, group: BatchGroup<'_>, device: &Device) -> Result<Tensor
     let (DispatchDevice::Cube(cube), true) = (inner.as_dispatch(), shared) else {
         return Err(argument("device", format!("{device:?} is not the batch's GPU ({gpu}); {SHARED}")));
     };
-    let copy = copy(gpu, (buffer, offset), group.bytes(), cube, Shape::from(memory_shape(&group)), dtype)?;
+    let copy = copy(gpu, (buffer, offset), group.bytes(), cube, Shape::from(group.memory_shape()), dtype)?;
     let tensor = Tensor::from_primitive::<Cube>(Cube::adopt(copy));
     Ok(match device.gradient_checkpointing_strategy() {
         Some(strategy) => tensor.autodiff().with_gradient_checkpointing_strategy(strategy),

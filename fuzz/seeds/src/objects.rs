@@ -27,7 +27,7 @@ pub fn coco() -> Vec<Seed> {
     rests.iter().map(|rest| (rest.len().to_string(), document(rest).into_bytes())).collect()
 }
 
-/// An annotation of Pascal VOC and a list of a split, behind a byte of flags.
+/// An annotation of Pascal VOC and a list of a split, after a byte of flags.
 pub fn voc() -> Vec<Seed> {
     let object = "<object><name>dog</name><pose>Left</pose><truncated>1</truncated><difficult>0</difficult><bndbox>\
         <xmin>8</xmin><ymin>12.5</ymin><xmax>20</xmax><ymax>30</ymax></bndbox><part><name>head</name></part></object>";
@@ -43,7 +43,7 @@ pub fn voc() -> Vec<Seed> {
     ]
 }
 
-/// A document of YOLO's and a file of annotations, behind a byte of flags.
+/// A document of YOLO's and a file of annotations, after a byte of flags.
 pub fn yolo() -> Vec<Seed> {
     let seed =
         |flags: u8, document: &str, lines: &str| [&[flags][..], &two(document.as_bytes(), lines.as_bytes())].concat();

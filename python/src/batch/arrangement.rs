@@ -1,31 +1,22 @@
 //! Images of different sizes in one batch: their memory, and views of it.
 
 use crate::dlpack::Array;
-use gpufeed::{BatchGroup, Layout};
+use gpufeed::{Arrangement, BatchGroup, Layout};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::prelude::*;
 
 /// The shape of the padded images, none where each has its own, and the shape of each image.
 pub(super) type Arranged = (Vec<i64>, Vec<Vec<i64>>);
 
-/// The shape of a group's memory: images of the largest size, or a row for each image that has its own.
+/// The shape of a group's memory.
 pub(super) fn memory_shape(group: &BatchGroup<'_>) -> Vec<i64> {
-    let images = group.len() as i64;
-    match group.strides().map(|stride| stride as i64) {
-        [image, 0, ..] => vec![images, image],
-        [image, plane, row, pixel] => vec![images, image / plane, plane / row, row / pixel],
-    }
-}
-
-/// True if each image has a size of its own, without padding.
-fn is_listed(group: &BatchGroup<'_>) -> bool {
-    group.shape()[2] == 0
+    group.memory_shape().map(|length| length as i64).to_vec()
 }
 
 /// The images as they are shown: padded ones without what lies beyond the largest of the batch.
 pub(super) fn images(py: Python<'_>, group: &BatchGroup<'_>, memory: &Py<Array>) -> PyResult<Py<Array>> {
     let shape: Vec<i64> = group.shape().map(|length| length as i64).to_vec();
-    if is_listed(group) || shape == memory_shape(group) {
+    if group.is_listed() || shape == memory_shape(group) {
         return Ok(memory.clone_ref(py));
     }
     let strides = group.strides().map(|stride| stride as i64).to_vec();
@@ -40,7 +31,7 @@ pub(super) fn image(group: &BatchGroup<'_>, memory: &Array, index: isize) -> PyR
         return Err(PyIndexError::new_err(format!("{index}: the batch has {} images", group.len())));
     };
     let [_, plane, row, pixel] = group.strides().map(|stride| stride as i64);
-    let strides = (!is_listed(group)).then(|| vec![plane, row, pixel]);
+    let strides = (!group.is_listed()).then(|| vec![plane, row, pixel]);
     part(memory, first, shape, strides)
 }
 
@@ -53,13 +44,16 @@ pub(super) fn sizes(group: &BatchGroup<'_>) -> PyResult<Array> {
 
 /// How the images lie in the memory; `None` where all have one size.
 pub(super) fn arranged(group: &BatchGroup<'_>) -> Option<Arranged> {
+    if group.arrangement() == Arrangement::Uniform {
+        return None;
+    }
     let own: Vec<i64> = group.shape().map(|length| length as i64).to_vec();
     if own == memory_shape(group)
         && (0..group.len()).all(|image| shape(group, image).is_some_and(|each| each == own[1..]))
     {
         return None;
     }
-    let padded = if is_listed(group) { Vec::new() } else { own };
+    let padded = if group.is_listed() { Vec::new() } else { own };
     Some((padded, (0..group.len()).filter_map(|image| shape(group, image)).collect()))
 }
 

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use super::Coco;
 use super::annotations::{Annotations, Wrong};
 use super::document::Document;
+use crate::dataset::annotated_images::{AnnotatedImages, objects_field};
 use crate::dataset::image_files::ImageFiles;
-use crate::dataset::labels::Labels;
-use crate::dataset::objects_field::objects_field;
 use crate::dataset::{FieldChoice, MAX_FILE_BYTES, Notice};
 use crate::error::{Error, ErrorKind, Result};
 use crate::objects::TargetsOrientation;
@@ -80,7 +79,7 @@ impl CocoBuilder {
         })?;
         drop(text);
         let wrong = |(place, reason): Wrong| Error::data_file(path, place, reason);
-        let (annotations, names) = Annotations::of(document).map_err(wrong)?;
+        let (mut annotations, names) = Annotations::of(document).map_err(wrong)?;
         let Some(first) = names.first() else {
             let (what, hint) = (path.display().to_string(), "its list of images is empty".to_owned());
             return Err(ErrorKind::EmptyDataset { what, hint }.into());
@@ -90,21 +89,15 @@ impl CocoBuilder {
             None => found_root(path, first)?,
         };
         let paths = names.iter().map(|name| root.join(&**name).into_boxed_path()).collect();
-        let files = ImageFiles {
-            root,
-            paths,
-            labels: Labels::None,
-            classes: Vec::new(),
-            notices: Vec::new(),
-            max_file_bytes: self.max_file_bytes,
-            fields: None,
-            whole_folder: false,
-        };
         let name = |id: &u64| annotations.position(*id).map_or_else(String::new, |image| names[image].to_string());
         let notices = annotations.unread.iter();
         let notices = notices.filter_map(|(what, count, first)| Notice::not_read(*what, *count, name(first))).collect();
         let are_stored = self.targets_orientation.is_stored();
-        Ok(Coco { document: path.to_owned(), files, annotations, are_stored, fields: vec![field], notices })
+        let classes = std::mem::take(&mut annotations.classes);
+        let files = ImageFiles::unlabelled(root, paths, self.max_file_bytes);
+        let files = ImageFiles { classes, notices, ..files };
+        let images = AnnotatedImages { files, field, documents: vec![path.into()] };
+        Ok(Coco { images, annotations, are_stored })
     }
 }
 

@@ -8,10 +8,11 @@ mod document;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::image_files::ImageFiles;
-use super::{Dataset, Field, FieldValue, Label, Notice, ObjectStamp, Sample, Stored};
+use super::annotated_images::AnnotatedImages;
+use super::forward::forward;
+use super::{Dataset, FieldValue, Label, Sample, Stored};
 use crate::error::Result;
 use annotations::Annotations;
 
@@ -51,12 +52,9 @@ pub use builder::CocoBuilder;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Coco {
-    document: PathBuf,
-    files: ImageFiles,
+    images: AnnotatedImages,
     annotations: Annotations,
     are_stored: bool,
-    fields: Vec<Field>,
-    notices: Vec<Notice>,
 }
 
 impl Coco {
@@ -84,8 +82,10 @@ impl Coco {
 }
 
 impl Dataset for Coco {
+    forward!(self => self.images; of the set);
+
     fn len(&self) -> usize {
-        self.files.len()
+        self.images.len()
     }
 
     fn inner(&self) -> Option<&dyn Dataset> {
@@ -93,60 +93,24 @@ impl Dataset for Coco {
     }
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
-        let sample = self.files.read(index, buffer)?;
+        let sample = self.images.read(index, buffer)?;
         let objects = self.annotations.objects(index).in_stored_image(self.are_stored);
         Ok(sample.with_fields(vec![FieldValue::from(objects)]))
     }
 
     fn name(&self, index: usize) -> String {
-        self.files.name(index)
+        self.images.name(index)
     }
 
     fn label(&self, index: usize) -> Option<Label> {
-        (index < self.len()).then_some(Label::None)
+        Dataset::label(&self.images, index)
     }
 
     fn id(&self, index: usize) -> u64 {
         self.annotations.image_id(index).unwrap_or(index as u64)
     }
 
-    fn classes(&self) -> &[String] {
-        &self.annotations.classes
-    }
-
-    fn fields(&self) -> &[Field] {
-        &self.fields
-    }
-
-    fn folder(&self) -> Option<&Path> {
-        self.files.folder()
-    }
-
-    fn notices(&self) -> Vec<Notice> {
-        self.notices.clone()
-    }
-
     fn stored(&self) -> Option<&dyn Stored> {
-        Some(self)
-    }
-}
-
-/// The images, and the document beside them.
-impl Stored for Coco {
-    fn own_name(&self, index: usize) -> Option<String> {
-        self.files.own_name(index)
-    }
-
-    fn file(&self, index: usize) -> Option<&Path> {
-        self.files.file(index)
-    }
-
-    fn label(&self, index: usize) -> Option<Label> {
-        Dataset::label(self, index)
-    }
-
-    fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {
-        see(&self.document, None);
-        self.files.each(see);
+        self.images.stored()
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Annotation, Wrong> {
     }
 }
 
-/// What has been read of a file.
+/// The state of reading a file.
 #[derive(Default)]
 struct Reading {
     /// The names of the elements around the place that is read.

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::annotation::{Annotation, VocObject, parse};
 use super::{ANNOTATIONS, BACKGROUND, CLASSES, IMAGES, Voc, image_set};
+use crate::dataset::annotated_images::{AnnotatedImages, objects_field};
 use crate::dataset::image_files::ImageFiles;
-use crate::dataset::labels::Labels;
 use crate::dataset::object_columns::ObjectColumns;
-use crate::dataset::objects_field::objects_field;
 use crate::dataset::{FieldChoice, ImageFolder, MAX_FILE_BYTES, Notice};
 use crate::error::{Error, ErrorKind, Result};
 use crate::objects::{BoxFormat, TargetsOrientation};
@@ -54,7 +53,7 @@ impl VocBuilder {
         self
     }
 
-    /// Sets the names of the classes; a label is a number of this list, from 0 on. Default: `__background__`, and behind it VOC's 20
+    /// Sets the names of the classes; a label is a number of this list, from 0 on. Default: `__background__`, followed by VOC's 20
     /// classes where no annotation in the folder has another name, else the names of all annotations there, sorted.
     pub fn classes(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.classes = Some(names.into_iter().map(Into::into).collect());
@@ -146,18 +145,11 @@ impl VocBuilder {
         let read_of = if list.is_some() && all.len() > chosen.len() { &all } else { &chosen };
         let documents = read_of.iter().map(|name| at(&folder, name).into_boxed_path());
         let documents = documents.chain(list.map(PathBuf::into_boxed_path)).collect();
-        let files = ImageFiles {
-            root: root.join(IMAGES),
-            paths,
-            labels: Labels::None,
-            classes,
-            notices,
-            max_file_bytes: self.max_file_bytes,
-            fields: None,
-            whole_folder: false,
-        };
+        let files = ImageFiles::unlabelled(root.join(IMAGES), paths, self.max_file_bytes);
+        let files = ImageFiles { classes, notices, ..files };
         let are_stored = self.targets_orientation.is_stored();
-        Ok(Voc { files, columns, sizes: set.sizes, are_stored, fields: vec![field], documents })
+        let images = AnnotatedImages { files, field, documents };
+        Ok(Voc { images, columns, sizes: set.sizes, are_stored })
     }
 
     /// The folder of the set, and the name of the split.

@@ -10,9 +10,10 @@ mod tests;
 
 use std::path::Path;
 
-use super::image_files::ImageFiles;
+use super::annotated_images::AnnotatedImages;
+use super::forward::forward;
 use super::object_columns::ObjectColumns;
-use super::{Dataset, Field, FieldValue, Label, Notice, ObjectStamp, Sample, Stored};
+use super::{Dataset, FieldValue, Label, Sample, Stored};
 use crate::error::Result;
 
 pub use builder::VocBuilder;
@@ -86,14 +87,11 @@ const CLASSES: [&str; 20] = [
 /// ```
 #[derive(Clone, Debug)]
 pub struct Voc {
-    files: ImageFiles,
+    images: AnnotatedImages,
     columns: ObjectColumns,
     /// Width and height of each image, where the annotation says it.
     sizes: Vec<Option<(u32, u32)>>,
     are_stored: bool,
-    fields: Vec<Field>,
-    /// The files of the annotations, and the list of the split.
-    documents: Vec<Box<Path>>,
 }
 
 impl Voc {
@@ -102,8 +100,8 @@ impl Voc {
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) for a folder or file that cannot be read;
-    /// [`ErrorKind::DataFile`](crate::ErrorKind::DataFile), with the line, for what is no XML or no annotation, for numbers that
-    /// are none, for objects without a name or box, and for lines of a list that name no annotation or one that has no image;
+    /// [`ErrorKind::DataFile`](crate::ErrorKind::DataFile), with the line, for a file that is not XML or not an annotation, for numbers that
+    /// cannot be read, for objects without a name or box, and for lines of a list that name no annotation or one that has no image;
     /// [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) without annotations.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::builder().open(path)
@@ -126,8 +124,10 @@ impl Voc {
 }
 
 impl Dataset for Voc {
+    forward!(self => self.images; of the set);
+
     fn len(&self) -> usize {
-        self.files.len()
+        self.images.len()
     }
 
     fn inner(&self) -> Option<&dyn Dataset> {
@@ -135,7 +135,7 @@ impl Dataset for Voc {
     }
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
-        let sample = self.files.read(index, buffer)?;
+        let sample = self.images.read(index, buffer)?;
         let mut objects = self.columns.objects(index, [1.0; 2]).in_stored_image(self.are_stored);
         if let Some(size) = self.sizes.get(index).copied().flatten() {
             objects = objects.with_size(size);
@@ -144,50 +144,14 @@ impl Dataset for Voc {
     }
 
     fn name(&self, index: usize) -> String {
-        self.files.name(index)
+        self.images.name(index)
     }
 
     fn label(&self, index: usize) -> Option<Label> {
-        Dataset::label(&self.files, index)
-    }
-
-    fn classes(&self) -> &[String] {
-        self.files.classes()
-    }
-
-    fn fields(&self) -> &[Field] {
-        &self.fields
-    }
-
-    fn folder(&self) -> Option<&Path> {
-        self.files.folder()
-    }
-
-    fn notices(&self) -> Vec<Notice> {
-        self.files.notices()
+        Dataset::label(&self.images, index)
     }
 
     fn stored(&self) -> Option<&dyn Stored> {
-        Some(self)
-    }
-}
-
-/// The images, and the annotations beside them.
-impl Stored for Voc {
-    fn own_name(&self, index: usize) -> Option<String> {
-        self.files.own_name(index)
-    }
-
-    fn file(&self, index: usize) -> Option<&Path> {
-        self.files.file(index)
-    }
-
-    fn label(&self, index: usize) -> Option<Label> {
-        Dataset::label(self, index)
-    }
-
-    fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {
-        self.documents.iter().for_each(|document| see(document, None));
-        self.files.each(see);
+        self.images.stored()
     }
 }

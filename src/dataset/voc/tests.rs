@@ -72,7 +72,7 @@ fn an_annotation_has_names_boxes_flags_and_the_images_size() {
     let edges = Voc::builder().one_based(true).open(root.path()).unwrap();
     assert_eq!(objects_of(&edges, 0).boxes(), [[7.0, 11.0, 20.5, 30.0]]);
     let mut files = Vec::new();
-    Stored::each(&data, &mut |file, _| files.push(file.strip_prefix(root.path()).unwrap().to_owned()));
+    data.stored().unwrap().each(&mut |file, _| files.push(file.strip_prefix(root.path()).unwrap().to_owned()));
     assert_eq!(files.len(), 4);
     assert!(files.contains(&"Annotations/b.xml".into()) && files.contains(&"JPEGImages/b.pgm".into()));
     assert!(first.are_in_stored_image());

@@ -7,10 +7,9 @@ use super::document::Document;
 use super::label_file::Lines;
 use super::places::{Found, document_in, label_file, place_of};
 use super::{IMAGES, LABELS, Yolo};
+use crate::dataset::annotated_images::{AnnotatedImages, objects_field};
 use crate::dataset::image_files::ImageFiles;
-use crate::dataset::labels::Labels;
 use crate::dataset::object_columns::ObjectColumns;
-use crate::dataset::objects_field::objects_field;
 use crate::dataset::{FieldChoice, MAX_FILE_BYTES, Notice, class_names};
 use crate::error::{Error, Result};
 use crate::objects::{BoxFormat, TargetsOrientation};
@@ -220,17 +219,10 @@ impl YoloBuilder {
         ));
         documents.extend(found.lists);
         documents.extend(layout.document.iter().map(|(file, _)| file.clone().into_boxed_path()));
-        let files = ImageFiles {
-            root: layout.root.clone(),
-            paths: found.images,
-            labels: Labels::None,
-            classes,
-            notices,
-            max_file_bytes: self.max_file_bytes,
-            fields: None,
-            whole_folder: false,
-        };
-        Ok(Yolo { files, columns, orientation: self.targets_orientation, fields: vec![field], documents })
+        let files = ImageFiles::unlabelled(layout.root.clone(), found.images, self.max_file_bytes);
+        let files = ImageFiles { classes, notices, ..files };
+        let images = AnnotatedImages { files, field, documents };
+        Ok(Yolo { images, columns, orientation: self.targets_orientation })
     }
 }
 

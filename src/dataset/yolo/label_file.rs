@@ -17,7 +17,7 @@ pub(super) struct YoloObject {
     pub(super) keypoints: Vec<([f32; 2], u8)>,
 }
 
-/// What the lines of all files of a set have.
+/// The numbers that a line of an annotation has, in all files of a set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lines {
     /// The number of keypoints of an object, and the numbers of each: 2 or 3.

@@ -13,9 +13,10 @@ mod yaml;
 
 use std::path::Path;
 
-use super::image_files::ImageFiles;
+use super::annotated_images::AnnotatedImages;
+use super::forward::forward;
 use super::object_columns::ObjectColumns;
-use super::{Dataset, Field, FieldValue, Label, Notice, ObjectStamp, Sample, SampleData, Stored};
+use super::{Dataset, FieldValue, Label, Sample, SampleData, Stored};
 use crate::decode::{DecodeOptions, probe};
 use crate::error::Result;
 use crate::geometry::swaps_axes;
@@ -66,13 +67,10 @@ const LABELS: &str = "labels";
 /// ```
 #[derive(Clone, Debug)]
 pub struct Yolo {
-    files: ImageFiles,
+    images: AnnotatedImages,
     /// In shares of the image's sides.
     columns: ObjectColumns,
     orientation: TargetsOrientation,
-    fields: Vec<Field>,
-    /// The files of the annotations, and those that list the images.
-    documents: Vec<Box<Path>>,
 }
 
 impl Yolo {
@@ -81,7 +79,7 @@ impl Yolo {
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) for a folder or file that cannot be read;
-    /// [`ErrorKind::DataFile`](crate::ErrorKind::DataFile), with the line, for what is no YAML, names or splits that are missing,
+    /// [`ErrorKind::DataFile`](crate::ErrorKind::DataFile), with the line, for a file that is not YAML, names or splits that are missing,
     /// lines of annotations that have other numbers than those above, classes beyond the names, and where no image has a file of
     /// annotations; [`ErrorKind::EmptyDataset`](crate::ErrorKind::EmptyDataset) without images.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
@@ -115,8 +113,10 @@ impl Yolo {
 }
 
 impl Dataset for Yolo {
+    forward!(self => self.images; of the set);
+
     fn len(&self) -> usize {
-        self.files.len()
+        self.images.len()
     }
 
     fn inner(&self) -> Option<&dyn Dataset> {
@@ -124,7 +124,7 @@ impl Dataset for Yolo {
     }
 
     fn read<'a>(&'a self, index: usize, buffer: &'a mut Vec<u8>) -> Result<Sample<'a>> {
-        let sample = self.files.read(index, buffer)?;
+        let sample = self.images.read(index, buffer)?;
         let objects = match &sample.data {
             SampleData::Encoded(image) if self.columns.has_objects(index) => self.objects_in(index, image)?,
             _ => self.columns.objects(index, [1.0; 2]),
@@ -133,50 +133,14 @@ impl Dataset for Yolo {
     }
 
     fn name(&self, index: usize) -> String {
-        self.files.name(index)
+        self.images.name(index)
     }
 
     fn label(&self, index: usize) -> Option<Label> {
-        Dataset::label(&self.files, index)
-    }
-
-    fn classes(&self) -> &[String] {
-        self.files.classes()
-    }
-
-    fn fields(&self) -> &[Field] {
-        &self.fields
-    }
-
-    fn folder(&self) -> Option<&Path> {
-        self.files.folder()
-    }
-
-    fn notices(&self) -> Vec<Notice> {
-        self.files.notices()
+        Dataset::label(&self.images, index)
     }
 
     fn stored(&self) -> Option<&dyn Stored> {
-        Some(self)
-    }
-}
-
-/// The images, and the annotations beside them.
-impl Stored for Yolo {
-    fn own_name(&self, index: usize) -> Option<String> {
-        self.files.own_name(index)
-    }
-
-    fn file(&self, index: usize) -> Option<&Path> {
-        self.files.file(index)
-    }
-
-    fn label(&self, index: usize) -> Option<Label> {
-        Dataset::label(self, index)
-    }
-
-    fn each(&self, see: &mut dyn FnMut(&Path, Option<ObjectStamp>)) {
-        self.documents.iter().for_each(|document| see(document, None));
-        self.files.each(see);
+        self.images.stored()
     }
 }

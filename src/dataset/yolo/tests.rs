@@ -33,7 +33,7 @@ fn objects_of(yolo: &Yolo, index: usize) -> Objects {
 }
 
 fn names(yolo: &Yolo) -> Vec<String> {
-    (0..yolo.len()).map(|index| yolo.files.own_name(index).unwrap()).collect()
+    (0..yolo.len()).map(|index| yolo.stored().unwrap().own_name(index).unwrap()).collect()
 }
 
 /// The error of a set whose first annotation has this text.
@@ -57,7 +57,7 @@ fn boxes_are_pixels_of_the_image() {
     ]);
     let data = Yolo::open(root.path()).unwrap();
     let first = objects_of(&data, 0);
-    // What is outside of the image, or there twice, is kept.
+    // Boxes outside of the image are kept, and so are equal ones.
     assert_eq!(first.boxes(), [[2.0, 0.5, 2.0, 1.0], [-2.0, 4.0, 0.0, -2.0], [-2.0, 4.0, 0.0, -2.0]]);
     assert_eq!((first.labels(), first.format(), first.size()), (Some(&[1, 0, 0][..]), BoxFormat::Cxcywh, Some((4, 2))));
     assert!(!first.are_in_stored_image());
@@ -66,7 +66,7 @@ fn boxes_are_pixels_of_the_image() {
     }
     assert!(data.classes().is_empty() && data.notices().is_empty());
     let mut files = Vec::new();
-    Stored::each(&data, &mut |file, _| files.push(file.strip_prefix(root.path()).unwrap().to_owned()));
+    data.stored().unwrap().each(&mut |file, _| files.push(file.strip_prefix(root.path()).unwrap().to_owned()));
     assert_eq!(
         files,
         ["labels/a.txt", "labels/b.txt", "images/a.pgm", "images/b.pgm", "images/c.pgm"].map(std::path::PathBuf::from)

@@ -94,10 +94,9 @@ fn assemble(thread: &BatchThread<'_, CpuMessage>, mut up: Option<(&CopyUp, &mut 
 /// Sets the padding of images that are smaller than the largest of their batch to 0.
 fn clear_padding(pipeline: &Pipeline, pending: &mut PendingBatch<Chunks>) {
     for group in pipeline.groups.iter().filter(|group| group.plan().padded_to().is_some()) {
-        let params: Vec<_> = pending.params(group).cloned().collect();
-        let images =
-            &mut pending.buffers.lease.get_mut().batch_mut()[group.begin..][..params.len() * group.image_bytes()];
-        group.clear_padding(images, params.iter());
+        let (sizes, padded) = group.sizes(pending.params(group));
+        let images = &mut pending.buffers.lease.get_mut().batch_mut()[group.begin..];
+        group.clear_padding(images, &sizes, padded);
     }
 }
 

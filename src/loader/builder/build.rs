@@ -130,6 +130,7 @@ impl DataLoaderBuilder {
                 layout: Some(group.plan().output().layout),
                 dtype: Some(group.plan().output().dtype),
                 semantics: Some(group.plan().semantics()),
+                arrangement: Some(group.arrangement),
                 views: Some(group.views()),
                 ..of_settings
             },

@@ -15,20 +15,25 @@ pub(super) struct Picture {
 /// of 16 bits are mapped from their own range, as hardly any depth reaches 65,535: `is_wide` says that they are such.
 pub(super) fn pictures(group: BatchGroup<'_>, is_wide: bool) -> Result<impl Iterator<Item = Picture>> {
     let [_, a, b, c] = group.shape();
-    let (height, width, channels) = match group.layout() {
-        Layout::Nchw => (b, c, a),
-        Layout::Nhwc => (a, b, c),
+    let padded = match group.layout() {
+        Layout::Nchw => (c, b),
+        Layout::Nhwc => (b, a),
     };
-    let values = group.to_host_f32()?;
-    let length = channels * height * width;
+    let (values, channels) = (group.to_host_f32()?, group.channels() as usize);
+    let mut begin = 0;
     let picture = move |(number, params): (usize, &Params)| {
-        let image = &values[number * length..][..length];
+        let (width, height) = group.image_size(number).unwrap_or_default();
+        let (width, height) = (width as usize, height as usize);
+        // Rows and planes of a padded image are those of the largest one in its batch.
+        let (pitch, rows) = if group.is_listed() { (width, height) } else { padded };
+        let image = &values[begin..][..channels * rows * pitch];
+        begin += image.len();
         let value = |x: usize, y: usize, channel: usize| {
             // A gray image repeats its channel.
             let channel = channel.min(channels - 1);
             let at = match group.layout() {
-                Layout::Nchw => (channel * height + y) * width + x,
-                Layout::Nhwc => (y * width + x) * channels + channel,
+                Layout::Nchw => (channel * rows + y) * pitch + x,
+                Layout::Nhwc => (y * pitch + x) * channels + channel,
             };
             params.ops.iter().rev().fold(image[at], |value, op| match op.op {
                 Op::Normalize { mean, std } => value * std[channel] + mean[channel],

@@ -6,12 +6,12 @@ use super::{elastic, perspective};
 use gpufeed::targets::BoxFormat;
 use gpufeed::transforms::{Op, PaddingMode};
 
-/// What one operator does to places.
+/// The motion of places by one operator.
 #[derive(Clone, Debug)]
 pub enum Move {
     /// x becomes `width - x`; of a keypoint, the number of a pixel, `width - 1 - x`.
     FlipX { width: f64 },
-    /// The same with rows.
+    /// y becomes `height - y`; of a keypoint, `height - 1 - y`.
     FlipY { height: f64 },
     /// x and y are multiplied.
     Scale([f64; 2]),
