@@ -45,13 +45,14 @@ impl Processor {
     /// # Errors
     /// [`ErrorKind::Device`](crate::ErrorKind::Device) if the GPU refuses a shader or is lost.
     pub fn new(plan: &Plan, backend: &Backend) -> Result<Processor> {
+        let plan = plan.unframed();
         let kernels = match backend {
             Backend::Gpu(gpu) if plan.without_shaders().is_empty() => {
                 Some(Kernels::new(gpu, &plan.clone().on_device(gpu.caps().traits, false), 0)?)
             }
             Backend::Gpu(_) | Backend::Cpu => None,
         };
-        Ok(Processor { plan: plan.clone(), kernels })
+        Ok(Processor { plan, kernels })
     }
 
     /// Applies the plan to each image with its parameters; all results must have the same size. The images are whole

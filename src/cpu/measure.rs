@@ -29,6 +29,7 @@ impl Native {
     /// # Errors
     /// Those of `Plan` if `params` does not belong to it.
     pub fn new(plan: &Plan, params: &[Params], pixel: usize) -> Result<Native> {
+        let plan = plan.unframed();
         let mut images = Vec::with_capacity(params.len());
         for params in params {
             let program = plan.program(params)?;
@@ -40,7 +41,7 @@ impl Native {
         let mut pixels = AUGMENTING.zeroed(most)?;
         (0usize..).zip(&mut pixels).for_each(|(i, pixel)| *pixel = (i.wrapping_mul(2_654_435_761) >> 13) as u8);
         let (out, scratch) = (AUGMENTING.zeroed(out)?, CpuScratch::default());
-        Ok(Native { plan: plan.clone(), images, pixel, pixels, out, scratch })
+        Ok(Native { plan, images, pixel, pixels, out, scratch })
     }
 
     /// Bytes of the regions and of the results together.

@@ -52,6 +52,7 @@ impl Rig {
         if plan.stages().len() != 1 || plan.stages()[0].gathers || plan.resizes_uint8() {
             return Err(Error::argument("plan", "a rig needs a plan of one stage that resamples in floats"));
         }
+        let plan = &plan.unframed();
         let (mut programs, mut sources, mut regions) = (Vec::new(), Vec::new(), Vec::new());
         let mut end = 0;
         for params in params {

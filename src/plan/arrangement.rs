@@ -205,7 +205,13 @@ impl Plan {
     /// This plan with outputs that lie in frames of a batch.
     pub(crate) fn framed(mut self, frame: Option<Frame>) -> Plan {
         self.frame = frame;
+        self.most = frame.map_or(self.most, |frame| Some(frame.size));
         self
+    }
+
+    /// This plan with outputs that lie one after the other, also where it comes from a loader that has frames.
+    pub(crate) fn unframed(&self) -> Plan {
+        Plan { frame: None, ..self.clone() }
     }
 
     /// The frame of each output; `None` for outputs of one size.
@@ -229,7 +235,8 @@ impl Plan {
     }
 
     /// The greatest width and the greatest height that an output can have, as far as the list of transforms bounds them:
-    /// by [`Resize::max_size`](crate::transforms::Resize::max_size), for example. No output has more; one may have less.
+    /// by [`Resize::max_size`](crate::transforms::Resize::max_size), for example; of a loader's plan, that of its [`Arrangement`]. No
+    /// output has more; one may have less.
     ///
     /// ```
     /// use gpufeed::transforms::{Resize, RandomShortestSize};
@@ -247,10 +254,11 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::measure::Native;
     use crate::plan::device::DeviceTraits;
     use crate::plan::wgsl::validate;
-    use crate::transforms::{Normalize, Resize};
-    use crate::{DType, Layout, Output};
+    use crate::transforms::{Key, Normalize, Resize};
+    use crate::{Backend, DType, Layout, Output, PixelFormat, Pixels, Processor};
 
     /// The texts of the last pass but packing, of plans on a device that stores numbers of 16 bits.
     fn stores(frame: Option<Frame>) -> Vec<String> {
@@ -279,6 +287,22 @@ mod tests {
             assert_eq!(store.contains("let plane = 960u;"), store.contains("plane"), "{store}");
             validate(padded).unwrap();
         }
+    }
+
+    /// Whoever takes the plan out of a loader gets images that lie one after the other.
+    #[test]
+    fn outside_of_a_batch_images_have_no_frames() {
+        let list = [Resize::new(8).max_size(20).into()];
+        let tight = Plan::compile(&list, &Output::default()).unwrap();
+        let plan = tight.clone().framed(Some(Frame { size: (32, 48), is_padded: true }));
+        assert_eq!((tight.largest_output(), plan.largest_output()), (Some((20, 20)), Some((32, 48))));
+        let params = plan.make_params(9, 16, &Key::default()).unwrap();
+        let mut native = Native::new(&plan, &[params.clone(), params.clone()], 3).unwrap();
+        native.run().unwrap();
+        assert_eq!(native.output(), 2 * 3 * 4 * 8 * 14);
+        let pixels = Pixels::new(9, 16, PixelFormat::Rgb8, &[7; 432]).unwrap();
+        let run = |plan: &Plan| Processor::new(plan, &Backend::Cpu).unwrap().run(&[(pixels, &params)]).unwrap();
+        assert_eq!(run(&plan), run(&tight));
     }
 
     #[test]

@@ -203,7 +203,7 @@ fn images_of_sample(loader: &DataLoader) -> impl Iterator<Item = (&str, usize)> 
 /// Describes the groups of a loader; nothing for one with one list.
 fn groups(loader: &DataLoader) -> Vec<Group> {
     let describe = |((_, plan), (name, images_per_sample)): ((_, &Plan), (&str, usize))| {
-        let (width, height) = plan.output_size().unwrap_or_default();
+        let (width, height) = plan.largest_output().unwrap_or_default();
         Group { name: name.to_owned(), images_per_sample, height, width }
     };
     let groups: Vec<Group> = loader.plans().zip(images_of_sample(loader)).map(describe).collect();

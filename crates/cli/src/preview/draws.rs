@@ -211,7 +211,7 @@ pub(super) fn check_memory(
     for group in &lists {
         // The loader will report an error.
         let Ok(plan) = plan(source, &lists, group) else { return Ok(()) };
-        let (width, height) = plan.output_size().unwrap_or_default();
+        let (width, height) = plan.largest_output().unwrap_or_default();
         let area = u64::from(width) * u64::from(height);
         let values = area * u64::from(plan.channels());
         let image = values * group.output.unwrap_or_default().dtype.bytes() as u64;

@@ -88,14 +88,14 @@ fn estimate<'a>(
     let executor = native.memory() - native.output();
     let of_group = |((_, plan), (_, recipe)): ((&str, &Plan), (&str, &Recipe))| {
         let image =
-            plan.output_size().map_or(0, area) * u64::from(plan.channels()) * plan.output().dtype.bytes() as u64;
+            plan.largest_output().map_or(0, area) * u64::from(plan.channels()) * plan.output().dtype.bytes() as u64;
         (recipe.views * plan.crops()) as u64 * image
     };
     let sample: u64 = loader.plans().zip(loader.recipes()).map(of_group).sum();
     // The loader that was made has batches of one sample; the columns of fields are in none.
     let batch_size = setup.settings.batch_size as u64;
     let batches = BATCHES * ((batch_size - 1) * sample + batch_size * samples.columns);
-    let image = (CACHED.0 * samples.area).max(CACHED.1 * plan.output_size().map_or(0, area));
+    let image = (CACHED.0 * samples.area).max(CACHED.1 * plan.largest_output().map_or(0, area));
     let cached = match setup.settings.cache {
         Cache::Host(bytes) | Cache::Device(bytes) => bytes.min(image.saturating_mul(setup.data.dataset.len() as u64)),
         _ => 0,
