@@ -3,14 +3,15 @@
 use super::PICTURE;
 use gpufeed::transforms::{
     AdjustGamma, AugMix, AutoAugment, BatchTransform, CenterCrop, CenterCropOrPad, ColorJitter, CustomColor, CutMix,
-    ElasticTransform, ErasingValue, FiveCrop, GaussianBlur, GaussianNoise, Grayscale, HostCode, HostImage, HostValues,
-    Interpolation, JPEG, Key, Letterbox, MixUp, MixupMode, Normalize, Pad, PaddingMode, PillowGaussianBlur,
-    RandAugment, RandomAdjustSharpness, RandomAffine, RandomApply, RandomAutocontrast, RandomChannelPermutation,
-    RandomChoice, RandomCrop, RandomCropOrPad, RandomEqualize, RandomErasing, RandomGrayscale, RandomHorizontalFlip,
-    RandomInvert, RandomOrder, RandomPad, RandomPerspective, RandomPhotometricDistort, RandomPosterize, RandomResize,
-    RandomResizedCrop, RandomRotation, RandomShortestSize, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize,
-    ResizeKeepRatio, ScaleJitter, TenCrop, TimmAugMix, TimmAugmentOp, TimmAutoAugment, TimmMixup, TimmOp,
-    TimmRandAugment, ToDtype, Transform, TrimBorder, TrivialAugmentWide,
+    ElasticTransform, ErasingValue, FiveCrop, FixedSizeCrop, GaussianBlur, GaussianNoise, Grayscale, HostCode,
+    HostImage, HostValues, Interpolation, JPEG, Key, Letterbox, MixUp, MixupMode, Normalize, Pad, PadIfSmaller,
+    PaddingMode, PillowGaussianBlur, RandAugment, RandomAdjustSharpness, RandomAffine, RandomApply, RandomAutocontrast,
+    RandomChannelPermutation, RandomChoice, RandomCrop, RandomCropOrPad, RandomEqualize, RandomErasing,
+    RandomGrayscale, RandomHorizontalFlip, RandomInvert, RandomOrder, RandomPad, RandomPerspective,
+    RandomPhotometricDistort, RandomPosterize, RandomResize, RandomResizedCrop, RandomRotation, RandomShortestSize,
+    RandomSizeCrop, RandomSolarize, RandomVerticalFlip, RandomZoomOut, Resize, ResizeKeepRatio, ScaleJitter, TenCrop,
+    TimmAugMix, TimmAugmentOp, TimmAutoAugment, TimmMixup, TimmOp, TimmRandAugment, ToDtype, Transform, TrimBorder,
+    TrivialAugmentWide,
 };
 
 /// A list of transforms, or a transform of batches.
@@ -69,6 +70,9 @@ pub(crate) fn all() -> Vec<Shown> {
         one(RandomPad::new((170, 220)).fill([90.0; 3])),
         one(TrimBorder::new(24)),
         one(Letterbox::new(110)),
+        one(RandomSizeCrop::new(60, 110)),
+        one(PadIfSmaller::new((140, 200)).fill([90.0; 3])),
+        one(FixedSizeCrop::new((150, 110)).fill([90.0; 3])),
         one(RandomAffine::new(30.0).translate(0.1, 0.1).scale(0.7, 1.2).shear(15.0).interpolation(bilinear)),
         one(RandomRotation::new(40.0).interpolation(bilinear).fill([255.0; 3])),
         one(RandomPerspective::new(0.6).p(1.0)),

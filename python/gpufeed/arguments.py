@@ -86,6 +86,13 @@ def seconds(name: str, value: Any) -> float:
     return min(float(value), 1e9)
 
 
+def number(name: str, value: Any) -> float:
+    """Takes a finite number."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not abs(float(value)) < float("inf"):
+        raise ArgumentError(f"{name}: {value!r}; a number works")
+    return float(value)
+
+
 def flag(name: str, value: Any) -> bool:
     """Takes True or False."""
     if not isinstance(value, bool):

@@ -32,8 +32,10 @@ class Views:
         follows: The group whose crops, borders, sizes, flips and warps these views have, say of a mask or a depth.
         interpolation: How views that follow others compute pixels: ``"nearest"``, ``"nearest_exact"``, ``"bilinear"`` or
             ``"bicubic"``. Default: ``"nearest"``.
-        read_mode: The numbers that are read of a source: ``"color"``, or ``"gray16"``, the 16-bit numbers of a PNG as floats.
-            Default: ``"color"``.
+        read_mode: The numbers that are read of a source: ``"color"``; ``"gray16"``, the 16-bit numbers of a PNG as floats; or
+            ``"mask"``, the numbers of a PNG's palette or gray as uint8, such as the classes of a segmentation. Default: ``"color"``.
+        fill: The number of borders, and of what warps leave outside of the image, of views that follow others, such as 255 for
+            a mask. Default: 0.
         semantics: The arithmetic of a recipe: ``"float"`` or ``"uint8"``. Default: the loader's, else the recipe's, else floats.
         normalize_on_device: Leaves the last ``Normalize`` to the device of the tensors. Default: as the loader does.
         channels_last: Tensors in torch's ``channels_last`` format. Default: as the loader does.
@@ -51,6 +53,7 @@ class Views:
         follows: str | None = None,
         interpolation: str | None = None,
         read_mode: str | None = None,
+        fill: float | None = None,
         semantics: str | None = None,
         normalize_on_device: bool | None = None,
         channels_last: bool | None = None,
@@ -61,7 +64,8 @@ class Views:
         self.source = None if source is None else arguments.text("source", source)
         self.follows = None if follows is None else arguments.text("follows", follows)
         self.interpolation = None if interpolation is None else arguments.word("interpolation", interpolation, (*_INTERPOLATIONS,))
-        self.read_mode = None if read_mode is None else arguments.word("read_mode", read_mode, ("color", "gray16"))
+        self.read_mode = None if read_mode is None else arguments.word("read_mode", read_mode, ("color", "gray16", "mask"))
+        self.fill = None if fill is None else arguments.number("fill", fill)
         self.layout = None if layout is None else arguments.word("layout", layout, ("nchw", "nhwc"))
         self.dtype = None if dtype is None else arguments.dtype("dtype", dtype)
         self.semantics = None if semantics is None else arguments.word("semantics", semantics, ("float", "uint8"))
@@ -97,6 +101,7 @@ class Groups:
         for group in self.lists:
             views = Views(recipe=group["recipe"], views=group["views"], normalize_on_device=False, channels_last=False)
             views.source, views.follows, views.read_mode = group["source"], group["follows"], group["read_mode"]
+            views.fill = group["fill"]
             views.interpolation = next((word for word, name in _INTERPOLATIONS.items() if name == group["interpolation"]), None)
             made[group["name"]] = views
         return made
@@ -145,6 +150,7 @@ def groups_of(
         content.pop("views", None)
         interpolation = None if views.interpolation is None else _INTERPOLATIONS[views.interpolation]
         facts = {"source": views.source, "follows": views.follows, "read_mode": views.read_mode, "interpolation": interpolation}
+        facts["fill"] = views.fill
         made.append({"name": name, "views": number, "recipe": content} | facts)
         finishes[name] = finish
         for note in of_list:
@@ -162,7 +168,7 @@ def of_recipe(recipe: Any) -> dict[str, Views] | None:
         return None
     groups: dict[str, Views] = {}
     for name, content in found.items():
-        of_group = {key: content.pop(key, None) for key in ("source", "follows", "interpolation", "read_mode")}
+        of_group = {key: content.pop(key, None) for key in ("source", "follows", "interpolation", "read_mode", "fill")}
         word = next((word for word, name in _INTERPOLATIONS.items() if name == of_group["interpolation"]), None)
         groups[name] = Views(recipe={"transform": []} | content, **(of_group | {"interpolation": word}))
     return groups
@@ -211,13 +217,15 @@ def _content(
     if semantics is not None:
         content["semantics"] = {"float": "Float", "uint8": "Uint8"}[semantics]
     nhwc = _either(views.channels_last, defaults["channels_last"])
-    layout, dtype = views.layout or defaults["layout"], views.dtype or defaults["dtype"]
+    # Numbers of classes have no other type, whatever the loader's is.
+    is_mask = views.read_mode == "mask"
+    layout, dtype = views.layout or defaults["layout"], views.dtype or ("uint8" if is_mask else defaults["dtype"])
     if nhwc and layout == "nchw":
         raise ArgumentError("channels_last: True, but layout says otherwise; give one of the two")
     content.setdefault("transform", [])
     whole = json.dumps(content)
     normalize = None
-    if _either(views.normalize_on_device, defaults["normalize_on_device"]):
+    if _either(views.normalize_on_device, defaults["normalize_on_device"] and not is_mask):
         normalize = cut_normalize(content, dtype, keyword if views.normalize_on_device is None else "normalize_on_device")
         dtype = "uint8"
     output = {"layout": "Nchw", "dtype": "F32"} | content.get("output", {})

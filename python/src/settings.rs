@@ -34,6 +34,7 @@ struct WrittenGroup {
     follows: Option<String>,
     read_mode: Option<ReadMode>,
     interpolation: Option<Interpolation>,
+    fill: Option<f32>,
 }
 
 impl WrittenGroup {
@@ -51,6 +52,9 @@ impl WrittenGroup {
         }
         if let Some(interpolation) = self.interpolation {
             views = views.interpolation(interpolation);
+        }
+        if let Some(fill) = self.fill {
+            views = views.fill(fill);
         }
         Ok((self.name, views))
     }

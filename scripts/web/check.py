@@ -17,6 +17,7 @@ import threading
 from pathlib import Path
 
 from chromium import SWIFTSHADER, Chromium, Page
+from data import offered
 from expectations import expect, say
 from results import DRAWN, UNDRAWN, check_batches, check_golden, check_magnitudes, check_parameters, verdict
 
@@ -136,7 +137,7 @@ def choose(page: Page, name: str) -> None:
 def check_recipes(page: Page) -> None:
     """Each recipe draws, and shows its shaders; of one that it does not draw the page says why."""
     names = page.value("[...document.getElementById('recipe').options].map((option) => option.value)")
-    built_in = {path.stem for path in (ROOT / "src" / "recipe").glob("*.toml")}
+    built_in = {*offered()}
     expect(len(built_in) == 20 and built_in <= set(names), f"built-in recipes that cannot be chosen: {built_in - set(names)}")
     few_draws(page)
     for name in names:

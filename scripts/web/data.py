@@ -56,8 +56,18 @@ def png(path: Path, width: int, height: int) -> None:
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
-def recipes(images: Path) -> list[dict]:
+# Recipes of detection and segmentation: the page has a photograph, and neither boxes nor a mask.
+OF_TARGETS = ("coco-", "maskrcnn-", "segmentation-", "yolo-")
+
+
+def offered() -> list[str]:
+    """The built-in recipes that the page offers, sorted."""
     names = sorted(path.stem for path in (ROOT / "src" / "recipe").glob("*.toml"))
+    return [name for name in names if not name.startswith(OF_TARGETS)]
+
+
+def recipes(images: Path) -> list[dict]:
+    names = offered()
     own = sorted(OWN.glob("*.toml"))
     found = []
     for name in [*names, *(str(path) for path in own)]:

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::opening::{OpenOptions, Opened};
-use super::{Cifar, Coco, Idx, UNFINISHED, Voc, Yolo};
+use super::{Cifar, Coco, Idx, MaskFolder, UNFINISHED, Voc, Yolo};
 use crate::error::Result;
 use crate::storage::{Address, Location, Remote, RemoteOptions, check};
 
@@ -21,6 +21,7 @@ use crate::storage::{Address, Location, Remote, RemoteOptions, check};
 /// | a folder with `train-images-idx3-ubyte` and its like (MNIST's, or one part of EMNIST), or with a folder `raw` of these, or torchvision's root (`root/MNIST/raw`) | [`Idx`](Self::Idx) |
 /// | a folder with CIFAR's files, or with the folder that they come in | [`Cifar`](Self::Cifar) |
 /// | a folder with `JPEGImages` and `Annotations`, or the list of a split, `ImageSets/Main/*.txt` | [`Voc`](Self::Voc) |
+/// | a folder with `images` and `masks`, `images` and `annotations` of PNG files, or `JPEGImages` and `SegmentationClass`, or the list of a split, `ImageSets/Segmentation/*.txt` | [`Masks`](Self::Masks) |
 /// | a file `.yaml`, `.yml`, a folder with `images` and `labels`, a folder with `data.yaml` and `images` or `train` | [`Yolo`](Self::Yolo) |
 /// | another folder with folders | [`Folder`](Self::Folder) |
 /// | another folder | [`Images`](Self::Images) |
@@ -66,6 +67,8 @@ pub enum Format {
     Voc,
     /// YOLO's annotations of objects: [`Yolo`].
     Yolo,
+    /// A folder of images beside a folder of masks: [`MaskFolder`].
+    Masks,
 }
 
 /// Opens the data set at a path, in any [`Format`]; with the feature `remote` also tar shards and Parquet files at an
@@ -136,6 +139,7 @@ impl Format {
             Some("npy" | "npz") if !path.is_dir() => return Format::Numpy,
             Some("yaml" | "yml") if !path.is_dir() => return Format::Yolo,
             Some("txt") if Voc::is_list(path) && !path.is_dir() => return Format::Voc,
+            Some("txt") if MaskFolder::is_list(path) && !path.is_dir() => return Format::Masks,
             _ => {}
         }
         // An unfinished result of `gpufeed pack` is not an image folder: opening it as LMDB explains that.
@@ -161,6 +165,8 @@ impl Format {
             Format::Voc
         } else if Yolo::is_in(path) {
             Format::Yolo
+        } else if MaskFolder::is_in(path) {
+            Format::Masks
         } else if !folders.is_empty() || !path.is_dir() {
             Format::Folder
         } else {
@@ -285,6 +291,7 @@ impl Format {
             Format::Coco => options.coco(path),
             Format::Voc => options.voc(path),
             Format::Yolo => options.yolo(path),
+            Format::Masks => options.masks(path),
         }
     }
 

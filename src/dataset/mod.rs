@@ -13,6 +13,7 @@
 //! | [`Coco`] | COCO's annotations of objects |
 //! | [`Voc`] | Pascal VOC's annotations of objects |
 //! | [`Yolo`] | YOLO's annotations of objects |
+//! | [`MaskFolder`] | a folder of images beside a folder of masks |
 //! | [`Lmdb`] | an LMDB of encoded images, and values of fields |
 //! | `Parquet` | Hugging Face's image sets; feature `parquet` |
 //!
@@ -42,6 +43,7 @@
 // shards/                what files of many samples share; tar/ and parquet/ are such files
 // lmdb/                  Lmdb
 // coco/, voc/, yolo/     Coco, Voc, Yolo; annotated_images.rs has what they share, object_columns.rs the objects of the last two
+// mask_folder/           MaskFolder
 // adaptors/              sets made of sets
 
 mod access;
@@ -66,6 +68,7 @@ mod labels;
 mod list;
 mod listed_values;
 mod lmdb;
+mod mask_folder;
 mod memory;
 mod notice;
 mod numpy;
@@ -108,6 +111,7 @@ pub(crate) use lmdb::LONGEST_SOURCE;
 #[cfg(feature = "lmdb")]
 pub use lmdb::LmdbWriter;
 pub use lmdb::{Lmdb, LmdbBuilder, LmdbLayout};
+pub use mask_folder::{MaskFolder, MaskFolderBuilder};
 pub use memory::InMemory;
 pub use notice::Notice;
 pub(crate) use notice::log as log_notices;

@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use super::field::FieldChoice;
-use super::{Cifar, Coco, Dataset, Idx, ImageFolder, ImageFolderBuilder, ImageList, Lmdb, Numpy, TarShards, Voc, Yolo};
+use super::{
+    Cifar, Coco, Dataset, Idx, ImageFolder, ImageFolderBuilder, ImageList, Lmdb, MaskFolder, Numpy, TarShards, Voc,
+    Yolo,
+};
 use crate::error::{Error, Result};
 use crate::storage::RemoteOptions;
 
@@ -18,7 +21,7 @@ pub struct Opened {
     /// All samples, or the training split.
     pub train: Box<dyn Dataset>,
     /// The test split, if the data set comes in two (MNIST, CIFAR, an `.npz` with `train` and `test`, a folder of Parquet
-    /// files with `train` and with `validation` or `test`, YOLO's with `train` and with `val` or `test`) and the path has its files.
+    /// files with `train` and with `validation` or `test`, YOLO's and masks with `train` and with `val` or `test`) and the path has its files.
     pub test: Option<Box<dyn Dataset>>,
 }
 
@@ -150,6 +153,10 @@ impl OpenOptions {
 
     pub(super) fn yolo(&self, path: &Path) -> Result<Opened> {
         Yolo::builder().fields(self.fields.clone()).parts(path).map(parts)
+    }
+
+    pub(super) fn masks(&self, path: &Path) -> Result<Opened> {
+        MaskFolder::builder().fields(self.fields.clone()).parts(path).map(parts)
     }
 
     #[cfg(feature = "parquet")]

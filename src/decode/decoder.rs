@@ -1,7 +1,9 @@
 //! The decoder of a loader: its settings and its seek indexes.
 
 use super::seek::{self, Saver, SeekStore};
-use super::{DecodeOptions, DecodePath, Decoded, Probe, ScaledRegion, SeekIndexes, decode_gray16, decode_indexed};
+use super::{
+    DecodeOptions, DecodePath, Decoded, Probe, ScaledRegion, SeekIndexes, decode_gray16, decode_indexed, decode_mask,
+};
 use crate::error::Result;
 use crate::geometry::Rect;
 use crate::quote::Shown;
@@ -78,6 +80,20 @@ impl Decoder {
         scratch: &'a mut DecoderScratch,
     ) -> Result<Decoded<'a>> {
         decode_gray16(file, probe, region, &self.options, &mut scratch.decode)
+    }
+
+    /// Decodes a region of a mask, whose numbers are the first byte of a pixel.
+    ///
+    /// # Errors
+    /// The errors of [`decode`](super::decode), and one for an image that has neither a palette nor gray of up to 8 bits.
+    pub(crate) fn decode_mask<'a>(
+        &self,
+        file: &[u8],
+        probe: &Probe,
+        region: Rect,
+        scratch: &'a mut DecoderScratch,
+    ) -> Result<Decoded<'a>> {
+        decode_mask(file, probe, region, &self.options, &mut scratch.decode)
     }
 
     /// Reads the seek indexes that other processes have saved, at the start of a run.

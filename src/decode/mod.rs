@@ -6,7 +6,7 @@
 //! decodes GIF, TIFF and some kinds of BMP, and the crate `image` what is left.
 
 // decoder.rs        the decoder of a loader: settings and seek indexes together
-// gray16.rs         gray of 16 bits
+// gray16.rs         gray of 16 bits; mask.rs: numbers of palettes and of gray
 // options.rs        the settings
 // format.rs         the formats, by a file's first bytes
 // probe.rs          format, size and orientation, by the header; header.rs has the facts, memory.rs what decoding takes
@@ -25,6 +25,7 @@ mod gif;
 mod gray16;
 mod header;
 mod image_crate;
+mod mask;
 mod memory;
 mod metadata;
 mod options;
@@ -47,6 +48,7 @@ pub use format::ImageFormat;
 #[doc(hidden)] // for `gpufeed doctor`, which tells cut files from damaged ones
 pub use gpufeed_jpeg::has_end as jpeg_has_end;
 use gray16::decode_gray16;
+use mask::decode_mask;
 use memory::try_grow;
 pub use options::{DecodeOptions, Orientation, ReadMode, Truncated};
 pub use probe::{Probe, probe};

@@ -69,14 +69,18 @@ pub enum ReadMode {
     /// One channel of 16 bits, such as a depth in millimetres: the number of the file as `f32`, 0 to 65,535. It is not
     /// divided by anything. A PNG of 16-bit gray has it; other files are refused.
     Gray16,
+    /// One channel of 8 bits, such as the classes of a segmentation: the number of the palette's colour, or of gray, as Pillow
+    /// and torchvision's `PILToTensor` read it: black and white of 1 bit are 0 and 1, gray of 2 and 4 bits is 0 to 255. A
+    /// PNG has it; other files, colour, and gray of 16 bits are refused.
+    Mask,
 }
 
 impl ReadMode {
-    /// Channels of an image that is read so: 3, or 1 for gray.
+    /// Channels of an image that is read so: 3, or 1 for gray and masks.
     pub const fn channels(self) -> u32 {
         match self {
             ReadMode::Color => 3,
-            ReadMode::Gray16 => 1,
+            ReadMode::Gray16 | ReadMode::Mask => 1,
         }
     }
 }

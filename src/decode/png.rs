@@ -27,7 +27,8 @@ pub(super) fn cost(bytes: &[u8], size: (u32, u32), pixel: u8) -> Cost {
 }
 
 /// Decodes `stored`, a region of the `size` = (columns, rows) of the stored image, into `scratch.stored`. A number of
-/// [`ReadMode::Gray16`] stands in the first two bytes of a pixel, the lower one first.
+/// [`ReadMode::Gray16`] stands in the first two bytes of a pixel, the lower one first; one of [`ReadMode::Mask`] in each of the
+/// first three.
 pub(super) fn decode(
     mode: ReadMode,
     bytes: &[u8],
@@ -37,7 +38,9 @@ pub(super) fn decode(
     scratch: &mut Scratch,
 ) -> Result<Placed> {
     let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), Limits { bytes: METADATA });
-    decoder.set_transformations(Transformations::EXPAND);
+    let is_mask = mode == ReadMode::Mask;
+    // A mask is the numbers of a palette, not its colours.
+    decoder.set_transformations(if is_mask { Transformations::IDENTITY } else { Transformations::EXPAND });
     // gpufeed does not use the text and colour profile chunks.
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
@@ -63,6 +66,14 @@ pub(super) fn decode(
                 format!("ReadMode::Gray16 reads gray of 16 bits, but this is {found}"),
             ));
         }
+        (ColorType::Indexed | ColorType::Grayscale, depth) if is_mask && depth != BitDepth::Sixteen => {
+            |row, to| convert_row(row, to, |&[number]| [number, number, number])
+        }
+        _ if is_mask => {
+            let found = format!("{color:?} of {} bits", depth as usize);
+            let reason = format!("ReadMode::Mask reads palettes and gray of up to 8 bits, but this is {found}");
+            return Err(broken(ImageFormat::Png, reason));
+        }
         (ColorType::Grayscale, BitDepth::Eight) => |row, to| convert_row(row, to, |&[l]| [l, l, l]),
         (ColorType::Grayscale, BitDepth::Sixteen) => |row, to| convert_row(row, to, |&[l, _]| [l, l, l]),
         (ColorType::GrayscaleAlpha, BitDepth::Eight) => |row, to| convert_row(row, to, |&[l, _]| [l, l, l]),
@@ -75,8 +86,11 @@ pub(super) fn decode(
             return Err(broken(ImageFormat::Png, format!("samples of {depth:?} bits of {color:?} are not supported")));
         }
     };
-    let pixel = color.samples() * depth as usize / 8;
+    let packed = Packed::of(color, depth);
+    let pixel = (color.samples() * depth as usize).div_ceil(8);
     let row = size.0 as usize * pixel;
+    // Rows as they come, and behind them one that is unpacked.
+    let (coming, unpacked) = packed.map_or((row, 0), |packed| ((row * packed.bits as usize).div_ceil(8), row));
     // Grown to the whole image, since the next region may be larger.
     try_grow(&mut scratch.stored, PIXEL * size.0 as usize * size.1 as usize)?;
     let wanted = stored.left as usize * pixel..(stored.left + stored.width) as usize * pixel;
@@ -85,20 +99,21 @@ pub(super) fn decode(
     let fill = options.truncated == Truncated::Fill;
     let ended = |error: DecodingError| if fill && ends_early(&error) { Ok(()) } else { Err(refused(&error)) };
 
+    let region = Region { top: stored.top as usize, wanted, stride, packed, convert };
     if reader.info().interlaced {
-        let length = row * size.1 as usize;
-        try_grow(&mut scratch.raw, length)?;
-        let raw = &mut scratch.raw[..length];
+        let length = coming * size.1 as usize;
+        try_grow(&mut scratch.raw, length + unpacked)?;
+        let (raw, unpacked) = scratch.raw[..length + unpacked].split_at_mut(length);
         if fill {
             raw.fill(0); // missing pixels are black
         }
         reader.next_frame(raw).map(drop).or_else(ended)?;
-        let rows = raw.chunks_exact(row).skip(stored.top as usize);
-        rows.zip(target.chunks_exact_mut(stride)).for_each(|(row, to)| convert(&row[wanted.clone()], to));
+        let rows = raw.chunks_exact(coming).skip(stored.top as usize);
+        rows.zip(target.chunks_exact_mut(stride)).for_each(|(row, to)| region.convert(row, unpacked, to));
     } else {
-        try_grow(&mut scratch.raw, row)?;
-        let region = Region { top: stored.top as usize, wanted, stride, convert };
-        let done = region.rows(&mut reader, &mut scratch.raw[..row], target);
+        try_grow(&mut scratch.raw, coming + unpacked)?;
+        let (raw, unpacked) = scratch.raw[..coming + unpacked].split_at_mut(coming);
+        let done = region.rows(&mut reader, raw, unpacked, target);
         if let Err((error, row)) = done {
             ended(error)?;
             let black = target.chunks_exact_mut(stride).skip(row.saturating_sub(region.top));
@@ -114,10 +129,23 @@ struct Region {
     /// Bytes of a row.
     wanted: std::ops::Range<usize>,
     stride: usize,
+    packed: Option<Packed>,
     convert: fn(&[u8], &mut [u8]),
 }
 
 impl Region {
+    /// Converts the wanted part of a row as it comes; `unpacked` has room for a row of numbers, where they are packed.
+    fn convert(&self, row: &[u8], unpacked: &mut [u8], to: &mut [u8]) {
+        let row = match self.packed {
+            None => row,
+            Some(packed) => {
+                packed.unpack(row, unpacked);
+                unpacked
+            }
+        };
+        (self.convert)(&row[self.wanted.clone()], to);
+    }
+
     /// Reads all rows, because damage after the region counts too, and converts those of the region.
     ///
     /// # Errors
@@ -126,6 +154,7 @@ impl Region {
         &self,
         reader: &mut Reader<Cursor<&[u8]>>,
         row: &mut [u8],
+        unpacked: &mut [u8],
         target: &mut [u8],
     ) -> Result<(), (DecodingError, usize)> {
         let mut number = 0;
@@ -133,11 +162,41 @@ impl Region {
         while reader.read_row(row).map_err(|error| (error, number))?.is_some() {
             let to = number.checked_sub(self.top).and_then(|row| target.chunks_exact_mut(self.stride).nth(row));
             if let Some(to) = to {
-                (self.convert)(&row[self.wanted.clone()], to);
+                self.convert(row, unpacked, to);
             }
             number += 1;
         }
         Ok(())
+    }
+}
+
+/// Numbers of fewer than 8 bits, of which a byte has several, the first one in its upper bits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Packed {
+    bits: u32,
+    /// Each number is multiplied by this.
+    factor: u8,
+}
+
+impl Packed {
+    /// Returns `None` for numbers of 8 bits and more.
+    fn of(color: ColorType, depth: BitDepth) -> Option<Packed> {
+        let bits = depth as u32;
+        // Pillow, too, scales gray of 2 and 4 bits, and reads 1 bit as false and true.
+        let factor = match (color, bits) {
+            (ColorType::Grayscale, 2) => 85,
+            (ColorType::Grayscale, 4) => 17,
+            _ => 1,
+        };
+        (bits < 8).then_some(Packed { bits, factor })
+    }
+
+    fn unpack(self, row: &[u8], to: &mut [u8]) {
+        let most = (1 << self.bits) - 1;
+        for (byte, to) in row.iter().zip(to.chunks_mut(8 / self.bits as usize)) {
+            let shifts = (0..8).step_by(self.bits as usize).rev();
+            to.iter_mut().zip(shifts).for_each(|(to, shift)| *to = (byte >> shift & most) * self.factor);
+        }
     }
 }
 

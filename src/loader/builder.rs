@@ -5,6 +5,7 @@ mod cache;
 mod decoding;
 mod groups;
 mod mixing;
+mod mosaic;
 mod on_gpu;
 mod order;
 mod sources;
@@ -18,7 +19,7 @@ use crate::gpu::Export;
 use crate::plan::{Arrangement, DType, Layout, Output, Semantics};
 use crate::recipe::Recipe;
 use crate::sampler::Orders;
-use crate::transforms::{BatchTransform, Transform};
+use crate::transforms::{BatchTransform, Mosaic, Transform};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -121,8 +122,18 @@ impl DataLoaderBuilder {
     /// A later call of [`output`](Self::output), [`views`](Self::views) or [`batch_transform`](Self::batch_transform)
     /// replaces the recipe's setting.
     pub fn recipe(mut self, recipe: impl Into<Recipe>) -> Self {
-        let Recipe { name, description, transforms, output, semantics, arrangement, views, batch_transform, groups } =
-            recipe.into();
+        let Recipe {
+            name,
+            description,
+            transforms,
+            output,
+            semantics,
+            arrangement,
+            views,
+            batch_transform,
+            mosaic,
+            groups,
+        } = recipe.into();
         let first = self.recipe.transforms.is_empty() && self.groups.is_empty();
         (self.recipe.name, self.recipe.description) = if first { (name, description) } else { Default::default() };
         self.recipe.transforms.extend(transforms);
@@ -148,6 +159,37 @@ impl DataLoaderBuilder {
             self.settings.views = None;
         }
         self.recipe.batch_transform = batch_transform.or(self.recipe.batch_transform);
+        self.recipe.mosaic = mosaic.or(self.recipe.mosaic);
+        self
+    }
+
+    /// Makes a mosaic of the images of four samples for each image that the list gets; off by default. A later call replaces it.
+    ///
+    /// ```
+    /// use gpufeed::dataset::{Field, FieldKind, FieldValue};
+    /// use gpufeed::targets::{BoxFormat, Objects};
+    /// use gpufeed::transforms::{CenterCrop, Mosaic, SanitizeBoundingBoxes};
+    /// use gpufeed::{Backend, DataLoader, InMemory, Label, PixelFormat};
+    ///
+    /// let mut data = InMemory::new().with_fields([Field::new("objects").kind(FieldKind::Objects)]);
+    /// for class in 0..8 {
+    ///     data.push_pixels(60, 40, PixelFormat::Rgb8, vec![30 * class as u8; 7200], Label::None)?;
+    ///     let objects = Objects::of_boxes(BoxFormat::Xyxy, vec![[0.0, 0.0, 60.0, 40.0]]).with_labels(vec![class])?;
+    ///     data.push_fields([FieldValue::from(objects)])?;
+    /// }
+    /// let loader = DataLoader::builder(data)
+    ///     .mosaic(Mosaic::new(64))
+    ///     .transform(CenterCrop::new(64))
+    ///     .transform(SanitizeBoundingBoxes::new())
+    ///     .batch_size(4)
+    ///     .build(&Backend::Cpu)?;
+    /// let batch = loader.epoch(0)?.next().unwrap()?;
+    /// assert_eq!(batch.shape(), [4, 3, 64, 64]);
+    /// assert!((1..=4).contains(&batch.targets(0).unwrap().len()));
+    /// # Ok::<(), gpufeed::Error>(())
+    /// ```
+    pub fn mosaic(mut self, mosaic: Mosaic) -> Self {
+        self.recipe.mosaic = Some(mosaic);
         self
     }
 

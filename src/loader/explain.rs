@@ -3,6 +3,7 @@
 use super::DataLoader;
 use super::cache::CacheStore;
 use super::group::Group;
+use super::mosaic::LoaderMosaic;
 use super::pipeline::Pipeline;
 use crate::dataset::Field;
 use crate::launcher::Shard;
@@ -46,7 +47,7 @@ impl DataLoader {
         let an_image: Vec<_> = pipeline.groups.iter().map(|group| group.image_bytes().to_string()).collect();
         format!(
             "{plans}{}runs on: {}\n{}{}{}cache: {}\nscaled decode: {scaled}\nseek indexes: {}\norder: {}\n{}{}{} samples, {} batches of {}{views}, {} workers, {} ready batches at most\nout: {} bytes an image, {:.1} MiB a batch\n{}",
-            mixing(pipeline),
+            mosaic(pipeline) + &mixing(pipeline),
             pipeline.execution.executor().describe(),
             shaders(pipeline),
             pipeline.remote.describe(),
@@ -87,6 +88,17 @@ fn twice(transforms: &[Transform]) -> String {
     let line =
         |(first, second)| format!("warning: Normalize at {first} and at {second}: images are normalised by both\n");
     normalized_twice(transforms).map(line).unwrap_or_default()
+}
+
+/// The line of a mosaic; nothing without one.
+fn mosaic(pipeline: &Pipeline) -> String {
+    let line = |LoaderMosaic { mosaic, .. }: &LoaderMosaic| {
+        let (size, (width, height)) = (mosaic.size, mosaic.canvas());
+        format!(
+            "mosaic: images of four samples, each of up to {size} pixels a side, on {width}x{height}; the list gets what it reads of it\n"
+        )
+    };
+    pipeline.mosaic.as_ref().map(line).unwrap_or_default()
 }
 
 /// The line of a batch transform; nothing without one.

@@ -44,6 +44,7 @@ mod intermediates;
 mod iteration;
 mod messages;
 pub(crate) mod mixed;
+mod mosaic;
 mod moved_objects;
 mod pipeline;
 mod remote;

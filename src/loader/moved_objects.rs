@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::geometry::swaps_axes;
 use crate::objects::Objects;
 use crate::targets::{Moves, make_params};
-use crate::transforms::{BatchTransform, Key, Params};
+use crate::transforms::{BatchTransform, Key, Op, Params};
 use std::sync::Arc;
 
 /// The field of objects of a data set: its number, and the source of the images that show them.
@@ -125,6 +125,27 @@ impl ObjectField {
         }
         objects.set_size(shown);
         Ok(())
+    }
+
+    /// The objects of a sample, led elsewhere by ops on its image of `size`; none without ops.
+    ///
+    /// # Errors
+    /// Those of [`Moves`].
+    pub(super) fn led(&self, fields: &[FieldValue<'static>], ops: &[Op], size: (u32, u32)) -> Result<Objects> {
+        let Some(FieldValue::Objects(objects)) = fields.get(self.field) else { return Ok(Objects::default()) };
+        if ops.is_empty() {
+            return Ok(Objects::default());
+        }
+        let mut objects = objects.clone().into_owned();
+        Moves::new(ops, size)?.objects(&mut objects)?;
+        Ok(objects)
+    }
+
+    /// Gives a sample other objects.
+    pub(super) fn replace(&self, fields: &mut [FieldValue<'static>], objects: Objects) {
+        if let Some(field) = fields.get_mut(self.field) {
+            *field = FieldValue::from(objects);
+        }
     }
 
     /// Makes the parameters of an image of a group by its plan, which looks at the objects.

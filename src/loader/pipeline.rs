@@ -4,6 +4,7 @@ use super::cache;
 use super::executor_buffers::{CpuBuffers, ExecutorBuffers, GpuBuffers};
 use super::group::{Group, of_source};
 use super::intermediates::LargeImages;
+use super::mosaic::LoaderMosaic;
 use super::moved_objects::ObjectField;
 use super::remote::RemoteParts;
 use super::scratch::WorkerScratch;
@@ -28,6 +29,8 @@ pub(super) struct Pipeline {
     pub(super) fields: Vec<Field>,
     /// The field of objects, if the data set has one.
     pub(super) objects: Option<ObjectField>,
+    /// The mosaic that the list gets in the place of a sample's image.
+    pub(super) mosaic: Option<LoaderMosaic>,
     /// The groups, at least one.
     pub(super) groups: Vec<Group>,
     /// The images of a sample that the groups read; the first one is that of the first group.

@@ -3,9 +3,10 @@
 use super::DataLoader;
 use super::group::Group;
 use super::intermediates;
+use super::mosaic;
 use super::pipeline::{Execution, Pipeline};
 use super::scratch::Gathered;
-use super::worker::{self, Content};
+use super::worker::{self, Canvas, Content};
 use crate::allocate::{BATCH, product};
 use crate::cpu;
 use crate::cpu::prefix::{PrefixBuffers, run_prefix};
@@ -17,7 +18,7 @@ use crate::plan::DType;
 use crate::plan::mixing::{BatchMixing, Blend, Mixing};
 use crate::plan::route::View;
 use crate::processor;
-use crate::transforms::{BatchTransform, Mix, Mixed, Params, Partner};
+use crate::transforms::{BatchTransform, IMAGES, Mix, Mixed, MosaicParams, Params, Partner};
 
 impl DataLoader {
     /// Applies given parameters to one sample, on this loader's executor. The image has the same bits as in its batch,
@@ -105,6 +106,10 @@ fn with_image<T>(
     let image = pipeline.sources[*source].image(&pipeline.fields, &sample)?;
     let named = |error| pipeline.sources[*source].named(error);
     let mut content = Content::new(pipeline, *source, &image).map_err(named)?;
+    let mut other_files = <[Vec<u8>; IMAGES - 1]>::default();
+    if let Some(of_mosaic) = &params.mosaic {
+        content = on_canvas(pipeline, of_mosaic, content, &mut other_files)?;
+    }
     processor::check_size(params, content.size())?;
     let mut route = split.route(std::slice::from_ref(params), content.origin())?;
     // A worker always runs the prefix at full size.
@@ -130,6 +135,38 @@ fn with_image<T>(
     }
     let ((begin, _), view) = (route.views_begin(), &route.views[0]);
     work(view, pixels.region(begin, view.region))
+}
+
+/// The mosaic that parameters name, whose first image has this content.
+fn on_canvas<'a>(
+    pipeline: &'a Pipeline,
+    params: &MosaicParams,
+    own: Content<'a>,
+    files: &'a mut [Vec<u8>; IMAGES - 1],
+) -> Result<Content<'a>> {
+    let refuse = |reason: String| Err(Error::argument("params", reason));
+    let Some(mosaic) = &pipeline.mosaic else {
+        return refuse("they are of a mosaic, but this loader makes none".to_owned());
+    };
+    let dataset = &pipeline.dataset;
+    if let Some((index, id)) =
+        params.others.iter().find(|(index, id)| *index >= dataset.len() || dataset.id(*index) != *id)
+    {
+        return refuse(format!("the mosaic has sample {index}, id {id}, which this data set does not have"));
+    }
+    let (width, height) = mosaic.mosaic.canvas();
+    if params.center[0] > width || params.center[1] > height {
+        return refuse(format!(
+            "the images of the mosaic meet in {:?}, outside of its {width}x{height} pixels",
+            params.center
+        ));
+    }
+    let others = mosaic::read(pipeline, params.clone(), files)?;
+    let mut contents = vec![own];
+    for other in &others.samples {
+        contents.push(Content::new(pipeline, 0, &other.data)?);
+    }
+    Canvas::new(&mosaic.mosaic, params, contents).map(|canvas| Content::Canvas(Box::new(canvas)))
 }
 
 /// Makes a batch of images of a group, and mixes it.

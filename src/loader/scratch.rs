@@ -1,15 +1,19 @@
 //! A worker's memory between samples and between runs.
 
+use super::worker::CanvasScratch;
 use crate::allocate::reserve_like;
 use crate::cpu;
 use crate::cpu::prefix::PrefixBuffers;
 use crate::decode::DecoderScratch;
+use crate::transforms::IMAGES;
 
 /// A worker's memory: grows to the largest sample and is reused.
 #[derive(Debug, Default)]
 pub(super) struct WorkerScratch {
     /// The encoded sample.
     pub(super) file: Vec<u8>,
+    /// Those of the other samples of a mosaic.
+    pub(super) others: [Vec<u8>; IMAGES - 1],
     pub(super) pixels: PixelScratch,
 }
 
@@ -39,6 +43,8 @@ pub(super) struct Intermediates {
 pub(super) struct Gathered {
     pub(super) bytes: Vec<u8>,
     pub(super) floats: Vec<f32>,
+    /// Of loaders that make mosaics.
+    pub(super) canvas: Option<Box<CanvasScratch>>,
 }
 
 impl WorkerScratch {
@@ -52,7 +58,7 @@ impl WorkerScratch {
     }
 
     fn reserve_like(&mut self, other: &WorkerScratch) {
-        let WorkerScratch { file, pixels } = self;
+        let WorkerScratch { file, pixels, .. } = self;
         let PixelScratch { decoder, gathered, between } = pixels;
         let Intermediates { prefix, insertion, fallback, cpu } = between;
         reserve_like(file, &other.file);

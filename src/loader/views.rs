@@ -29,6 +29,8 @@ pub struct Views {
     /// The group whose geometry these views have.
     pub(super) follows: Option<String>,
     pub(super) interpolation: Option<Interpolation>,
+    /// The number of what lies outside of the image.
+    pub(super) fill: Option<f32>,
 }
 
 impl Views {
@@ -39,7 +41,7 @@ impl Views {
 
     /// The views of a recipe, which has their number.
     pub(super) fn of(recipe: Recipe) -> Self {
-        Views { recipe, source: None, read_mode: ReadMode::Color, follows: None, interpolation: None }
+        Views { recipe, source: None, read_mode: ReadMode::Color, follows: None, interpolation: None, fill: None }
     }
 
     /// Makes the views of another image of the sample: of the data set's field with this name, which has to be of the kind
@@ -65,14 +67,17 @@ impl Views {
 
     /// The numbers that are read from the images of a [`source`](Self::source): colour by default. With
     /// [`ReadMode::Gray16`] images have one channel with the numbers of the file, 0 to 65,535, as floats; the list may then
-    /// have operators that move pixels, and `Normalize`, as others take white for 1.
+    /// have operators that move pixels, and `Normalize`, as others take white for 1. With [`ReadMode::Mask`] they have one
+    /// channel with the numbers of a palette or of gray, 0 to 255, as they are: the classes of a segmentation. The list may have
+    /// operators that move pixels without computing between them, and the output is [`DType::U8`], also by default.
     ///
     /// ```
     /// use gpufeed::Views;
     /// use gpufeed::decode::ReadMode;
     ///
     /// let depth = Views::new(1).source("depth").read_mode(ReadMode::Gray16).follows("image");
-    /// # let _ = depth;
+    /// let classes = Views::new(1).source("mask").read_mode(ReadMode::Mask).follows("image").fill(255.0);
+    /// # let _ = (depth, classes);
     /// ```
     pub fn read_mode(mut self, read_mode: ReadMode) -> Self {
         self.read_mode = read_mode;
@@ -84,7 +89,7 @@ impl Views {
     ///
     /// Both groups need as many views, and sources of one size in each sample: a sample whose sources differ in size fails.
     /// The group's own list may have operators of colours that draw nothing, such as `Normalize`; they come last. Constant
-    /// borders, and what warps leave outside of the image, are 0. The other group may stand before or after this one, may
+    /// borders, and what warps leave outside of the image, are 0, or the group's [`fill`](Self::fill). The other group may stand before or after this one, may
     /// be of another source, and may follow none itself.
     ///
     /// ```
@@ -107,6 +112,22 @@ impl Views {
         self
     }
 
+    /// The number of constant borders, and of what warps leave outside of the image, of views that [follow](Self::follows) others, in
+    /// place of what the other group's operators say; 0 by default. It is a number of the group's images: 0 to 255, with
+    /// [`ReadMode::Gray16`] 0 to 65,535. Many segmenters ignore the class 255.
+    ///
+    /// ```
+    /// use gpufeed::Views;
+    /// use gpufeed::decode::ReadMode;
+    ///
+    /// let mask = Views::new(1).source("mask").follows("image").read_mode(ReadMode::Mask).fill(255.0);
+    /// # let _ = mask;
+    /// ```
+    pub fn fill(mut self, fill: f32) -> Self {
+        self.fill = Some(fill);
+        self
+    }
+
     /// Adds an operator; operators apply in the order in which they are added.
     pub fn transform(mut self, transform: impl Into<Transform>) -> Self {
         self.recipe.transforms.push(transform.into());
@@ -120,12 +141,13 @@ impl Views {
     }
 
     /// Adds a recipe's operators, and takes over its output and semantics if it names them. Its number of views does not
-    /// count. A recipe with groups is no list, and one with a batch transform mixes whole batches: building the loader is an
-    /// error then.
+    /// count. A recipe with groups is no list, one with a batch transform mixes whole batches, and one with a mosaic is for a loader with one
+    /// list: building the loader is an error then.
     pub fn recipe(mut self, recipe: impl Into<Recipe>) -> Self {
-        let Recipe { transforms, output, semantics, arrangement, batch_transform, groups, .. } = recipe.into();
+        let Recipe { transforms, output, semantics, arrangement, batch_transform, mosaic, groups, .. } = recipe.into();
         self.recipe.groups.extend(groups);
         self.recipe.batch_transform = batch_transform.or(self.recipe.batch_transform.take());
+        self.recipe.mosaic = mosaic.or(self.recipe.mosaic.take());
         self.recipe.output = output.or(self.recipe.output);
         self.recipe.semantics = semantics.or(self.recipe.semantics);
         self.recipe.arrangement = arrangement.or(self.recipe.arrangement);
@@ -164,24 +186,25 @@ impl From<ViewGroup> for Views {
             read_mode,
             follows,
             interpolation,
+            fill,
             semantics,
             arrangement,
             transforms,
             output,
         } = group;
         let recipe = Recipe { views, semantics, arrangement, output, transforms, ..Recipe::default() };
-        Views { recipe, source, read_mode, follows, interpolation }
+        Views { recipe, source, read_mode, follows, interpolation, fill }
     }
 }
 
 impl Views {
     /// These views as the group of a recipe.
     pub(super) fn to_group(&self, name: &str) -> ViewGroup {
-        let Views { recipe, source, read_mode, follows, interpolation } = self;
+        let Views { recipe, source, read_mode, follows, interpolation, fill } = self;
         let Recipe { views, semantics, arrangement, output, transforms, .. } = recipe;
         let mut group = ViewGroup::new(name, *views, transforms.clone());
         (group.source, group.follows) = (source.clone(), follows.clone());
-        (group.read_mode, group.interpolation) = (*read_mode, *interpolation);
+        (group.read_mode, group.interpolation, group.fill) = (*read_mode, *interpolation, *fill);
         (group.semantics, group.arrangement, group.output) = (*semantics, *arrangement, *output);
         group
     }

@@ -273,6 +273,41 @@ impl Objects {
         keypoints.into_iter().flat_map(|all| all.points.iter_mut().zip(all.visibility.iter().copied()))
     }
 
+    /// Adds the objects of another image, whose places are those of the same image by now.
+    ///
+    /// # Errors
+    /// The reason why they do not belong together: other formats, values, or numbers of keypoints.
+    pub(crate) fn append(&mut self, other: Objects) -> std::result::Result<(), String> {
+        if other.is_empty() {
+            return Ok(());
+        }
+        if self.is_empty() {
+            *self = other;
+            return Ok(());
+        }
+        let shape = |objects: &Objects| {
+            let values = objects.named_values().map(|(name, values)| (name.to_owned(), values.empty()));
+            let values = values.collect::<Vec<_>>();
+            (objects.has_boxes(), objects.format, objects.clamping, objects.keypoints_each(), values)
+        };
+        let (own, its) = (shape(self), shape(&other));
+        if own != its {
+            return Err(format!("the objects of its samples have not the same form: {own:?} and {its:?}"));
+        }
+        self.count += other.count;
+        if let (Some(boxes), Some(more)) = (&mut self.boxes, other.boxes) {
+            boxes.extend(more);
+        }
+        if let (Some(keypoints), Some(more)) = (&mut self.keypoints, other.keypoints) {
+            keypoints.points.extend(more.points);
+            keypoints.visibility.extend(more.visibility);
+        }
+        for ((_, values), (_, more)) in self.values.iter_mut().zip(&other.values) {
+            values.extend(more);
+        }
+        Ok(())
+    }
+
     /// Leaves the objects that stay, with their keypoints and values.
     pub(super) fn keep(&mut self, stays: &[bool]) {
         if stays.iter().all(|stays| *stays) {

@@ -20,15 +20,38 @@ pub(super) struct Following {
     slots: usize,
     /// How pixels between others are computed, in place of what the other list says.
     interpolation: Interpolation,
+    fill: Outside,
     /// Channels of the images of the other plan, by which its operators draw.
     pub(super) channels: u32,
     /// True if operators of the other plan call functions of the user.
     pub(super) calls_users: bool,
 }
 
+/// How the images of a plan follow those of another one, besides their geometry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FollowedBy {
+    pub(crate) interpolation: Interpolation,
+    pub(crate) fill: Outside,
+}
+
+/// The number of constant borders, and of what warps leave outside of the image.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outside {
+    pub(crate) number: f32,
+    /// The number that operators on floats have as 1. Those on 8-bit numbers have all as they are.
+    pub(crate) white: f32,
+}
+
+impl Outside {
+    /// The number as an operator has it.
+    fn of(self, is_uint8: bool) -> [f32; 3] {
+        [if is_uint8 { self.number } else { self.number / self.white }; 3]
+    }
+}
+
 impl Plan {
     /// A plan whose images have the geometry that this plan's images have for the same key and the same size. Colours stay
-    /// as they are, and then go through `own`. Constant borders and what warps leave outside of the image are 0.
+    /// as they are, and then go through `own`.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for operators in `own` that draw or move pixels, for an `AugMix`
@@ -37,7 +60,7 @@ impl Plan {
     pub(crate) fn followed_by(
         &self,
         own: &[Transform],
-        interpolation: Interpolation,
+        FollowedBy { interpolation, fill }: FollowedBy,
         semantics: Semantics,
         input_channels: u32,
         output: &Output,
@@ -77,11 +100,24 @@ impl Plan {
             transforms: self.transforms.len(),
             slots: self.slots.len(),
             interpolation,
+            fill,
             channels: self.input_channels,
             calls_users: self.calls_users(),
         };
         let list = [&self.transforms, own].concat();
         Plan::compile_list(semantics, input_channels, &list, output, Some(following), Begin::default())
+    }
+
+    /// The first operator that may compute numbers between those of pixels.
+    pub(crate) fn interpolates(&self) -> Option<&'static str> {
+        let is_nearest = |interpolation| matches!(interpolation, Interpolation::Nearest | Interpolation::NearestExact);
+        let follows_nearest = self.following.is_some_and(|following| is_nearest(following.interpolation));
+        let blends = |slot: &&Slot| match slot.effect {
+            Effect::Resize { interpolation, .. } => !is_nearest(interpolation),
+            Effect::Gather(_) | Effect::Policy | Effect::BicubicPolicy => !follows_nearest,
+            _ => false,
+        };
+        self.slots.iter().find(blends).map(|slot| slot.transform)
     }
 
     /// The first operator that may change numbers otherwise than by `Normalize`: it takes white for 1, and gray of 16 bits
@@ -121,28 +157,41 @@ impl Following {
         }
     }
 
+    /// Gives the borders of restricted slots the plan's fill. Slots before `first_float_slot` work on 8-bit numbers.
+    pub(super) fn fill(&self, slots: &mut [Slot], first_float_slot: usize) {
+        for (number, slot) in slots.iter_mut().enumerate().take(self.slots) {
+            if let Effect::Pad { fill, .. } = &mut slot.effect {
+                *fill = self.fill.of(number < first_float_slot);
+            }
+        }
+    }
+
     /// Leaves of an image's ops those that move pixels or change objects, and those of the plan's own list.
-    pub(super) fn keep(&self, ops: &mut Vec<ParamsOp>) {
-        ops.retain_mut(|ParamsOp { slot, op }| usize::from(*slot) >= self.slots || self.moves_pixels(op));
+    pub(super) fn keep(&self, ops: &mut Vec<ParamsOp>, first_float_slot: usize) {
+        ops.retain_mut(|ParamsOp { slot, op }| {
+            let slot = usize::from(*slot);
+            slot >= self.slots || self.moves_pixels(op, self.fill.of(slot < first_float_slot))
+        });
     }
 
     /// True if an op moves pixels, which it then does as a follower does.
-    fn moves_pixels(&self, op: &mut Op) -> bool {
+    fn moves_pixels(&self, op: &mut Op, outside: [f32; 3]) -> bool {
         match op {
             Op::Crop { .. } | Op::HorizontalFlip | Op::VerticalFlip | Op::Objects(_) => {}
-            Op::Pad { fill, .. } => *fill = [0.0; 3],
+            Op::Pad { fill, .. } => *fill = outside,
             Op::Resize { interpolation, .. } => *interpolation = self.interpolation,
-            Op::PillowAffine { interpolation, fill, .. } => (*interpolation, *fill) = (self.interpolation, [0.0; 3]),
+            Op::PillowAffine { interpolation, fill, .. } => (*interpolation, *fill) = (self.interpolation, outside),
             Op::Policy { id, .. } if !is_warp(*id) => return false,
             Op::Timm { id, .. } if !id.is_warp() => return false,
-            Op::Timm { interpolation, fill, .. } => (*interpolation, *fill) = (self.interpolation, [0.0; 3]),
+            Op::Timm { interpolation, fill, .. } => (*interpolation, *fill) = (self.interpolation, outside),
             Op::Affine { interpolation, fill, .. }
             | Op::Rotate { interpolation, fill, .. }
             | Op::Perspective { interpolation, fill, .. }
             | Op::Elastic { interpolation, fill, .. }
             | Op::Policy { interpolation, fill, .. } => {
                 *interpolation = self.interpolation;
-                *fill = fill.map(|_| [0.0; 3]);
+                // Without a fill, what is outside is 0.
+                *fill = if outside == [0.0; 3] { fill.map(|_| outside) } else { Some(outside) };
             }
             _ => return false,
         }
@@ -180,6 +229,7 @@ mod tests {
     use crate::transforms::*;
 
     const NEAREST: Interpolation = Interpolation::Nearest;
+    const BLACK: FollowedBy = FollowedBy { interpolation: NEAREST, fill: Outside { number: 0.0, white: 255.0 } };
 
     fn everything() -> Vec<Transform> {
         vec![
@@ -201,7 +251,7 @@ mod tests {
 
     fn follow(own: &[Transform], interpolation: Interpolation, channels: u32) -> Result<Plan> {
         let plan = Plan::compile(&everything(), &Output::default()).unwrap();
-        plan.followed_by(own, interpolation, Semantics::Float, channels, &Output::default())
+        plan.followed_by(own, FollowedBy { interpolation, ..BLACK }, Semantics::Float, channels, &Output::default())
     }
 
     #[test]
@@ -239,6 +289,31 @@ mod tests {
         assert_eq!(kinds.len(), 8);
     }
 
+    /// Each op that leaves something outside of the image fills it with the follower's own number.
+    #[test]
+    fn a_follower_has_its_own_fill() {
+        let plan = Plan::compile(&everything(), &Output::default()).unwrap();
+        let own = FollowedBy { interpolation: NEAREST, fill: Outside { number: 251.0, white: 255.0 } };
+        let mut kinds = std::collections::HashSet::new();
+        for (sample, semantics) in (0..400).zip([Semantics::Float, Semantics::Uint8].into_iter().cycle()) {
+            let follower = plan.followed_by(&[], own, semantics, 1, &Output::default()).unwrap();
+            let expected = if semantics == Semantics::Uint8 { 251.0 } else { 251.0 / 255.0 };
+            let kept = follower.make_params(90, 70, &Key { seed: 9, sample, ..Key::default() }).unwrap();
+            assert!(follower.program(&kept).is_ok(), "{kept:?}");
+            for op in &kept.ops {
+                let fill = match &op.op {
+                    Op::Pad { fill, .. } => Some(*fill),
+                    Op::Rotate { fill, .. } | Op::Perspective { fill, .. } => *fill,
+                    Op::Elastic { fill, .. } | Op::Policy { fill, .. } => *fill,
+                    _ => continue,
+                };
+                assert_eq!(fill, Some([expected; 3]), "{op:?}");
+                kinds.insert(std::mem::discriminant(&op.op));
+            }
+        }
+        assert_eq!(kinds.len(), 5);
+    }
+
     #[test]
     fn a_follower_of_bicubic_warps_reads_nearest_pixels() {
         let cubic = Interpolation::Bicubic;
@@ -249,7 +324,7 @@ mod tests {
             CenterCrop::new(8).into(),
         ];
         let plan = Plan::compile_as(Semantics::Uint8, 3, &list, &Output::default()).unwrap();
-        let follower = plan.followed_by(&[], NEAREST, Semantics::Uint8, 3, &Output::default()).unwrap();
+        let follower = plan.followed_by(&[], BLACK, Semantics::Uint8, 3, &Output::default()).unwrap();
         let mut warps = 0;
         for sample in 0..40 {
             let key = Key { sample, ..Key::default() };
@@ -273,7 +348,7 @@ mod tests {
         let list = [TimmRandAugment::new(ops).into(), CenterCrop::new(8).into()];
         let output = Output::default();
         let plan = Plan::compile_as(Semantics::Uint8, 3, &list, &output).unwrap();
-        let follower = plan.followed_by(&[], NEAREST, Semantics::Uint8, 1, &output).unwrap();
+        let follower = plan.followed_by(&[], BLACK, Semantics::Uint8, 1, &output).unwrap();
         let mut left_out = 0;
         for sample in 0..50 {
             let key = Key { sample, ..Key::default() };
@@ -291,7 +366,7 @@ mod tests {
             assert_eq!(kept.into_iter().map(|op| op.op).collect::<Vec<_>>(), expected);
         }
         assert!(left_out > 10, "{left_out} inversions");
-        let error = plan.followed_by(&[], NEAREST, Semantics::Float, 1, &output).unwrap_err().to_string();
+        let error = plan.followed_by(&[], BLACK, Semantics::Float, 1, &output).unwrap_err().to_string();
         assert!(error.contains("TimmRandAugment needs 8-bit numbers"), "{error}");
     }
 
@@ -306,10 +381,10 @@ mod tests {
         assert!(cubic.contains("Bicubic; Nearest and Bilinear work with RandomRotation"), "{cubic}");
         let output = Output::default();
         let mixed = Plan::compile(&[AugMix::new().into(), CenterCrop::new(8).into()], &output).unwrap();
-        let error = mixed.followed_by(&[], NEAREST, Semantics::Float, 3, &output).unwrap_err().to_string();
+        let error = mixed.followed_by(&[], BLACK, Semantics::Float, 3, &output).unwrap_err().to_string();
         assert!(error.contains("AugMix of the other group mixes geometries"), "{error}");
         let follower = follow(&[], NEAREST, 3).unwrap();
-        let error = follower.followed_by(&[], NEAREST, Semantics::Float, 3, &output).unwrap_err().to_string();
+        let error = follower.followed_by(&[], BLACK, Semantics::Float, 3, &output).unwrap_err().to_string();
         assert!(error.contains("follows one itself"), "{error}");
     }
 
@@ -326,7 +401,7 @@ mod tests {
         let list = [JPEG::new((50, 90)).into(), RandomCrop::new(8).into(), Normalize::IMAGENET.into()];
         let plan = Plan::compile_as(Semantics::Uint8, 3, &list, &Output::default()).unwrap();
         for semantics in [Semantics::Uint8, Semantics::Float] {
-            let follower = plan.followed_by(&[], NEAREST, semantics, 3, &Output::default()).unwrap();
+            let follower = plan.followed_by(&[], BLACK, semantics, 3, &Output::default()).unwrap();
             assert!(follower.without_shaders().is_empty());
             let params = follower.make_params(30, 30, &Key::default()).unwrap();
             assert!(matches!(params.ops[..], [ParamsOp { op: Op::Crop { .. }, .. }]), "{params:?}");

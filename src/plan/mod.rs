@@ -74,6 +74,7 @@ pub use arrangement::Arrangement;
 use arrangement::Frame;
 use crops::Crops;
 use following::Following;
+pub(crate) use following::{FollowedBy, Outside};
 pub(crate) use fuse::PlanStage;
 use fuse::SlotPlace;
 use host_code::{Begin, CodePart};
@@ -176,6 +177,21 @@ impl Plan {
         Plan::compile_list(semantics, input_channels, transforms, output, None, Begin::default())
     }
 
+    /// As [`compile_as`](Self::compile_as), for images that all have this width and height.
+    ///
+    /// # Errors
+    /// Those of [`compile_as`](Self::compile_as).
+    pub(crate) fn compile_of_size(
+        size: (u32, u32),
+        semantics: Semantics,
+        input_channels: u32,
+        transforms: &[Transform],
+        output: &Output,
+    ) -> Result<Plan> {
+        let begin = Begin { size: Some(size), ..Begin::default() };
+        Plan::compile_list(semantics, input_channels, transforms, output, None, begin)
+    }
+
     /// Compiles a list of which the first transforms may be those of the images that are followed, or the rest of a list.
     fn compile_list(
         semantics: Semantics,
@@ -230,6 +246,9 @@ impl Plan {
         let crops = Crops::new(transforms)?;
         let first_float_slot = semantics::first_float_slot(semantics, &slots.list)?;
         semantics::check_floats(&slots.list, first_float_slot)?;
+        if let Some(following) = &following {
+            following.fill(&mut slots.list, first_float_slot);
+        }
         let (stages, places) = fuse::fuse(&slots.list, first_float_slot);
         let first_slots = first_slots(transforms);
         for (transform, &slot) in transforms.iter().zip(&first_slots).skip(others) {
@@ -395,9 +414,9 @@ impl Plan {
             context.emit(slot as u16, op.clone())?;
         }
         if let Some(following) = &self.following {
-            following.keep(&mut ops);
+            following.keep(&mut ops, self.first_float_slot);
         }
-        Ok(Params { width, height, ops, scale: Scale::Full, mixed: None })
+        Ok(Params { width, height, ops, scale: Scale::Full, mixed: None, mosaic: None })
     }
 
     /// The region of the source image that the plan reads for these parameters: a crop, and the pixels around it that a

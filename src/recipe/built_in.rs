@@ -213,8 +213,94 @@ pub fn deit() -> Vec<Transform> {
     list("deit")
 }
 
+/// Returns `coco-ssd`, the list of torchvision's SSD300 with its fixed size: RandomPhotometricDistort, RandomZoomOut, RandomIoUCrop, flip,
+/// SanitizeBoundingBoxes, Resize(300×300), Normalize, for [`Semantics::Uint8`](crate::Semantics::Uint8). Samples need a field of
+/// [objects](crate::FieldKind::Objects) with boxes.
+///
+/// ```
+/// assert_eq!(gpufeed::recipe::coco_ssd().transforms.len(), 7);
+/// ```
+pub fn coco_ssd() -> Recipe {
+    built_in("coco-ssd")
+}
+
+/// Returns `coco-detr`, DETR's list: flip, and a short side of 480 to 800 pixels, of half of the images behind a RandomSizeCrop(384 to 600);
+/// SanitizeBoundingBoxes, Normalize, for [`Semantics::Uint8`](crate::Semantics::Uint8). Its batches are
+/// [padded](crate::Arrangement). Boxes stay in the format of the data set, in pixels; DETR's loss takes centres and sides over the
+/// image's.
+///
+/// ```
+/// assert!(gpufeed::recipe::coco_detr().arrangement.is_some());
+/// ```
+pub fn coco_detr() -> Recipe {
+    built_in("coco-detr")
+}
+
+/// Returns `coco-retinanet`, the list of torchvision's RetinaNet and Faster R-CNN with the sizes that these models resize to: flip, a short side of 640
+/// to 800 pixels, SanitizeBoundingBoxes, Normalize, for [`Semantics::Uint8`](crate::Semantics::Uint8). Its batches are
+/// [padded](crate::Arrangement) to multiples of 32.
+///
+/// ```
+/// assert!(gpufeed::recipe::coco_retinanet().arrangement.is_some());
+/// ```
+pub fn coco_retinanet() -> Recipe {
+    built_in("coco-retinanet")
+}
+
+/// Returns `maskrcnn-lsj`, torchvision's preset `lsj`: ScaleJitter(1024, 0.1 to 2), FixedSizeCrop(1024), flip, SanitizeBoundingBoxes, Normalize,
+/// for [`Semantics::Uint8`](crate::Semantics::Uint8).
+///
+/// ```
+/// assert_eq!(gpufeed::recipe::maskrcnn_lsj().transforms.len(), 5);
+/// ```
+pub fn maskrcnn_lsj() -> Recipe {
+    built_in("maskrcnn-lsj")
+}
+
+/// Returns `yolo-letterbox`: Letterbox(640), as Ultralytics' YOLO validates, for [`Semantics::Uint8`](crate::Semantics::Uint8).
+///
+/// ```
+/// assert_eq!(gpufeed::recipe::yolo_letterbox().transforms.len(), 1);
+/// ```
+pub fn yolo_letterbox() -> Recipe {
+    built_in("yolo-letterbox")
+}
+
+/// Returns `yolo-mosaic`, as Ultralytics' YOLO trains by its default settings: a [`Mosaic`](crate::transforms::Mosaic) of 640, RandomAffine(scale 0.5 to
+/// 1.5), CenterCrop(640), flip, ColorJitter(0.4, 0, 0.7, 0.015), which stands for its changes of HSV, SanitizeBoundingBoxes, for
+/// [`Semantics::Uint8`](crate::Semantics::Uint8).
+///
+/// ```
+/// assert_eq!(gpufeed::recipe::yolo_mosaic().mosaic.unwrap().size, 640);
+/// ```
+pub fn yolo_mosaic() -> Recipe {
+    built_in("yolo-mosaic")
+}
+
+/// Returns `segmentation-train`, the list of torchvision's segmentation references: RandomResize(260 to 1040), flip, PadIfSmaller(480),
+/// RandomCrop(480), Normalize, for [`Semantics::Uint8`](crate::Semantics::Uint8), in the group `image`. The group `mask` has the masks of
+/// the [field](crate::dataset::Field) `mask`, with 255 outside of the image.
+///
+/// ```
+/// let groups = gpufeed::recipe::segmentation_train().groups;
+/// assert_eq!((groups[1].name.as_str(), groups[1].fill), ("mask", Some(255.0)));
+/// ```
+pub fn segmentation_train() -> Recipe {
+    built_in("segmentation-train")
+}
+
+/// Returns `segmentation-eval`, with which those references validate: Resize(520), Normalize, in groups as [`segmentation_train`]. Images and
+/// masks keep their sizes: batches are [listed](crate::Arrangement), with room for 1040×1040 pixels each.
+///
+/// ```
+/// assert_eq!(gpufeed::recipe::segmentation_eval().groups.len(), 2);
+/// ```
+pub fn segmentation_eval() -> Recipe {
+    built_in("segmentation-eval")
+}
+
 /// The text of each recipe's file.
-const FILES: [(&str, &str); 20] = [
+const FILES: [(&str, &str); 28] = [
     ("imagenet-train", include_str!("imagenet-train.toml")),
     ("imagenet-train-jitter", include_str!("imagenet-train-jitter.toml")),
     ("imagenet-eval", include_str!("imagenet-eval.toml")),
@@ -235,11 +321,19 @@ const FILES: [(&str, &str); 20] = [
     ("dino", include_str!("dino.toml")),
     ("clip-train", include_str!("clip-train.toml")),
     ("clip-eval", include_str!("clip-eval.toml")),
+    ("coco-ssd", include_str!("coco-ssd.toml")),
+    ("coco-detr", include_str!("coco-detr.toml")),
+    ("coco-retinanet", include_str!("coco-retinanet.toml")),
+    ("maskrcnn-lsj", include_str!("maskrcnn-lsj.toml")),
+    ("yolo-letterbox", include_str!("yolo-letterbox.toml")),
+    ("yolo-mosaic", include_str!("yolo-mosaic.toml")),
+    ("segmentation-train", include_str!("segmentation-train.toml")),
+    ("segmentation-eval", include_str!("segmentation-eval.toml")),
 ];
 
 /// Names of the built-in recipes, for [`named`].
-pub const NAMES: [&str; 20] = {
-    let mut names = [""; 20];
+pub const NAMES: [&str; 28] = {
+    let mut names = [""; 28];
     let mut i = 0;
     while i < FILES.len() {
         names[i] = FILES[i].0;

@@ -3,7 +3,7 @@
 use super::check_views;
 use crate::decode::ReadMode;
 use crate::error::{Error, Result};
-use crate::plan::{Arrangement, Output, Semantics};
+use crate::plan::{Arrangement, DType, Output, Semantics};
 use crate::transforms::{Interpolation, Transform};
 use serde::Serialize;
 
@@ -45,6 +45,9 @@ pub struct ViewGroup {
     /// How views that follow others compute pixels ([`Views::interpolation`](crate::Views::interpolation)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interpolation: Option<Interpolation>,
+    /// The number of what lies outside of the images of views that follow others ([`Views::fill`](crate::Views::fill)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fill: Option<f32>,
     /// The arithmetic of the operators; `None` leaves the recipe's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub semantics: Option<Semantics>,
@@ -69,6 +72,7 @@ impl ViewGroup {
             read_mode: ReadMode::Color,
             follows: None,
             interpolation: None,
+            fill: None,
             semantics: None,
             arrangement: None,
             output: None,
@@ -88,6 +92,15 @@ impl ViewGroup {
     /// ```
     pub fn channels(&self, of_image: u32) -> u32 {
         if self.source.is_some() { self.read_mode.channels() } else { of_image }
+    }
+}
+
+/// The output of a group that has this one of its own, or else that of its recipe. Numbers of classes are bytes, whatever the other images
+/// are.
+pub(crate) fn output_of(mode: ReadMode, own: Option<Output>, of_recipe: Output) -> Output {
+    match mode {
+        ReadMode::Mask => own.unwrap_or(Output { dtype: DType::U8, ..of_recipe }),
+        ReadMode::Color | ReadMode::Gray16 => own.unwrap_or(of_recipe),
     }
 }
 

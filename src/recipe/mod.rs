@@ -17,16 +17,17 @@ mod read_list;
 mod write;
 
 pub use built_in::{
-    NAMES, augment_only, cifar_train, clip_eval, clip_train, decode_only, deit, dino, dino_global, imagenet_augmix,
-    imagenet_eval, imagenet_randaugment, imagenet_train, imagenet_train_jitter, imagenet_trivialaugment, mnist_train,
-    named, resize_crop, resize_crop_256, resize_jitter_gray, simclr, two_views,
+    NAMES, augment_only, cifar_train, clip_eval, clip_train, coco_detr, coco_retinanet, coco_ssd, decode_only, deit,
+    dino, dino_global, imagenet_augmix, imagenet_eval, imagenet_randaugment, imagenet_train, imagenet_train_jitter,
+    imagenet_trivialaugment, maskrcnn_lsj, mnist_train, named, resize_crop, resize_crop_256, resize_jitter_gray,
+    segmentation_eval, segmentation_train, simclr, two_views, yolo_letterbox, yolo_mosaic,
 };
 pub use group::ViewGroup;
-pub(crate) use group::{IMAGE, check_name};
+pub(crate) use group::{IMAGE, check_name, output_of};
 
 use crate::error::{Error, Result};
 use crate::plan::{Arrangement, Output, Semantics};
-use crate::transforms::{BatchTransform, Transform};
+use crate::transforms::{BatchTransform, Mosaic, Transform};
 use std::path::Path;
 
 /// Most views of a sample: a batch of 64 samples then has 4,096 images.
@@ -68,6 +69,9 @@ pub struct Recipe {
     pub views: usize,
     /// The transform of whole batches; `None` leaves the loader's setting. A recipe with groups has none.
     pub batch_transform: Option<BatchTransform>,
+    /// The mosaic of four samples' images that the list gets, in the place of one sample's image; `None` leaves the loader's setting. A
+    /// recipe with groups has none.
+    pub mosaic: Option<Mosaic>,
     /// Groups of views with a list each, in the place of the one list; empty by default.
     pub groups: Vec<ViewGroup>,
 }
@@ -83,6 +87,7 @@ impl Default for Recipe {
             arrangement: None,
             views: 1,
             batch_transform: None,
+            mosaic: None,
             groups: Vec::new(),
         }
     }
@@ -134,6 +139,7 @@ impl Recipe {
         self.check_groups()?;
         let transforms = self.groups.iter().flat_map(|group| &group.transforms);
         self.transforms.iter().chain(transforms).try_for_each(Transform::validate)?;
+        self.mosaic.iter().try_for_each(Mosaic::validate)?;
         self.batch_transform.iter().try_for_each(BatchTransform::validate)
     }
 
@@ -151,6 +157,9 @@ impl Recipe {
         }
         if self.batch_transform.is_some() {
             return refuse("batch_transform", "the recipe has groups, and only the images of one list are mixed");
+        }
+        if self.mosaic.is_some() {
+            return refuse("mosaic", "the recipe has groups, and a mosaic is made for one list");
         }
         group::check(&self.groups).map_err(|(_, error)| error)
     }
@@ -171,8 +180,14 @@ impl Recipe {
             return vec![group];
         }
         let filled = |group: &ViewGroup| {
-            let (output, semantics) = (group.output.or(self.output), group.semantics.or(self.semantics));
-            ViewGroup { output, semantics, arrangement: group.arrangement.or(self.arrangement), ..group.clone() }
+            let semantics = group.semantics.or(self.semantics);
+            let of_recipe = self.output.map(|output| output_of(group.read_mode, None, output));
+            ViewGroup {
+                output: group.output.or(of_recipe),
+                semantics,
+                arrangement: group.arrangement.or(self.arrangement),
+                ..group.clone()
+            }
         };
         self.groups.iter().map(filled).collect()
     }
@@ -258,7 +273,7 @@ pub(crate) fn check_views(views: usize) -> Result<()> {
 ///     name = "local"
 ///     views = 8
 ///     output = { layout = "Nchw", dtype = "F16" }
-///     ## source, read_mode, follows and interpolation are those of Views, for other images of a sample.
+///     ## source, read_mode, follows, interpolation and fill are those of Views, for other images of a sample.
 ///
 ///     [[group.transform]]
 ///     type = "RandomResizedCrop"

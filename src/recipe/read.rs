@@ -6,7 +6,7 @@ use super::read_groups::{self, GroupTable};
 use super::read_list::{field, line, list, on_one_line, views};
 use crate::advice::{self, Reason};
 use crate::plan::{Arrangement, DType, Output, Semantics};
-use crate::transforms::BatchTransform;
+use crate::transforms::{BatchTransform, Mosaic};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -24,6 +24,7 @@ struct RecipeFile {
     semantics: Option<Semantics>,
     arrangement: Option<Arrangement>,
     transform: Option<Vec<toml::Table>>,
+    mosaic: Option<Spanned<toml::Table>>,
     #[serde(default)]
     batch_transform: Vec<toml::Table>,
     #[serde(default)]
@@ -56,8 +57,18 @@ pub(super) fn read(text: &str) -> Result<Recipe, Reason> {
     let uint8 = file.semantics == Some(Semantics::Uint8);
     let transforms = list(text, uint8, file.transform.as_deref().unwrap_or_default(), field(positions, "transform"))?;
     let batch_transform = batch_transform(text, &file, field(positions, "batch_transform"))?;
+    let mosaic = file.mosaic.as_ref().map(|table| mosaic(text, table)).transpose()?;
     let RecipeFile { name, description, output, semantics, arrangement, .. } = file;
-    Ok(Recipe { name, description, transforms, output, semantics, arrangement, views, batch_transform, groups })
+    Ok(Recipe { name, description, transforms, output, semantics, arrangement, views, batch_transform, mosaic, groups })
+}
+
+/// Reads the mosaic.
+fn mosaic(text: &str, table: &Spanned<toml::Table>) -> Result<Mosaic, Reason> {
+    let refused =
+        |reason: &str| Reason::new(format!("line {}: mosaic: {}", line(text, table.span().start), on_one_line(reason)));
+    let read: Mosaic = table.get_ref().clone().try_into().map_err(|error: toml::de::Error| refused(error.message()))?;
+    read.validate().map_err(|error| refused(&error.to_string()))?;
+    Ok(read)
 }
 
 /// Refuses beside groups what is for one list alone, and groups that are none.
@@ -74,6 +85,9 @@ fn check_groups_alone(text: &str, file: &RecipeFile, positions: &DeTable<'_>) ->
     }
     if file.views.is_some() {
         return refused("views", "the recipe has groups; give each its views");
+    }
+    if file.mosaic.is_some() {
+        return refused("mosaic", "the recipe has groups, and a mosaic is made for one list");
     }
     if !file.batch_transform.is_empty() {
         return refused("batch_transform", "the recipe has groups, and only the images of one list are mixed");

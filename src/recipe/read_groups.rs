@@ -23,6 +23,7 @@ pub(super) struct GroupTable {
     read_mode: ReadMode,
     follows: Option<String>,
     interpolation: Option<Interpolation>,
+    fill: Option<f32>,
     output: Option<Output>,
     semantics: Option<Semantics>,
     arrangement: Option<Arrangement>,
@@ -44,8 +45,8 @@ pub(super) fn read(
     let position = |number: usize| positions.and_then(|list| list.get(number));
     let at = |number: usize| position(number).map_or(1, |table| line(text, table.span().start));
     let read = |(number, table): (usize, &GroupTable)| -> Result<ViewGroup, Reason> {
-        let GroupTable { name, source, read_mode, follows, interpolation, output, semantics: own, arrangement, .. } =
-            table;
+        let GroupTable { name, source, read_mode, follows, interpolation, fill, output, arrangement, .. } = table;
+        let own = &table.semantics;
         let transform = match (&table.transform, follows) {
             (Some(list), _) => &list[..],
             (None, Some(_)) => &[],
@@ -59,7 +60,7 @@ pub(super) fn read(
         let transforms: Vec<Transform> = list(text, uint8, transform, keys.and_then(|keys| field(keys, "transform")))?;
         let mut group = ViewGroup::new(name, views(text, table.views.as_ref())?, transforms);
         (group.source, group.follows) = (source.clone(), follows.clone());
-        (group.read_mode, group.interpolation) = (*read_mode, *interpolation);
+        (group.read_mode, group.interpolation, group.fill) = (*read_mode, *interpolation, *fill);
         (group.output, group.semantics, group.arrangement) = (*output, *own, *arrangement);
         Ok(group)
     };

@@ -3,7 +3,7 @@
 use super::{Recipe, ViewGroup};
 use crate::error::{Error, Result};
 use crate::plan::{Arrangement, Output, Semantics};
-use crate::transforms::{BatchTransform, Transform};
+use crate::transforms::{BatchTransform, Mosaic, Transform};
 use serde::Serialize;
 
 /// A recipe for writing; reading uses another type, which has the positions of keys.
@@ -21,6 +21,8 @@ struct WrittenRecipe<'a> {
     arrangement: Option<Arrangement>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<Output>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mosaic: Option<&'a Mosaic>,
     /// None in a recipe with groups; an empty list is written.
     #[serde(skip_serializing_if = "Option::is_none")]
     transform: Option<&'a [Transform]>,
@@ -38,8 +40,18 @@ fn is_one(views: &usize) -> bool {
 /// # Errors
 /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for what TOML cannot represent.
 pub(super) fn toml(recipe: &Recipe) -> Result<String> {
-    let Recipe { name, description, transforms, output, semantics, arrangement, views, batch_transform, groups } =
-        recipe;
+    let Recipe {
+        name,
+        description,
+        transforms,
+        output,
+        semantics,
+        arrangement,
+        views,
+        batch_transform,
+        mosaic,
+        groups,
+    } = recipe;
     let file = WrittenRecipe {
         name,
         description,
@@ -47,6 +59,7 @@ pub(super) fn toml(recipe: &Recipe) -> Result<String> {
         semantics: *semantics,
         arrangement: *arrangement,
         output: *output,
+        mosaic: mosaic.as_ref(),
         transform: groups.is_empty().then_some(&transforms[..]),
         batch_transform: batch_transform.as_slice(),
         group: groups,

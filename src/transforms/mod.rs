@@ -43,6 +43,7 @@ mod custom_color;
 pub(crate) mod effect;
 mod elastic_transform;
 mod five_crop;
+mod fixed_size_crop;
 mod gaussian_blur;
 mod gaussian_noise;
 mod grayscale;
@@ -50,10 +51,12 @@ mod host_code;
 mod jpeg;
 mod letterbox;
 pub(crate) mod mix;
+mod mosaic;
 mod normalize;
 mod of_objects;
 mod op;
 mod pad;
+mod pad_if_smaller;
 pub(crate) mod params;
 mod per_channel;
 mod pillow_gaussian_blur;
@@ -82,6 +85,7 @@ mod random_resize;
 mod random_resized_crop;
 mod random_rotation;
 mod random_shortest_size;
+mod random_size_crop;
 mod random_solarize;
 mod random_vertical_flip;
 mod random_zoom_out;
@@ -115,6 +119,8 @@ pub(crate) use host_code::wrong;
 pub use host_code::{HostImage, HostValues};
 pub use jpeg::Quality;
 pub use mix::Mix;
+pub(crate) use mosaic::{IMAGES, Tile};
+pub use mosaic::{Mosaic, MosaicParams};
 pub use op::Op;
 pub(crate) use op::{fill_u8, repeated};
 pub use pad::Padding;
@@ -401,6 +407,9 @@ transforms!(
     letterbox::Letterbox,
     bbox_safe_random_crop::BBoxSafeRandomCrop,
     sanitize_visibility::SanitizeVisibility,
+    pad_if_smaller::PadIfSmaller,
+    fixed_size_crop::FixedSizeCrop,
+    random_size_crop::RandomSizeCrop,
 );
 
 /// torchvision's default interpolation of most warps, for serde.

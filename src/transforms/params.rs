@@ -38,6 +38,10 @@ pub struct Params {
     /// depend on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mixed: Option<Box<Mixed>>,
+    /// The mosaic that the ops got as their image, if the loader has a [`Mosaic`](super::Mosaic): `width` and `height` are those
+    /// of its canvas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mosaic: Option<Box<super::MosaicParams>>,
 }
 
 impl Params {

@@ -24,6 +24,8 @@ impl Transform {
             }
             Transform::CenterCropOrPad(crop) => of_border(crop.padding_mode, crop.fill),
             Transform::RandomCropOrPad(crop) => of_border(crop.padding_mode, crop.fill),
+            Transform::PadIfSmaller(pad) => of_border(pad.padding_mode, pad.fill),
+            Transform::FixedSizeCrop(crop) => of_border(crop.padding_mode, crop.fill),
             Transform::Letterbox(letterbox) => letterbox.fill.map(|fill| ("fill", fill)).into_iter().collect(),
             Transform::RandomPad(pad) => vec![("fill", pad.fill)],
             Transform::RandomZoomOut(zoom) => vec![("fill", zoom.fill)],

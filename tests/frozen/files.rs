@@ -6,6 +6,7 @@ use gpufeed::decode::Scale;
 use gpufeed::recipe::ViewGroup;
 use gpufeed::transforms::{Key, Params};
 use gpufeed::{Order, Output, Plan, Recipe, Sampler, State, recipe};
+use gpufeed_testing::bits;
 use gpufeed_testing::frozen::{check_read, files, path};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -71,7 +72,7 @@ fn parameters_are_read_as_they_were() {
         plan.make_params(500, 375, &Key { seed: 1, epoch: 2, sample: 3, ..Key::default() }).unwrap()
     };
     let mut params: Vec<Params> = vec![operators::params(), scaled(), operators::added_params()];
-    params.extend(recipe::NAMES.iter().flat_map(|name| recipe::named(name).unwrap().lists()).map(draw));
+    params.extend(bits::plain_recipes().flat_map(|name| recipe::named(name).unwrap().lists()).map(draw));
     params.push(operators::later_params());
     params.extend(operators::mixed_params());
     params.push(policies::added_params());

@@ -25,6 +25,7 @@ pub(crate) fn recipe() -> Recipe {
         arrangement: None,
         views: 3,
         batch_transform: None,
+        mosaic: None,
         groups: Vec::new(),
     }
 }

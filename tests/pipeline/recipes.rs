@@ -3,7 +3,7 @@
 
 use gpufeed::recipe::{self, Recipe};
 use gpufeed::transforms::{
-    BatchTransform, CenterCrop, CutMix, MixUp, Normalize, RandomInvert, RandomResizedCrop, RandomShortestSize,
+    BatchTransform, CenterCrop, CutMix, MixUp, Mosaic, Normalize, RandomInvert, RandomResizedCrop, RandomShortestSize,
     Transform,
 };
 use gpufeed::{Arrangement, Backend, DType, DataLoader, Layout, Output, Plan, Semantics};
@@ -29,7 +29,7 @@ const FLOATS: [&str; 11] = [
 
 #[test]
 fn built_in_files_are_the_functions() {
-    let functions: [(&str, Vec<Transform>); 20] = [
+    let functions: [(&str, Vec<Transform>); 28] = [
         ("imagenet-train", recipe::imagenet_train()),
         ("imagenet-train-jitter", recipe::imagenet_train_jitter()),
         ("imagenet-eval", recipe::imagenet_eval()),
@@ -50,6 +50,14 @@ fn built_in_files_are_the_functions() {
         ("dino", Vec::new()),
         ("clip-train", recipe::clip_train()),
         ("clip-eval", recipe::clip_eval()),
+        ("coco-ssd", recipe::coco_ssd().transforms),
+        ("coco-detr", recipe::coco_detr().transforms),
+        ("coco-retinanet", recipe::coco_retinanet().transforms),
+        ("maskrcnn-lsj", recipe::maskrcnn_lsj().transforms),
+        ("yolo-letterbox", recipe::yolo_letterbox().transforms),
+        ("yolo-mosaic", recipe::yolo_mosaic().transforms),
+        ("segmentation-train", recipe::segmentation_train().transforms),
+        ("segmentation-eval", recipe::segmentation_eval().transforms),
     ];
     assert_eq!(functions.each_ref().map(|(name, _)| *name), recipe::NAMES);
     for (name, transforms) in functions {
@@ -65,11 +73,11 @@ fn built_in_files_are_the_functions() {
         let decodes = name == "decode-only";
         let (layout, dtype) = if decodes { (Layout::Nhwc, DType::U8) } else { (Layout::Nchw, DType::F32) };
         assert_eq!(built_in.output, Some(Output { layout, dtype }), "{name}");
-        // Every recipe makes batches of one size from any image that it is for.
-        for list in built_in.lists() {
+        // Every recipe makes batches of one size from any image that it is for, or says how they lie.
+        for list in built_in.lists().iter().filter(|list| list.follows.is_none()) {
             let semantics = list.semantics.unwrap_or_default();
             let plan = Plan::compile_as(semantics, 3, &list.transforms, &list.output.unwrap()).unwrap();
-            assert!(plan.output_size().is_some(), "{name}");
+            assert_eq!(plan.output_size().is_some(), list.arrangement.is_none(), "{name}");
             assert_eq!(plan.channels(), if name == "mnist-train" { 1 } else { 3 });
         }
         assert_eq!(recipe::load(name).unwrap(), built_in);
@@ -95,6 +103,7 @@ fn every_operator_there_and_back() {
         arrangement: Some(Arrangement::padded().multiple_of(32).largest(800, 1333)),
         views: 3,
         batch_transform: None,
+        mosaic: Some(Mosaic::new(320).center(0.75, 1.25).fill([1, 2, 3])),
         groups: Vec::new(),
     };
     assert_eq!(through_toml(&whole), whole);

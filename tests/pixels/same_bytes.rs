@@ -13,7 +13,7 @@ use gpufeed::{
     Backend, DType, DataLoader, ErrorKind, Execute, Layout, OnError, Output, Plan, Result, Semantics, recipe,
 };
 use gpufeed_testing::adapters::{Place, places};
-use gpufeed_testing::bits::samples_for;
+use gpufeed_testing::bits::{plain_recipes, samples_for};
 use gpufeed_testing::lists::Dice;
 use gpufeed_testing::one_channel::for_channels;
 use gpufeed_testing::pipeline::is_full;
@@ -229,7 +229,7 @@ fn recipes_have_the_same_values() {
     for place in adapters() {
         let mut left_out = Vec::new();
         let mut found: BTreeMap<&str, Compared> = BTreeMap::new();
-        for name in recipe::NAMES {
+        for name in plain_recipes() {
             let on_gpu = match loader(name, &place.backend, Execute::Gpu) {
                 Ok(loader) => loader,
                 Err(error) => {

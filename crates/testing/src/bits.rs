@@ -69,9 +69,17 @@ impl std::fmt::Display for Case {
     }
 }
 
-/// Returns the lists of all built-in recipes with their names: a recipe's, or a recipe's and a group's.
+/// The first words of recipes of detection and segmentation, whose samples have boxes or masks.
+const OF_TARGETS: [&str; 4] = ["coco-", "maskrcnn-", "segmentation-", "yolo-"];
+
+/// The built-in recipes that take any images, without boxes, masks or sizes that vary.
+pub fn plain_recipes() -> impl Iterator<Item = &'static str> {
+    recipe::NAMES.into_iter().filter(|name| !OF_TARGETS.iter().any(|first| name.starts_with(first)))
+}
+
+/// Returns the lists of the built-in recipes that take any images with their names: a recipe's, or a recipe's and a group's.
 pub fn named_lists() -> impl Iterator<Item = (String, ViewGroup)> {
-    recipe::NAMES.into_iter().flat_map(|name| {
+    plain_recipes().flat_map(|name| {
         let recipe = recipe::named(name).expect("its name is in the list");
         let grouped = !recipe.groups.is_empty();
         let named =
@@ -80,10 +88,10 @@ pub fn named_lists() -> impl Iterator<Item = (String, ViewGroup)> {
     })
 }
 
-/// Returns every built-in recipe with each cache of `kept`, with one view and with two; one with groups as it is.
+/// Returns every built-in recipe that takes any images with each cache of `kept`, with one view and with two; one with groups as it is.
 pub fn cases(kept: &[Kept]) -> Vec<Case> {
     let mut cases = Vec::new();
-    for recipe in recipe::NAMES {
+    for recipe in plain_recipes() {
         for &kept in kept {
             let grouped = recipe::named(recipe).is_ok_and(|recipe| !recipe.groups.is_empty());
             let views = if grouped { &[1][..] } else { &[1, 2] };

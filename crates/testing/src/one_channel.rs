@@ -23,6 +23,8 @@ fn equalise(transform: &mut Transform) {
         Transform::RandomCrop(crop) => first(&mut crop.fill),
         Transform::CenterCropOrPad(crop) => first(&mut crop.fill),
         Transform::RandomCropOrPad(crop) => first(&mut crop.fill),
+        Transform::PadIfSmaller(pad) => first(&mut pad.fill),
+        Transform::FixedSizeCrop(crop) => first(&mut crop.fill),
         Transform::Letterbox(letterbox) => letterbox.fill.iter_mut().for_each(first),
         Transform::RandomPad(pad) => first(&mut pad.fill),
         Transform::RandomZoomOut(zoom) => first(&mut zoom.fill),

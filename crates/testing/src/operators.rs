@@ -514,4 +514,27 @@ pub const OPERATORS: &[Operator] = &[
         ("min_visibility = nan", "min_visibility", "0 to 1 work"),
         ("min_visibility = 'most'", "min_visibility", "0 to 1 work"),
     ]),
+    row("PadIfSmaller", &["pad"], &[
+        "size = 60",
+        "size = [70, 20], fill = [0.1, 0.2, 0.3]",
+        "size = [58, 64], padding_mode = 'Reflect'",
+    ], &[
+        ("size = 0", "size", "1 to 4194304 work"),
+        ("size = 8, fill = [0, nan, 0]", "fill", "finite numbers work"),
+        ("size = 8, padding_mode = 'Wrap'", "padding_mode", "Constant, Edge, Reflect and Symmetric work"),
+    ]),
+    row("FixedSizeCrop", &["crop", "pad"], &[
+        "size = 40",
+        "size = [70, 20], fill = [0.1, 0.2, 0.3]",
+        "size = [30, 60], padding_mode = 'Edge'",
+    ], &[
+        ("size = [8, 0]", "size", "1 to 4194304 work"),
+        ("size = 8, fill = [0, nan, 0]", "fill", "finite numbers work"),
+        ("size = 8, padding_mode = 'Wrap'", "padding_mode", "Constant, Edge, Reflect and Symmetric work"),
+    ]),
+    row("RandomSizeCrop", &["crop"], &["min_size = 20, max_size = 40", "min_size = 64, max_size = 64"], &[
+        ("min_size = 0, max_size = 8", "min_size", "1 to 4194304 work"),
+        ("min_size = 9, max_size = 8", "max_size", "8 is less than min_size, 9"),
+        ("min_size = 9, max_size = 'all'", "max_size", "a number of pixels from min_size on works"),
+    ]),
 ];

@@ -1,7 +1,7 @@
 //! Opens a path as a data set of a format, with the settings that Python code gives for this format.
 
 use super::keywords::{
-    Cifar, ClassNames, Coco, ColumnNames, Folder, Idx, Images, List, Lmdb, Numpy, Parquet, Tar, Voc, Yolo,
+    Cifar, ClassNames, Coco, ColumnNames, Folder, Idx, Images, List, Lmdb, Masks, Numpy, Parquet, Tar, Voc, Yolo,
 };
 use super::{boxed, choose, is_missing, refuse, there, whole};
 use gpufeed::dataset::{self, Emnist, Format, LmdbLayout, Opened, RemoteOptions, ShardIndexes, Split};
@@ -78,6 +78,19 @@ impl Yolo {
             builder = builder.kpt_shape(points, numbers);
         }
         set!(builder, targets_orientation = orientation(self.targets_orientation)?);
+        set!(builder, fields = self.fields, max_file_bytes = self.max_file_bytes);
+        if let Some(split) = self.split {
+            return builder.split(split).open(path).map(whole);
+        }
+        let (train, test) = builder.parts(path)?;
+        Ok(Opened { train: Box::new(train), test: boxed(test) })
+    }
+}
+
+impl Masks {
+    pub(super) fn open(self, path: &Path) -> Result<Opened> {
+        let mut builder = dataset::MaskFolder::builder();
+        set!(builder, classes = names(self.class_names)?);
         set!(builder, fields = self.fields, max_file_bytes = self.max_file_bytes);
         if let Some(split) = self.split {
             return builder.split(split).open(path).map(whole);

@@ -182,6 +182,12 @@ formats! {
         fields: FieldChoice,
         max_file_bytes: Size,
     }
+    Masks "a folder of masks" {
+        split: String,
+        class_names: ClassNames,
+        fields: FieldChoice,
+        max_file_bytes: Size,
+    }
     Yolo "annotations of YOLO" {
         split: String,
         root: PathBuf,

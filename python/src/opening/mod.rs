@@ -97,6 +97,7 @@ impl Opening {
             Format::Coco => read::<keywords::Coco>(keywords)?.open(path),
             Format::Voc => read::<keywords::Voc>(keywords)?.open(path),
             Format::Yolo => read::<keywords::Yolo>(keywords)?.open(path),
+            Format::Masks => read::<keywords::Masks>(keywords)?.open(path),
             _ => format.open(path),
         }
     }

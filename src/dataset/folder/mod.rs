@@ -124,7 +124,7 @@ impl Dataset for ImageFolder {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::ErrorKind;
     use crate::dataset::SampleData;

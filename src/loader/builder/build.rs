@@ -1,7 +1,7 @@
 //! Building a loader from its settings: its plan, its executor, its buffers.
 
-use super::DataLoaderBuilder;
 use super::groups::Compiled;
+use super::{DataLoaderBuilder, mosaic};
 use crate::advice::{self, Reason};
 use crate::backend::Backend;
 use crate::dataset::{Dataset, Field, FieldKind, SampleData, log_notices};
@@ -95,6 +95,8 @@ impl DataLoaderBuilder {
         }
         let mixing = self.recipe.batch_transform.as_ref();
         let objects = ObjectField::of(&fields, &compiled.sources, &compiled.groups, mixing)?;
+        let cache = self.settings.cache;
+        let mosaic = mosaic::of(&self.recipe, &compiled.groups, &compiled.sources, cache, &*self.dataset)?;
         let most_intermediate = self.settings.memory_budget.max(BESIDES);
         // Batches that do not fit are refused below, by the sizes that are theirs.
         let batches_fit =
@@ -152,6 +154,7 @@ impl DataLoaderBuilder {
             dataset: self.dataset,
             fields,
             objects,
+            mosaic,
             outputs: groups.iter().map(|group| group.outputs).sum(),
             batch_bytes,
             groups,

@@ -10,7 +10,7 @@ use crate::loader::group::{ALIGNMENT, Group, of_source};
 use crate::loader::source::Source;
 use crate::plan::split::{CacheSplit, Executor};
 use crate::plan::{Arrangement, Plan, Semantics, normalized_twice};
-use crate::recipe::{IMAGE, Recipe, check_name, check_views};
+use crate::recipe::{IMAGE, Recipe, check_name, check_views, output_of};
 
 /// The most groups: their numbers stand beside those of views in the keys of random numbers.
 const MOST_GROUPS: usize = 64;
@@ -105,6 +105,10 @@ impl DataLoaderBuilder {
                 );
                 return Err(Error::argument("batch_transform", reason));
             }
+            if self.groups[number].1.recipe.mosaic.is_some() {
+                let reason = format!("the recipe of group {name:?} has one, which is made for a loader with one list");
+                return Err(Error::argument("mosaic", reason));
+            }
             // A field of images is no column of a batch.
             let is_source = self.groups[number].1.source.as_ref() == Some(name);
             if !is_source && self.dataset.fields().iter().any(|field| field.name() == name) {
@@ -116,8 +120,8 @@ impl DataLoaderBuilder {
         }
         let list = |(name, views): &(String, Views)| {
             let recipe = &views.recipe;
-            let (output, semantics) =
-                (recipe.output.unwrap_or(self.form()), recipe.semantics.unwrap_or(self.arithmetic()));
+            let output = output_of(views.read_mode, recipe.output, self.form());
+            let semantics = recipe.semantics.unwrap_or(self.arithmetic());
             let arrangement = recipe.arrangement.or(Some(self.arranged())).filter(varies);
             let recipe = Recipe { output: Some(output), semantics: Some(semantics), arrangement, ..recipe.clone() };
             (name.clone(), Views { recipe, ..views.clone() })
@@ -215,9 +219,13 @@ impl DataLoaderBuilder {
         let Recipe { transforms, output, semantics, .. } = &views.recipe;
         let (output, semantics) = (output.unwrap_or_default(), semantics.unwrap_or_default());
         let channels = source.channels(&*self.dataset);
-        let plan = match followed {
-            Some(followed) => follow(followed, views, semantics, channels, &output)?,
-            None => Plan::compile_as(semantics, channels, transforms, &output)?,
+        let plan = match (followed, &self.recipe.mosaic) {
+            (Some(followed), _) => follow(followed, views, semantics, channels, &output)?,
+            (None, Some(mosaic)) => {
+                mosaic.validate()?;
+                Plan::compile_of_size(mosaic.canvas(), semantics, channels, transforms, &output)?
+            }
+            (None, None) => Plan::compile_as(semantics, channels, transforms, &output)?,
         };
         source.check_plan(&plan, transforms)?;
         if let Some((first, second)) = normalized_twice(transforms) {

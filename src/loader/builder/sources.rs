@@ -6,7 +6,7 @@ use crate::decode::ReadMode;
 use crate::error::{Error, Result};
 use crate::loader::cache::Cache;
 use crate::loader::source::Source;
-use crate::plan::{DType, Output, Plan, Semantics};
+use crate::plan::{Arrangement, DType, FollowedBy, Output, Outside, Plan, Semantics};
 use crate::transforms::{Interpolation, Transform};
 
 /// Where the images of the groups come from, and whose geometry they have.
@@ -45,6 +45,9 @@ impl Sources {
             if views.follows.is_none() && views.interpolation.is_some() {
                 let reason = format!("group {name:?} follows none; its operators have interpolations of their own");
                 return Err(Error::argument("interpolation", reason));
+            }
+            if let Some(fill) = views.fill {
+                check_fill(name, views, fill)?;
             }
             let followed = views.follows.as_ref().map(|other| followed(groups, number, other));
             sources.followed.push(followed.transpose()?);
@@ -97,7 +100,33 @@ pub(super) fn follow(
     output: &Output,
 ) -> Result<Plan> {
     let interpolation = views.interpolation.unwrap_or(Interpolation::Nearest);
-    followed.followed_by(&views.recipe.transforms, interpolation, semantics, channels, output)
+    // Nothing divides numbers of 16 bits.
+    let white = if views.read_mode == ReadMode::Gray16 { 1.0 } else { MOST_OF_8_BITS };
+    let own = FollowedBy { interpolation, fill: Outside { number: views.fill.unwrap_or(0.0), white } };
+    followed.followed_by(&views.recipe.transforms, own, semantics, channels, output)
+}
+
+const MOST_OF_8_BITS: f32 = 255.0;
+const MOST_OF_16_BITS: f32 = 65535.0;
+
+/// Refuses a fill of a group that follows none, and one that its images cannot have.
+fn check_fill(name: &str, views: &Views, fill: f32) -> Result<()> {
+    let refuse = |reason: String| Err(Error::argument("fill", format!("group {name:?}: {reason}")));
+    if views.follows.is_none() {
+        return refuse("it follows none; its operators have fills of their own".to_owned());
+    }
+    let mode = views.read_mode;
+    let most = if mode == ReadMode::Gray16 { MOST_OF_16_BITS } else { MOST_OF_8_BITS };
+    if !(0.0..=most).contains(&fill) || mode == ReadMode::Mask && fill.fract() != 0.0 {
+        let numbers = if mode == ReadMode::Mask { "whole numbers" } else { "numbers" };
+        return refuse(format!("{fill}; ReadMode::{mode:?} has {numbers} from 0 to {most}"));
+    }
+    match views.recipe.arrangement {
+        Some(Arrangement::Padded { .. }) if fill != 0.0 => refuse(format!(
+            "{fill}, but padded batches are filled up with 0; Arrangement::listed works, and so does a fill of 0"
+        )),
+        _ => Ok(()),
+    }
 }
 
 impl Source {
@@ -107,8 +136,10 @@ impl Source {
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a plan that cannot hold their numbers.
     pub(super) fn check_plan(&self, plan: &Plan, own: &[Transform]) -> Result<()> {
-        if self.mode != ReadMode::Gray16 {
-            return Ok(());
+        match self.mode {
+            ReadMode::Color => return Ok(()),
+            ReadMode::Mask => return check_mask(plan, own),
+            ReadMode::Gray16 => {}
         }
         let refuse = |setting: &'static str, reason: String| Err(Error::argument(setting, reason));
         if plan.semantics() == Semantics::Uint8 {
@@ -131,6 +162,36 @@ impl Source {
             dtype => {
                 refuse("output", format!("{dtype:?} cannot hold ReadMode::Gray16's numbers, 0 to 65535; F32 works"))
             }
+        }
+    }
+}
+
+/// Checks a plan for masks. `own` is the group's own list.
+///
+/// # Errors
+/// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for a plan that makes numbers of which a mask has none.
+fn check_mask(plan: &Plan, own: &[Transform]) -> Result<()> {
+    let refuse = |setting: &'static str, reason: String| Err(Error::argument(setting, reason));
+    let own_color = own.iter().find(|transform| matches!(transform, Transform::Normalize(_))).map(Transform::name);
+    if let Some(name) = own_color.or(plan.changes_colors()) {
+        return refuse(
+            "transforms",
+            format!(
+                "{name} changes colours, but ReadMode::Mask gives numbers of classes; operators that move pixels work"
+            ),
+        );
+    }
+    if let Some(name) = plan.interpolates() {
+        let reason = format!(
+            "{name} computes numbers between those of pixels, of which ReadMode::Mask has none; Interpolation::Nearest \
+             works, which is the default of groups that follow another one"
+        );
+        return refuse("interpolation", reason);
+    }
+    match plan.output().dtype {
+        DType::U8 => Ok(()),
+        dtype => {
+            refuse("output", format!("{dtype:?} divides by 255, but ReadMode::Mask gives numbers of classes; U8 works"))
         }
     }
 }

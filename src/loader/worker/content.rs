@@ -1,5 +1,6 @@
 //! The pixels of a source before they are decoded.
 
+use super::canvas::Canvas;
 use crate::advice::{self, Reason};
 use crate::dataset::{PixelFormat, Pixels, SampleData};
 use crate::decode::{Probe, ReadMode};
@@ -12,7 +13,7 @@ use crate::plan::Semantics;
 use crate::plan::route::Origin;
 
 /// A sample's pixels, encoded or not.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::loader) enum Content<'a> {
     /// An encoded file, its header, and the scale at which it is decoded.
     File {
@@ -25,7 +26,14 @@ pub(in crate::loader) enum Content<'a> {
         bytes: &'a [u8],
         probe: Probe,
     },
+    /// An encoded file of a mask, and its header.
+    Mask {
+        bytes: &'a [u8],
+        probe: Probe,
+    },
     Pixels(Pixels<'a>),
+    /// The images of a mosaic.
+    Canvas(Box<Canvas<'a>>),
     Cached(&'a HostEntry),
 }
 
@@ -39,6 +47,7 @@ impl<'a> Content<'a> {
                 match mode {
                     ReadMode::Color => (Content::File { bytes, probe, scale: Scale::Full }, 3),
                     ReadMode::Gray16 => (Content::Gray16 { bytes, probe }, 1),
+                    ReadMode::Mask => (Content::Mask { bytes, probe }, 1),
                 }
             }
             SampleData::Pixels(pixels) => (Content::Pixels(pixels), pixels.format().channels()),
@@ -54,8 +63,14 @@ impl<'a> Content<'a> {
         if mode == ReadMode::Gray16 && !content.is_float() {
             return Err(Error::argument("read_mode", "Gray16 needs a file or floats, but the pixels have 8 bits"));
         }
-        if mode == ReadMode::Gray16 && channels != 1 {
-            let reason = format!("Gray16 reads one channel, but the image has {channels}");
+        if mode == ReadMode::Mask && is_float {
+            return Err(Error::argument(
+                "read_mode",
+                "Mask needs a file or pixels of 8 bits, but the pixels are floats",
+            ));
+        }
+        if mode != ReadMode::Color && channels != 1 {
+            let reason = format!("{mode:?} reads one channel, but the image has {channels}");
             return Err(Error::argument("read_mode", reason));
         }
         if input_channels == 1 && channels != 1 {
@@ -68,8 +83,11 @@ impl<'a> Content<'a> {
     /// Width and height of the source.
     pub(in crate::loader) fn size(&self) -> (u32, u32) {
         match self {
-            Content::File { probe, .. } | Content::Gray16 { probe, .. } => (probe.width, probe.height),
+            Content::File { probe, .. } | Content::Gray16 { probe, .. } | Content::Mask { probe, .. } => {
+                (probe.width, probe.height)
+            }
             Content::Pixels(pixels) => (pixels.width(), pixels.height()),
+            Content::Canvas(canvas) => canvas.size(),
             Content::Cached(entry) => entry.sample.size,
         }
     }
@@ -77,8 +95,10 @@ impl<'a> Content<'a> {
     /// The EXIF orientation by which the decoder turns the source; 1 for none.
     pub(in crate::loader) fn orientation(&self) -> u8 {
         match self {
-            Content::File { probe, .. } | Content::Gray16 { probe, .. } => probe.orientation(),
-            Content::Pixels(_) | Content::Cached(_) => 1,
+            Content::File { probe, .. } | Content::Gray16 { probe, .. } | Content::Mask { probe, .. } => {
+                probe.orientation()
+            }
+            Content::Pixels(_) | Content::Canvas(_) | Content::Cached(_) => 1,
         }
     }
 
@@ -97,7 +117,7 @@ impl<'a> Content<'a> {
         match self {
             Content::Gray16 { .. } => true,
             Content::Pixels(pixels) => matches!(pixels.format(), PixelFormat::F32 { .. }),
-            Content::File { .. } | Content::Cached(_) => false,
+            Content::File { .. } | Content::Mask { .. } | Content::Canvas(_) | Content::Cached(_) => false,
         }
     }
 }

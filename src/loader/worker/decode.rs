@@ -38,10 +38,20 @@ pub(in crate::loader) fn pixels<'a>(
             widen_gray16(decoded.pixels, decoded.stride, (region.width, region.height), floats);
             Ok(PixelsRef::Floats { data: floats, stride })
         }
+        Content::Canvas(canvas) => {
+            let Gathered { bytes, canvas: scratch, .. } = gathered;
+            canvas.pixels(pipeline, region, decoder, scratch.get_or_insert_default(), bytes)?;
+            Ok(PixelsRef::Bytes { data: bytes, stride, size: 4 })
+        }
+        Content::Mask { bytes, probe } => {
+            let decoded = pipeline.decoder.decode_mask(bytes, probe, region, decoder)?;
+            pipeline.stats.decoded(DecodePath::Other);
+            Ok(PixelsRef::Bytes { data: decoded.pixels, stride: decoded.stride, size: 4 })
+        }
         Content::Pixels(pixels) => {
             // Reserves room for the whole image: its next region may be larger than this one.
             let whole = product(4 * pixels.width() as usize, pixels.height() as usize);
-            let Gathered { bytes, floats } = gathered;
+            let Gathered { bytes, floats, .. } = gathered;
             match pixels.format() {
                 PixelFormat::F32 { .. } => {
                     floats.clear();

@@ -1,5 +1,6 @@
 //! A sample with its parameters and its routes, ready to be decoded.
 
+use super::canvas::Canvas;
 use super::content::Content;
 use super::read::{ReadData, ReadSample};
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,6 +11,7 @@ use crate::geometry::Scale;
 use crate::loader::buffers::BESIDES;
 use crate::loader::cache::{CacheStore, CachedSample, Reservation};
 use crate::loader::group::{Group, of_source, route};
+use crate::loader::mosaic::{LoaderMosaic, Others, compose, of_other};
 use crate::loader::pipeline::Pipeline;
 use crate::plan::route::{Origin, Route};
 use crate::transforms::{Key, Params};
@@ -110,6 +112,26 @@ fn make_params<'c, 'a: 'c>(
     Ok(params)
 }
 
+/// The canvas of a mosaic, whose first image has this content. `fields` get the objects of all images.
+fn of_mosaic<'a>(
+    pipeline: &'a Pipeline,
+    mosaic: &LoaderMosaic,
+    own: Content<'a>,
+    others: &mut Others<'a>,
+    fields: &mut [FieldValue<'static>],
+) -> Result<Content<'a>> {
+    let mut contents = vec![own];
+    for (partner, other) in others.params.others.iter().zip(&others.samples) {
+        let content = Content::new(pipeline, 0, &other.data);
+        contents.push(content.map_err(|error| of_other(pipeline, *partner, error))?);
+    }
+    let canvas = Canvas::new(&mosaic.mosaic, &others.params, contents)?;
+    if let Some(objects) = &pipeline.objects {
+        compose(pipeline, objects, fields, others, &canvas.images())?;
+    }
+    Ok(Content::Canvas(Box::new(canvas)))
+}
+
 /// Checks that a group has sources of the size that those of the followed group have.
 fn check_followed((group, own): (&Group, (u32, u32)), (followed, its): (&Group, (u32, u32))) -> Result<()> {
     if own == its {
@@ -140,6 +162,13 @@ impl<'a> SampleJob<'a> {
         for (source, data) in (1..).zip(&sample.others) {
             contents.push(Content::new(pipeline, source, data).map_err(named(source))?);
         }
+        let content = match (&pipeline.mosaic, &mut sample.mosaic) {
+            (Some(mosaic), Some(others)) => {
+                let made = of_mosaic(pipeline, mosaic, content, others, &mut sample.fields);
+                made.map_err(named(0))?
+            }
+            _ => content,
+        };
         let content_of = |source: usize| match source.checked_sub(1) {
             None => &content,
             Some(other) => &contents[other],
@@ -147,11 +176,15 @@ impl<'a> SampleJob<'a> {
         // In a cache they are settled.
         if let Some(objects) = &pipeline.objects
             && matches!(sample.data, ReadData::Dataset(_))
+            && sample.mosaic.is_none()
         {
             let shown = content_of(objects.source());
             objects.settle(&mut sample.fields, shown.size(), shown.orientation())?;
         }
         let mut params = make_params(pipeline, content_of, key, &sample.fields)?;
+        if let Some(others) = &sample.mosaic {
+            params.iter_mut().for_each(|params| params.mosaic = Some(Box::new(others.params.clone())));
+        }
         let mut others = Vec::with_capacity(contents.len());
         for (source, content) in (1..).zip(contents) {
             others.push(SourceJob::scaled_or_full(pipeline, source, content, &mut params).map_err(named(source))?);

@@ -1,9 +1,10 @@
 //! A worker thread: takes jobs; reads, decodes and, on the CPU executor, augments their samples.
 //!
 //! `read.rs` reads a sample, `content.rs` reads the headers of its images, `job.rs` makes its parameters and chooses their
-//! routes, `decode.rs` decodes them, `cpu.rs` and `gpu.rs` write it into its batch, the latter by `layout.rs`, what a sample
+//! routes, `decode.rs` decodes them, `canvas.rs` those of a mosaic, `cpu.rs` and `gpu.rs` write it into its batch, the latter by `layout.rs`, what a sample
 //! takes in a slot, and `slot_copy.rs`. Failed samples are replaced here.
 
+mod canvas;
 mod content;
 mod cpu;
 mod decode;
@@ -13,6 +14,7 @@ mod layout;
 mod read;
 mod slot_copy;
 
+pub(super) use canvas::{Canvas, CanvasScratch, FILTER};
 pub(super) use content::Content;
 pub(super) use cpu::work as work_chunk;
 pub(super) use decode::pixels;
@@ -186,11 +188,11 @@ impl<M: From<Error>> Worker<'_, M> {
         scratch: &mut WorkerScratch,
         writer: &mut W,
     ) -> Result<Finished<W::Written>, Unfinished> {
-        let (pipeline, clock, WorkerScratch { file, pixels }) = (self.pipeline, &self.clock, scratch);
+        let (pipeline, clock, WorkerScratch { file, others, pixels }) = (self.pipeline, &self.clock, scratch);
         clock.item();
         let is_cached = pipeline.cache.in_host_memory(index).is_some();
         let images = if is_cached { 0 } else { pipeline.outputs };
-        let mut sample = clock.work(Stage::Read, images, || ReadSample::read(pipeline, index, file))?;
+        let mut sample = clock.work(Stage::Read, images, || ReadSample::read(pipeline, index, key, file, others))?;
         clock.bytes(Stage::Read, sample.bytes());
         let (mut job, mut reservation) =
             clock.work(Stage::Params, pipeline.outputs, || SampleJob::new(pipeline, &mut sample, key))?;

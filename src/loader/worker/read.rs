@@ -4,7 +4,9 @@ use crate::dataset::{Dataset, FieldValue, Label, Sample, SampleData};
 use crate::error::Result;
 use crate::loader::cache::{CachedSample, HostEntry};
 use crate::loader::columns::owned_values;
+use crate::loader::mosaic::{self, Others};
 use crate::loader::pipeline::Pipeline;
+use crate::transforms::{IMAGES, Key};
 
 /// A sample before anything is computed.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub(super) struct ReadSample<'a> {
     pub(super) data: ReadData<'a>,
     /// Those of the other sources; empty for one source, so that nothing is allocated.
     pub(super) others: Vec<SampleData<'a>>,
+    /// The other samples of a mosaic.
+    pub(super) mosaic: Option<Box<Others<'a>>>,
 }
 
 #[derive(Debug)]
@@ -27,24 +31,49 @@ pub(super) enum ReadData<'a> {
 
 impl<'a> ReadSample<'a> {
     /// Reads the sample from the cache in host memory, or from the data set, which may read a file into `file`.
-    pub(super) fn read(pipeline: &'a Pipeline, index: usize, file: &'a mut Vec<u8>) -> Result<ReadSample<'a>> {
+    /// The other samples of a mosaic, which are drawn by `key`, come into `other_files`.
+    pub(super) fn read(
+        pipeline: &'a Pipeline,
+        index: usize,
+        key: &Key,
+        file: &'a mut Vec<u8>,
+        other_files: &'a mut [Vec<u8>; IMAGES - 1],
+    ) -> Result<ReadSample<'a>> {
         if let Some(entry) = pipeline.cache.in_host_memory(index) {
             pipeline.stats.cache_hits(1);
             let CachedSample { label, fields, .. } = entry.sample.clone();
-            return Ok(ReadSample { index, label, fields, data: ReadData::Cache(entry), others: Vec::new() });
+            return Ok(ReadSample {
+                index,
+                label,
+                fields,
+                data: ReadData::Cache(entry),
+                others: Vec::new(),
+                mosaic: None,
+            });
         }
         let sample = pipeline.dataset.read(index, file)?;
         let (data, others) = images(pipeline, &sample)?;
+        if pipeline.mosaic.is_some() {
+            mosaic::check_label(&sample)?;
+        }
         let fields = match pipeline.fields.is_empty() && sample.fields.is_empty() {
             true => Vec::new(),
             false => owned_values(&pipeline.fields, sample.fields)?,
         };
-        Ok(ReadSample { index, label: sample.label, fields, data: ReadData::Dataset(data), others })
+        let mosaic = match &pipeline.mosaic {
+            Some(mosaic) => {
+                let params = mosaic.make_params(&*pipeline.dataset, key);
+                Some(Box::new(mosaic::read(pipeline, params, other_files)?))
+            }
+            None => None,
+        };
+        Ok(ReadSample { index, label: sample.label, fields, data: ReadData::Dataset(data), others, mosaic })
     }
 
     /// Bytes that the data set returned.
     pub(super) fn bytes(&self) -> u64 {
-        let others = self.others.iter().map(SampleData::len).sum::<usize>();
+        let of_mosaic = self.mosaic.iter().flat_map(|mosaic| &mosaic.samples).map(|other| &other.data);
+        let others = self.others.iter().chain(of_mosaic).map(SampleData::len).sum::<usize>();
         match self.data {
             ReadData::Dataset(data) => (data.len() + others) as u64,
             ReadData::Cache(_) => 0,
