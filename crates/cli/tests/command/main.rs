@@ -1,5 +1,6 @@
 //! Tests of the command `gpufeed` as a program: its output, its files, its exit codes.
 
+mod arrangement;
 mod bench;
 mod captioned;
 mod compare;
@@ -29,6 +30,7 @@ mod parquet;
 mod parquet_stores;
 mod pillow;
 mod preview;
+mod preview_objects;
 #[cfg(feature = "remote")]
 mod stores;
 mod words;
