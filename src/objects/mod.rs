@@ -37,4 +37,5 @@ pub(crate) use names::{is_label, is_place, labels_among};
 pub use object_op::ObjectOp;
 pub use sanitize::{SanitizeBoxes, keypoints_inside};
 pub use targets_orientation::TargetsOrientation;
+pub(crate) use targets_orientation::settle;
 pub use values::ObjectValues;

@@ -6,6 +6,7 @@ mod captioned;
 mod compare;
 mod doctor;
 mod doctor_machine;
+mod doctor_objects;
 mod doctor_sets;
 mod doctoring;
 mod fields;
