@@ -24,6 +24,20 @@ pub use crate::plan::work::{TAP_OPERATIONS, Work, work};
 pub use crate::quote::{Shown, ShownLines};
 pub use crate::storage::local::atomic_file::{folder_of, replace};
 
+/// The places of objects in images that are turned by their EXIF orientation.
+pub mod object_places {
+    use crate::targets::{Objects, TargetsOrientation};
+
+    /// Gives objects places in their image as it is shown, of this (width, height), as a loader does. Returns the image in which
+    /// their places were.
+    ///
+    /// # Errors
+    /// The reason for which a loader leaves out the sample.
+    pub fn settle(objects: &mut Objects, shown: (u32, u32), orientation: u8) -> Result<TargetsOrientation, String> {
+        crate::objects::settle(objects, shown, orientation)
+    }
+}
+
 /// Objects of JSON documents, for the fuzz target that reads them.
 pub mod object_documents {
     use crate::targets::Objects;

@@ -105,6 +105,30 @@ def test_what_is_refused(shard: Path) -> None:
         gpufeed.DataLoader(shard, [v2.ClampBoundingBoxes(clamping_mode=mode)], fields=FIELDS)
 
 
+@pytest.mark.parametrize("name", ["objects.parquet", "objects_listed.parquet"])
+def test_columns_of_hugging_faces_parquet_files(tmp_path: Path, name: str) -> None:
+    folder = Path(__file__).parents[2] / "tests" / "parquet"
+    (tmp_path / name).write_bytes((folder / name).read_bytes())
+    fields: dict[str, Any] = {"objects": {"name": "objects", "kind": "objects"}}
+    crop = [v2.CenterCrop((40, 40)), v2.ConvertBoundingBoxFormat("XYXY"), v2.ClampBoundingBoxes()]
+    loader = gpufeed.DataLoader(tmp_path / name, crop, fields=fields, batch_size=4)
+    assert loader.dataset.classes == ["cat", "dog", "wug"]
+    batch = next(iter(loader))
+    rows = json.loads((folder / "objects.json").read_text())[name]
+    for number, (row, targets) in enumerate(zip(rows, batch["objects"], strict=True)):
+        columns = row if isinstance(row, dict) else {part: [each[part] for each in row] for part in ("bbox", "category", "id")}
+        # The crop pads the image, which is smaller.
+        width, height = 8 + number % 7, 6 + number % 5
+        left, top = (40 - width) // 2, (40 - height) // 2
+        edges = [[x + left, y + top, min(x + w, width) + left, min(y + h, height) + top] for x, y, w, h in columns["bbox"]]
+        torch.testing.assert_close(targets["boxes"].as_subclass(torch.Tensor), torch.tensor(edges).reshape(-1, 4))
+        if edges:
+            assert targets["labels"].tolist() == columns["category"] and targets["id"].tolist() == columns["id"]
+    # Without the kind the column is JSON, as before.
+    plain = next(iter(gpufeed.DataLoader(tmp_path / name, [v2.CenterCrop((40, 40))], fields=["objects"], batch_size=4)))
+    assert plain["objects"][0] == rows[0]
+
+
 @pytest.mark.filterwarnings("ignore:9 masks .segmentation. are not read:UserWarning")
 def test_cocos_documents_are_opened_by_their_path(tmp_path: Path) -> None:
     folder = tmp_path / "val2017"

@@ -4,8 +4,7 @@ use super::group::Group;
 use super::source::Source;
 use crate::dataset::{Field, FieldKind, FieldValue};
 use crate::error::{Error, Result};
-use crate::geometry::swaps_axes;
-use crate::objects::Objects;
+use crate::objects::{Objects, settle};
 use crate::targets::{Moves, make_params};
 use crate::transforms::{BatchTransform, Key, Op, Params};
 use std::sync::Arc;
@@ -104,27 +103,8 @@ impl ObjectField {
     /// Numbers that are none, and an image whose size is not the one that the annotation says.
     pub(super) fn settle(&self, fields: &mut [FieldValue<'static>], shown: (u32, u32), orientation: u8) -> Result<()> {
         let Some(FieldValue::Objects(objects)) = fields.get_mut(self.field) else { return Ok(()) };
-        let objects = objects.to_mut();
-        let refuse = |reason: String| Err(Error::argument("fields", reason));
-        if let Err(reason) = objects.check() {
-            return refuse(reason);
-        }
-        let stored = if swaps_axes(orientation) { (shown.1, shown.0) } else { shown };
-        let is_stored = match objects.size() {
-            Some(said) if said != shown && said != stored => {
-                return refuse(format!(
-                    "the objects are those of an image of {}x{} pixels, but the image has {}x{}",
-                    said.0, said.1, shown.0, shown.1
-                ));
-            }
-            Some(said) if shown != stored => said == stored,
-            _ => objects.are_in_stored_image(),
-        };
-        if is_stored {
-            objects.turn(orientation, stored);
-        }
-        objects.set_size(shown);
-        Ok(())
+        let settled = settle(objects.to_mut(), shown, orientation);
+        settled.map(drop).map_err(|reason| Error::argument("fields", reason))
     }
 
     /// The objects of a sample, led elsewhere by ops on its image of `size`; none without ops.

@@ -1,20 +1,13 @@
 //! Objects of a JSON document: a struct of lists, as Hugging Face's `objects`, or a list with a struct for each object, as COCO's
 //! `annotations`.
 
-use super::box_format::BoxFormat;
 use super::clamp::Clamping;
 use super::image_objects::Objects;
+use super::names::{BOXES, KEYPOINTS, is_label, is_place, labels_among};
 use super::values::{OF_IMAGE, ObjectValues};
 use crate::quote::shortened;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-
-/// The names of boxes in documents, with the format that boxes have under this name.
-const BOXES: [(&str, BoxFormat); 3] =
-    [("boxes", BoxFormat::Xyxy), ("bbox", BoxFormat::Xywh), ("bboxes", BoxFormat::Xywh)];
-
-/// The names of classes in documents, of which the first one that is there becomes `labels`.
-const LABELS: [&str; 8] = ["labels", "label", "category_id", "category", "categories", "class", "classes", "class_id"];
 
 /// The words for the type of values in the map `types`.
 const INTEGERS: &str = "integers";
@@ -57,7 +50,7 @@ pub(crate) fn to_json(objects: &Objects) -> Result<String, String> {
         let point = |(&[x, y], seen): (&[f32; 2], &u8)| json!([x, y, seen]);
         let points: Vec<Value> = objects.keypoints().iter().zip(objects.visibility()).map(point).collect();
         columns.insert(
-            "keypoints".to_owned(),
+            KEYPOINTS.to_owned(),
             points.chunks(objects.keypoints_each().max(1)).map(|each| json!(each)).collect(),
         );
     }
@@ -91,8 +84,8 @@ fn columns_of(rows: Vec<Value>) -> Result<Map<String, Value>, String> {
     for (number, row) in rows.into_iter().enumerate() {
         let Value::Object(row) = row else { return Err(format!("object {number} is {}", kind(&row))) };
         for (key, value) in row {
-            let is_place = key == "keypoints" || BOXES.iter().any(|(name, _)| *name == key);
-            if !is_place && LABELS.contains(&&*key) && !value.is_number() {
+            let is_place = is_place(&key);
+            if is_label(&key) && !value.is_number() {
                 let shown = shortened(&value.to_string());
                 return Err(format!("has {shown} as {key:?} of object {number}: a whole number works"));
             }
@@ -129,7 +122,7 @@ fn of_columns(columns: &Map<String, Value>) -> Result<Objects, String> {
         let format = setting(columns, "format", r#""xyxy", "xywh" and "cxcywh" work"#)?.unwrap_or(format);
         objects = Some(Objects::of_boxes(format, boxes(name, value)?));
     }
-    if let Some(value) = columns.get("keypoints") {
+    if let Some(value) = columns.get(KEYPOINTS) {
         let (count, each, points, visibility) = keypoints(value)?;
         let with = match objects {
             None if count == 0 => Ok(Objects::default()),
@@ -154,19 +147,26 @@ fn of_columns(columns: &Map<String, Value>) -> Result<Objects, String> {
         objects = objects.in_stored_image(stored);
     }
     let types = columns.get("types").and_then(Value::as_object);
-    let is_list = |name: &&&str| columns.get(**name).is_some_and(Value::is_array);
-    let labels = LABELS.iter().find(is_list).filter(|_| !columns.contains_key("types"));
+    let labels = labels_among(|name| columns.get(name).is_some_and(Value::is_array));
+    let nulls = labels_among(|name| columns.get(name).is_some_and(Value::is_null));
+    if let (None, Some(name), false) = (labels, nulls, objects.is_empty()) {
+        return Err(format!(
+            "has null as {name:?} of its {} objects; a list with a number of each works",
+            objects.len()
+        ));
+    }
+    let labels = labels.filter(|_| !columns.contains_key("types"));
     for (name, value) in columns {
-        let is_place = name == "keypoints" || BOXES.iter().any(|(boxes, _)| boxes == name);
         // A value of each object is in a list; other values describe the image.
-        let Some(list) = value.as_array().filter(|_| !is_place && !OF_IMAGE.contains(&&**name)) else { continue };
+        let of_objects = !is_place(name) && !OF_IMAGE.contains(&&**name);
+        let Some(list) = value.as_array().filter(|_| of_objects) else { continue };
         let are_whole = match types.and_then(|types| types.get(name)).and_then(Value::as_str) {
             Some(INTEGERS) => true,
             Some(FLOATS) => false,
             _ => ObjectValues::are_whole(name),
         };
         let values = numbers(name, list, are_whole)?;
-        let name = if labels.is_some_and(|label| label == name) { "labels" } else { name };
+        let name = if labels == Some(&**name) { "labels" } else { name };
         objects = objects.with_values(name, values).map_err(|error| error.to_string())?;
     }
     Ok(objects)
@@ -287,6 +287,8 @@ fn kind(value: &Value) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::box_format::BoxFormat;
+    use super::super::names::LABELS;
     use super::*;
 
     fn error(text: &str) -> String {
@@ -352,7 +354,7 @@ mod tests {
         assert_eq!(from_json(&to_json(&none).unwrap()).unwrap(), none);
         let nan = points.with_values("score", ObjectValues::Floats(vec![f32::NAN])).unwrap();
         assert!(to_json(&nan).unwrap_err().contains("a value of \"score\" is no finite number"));
-        assert!(LABELS.iter().all(|name| ObjectValues::are_whole(name)));
+        assert!(LABELS.iter().all(|name| is_label(name) && ObjectValues::are_whole(name)));
     }
 
     #[test]
@@ -393,6 +395,10 @@ mod tests {
         assert!(error(r#"{"boxes": [], "format": "yxyx"}"#).contains("\"xyxy\", \"xywh\" and \"cxcywh\" work"));
         let labels = error(r#"{"boxes": [[1, 2, 3, 4]], "labels": [1, 2]}"#);
         assert!(labels.contains("\"labels\" has 2 values, but the image has 1 objects"), "{labels}");
+        let null = error(r#"{"boxes": [[1, 2, 3, 4]], "category": null}"#);
+        assert_eq!(null, "has null as \"category\" of its 1 objects; a list with a number of each works");
+        assert!(from_json(r#"{"boxes": [[1, 2, 3, 4]], "label": null, "category": [3]}"#).is_ok());
+        assert!(from_json(r#"{"boxes": [], "category": null}"#).is_ok());
         assert!(error(r#"{"boxes": [[1, 2, 3, 4]], "labels": [1.5]}"#).contains("a whole number works"));
         assert!(
             error(r#"{"boxes": [[1, 2, 3, 4]], "names": ["cat"]}"#)

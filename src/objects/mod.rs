@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `image_objects.rs` | [`Objects`], those of one image; `values.rs` has [`ObjectValues`] |
 //! | `flat.rs` | [`FlatObjects`], those of several images |
-//! | `json.rs` | objects of a JSON document |
+//! | `json.rs`, `names.rs` | objects of a JSON document; the names of boxes, keypoints and classes in it |
 //! | `object_op.rs` | [`ObjectOp`]: an operation on objects that leaves the image as it is |
 //! | `box_format.rs` | [`BoxFormat`], and how one becomes another |
 //! | `coordinate.rs` | [`Coordinate`]: the numbers of which places are made |
@@ -18,6 +18,7 @@ mod coordinate;
 mod flat;
 mod image_objects;
 mod json;
+mod names;
 mod object_op;
 mod sanitize;
 mod targets_orientation;
@@ -31,7 +32,10 @@ pub use coordinate::Coordinate;
 pub use flat::FlatObjects;
 pub use image_objects::Objects;
 pub(crate) use json::{from_json, to_json};
+#[cfg(feature = "parquet")]
+pub(crate) use names::{is_label, is_place, labels_among};
 pub use object_op::ObjectOp;
 pub use sanitize::{SanitizeBoxes, keypoints_inside};
 pub use targets_orientation::TargetsOrientation;
+pub(crate) use targets_orientation::settle;
 pub use values::ObjectValues;

@@ -1,5 +1,7 @@
 //! The image in which the places of an annotation are: as its file stores it, or as it is displayed.
 
+use super::image_objects::Objects;
+use crate::geometry::swaps_axes;
 use serde::{Deserialize, Serialize};
 
 /// The image to which the coordinates of an annotation refer, where a file has an EXIF orientation. It decides where the
@@ -28,4 +30,29 @@ impl TargetsOrientation {
     pub(crate) fn is_stored(self) -> bool {
         self == TargetsOrientation::Stored
     }
+}
+
+/// Checks objects and gives them places in their image as it is decoded, of this size, turned by this EXIF orientation. Returns the
+/// image in which their places were.
+///
+/// # Errors
+/// The reason: numbers that are none, and an image whose size is not the one that the annotation says.
+pub(crate) fn settle(objects: &mut Objects, shown: (u32, u32), orientation: u8) -> Result<TargetsOrientation, String> {
+    objects.check()?;
+    let stored = if swaps_axes(orientation) { (shown.1, shown.0) } else { shown };
+    let is_stored = match objects.size() {
+        Some(said) if said != shown && said != stored => {
+            return Err(format!(
+                "the objects are those of an image of {}x{} pixels, but the image has {}x{}",
+                said.0, said.1, shown.0, shown.1
+            ));
+        }
+        Some(said) if shown != stored => said == stored,
+        _ => objects.are_in_stored_image(),
+    };
+    if is_stored {
+        objects.turn(orientation, stored);
+    }
+    objects.set_size(shown);
+    Ok(if is_stored { TargetsOrientation::Stored } else { TargetsOrientation::Displayed })
 }

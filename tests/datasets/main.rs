@@ -25,6 +25,8 @@ mod parquet_fields_datasets;
 #[cfg(feature = "parquet")]
 mod parquet_fields_refused;
 #[cfg(feature = "parquet")]
+mod parquet_objects;
+#[cfg(feature = "parquet")]
 mod real_sets;
 mod shard;
 mod special_files;

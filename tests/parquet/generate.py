@@ -115,6 +115,26 @@ def write_fields():
     (FOLDER / "fields.json").write_text(json.dumps(found, indent=0, sort_keys=True) + "\n")
 
 
+def write_objects():
+    """Boxes as sets of objects have them: a struct of lists, as `datasets` made of a `Sequence`, and a list of structs."""
+    count = 4
+    rows = [[{"id": (1 << 53) + 1 + n, "area": 3 * i + n, "bbox": [i + 0.1, 2.0, 3.3 + n, 4], "category": (i + n) % 3, "note": f"n{n}"}
+             for n in range((i + 2) % count)] for i in range(count)]
+    by_names = [{name: [row[name] for row in of] for name in ["id", "area", "bbox", "category", "note"]} for of in rows]
+    images = [{"bytes": image(i, "PNG"), "path": None} for i in range(count)]
+    value, of = datasets.Value, datasets.List
+    parts = {"id": value("int64"), "area": value("int64"), "bbox": of(value("float32"), length=4),
+             "category": datasets.ClassLabel(names=NAMES), "note": value("string")}
+    found = {}
+    for name, objects, feature in [("objects.parquet", by_names, {name: of(part) for name, part in parts.items()}),
+                                   ("objects_listed.parquet", rows, of(parts))]:
+        features = datasets.Features({"image": datasets.Image(), "objects": feature})
+        datasets.Dataset.from_dict({"image": images, "objects": objects}, features=features).to_parquet(FOLDER / name)
+        read = datasets.load_dataset("parquet", data_files=str(FOLDER / name), split="train", cache_dir=str(FOLDER / ".cache"))
+        found[name] = [row["objects"] for row in read]
+    (FOLDER / "objects.json").write_text(json.dumps(found, indent=0, sort_keys=True) + "\n")
+
+
 def expected(path: Path, image_column: str, label_column: str | None):
     """What `datasets` reads: a hash of the file of each row, its path and its label."""
     read = datasets.load_dataset("parquet", data_files=str(path), split="train", cache_dir=str(FOLDER / ".cache"))
@@ -166,6 +186,7 @@ def main():
     found["dictionary.parquet"] = expected(FOLDER / "dictionary.parquet", "image", "label")
 
     write_fields()
+    write_objects()
     (FOLDER / "expected.json").write_text(json.dumps(found, indent=0, sort_keys=True) + "\n")
     # Hugging Face marks rows without a label with -1; sets may keep their images elsewhere.
     hidden = [{**row, "label": -1} for row in data[:5]]

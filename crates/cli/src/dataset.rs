@@ -1,7 +1,7 @@
 //! Opens the data set that a path names, for every subcommand, and knows how people call its samples.
 
 use gpufeed::Dataset;
-use gpufeed::dataset::{Field, FieldChoice, Format, OpenOptions};
+use gpufeed::dataset::{Field, FieldChoice, FieldKind, Format, OpenOptions};
 use gpufeed::storage::Location;
 use std::error::Error;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(crate) struct NamedDataset {
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct FieldArguments {
     /// What is read of each sample beside image and label: all, none, or endings of members and files, and columns, with
-    /// the names of their fields, like txt=caption,json=meta [default: none]
+    /// the names of their fields, like txt=caption,json=meta; of another kind like json=boxes:objects [default: none]
     #[arg(long, value_name = "FROM=NAME,..|all", value_parser = parse_fields)]
     fields: Option<FieldChoice>,
     /// Bytes of the largest value of a field; a sample with a larger one fails. K, M, G are powers of 1024 [default: 1M]
@@ -63,7 +63,8 @@ pub(crate) fn open_with(path: impl AsRef<Path>, fields: &FieldArguments) -> Resu
 }
 
 /// Reads the option `--fields` of every subcommand: `all`, `none`, or what is read with the names of its fields,
-/// `txt=caption,json=meta`; without a name a field is called as what it is read from.
+/// `txt=caption,json=meta`; without a name a field is called as what it is read from. A name may end with the kind of the
+/// values: `json=boxes:objects`.
 ///
 /// # Errors
 /// Another text.
@@ -75,16 +76,39 @@ pub(crate) fn parse_fields(text: &str) -> Result<FieldChoice, String> {
     }
     let mut named: Vec<(String, Field)> = Vec::new();
     for each in text.split(',') {
-        let (source, name) = each.split_once('=').unwrap_or((each, each));
+        // Names of columns may have a colon.
+        let (source, (name, kind)) = match each.split_once('=') {
+            Some((source, name)) => (source, name_and_kind(name)),
+            None => (each, (each, None)),
+        };
         if source.is_empty() || name.is_empty() {
             return Err("all, none, and names work, like txt=caption,json=meta".to_owned());
         }
         if named.iter().any(|(other, _)| other == source) {
             return Err(format!("{source} is named twice"));
         }
-        named.push((source.to_owned(), Field::new(name)));
+        let field = Field::new(name);
+        let field = if let Some(kind) = kind { field.kind(kind) } else { field };
+        named.push((source.to_owned(), field));
     }
     Ok(FieldChoice::Named(named))
+}
+
+/// Splits off the kind with which a name ends.
+fn name_and_kind(name: &str) -> (&str, Option<FieldKind>) {
+    const KINDS: [(&str, FieldKind); 6] = [
+        ("image", FieldKind::Image),
+        ("text", FieldKind::Text),
+        ("json", FieldKind::Json),
+        ("bytes", FieldKind::Bytes),
+        ("numbers", FieldKind::Numbers),
+        ("objects", FieldKind::Objects),
+    ];
+    let split = name.rsplit_once(':').and_then(|(own, word)| {
+        let (_, kind) = KINDS.iter().find(|(known, _)| *known == word)?;
+        Some((own, Some(*kind)))
+    });
+    split.unwrap_or((name, None))
 }
 
 /// Returns true if a data set is read from a store or a web server.
@@ -121,6 +145,9 @@ mod tests {
         assert_eq!(parse_fields("none"), Ok(FieldChoice::None));
         let named = FieldChoice::from(vec![("txt", "caption"), ("score", "score")]);
         assert_eq!(parse_fields("txt=caption,score"), Ok(named));
+        let kinds = [("json", Field::new("boxes").kind(FieldKind::Objects)), ("dc:text", Field::new("dc:title"))];
+        assert_eq!(parse_fields("json=boxes:objects,dc:text=dc:title"), Ok(FieldChoice::from(kinds)));
+        assert_eq!(parse_fields("dc:text"), Ok(FieldChoice::from([("dc:text", "dc:text")])));
         for text in ["", "txt=", "=a", "a,,b"] {
             assert!(parse_fields(text).unwrap_err().contains("txt=caption,json=meta"), "{text}");
         }

@@ -100,7 +100,8 @@ impl ParquetBuilder {
     /// | a struct of `bytes` and `path` | `Image` |
     ///
     /// [`Field::kind`](crate::dataset::Field::kind) asks for another kind: numbers as JSON, a string as JSON that it is,
-    /// bytes as an image. A null is an absent value. Other columns are refused by name, and left out of
+    /// bytes as an image, a struct of lists, a list of structs or a text of JSON as objects ([`FieldKind::Objects`](crate::dataset::FieldKind::Objects)). Where
+    /// these have names of classes and images have no labels, the set has these classes. A null is an absent value. Other columns are refused by name, and left out of
     /// [`FieldChoice::All`]: decimal numbers, timestamps of 96 bits, maps, lists of images.
     ///
     /// Fields are read a row group at a time, and stay in memory up to 128 MiB; a larger row group is held alone. Rows in
@@ -180,17 +181,20 @@ impl ParquetBuilder {
         let format = ParquetFormat { image_column, label_column, max_page_bytes };
         let hint = "the files have no rows".to_owned();
         let mut shards = Shards::open(format, files, settings.clone(), hint)?;
-        let classes = if settings.classes.is_empty() { shards.own_classes()? } else { settings.classes.clone() };
+        let mut classes = if settings.classes.is_empty() { shards.own_classes()? } else { settings.classes.clone() };
         shards.check(settings.checks(classes.len()))?;
         let max_file_bytes = settings.max_file_bytes;
         let limits = ReadLimits { max_field_bytes: self.max_field_bytes, max_file_bytes, max_page_bytes };
-        let fields = match chosen {
+        let mut fields = match chosen {
             None => None,
             Some(chosen) => {
                 let first = shards.find(0)?;
                 Some(Fields::open(chosen, &columns, (first.number, first.file), shards.files(), limits)?)
             }
         };
+        if let Some(fields) = fields.as_mut().filter(|_| classes.is_empty()) {
+            classes = fields.take_classes();
+        }
         let (pages, folder) = (Pages::new(max_page_bytes), shards.folder());
         Ok(Parquet { shards, pages, classes, folder, split_not_read: None, max_file_bytes, fields })
     }

@@ -98,16 +98,45 @@ impl Features {
     /// # Errors
     /// The reason if the names are something else than a list of names.
     fn classes(&self, column: &str) -> Result<Option<Vec<String>>, String> {
-        let Some(names) = self.0.get(column).and_then(|feature| feature.get("names")) else { return Ok(None) };
-        let list =
-            names.as_array().and_then(|names| names.iter().map(|name| name.as_str().map(str::to_owned)).collect());
-        match list {
-            Some(list) => Ok(Some(list)),
-            None if names.is_null() => Ok(None),
-            None => {
-                Err(format!("the names of the classes of {} are no list of names", crate::quote::shortened(column)))
-            }
-        }
+        let names = self.0.get(column).and_then(|feature| feature.get("names"));
+        names.map_or(Ok(None), |names| class_names(names, column))
+    }
+
+    /// Returns the names of the classes of a part of a column, a struct of lists or a list of structs, if the part has any.
+    ///
+    /// # Errors
+    /// The reason if the names are something else than a list of names.
+    pub(super) fn classes_of_part(&self, column: &str, part: &str) -> Result<Option<Vec<String>>, String> {
+        let of_part = self.0.get(column).and_then(|feature| element(feature).get(part)).map(element);
+        let names = of_part.filter(|feature| feature["_type"] == "ClassLabel").and_then(|feature| feature.get("names"));
+        names.map_or(Ok(None), |names| class_names(names, &format!("{column}.{part}")))
+    }
+}
+
+/// Returns the feature of a list's elements, or the feature itself if it is no list. Lists have been written as
+/// `{"feature": .., "_type": "Sequence"}`, as `"List"`, and as `[..]`.
+fn element(mut feature: &Value) -> &Value {
+    let is_list = |feature: &Value| {
+        feature["_type"].as_str().is_some_and(|kind| ["Sequence", "List", "LargeList"].contains(&kind))
+    };
+    loop {
+        feature = match (feature.get(0), feature.get("feature").filter(|_| is_list(feature))) {
+            (Some(of), _) | (None, Some(of)) => of,
+            (None, None) => return feature,
+        };
+    }
+}
+
+/// Returns the names of the classes of a column; `None` for null.
+///
+/// # Errors
+/// The reason if they are something else than a list of names.
+fn class_names(names: &Value, column: &str) -> Result<Option<Vec<String>>, String> {
+    let list = names.as_array().and_then(|names| names.iter().map(|name| name.as_str().map(str::to_owned)).collect());
+    match list {
+        Some(list) => Ok(Some(list)),
+        None if names.is_null() => Ok(None),
+        None => Err(format!("the names of the classes of {} are no list of names", crate::quote::shortened(column))),
     }
 }
 

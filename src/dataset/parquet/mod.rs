@@ -52,7 +52,8 @@ use scan::ParquetFormat;
 /// [`image_column`](ParquetBuilder::image_column) and [`label_column`](ParquetBuilder::label_column) choose other columns.
 /// The `path` is the sample's name where it has one.
 ///
-/// [`fields`](ParquetBuilder::fields) reads other columns, such as captions, as named fields of the samples.
+/// [`fields`](ParquetBuilder::fields) reads other columns, such as captions and the boxes of objects, as named fields of the
+/// samples.
 ///
 /// Files are scanned once, in one pass over their pages. The places of all images are stored in an index next to each
 /// file ([`ShardIndexes`](super::ShardIndexes)). If the images are stored uncompressed, as Hugging Face's `datasets`
@@ -220,6 +221,7 @@ impl Dataset for Parquet {
                 _ => true,
             });
             notices.extend(Notice::columns_not_read(fields.unread(&noticed), true));
+            notices.extend(fields.broken_names().cloned());
         } else {
             notices = notices
                 .into_iter()

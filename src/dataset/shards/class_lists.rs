@@ -90,7 +90,13 @@ impl<F: ShardFormat> Shards<F> {
 
 /// Returns the error for two files with different names. `advice` is what a user can set, apart from giving both the
 /// same names.
-fn unlike(first: &Path, names: &[String], other: &Path, of_other: &[String], advice: Vec<Advice>) -> Error {
+pub(in crate::dataset) fn unlike(
+    first: &Path,
+    names: &[String],
+    other: &Path,
+    of_other: &[String],
+    advice: Vec<Advice>,
+) -> Error {
     let differs = names.iter().zip(of_other).position(|(a, b)| a != b);
     let at = differs.unwrap_or(names.len().min(of_other.len()));
     let called = |names: &[String]| match names.get(at) {

@@ -60,6 +60,8 @@ use crate::error::{Error, Result};
 use crate::storage::file::DataFile;
 pub(super) use asked_members::SeenEndings;
 pub(super) use checks::{Checks, Fault, Faulty};
+#[cfg(feature = "parquet")]
+pub(super) use class_lists::unlike;
 use counts::SampleCounts;
 use entry::SEGMENT;
 pub(super) use entry::{Labelled, Page, SampleEntry, Segment};

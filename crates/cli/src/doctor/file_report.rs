@@ -2,12 +2,14 @@
 
 use crate::error_text;
 use gpufeed::decode::jpeg_has_end;
+use gpufeed::targets::TargetsOrientation;
 use gpufeed::{Error, ErrorKind};
 use serde::Serialize;
 
 use super::entry::Entry;
 use super::finding::{Finding, Verdict};
 use super::jpeg::{self, Coding};
+use super::objects::{self, ObjectReport, ReadFields};
 use crate::file_identity::Identity;
 
 /// The facts about a file.
@@ -37,6 +39,10 @@ pub(super) struct FileReport {
     pub(super) fill_keeps: Option<bool>,
     /// The decoder's error with `Truncated::Fill`.
     pub(super) fill_error: Option<String>,
+    /// The objects of a sample whose data set has a field of objects.
+    pub(super) objects: Option<ObjectReport>,
+    /// The sample's fields of images that have not the size of its own image: `mask has 40x30`.
+    pub(super) other_sizes: Vec<String>,
     /// Problems.
     pub(super) findings: Vec<Finding>,
     /// Facts that are not a problem.
@@ -46,6 +52,9 @@ pub(super) struct FileReport {
     /// The file's identity on this machine, whatever path leads to it.
     #[serde(skip)]
     pub(super) identity: Identity,
+    /// The fields of the sample, until its image is known.
+    #[serde(skip)]
+    pub(super) read: ReadFields,
 }
 
 impl FileReport {
@@ -88,6 +97,33 @@ impl FileReport {
             _ => (Verdict::Corrupt, error_text::describe(error)),
         };
         self.refuse(verdict, reason);
+    }
+
+    /// Adds what is found in the fields that were read with an image that decodes. `classes` are those of the data set.
+    pub(super) fn judge_fields(&mut self, classes: &[String]) {
+        let ReadFields { objects, images } = std::mem::take(&mut self.read);
+        let side = |side: Option<u64>| side.and_then(|side| u32::try_from(side).ok());
+        let (Some(width), Some(height), Verdict::Ok) = (side(self.width), side(self.height), self.verdict) else {
+            return;
+        };
+        let others = images.into_iter().filter(|(_, size)| *size != (width, height));
+        self.other_sizes = others.map(|(field, (width, height))| format!("{field} has {width}x{height}")).collect();
+        if !self.other_sizes.is_empty() {
+            self.notes.push(Finding::OtherSize);
+        }
+        let Some(objects) = objects else { return };
+        match objects::check(objects, (width, height), self.orientation.unwrap_or(1), classes) {
+            Ok(found) => {
+                self.findings.extend(found.faults().iter().filter(|(_, count, _)| *count > 0).map(|(kind, ..)| *kind));
+                self.notes.extend((found.count == 0).then_some(Finding::NoObjects));
+                self.notes.extend(found.places.map(|places| match places {
+                    TargetsOrientation::Stored => Finding::PlacesStored,
+                    TargetsOrientation::Displayed => Finding::PlacesDisplayed,
+                }));
+                self.objects = Some(found);
+            }
+            Err(reason) => self.refuse(Verdict::WrongObjects, reason),
+        }
     }
 
     /// Adds findings and notes after the inspection.

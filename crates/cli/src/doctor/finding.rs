@@ -19,6 +19,10 @@ pub(super) enum Verdict {
     Unsupported,
     /// The system cannot read the file.
     Unreadable,
+    /// A list or an annotation names a file that is not there.
+    Missing,
+    /// The image is whole, and its objects are those of an image of another size, or have numbers that are none.
+    WrongObjects,
     /// The file has no bytes.
     Empty,
     /// The file's content is not an image.
@@ -37,6 +41,8 @@ impl Verdict {
             Verdict::TooLarge => Finding::TooLarge,
             Verdict::Unsupported => Finding::Unsupported,
             Verdict::Unreadable => Finding::Unreadable,
+            Verdict::Missing => Finding::Missing,
+            Verdict::WrongObjects => Finding::WrongObjects,
             Verdict::Empty => Finding::Empty,
             Verdict::NoImage => Finding::NoImage,
             Verdict::Panicked => Finding::Panicked,
@@ -54,6 +60,8 @@ pub(super) enum Finding {
     TooLarge,
     Unsupported,
     Unreadable,
+    Missing,
+    WrongObjects,
     Empty,
     NoImage,
     Panicked,
@@ -64,7 +72,17 @@ pub(super) enum Finding {
     EmptyClass,
     UnreadableFolder,
     LinkLoop,
+    BoxOutside,
+    BoxBeyond,
+    BoxEmpty,
+    BoxReversed,
+    KeypointOutside,
+    LabelUnknown,
     Turned,
+    PlacesStored,
+    PlacesDisplayed,
+    NoObjects,
+    OtherSize,
     Cmyk,
     Gray,
     Deep,
@@ -113,6 +131,14 @@ impl Finding {
                 "a loader replaces and counts them by default; convert them to baseline JPEG, PNG or WebP",
             ),
             Finding::Unreadable => ("unreadable", "mend permissions or links; a loader counts them as failures"),
+            Finding::Missing => (
+                "missing",
+                "the annotations or the list name images that are not there; a loader counts them as failures: fetch them, or take their entries out",
+            ),
+            Finding::WrongObjects => (
+                "objects that do not fit",
+                "a loader counts these samples as failures: mend the size that the annotation says of its image, or its numbers",
+            ),
             Finding::Empty => ("empty", "delete them or fetch them again; a loader counts them as failures"),
             Finding::NoImage => ("no image", "delete or rename them; a loader counts those in a class as failures"),
             Finding::Panicked => (
@@ -144,6 +170,43 @@ impl Finding {
             Finding::LinkLoop => (
                 "link loop",
                 "gpufeed follows none twice, other programs may; delete the link, for what lies behind it counts twice",
+            ),
+            Finding::BoxOutside => (
+                "box outside of its image",
+                "nothing of it can be seen, and a crop makes it empty: mend the annotation; ClampBoundingBoxes and then SanitizeBoundingBoxes remove it",
+            ),
+            Finding::BoxBeyond => (
+                "box partly outside of its image",
+                "transforms that move boxes cut it to the image, and so does ClampBoundingBoxes; SanitizeBoundingBoxes without a cut before it removes it",
+            ),
+            Finding::BoxEmpty => (
+                "empty box",
+                "without a width or a height, which makes the losses of most detectors infinite or an error: SanitizeBoundingBoxes removes it",
+            ),
+            Finding::BoxReversed => (
+                "reversed box",
+                "the right edge lies before the left one or the lower before the upper, as where edges are taken for width and height: mend the annotation, or name the format of its boxes",
+            ),
+            Finding::KeypointOutside => (
+                "keypoint outside of its image",
+                "labelled, but not in the image: mend the annotation; ClampKeyPoints moves it to the edge, SanitizeKeyPoints removes its object",
+            ),
+            Finding::LabelUnknown => (
+                "unknown label",
+                "the label of an object is the number of no class: mend the annotation or the names of the classes",
+            ),
+            Finding::PlacesStored => (
+                "turned by EXIF, with places in the stored image",
+                "the boxes and keypoints are taken for those of the image as its file stores it, and are turned with it; the setting targets_orientation says otherwise",
+            ),
+            Finding::PlacesDisplayed => (
+                "turned by EXIF, with places in the displayed image",
+                "the boxes and keypoints are taken for those of the image as it is shown, and are not turned; the setting targets_orientation says otherwise",
+            ),
+            Finding::NoObjects => ("without objects", "images without any object stay in their batches, without boxes"),
+            Finding::OtherSize => (
+                "with a field of another size",
+                "a further image that has not the size of the sample's own: a mask or a depth that follows its crops has to have it, another camera does not",
             ),
             Finding::Turned => (
                 "turned by EXIF",

@@ -9,7 +9,7 @@ use gpufeed::dataset::MAX_FILE_BYTES;
 use gpufeed::decode::{DecodeOptions, ImageFormat, Orientation, Probe, Rect, Scratch, Truncated, decode, probe};
 use gpufeed::internals::{InOrder, caught};
 use gpufeed::storage::is_network_failure;
-use gpufeed::{Dataset, Error, FieldValue, Label, SampleData};
+use gpufeed::{Dataset, Error, ErrorKind, FieldValue, Label, SampleData};
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -59,6 +59,7 @@ impl Inspector {
             report.refuse(Verdict::Panicked, text);
             *worker = Worker::default();
         }
+        report.judge_fields(self.data.as_ref().map_or(&[], |data| data.classes()));
         report.judge(entry);
         report
     }
@@ -69,13 +70,15 @@ impl Inspector {
         }
         let read = match (&self.data, entry.sample) {
             _ if self.unreachable.get().is_some() => return,
-            (Some(data), Some(index)) => read_sample(&**data, index, &mut worker.bytes, report).map_err(|error| {
+            (Some(data), Some(index)) => self.read_sample(&**data, index, &mut worker.bytes, report).map_err(|error| {
                 if is_network_failure(&error) {
                     let _ = self.unreachable.set(error_text::describe(&error));
                 }
-                error_text::describe(&error)
+                unread(&**data, index, &error)
             }),
-            _ => self.read(&entry.path, &mut worker.bytes, report).map_err(|error| error.to_string()),
+            _ => self
+                .read(&entry.path, &mut worker.bytes, report)
+                .map_err(|error| (Verdict::Unreadable, error.to_string())),
         };
         match read {
             Ok(Some(format)) => {
@@ -84,7 +87,7 @@ impl Inspector {
                 self.image(format, worker, report);
             }
             Ok(None) => {}
-            Err(reason) => report.refuse(Verdict::Unreadable, reason),
+            Err((verdict, reason)) => report.refuse(verdict, reason),
         }
     }
 
@@ -159,6 +162,73 @@ impl Inspector {
         let _turn = self.large.lock().unwrap_or_else(PoisonError::into_inner);
         decode(bytes, &as_stored, region, options, &mut Scratch::default()).map(drop)
     }
+
+    /// Reads a sample of a data set if its first bytes are those of an image. Otherwise the report gets a verdict. Pixels
+    /// are described and need no decoding.
+    fn read_sample(
+        &self,
+        data: &dyn Dataset,
+        index: usize,
+        bytes: &mut Vec<u8>,
+        report: &mut FileReport,
+    ) -> gpufeed::Result<Option<ImageFormat>> {
+        let mut buffer = std::mem::take(bytes);
+        let sample = data.read(index, &mut buffer)?;
+        report.class = match &sample.label {
+            Label::Class(class) => {
+                Some(data.classes().get(*class as usize).cloned().unwrap_or_else(|| class.to_string()))
+            }
+            _ => None,
+        };
+        // A loader would replace the sample.
+        let mut values = data.fields().iter().zip(&sample.fields);
+        if let Some((field, _)) =
+            values.find(|(field, value)| field.is_required() && matches!(value, FieldValue::Absent))
+        {
+            report.refuse(Verdict::Unreadable, format!("the sample has no {:?}", field.name()));
+            return Ok(None);
+        }
+        for (field, value) in data.fields().iter().zip(&sample.fields) {
+            match value {
+                FieldValue::Objects(objects) => report.read.objects = Some(objects.clone().into_owned()),
+                // An image that is broken has no size.
+                FieldValue::Image(image) => {
+                    let size = self.size_of(image);
+                    report.read.images.extend(size.map(|size| (field.name().to_owned(), size)));
+                }
+                _ => {}
+            }
+        }
+        match sample.data {
+            SampleData::Encoded(file) => {
+                report.bytes = file.len() as u64;
+                // The data set may have returned memory other than the buffer.
+                *bytes = file.to_vec();
+            }
+            SampleData::Pixels(pixels) => {
+                report.bytes = pixels.bytes().len() as u64;
+                (report.width, report.height) = (Some(pixels.width().into()), Some(pixels.height().into()));
+                report.pixels = Some(format!("{:?}", pixels.format()).to_lowercase());
+                report.xxh3 = Some(format!("{:032x}", xxh3_128(pixels.bytes())));
+                return Ok(None);
+            }
+        }
+        let recognised = ImageFormat::recognise(bytes);
+        match recognised {
+            None if bytes.is_empty() => report.refuse(Verdict::Empty, "0 bytes"),
+            None => report.refuse(identify(bytes).0, identify(bytes).1),
+            Some(_) => {}
+        }
+        Ok(recognised)
+    }
+
+    /// The (width, height) of an image as it is shown.
+    fn size_of(&self, image: &SampleData<'_>) -> Option<(u32, u32)> {
+        match image {
+            SampleData::Encoded(file) => probe(file, &self.options).ok().map(|found| (found.width, found.height)),
+            SampleData::Pixels(pixels) => Some((pixels.width(), pixels.height())),
+        }
+    }
 }
 
 /// Inspects every entry on the threads of the current pool. Reports are in the order of the listing.
@@ -193,47 +263,14 @@ pub(super) fn inspect_all(listing: &Listing, max_pixels: u64) -> Result<Vec<File
     }
 }
 
-/// Reads a sample of a data set if its first bytes are those of an image. Otherwise the report gets a verdict. Pixels
-/// are described and need no decoding.
-fn read_sample(
-    data: &dyn Dataset,
-    index: usize,
-    bytes: &mut Vec<u8>,
-    report: &mut FileReport,
-) -> gpufeed::Result<Option<ImageFormat>> {
-    let mut buffer = std::mem::take(bytes);
-    let sample = data.read(index, &mut buffer)?;
-    report.class = match &sample.label {
-        Label::Class(class) => Some(data.classes().get(*class as usize).cloned().unwrap_or_else(|| class.to_string())),
-        _ => None,
-    };
-    // A loader would replace the sample.
-    let mut values = data.fields().iter().zip(&sample.fields);
-    if let Some((field, _)) = values.find(|(field, value)| field.is_required() && matches!(value, FieldValue::Absent)) {
-        report.refuse(Verdict::Unreadable, format!("the sample has no {:?}", field.name()));
-        return Ok(None);
-    }
-    match sample.data {
-        SampleData::Encoded(file) => {
-            report.bytes = file.len() as u64;
-            // The data set may have returned memory other than the buffer.
-            *bytes = file.to_vec();
-        }
-        SampleData::Pixels(pixels) => {
-            report.bytes = pixels.bytes().len() as u64;
-            (report.width, report.height) = (Some(pixels.width().into()), Some(pixels.height().into()));
-            report.pixels = Some(format!("{:?}", pixels.format()).to_lowercase());
-            report.xxh3 = Some(format!("{:032x}", xxh3_128(pixels.bytes())));
-            return Ok(None);
-        }
-    }
-    let recognised = ImageFormat::recognise(bytes);
-    match recognised {
-        None if bytes.is_empty() => report.refuse(Verdict::Empty, "0 bytes"),
-        None => report.refuse(identify(bytes).0, identify(bytes).1),
-        Some(_) => {}
-    }
-    Ok(recognised)
+/// The verdict on a sample that cannot be read, and the reason. Annotations name images by numbers of their own, which are the ids
+/// of samples.
+fn unread(data: &dyn Dataset, index: usize, error: &Error) -> (Verdict, String) {
+    let is_missing =
+        matches!(error.kind(), ErrorKind::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
+    let verdict = if is_missing { Verdict::Missing } else { Verdict::Unreadable };
+    let (id, reason) = (data.id(index), error_text::describe(error));
+    (verdict, if id == index as u64 { reason } else { format!("{reason} (id {id})") })
 }
 
 fn pixels(found: &Probe) -> u64 {

@@ -2,8 +2,8 @@
 //!
 //! Without a data set, `adapters.rs` lists the adapters and explains the choice, `machine.rs` describes the machine,
 //! and `problems.rs` says why a GPU cannot be used. With one, `listing.rs` lists its entries (`entry.rs`), and
-//! `inspect.rs` makes a `file_report.rs` of each with `jpeg.rs`, `pixel_format.rs` and `unknown_file.rs`;
-//! `duplicates.rs` groups equal files, `summary.rs` counts everything, `finding.rs` names the findings with their
+//! `inspect.rs` makes a `file_report.rs` of each with `jpeg.rs`, `pixel_format.rs`, `objects.rs` and
+//! `unknown_file.rs`; `duplicates.rs` groups equal files, `summary.rs` and `object_summary.rs` count everything, `finding.rs` names the findings with their
 //! advice, and `progress.rs` is the bar. Both results are JSON objects; `print.rs` turns them into text. Nothing here
 //! changes a file.
 
@@ -16,6 +16,8 @@ mod inspect;
 mod jpeg;
 mod listing;
 mod machine;
+mod object_summary;
+mod objects;
 mod pixel_format;
 mod print;
 mod problems;

@@ -10,11 +10,14 @@ use gpufeed::internals::Shown;
 use super::adapters::{Adapter, Survey};
 use super::finding::Finding;
 use super::machine::Machine;
+use super::object_summary::ObjectSummary;
 use super::summary::{Class, Histogram, Summary};
 use crate::units;
 
 /// The most classes that are printed. If there are more, only the largest and the smallest classes are.
 const CLASSES: usize = 12;
+/// The most labels and classes that a line names.
+const NAMED: usize = 8;
 /// The length of the longest bar in characters.
 const BAR: usize = 30;
 
@@ -37,6 +40,9 @@ pub(super) fn folder(out: &mut impl Write, summary: &Summary, list: bool) -> io:
         writeln!(out, "the folder is refused: {}", Shown(error))?;
     }
     classes(out, summary)?;
+    if let Some(found) = &summary.objects {
+        objects(out, found)?;
+    }
     let mut params = summary.histograms.iter().filter(|histogram| !histogram.bars.is_empty());
     params.try_for_each(|histogram| bars(out, histogram))?;
     duplicates(out, summary)?;
@@ -47,16 +53,19 @@ pub(super) fn folder(out: &mut impl Write, summary: &Summary, list: bool) -> io:
 }
 
 fn classes(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
-    heading(out, "Classes")?;
+    // Annotations give classes to objects and not to samples.
+    let of_objects = summary.objects.is_some() && summary.classes.iter().all(|class| class.samples == 0);
+    heading(out, if of_objects { "Objects by class" } else { "Classes" })?;
+    let size = |class: &Class| if of_objects { class.objects } else { class.samples };
     let mut by_size: Vec<_> = summary.classes.iter().collect();
     let all = by_size.len();
     let mut line = |class: &&Class| {
         let broken = class.samples - class.usable;
         let broken = if broken == 0 { String::new() } else { format!(", {broken} do not decode") };
-        writeln!(out, "  {:<24} {:>8}{broken}", Shown(&class.name).to_string(), class.samples)
+        writeln!(out, "  {:<24} {:>8}{broken}", Shown(&class.name).to_string(), size(class))
     };
     if all > CLASSES {
-        by_size.sort_by_key(|class| Reverse(class.samples));
+        by_size.sort_by_key(|class| Reverse(size(class)));
         by_size[..CLASSES / 2].iter().try_for_each(&mut line)?;
         by_size[all - CLASSES / 2..].iter().try_for_each(&mut line)?;
         writeln!(out, "  and {} classes between these", all - CLASSES / 2 * 2)?;
@@ -66,8 +75,35 @@ fn classes(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     match summary.imbalance {
         Some(imbalance) if all > 1 => writeln!(out, "  largest to smallest: {imbalance:.1} to 1"),
         Some(_) => Ok(()),
+        None if of_objects => writeln!(out, "  none has an object"),
         None => writeln!(out, "  none has a sample"),
     }
+}
+
+/// Prints how many objects there are, and what is wrong with them.
+fn objects(out: &mut impl Write, found: &ObjectSummary) -> io::Result<()> {
+    heading(out, "Objects")?;
+    let (objects, samples) = (found.objects, found.samples);
+    writeln!(out, "  {objects} in {samples} samples, {} of which have none", found.samples_without)?;
+    for fault in &found.faults {
+        let (count, words, first) = (fault.count, fault.words, Shown(&fault.first));
+        writeln!(out, "  {count} {words}, in {} samples, the first {first}", fault.samples)?;
+    }
+    let listed = |names: Vec<String>| {
+        let more = names.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{}{more}", names[..names.len().min(NAMED)].join(", "))
+    };
+    if !found.unknown_labels.is_empty() {
+        let labels = found.unknown_labels.iter().map(ToString::to_string).collect();
+        writeln!(out, "  labels of no class: {}", listed(labels))?;
+    }
+    if !found.classes_without.is_empty() {
+        let (without, all) = (found.classes_without.len(), found.classes);
+        let names = listed(found.classes_without.clone());
+        writeln!(out, "  no object is of {without} of the {all} classes: {}", Shown(&names))?;
+    }
+    Ok(())
 }
 
 fn bars(out: &mut impl Write, histogram: &Histogram) -> io::Result<()> {
@@ -102,12 +138,14 @@ fn files(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     for file in summary.files.iter().filter(|file| !(file.findings.is_empty() && file.notes.is_empty())) {
         let kinds: Vec<String> = file.findings.iter().chain(&file.notes).map(|&found| kind(found)).collect();
         let reason = file.reason.as_ref().map_or_else(String::new, |reason| format!(": {}", Shown(reason)));
+        let beside = file.objects.iter().map(|objects| objects.words()).filter(|words| words.contains(':'));
+        let beside: String = beside.chain(file.other_sizes.iter().cloned()).map(|words| format!("; {words}")).collect();
         let fill = if file.fill_keeps == Some(true) { " (a loader that fills truncated images keeps it)" } else { "" };
         let format = match file.format {
             Some(format) if file.findings.contains(&Finding::WrongExtension) => format!(" (is {format})"),
             _ => String::new(),
         };
-        writeln!(out, "  {}: {}{format}{reason}{fill}", Shown(&file.path), kinds.join(", "))?;
+        writeln!(out, "  {}: {}{format}{reason}{fill}{}", Shown(&file.path), kinds.join(", "), Shown(&beside))?;
     }
     summary.duplicates.iter().try_for_each(|group| {
         let how = if group.one_file { "links to one file" } else { "the same bytes" };

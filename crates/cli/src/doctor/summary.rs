@@ -8,6 +8,7 @@ use super::duplicates::Duplicate;
 use super::file_report::FileReport;
 use super::finding::{Finding, Verdict};
 use super::listing::{FolderOrLink, Listing};
+use super::object_summary::ObjectSummary;
 
 /// The result for a data set: the JSON object.
 #[derive(Debug, Serialize)]
@@ -32,7 +33,9 @@ pub(super) struct Summary {
     /// Facts that are not a problem.
     pub(super) notes: Vec<Count>,
     pub(super) classes: Vec<Class>,
-    /// Samples of the largest class per sample of the smallest one that has any.
+    /// The objects of all samples, if the data set has a field of objects.
+    pub(super) objects: Option<ObjectSummary>,
+    /// Samples of the largest class per sample of the smallest one that has any; objects, where only these have classes.
     pub(super) imbalance: Option<f64>,
     pub(super) histograms: Vec<Histogram>,
     pub(super) duplicates: Vec<Duplicate>,
@@ -66,6 +69,8 @@ pub(super) struct Class {
     pub(super) samples: usize,
     /// The number of samples that decode.
     pub(super) usable: usize,
+    /// The number of objects.
+    pub(super) objects: usize,
 }
 
 /// Numbers of images by one property, in the property's natural order. Only values that occur have a bar.
@@ -100,8 +105,11 @@ impl Summary {
         if !is_folder {
             add_unnamed_classes(&mut listing.classes, &files);
         }
-        let classes = classes(listing.classes, &files);
-        let counts = || classes.iter().map(|class| class.samples).filter(|&samples| samples > 0);
+        let objects = ObjectSummary::of(&files, &listing.classes);
+        let classes = classes(listing.classes, &files, objects.as_ref());
+        let have_samples = classes.iter().any(|class| class.samples > 0);
+        let size = |class: &Class| if have_samples { class.samples } else { class.objects };
+        let counts = || classes.iter().map(size).filter(|size| *size > 0);
         let imbalance = counts().max().zip(counts().min()).map(|(most, least)| most as f64 / least as f64);
         let mut places = listing.places;
         places.extend(classes.iter().filter(|class| is_folder && class.samples == 0).map(|class| FolderOrLink {
@@ -128,6 +136,7 @@ impl Summary {
             findings,
             notes,
             classes,
+            objects,
             imbalance,
             histograms: histograms(&files),
             duplicates,
@@ -169,8 +178,8 @@ fn add_unnamed_classes(classes: &mut Vec<String>, files: &[FileReport]) {
     classes.extend(unnamed);
 }
 
-/// Counts the samples of each class.
-fn classes(names: Vec<String>, files: &[FileReport]) -> Vec<Class> {
+/// Counts the samples and the objects of each class. Numbers without a name are left out, as COCO's classes have gaps.
+fn classes(names: Vec<String>, files: &[FileReport], objects: Option<&ObjectSummary>) -> Vec<Class> {
     let mut counted: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for file in files {
         if let Some(class) = &file.class {
@@ -179,11 +188,12 @@ fn classes(names: Vec<String>, files: &[FileReport]) -> Vec<Class> {
             *usable += usize::from(file.verdict == Verdict::Ok);
         }
     }
-    let class = |name: String| {
+    let class = |(number, name): (usize, String)| {
         let (samples, usable) = counted.get(name.as_str()).copied().unwrap_or_default();
-        Class { name, samples, usable }
+        Class { name, samples, usable, objects: objects.map_or(0, |objects| objects.of_class(number)) }
     };
-    names.into_iter().map(class).collect()
+    let classes = names.into_iter().enumerate().map(class);
+    classes.filter(|class| objects.is_none() || !class.name.is_empty()).collect()
 }
 
 /// Makes the histograms of images that decode. The formats are of all images.

@@ -1,6 +1,7 @@
 //! The samples and their draws. A loader makes them, so they are the pixels that training gets.
 
 use super::fields::{self, ShownField};
+use super::objects;
 use super::picture::Picture;
 use super::single_sample::{SingleSample, WithoutImages};
 use super::{picture, picture_size};
@@ -9,6 +10,7 @@ use crate::dataset::NamedDataset;
 use crate::error_text;
 use gpufeed::decode::{self, DecodeOptions, ReadMode};
 use gpufeed::recipe::ViewGroup;
+use gpufeed::targets::Objects;
 use gpufeed::transforms::{Params, Resize};
 use gpufeed::{
     Backend, Cache, DType, DataLoader, Dataset as _, ErrorKind, Label, Layout, LoaderSettings, OnError, Plan, Recipe,
@@ -30,6 +32,10 @@ pub(super) struct Drawn {
     /// (width, height) of the original, orientation applied.
     pub(super) size: Option<(u32, u32)>,
     pub(super) original: Option<RgbImage>,
+    /// The objects in the picture of the original, if the data set has a field of objects.
+    pub(super) objects: Option<Objects>,
+    /// How many objects there are, and of which classes, with the labels of these.
+    pub(super) objects_in_words: Vec<(String, Option<i64>)>,
     /// Its fields, by name.
     pub(super) fields: Vec<ShownField>,
     pub(super) draws: Vec<Draw>,
@@ -49,8 +55,10 @@ pub(super) struct Draw {
     pub(super) bytes: Vec<u8>,
     /// (width, height) of the view.
     pub(super) size: (u32, u32),
-    /// The view in the size for the sheet.
+    /// The view in the size for the sheet, with its objects.
     pub(super) picture: RgbImage,
+    /// The objects in the view.
+    pub(super) objects: Option<Objects>,
     /// The values of 16 bits that are black and white in the picture.
     pub(super) range: Option<(f32, f32)>,
 }
@@ -63,6 +71,7 @@ pub(super) struct Rows {
     /// The loader's options of decoding, which originals have, too.
     decode: DecodeOptions,
     keep_bytes: bool,
+    draw_objects: bool,
 }
 
 impl Rows {
@@ -81,12 +90,17 @@ impl Rows {
         let decode = settings.decode_options();
         let builder = DataLoader::builder(Arc::clone(&single)).recipe(recipe).settings(settings);
         let loader = builder.batch_size(1).workers(1).queue_depth(1).on_error(OnError::Fail).build(backend)?;
-        Ok(Rows { source, single, loader, decode, keep_bytes: false })
+        Ok(Rows { source, single, loader, decode, keep_bytes: false, draw_objects: true })
     }
 
     /// If true, draws keep their bytes in addition to their pictures.
     pub(super) fn keep_bytes(self, keep_bytes: bool) -> Self {
         Rows { keep_bytes, ..self }
+    }
+
+    /// If false, boxes and keypoints are not drawn on the views.
+    pub(super) fn draw_objects(self, draw_objects: bool) -> Self {
+        Rows { draw_objects, ..self }
     }
 
     /// Names the executor that augments. A recipe without shaders has the CPU executor, which the loader's settings say.
@@ -105,6 +119,8 @@ impl Rows {
             class: None,
             size: None,
             original: None,
+            objects: None,
+            objects_in_words: Vec::new(),
             fields: Vec::new(),
             draws: Vec::new(),
             error: None,
@@ -152,6 +168,9 @@ impl Rows {
         for batch in shown.epoch(0)? {
             let batch = batch?;
             row.fields = fields::of_sample(&batch);
+            row.objects = batch.targets(0).cloned();
+            let words = |of: &Objects| objects::words(of, self.source.data.classes());
+            row.objects_in_words = row.objects.as_ref().map(words).unwrap_or_default();
             if let Some(group) = batch.groups().next() {
                 row.original = picture::pictures(group, false)?.next().map(|picture| picture.image);
             }
@@ -169,12 +188,18 @@ impl Rows {
                 let mut images = bytes.chunks_exact((bytes.len() / group.len()).max(1));
                 let mut groups = self.loader.recipe().groups.iter();
                 let is_wide = groups.any(|of| of.name == group.name() && of.read_mode == ReadMode::Gray16);
+                let objects = group.objects();
                 let pictures = picture::pictures(group, is_wide)?;
                 for (view, (Picture { image, range }, params)) in pictures.zip(group.params()).enumerate() {
                     let (group, params) = (name.clone(), params.clone());
                     let bytes = images.next().map_or_else(Vec::new, <[u8]>::to_vec);
-                    let (size, picture) = (image.dimensions(), picture_size::reduce(image));
-                    row.draws.push(Draw { epoch: batch.epoch(), group, view, params, bytes, size, picture, range });
+                    let (size, mut picture) = (image.dimensions(), picture_size::reduce(image));
+                    let objects = objects.and_then(|of_views| of_views.get(view)).cloned();
+                    if let Some(objects) = objects.as_ref().filter(|_| self.draw_objects) {
+                        objects::draw(&mut picture, objects, size);
+                    }
+                    let epoch = batch.epoch();
+                    row.draws.push(Draw { epoch, group, view, params, bytes, size, picture, objects, range });
                 }
             }
         }

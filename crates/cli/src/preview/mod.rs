@@ -1,11 +1,14 @@
 //! `gpufeed preview`: a contact sheet of originals and of the images that a recipe makes of them.
 //!
 //! `mod.rs` has the options and the order of the work. `draws.rs` draws samples through a loader of one sample
-//! (`single_sample.rs`), `picture.rs` turns batches into pictures, `picture_size.rs` scales them, and `fields.rs` has the
-//! samples' fields as text. `sheet.rs` lays out the sheet with `text.rs`. The parameters come from the library; nothing here draws random numbers.
+//! (`single_sample.rs`), `picture.rs` turns batches into pictures, `picture_size.rs` scales them, `objects.rs`
+//! draws boxes and keypoints on them, and `fields.rs` has the samples' fields as text. `sheet.rs` lays out the sheet with
+//! `text.rs` and `output_sizes.rs`. The parameters come from the library; nothing here draws random numbers.
 
 mod draws;
 mod fields;
+mod objects;
+mod output_sizes;
 mod picture;
 mod picture_size;
 mod sheet;
@@ -31,7 +34,8 @@ use std::sync::Arc;
 /// Each draw is what a loader with this seed gives in another epoch, from --epoch on. Under it stand the parameters
 /// that were drawn. Normalize is undone, so that there is something to see; nothing else is. A transform of batches (MixUp, CutMix) is
 /// left out. Of a recipe with groups each line has the views of all of them in one epoch. Under each original stand the
-/// fields of --fields. In a picture of 16-bit gray its own least value is black and its greatest white, as stands under it.
+/// fields of --fields. Boxes and visible keypoints of a field of objects are drawn on the originals and, as they have moved,
+/// on the draws, in a colour for each label. In a picture of 16-bit gray its own least value is black and its greatest white, as stands under it.
 #[derive(clap::Args)]
 pub(crate) struct PreviewArguments {
     /// A data set in any format, or the address of one in a store or on a web server; of one that comes in two parts, that to train on
@@ -79,6 +83,9 @@ pub(crate) struct PreviewArguments {
     /// Runs the shaders even on a software adapter, where the CPU executor is faster
     #[arg(long)]
     shaders: bool,
+    /// Draws no boxes and keypoints
+    #[arg(long)]
+    no_objects: bool,
     /// Prints the drawn parameters as JSON
     #[arg(long)]
     json: bool,
@@ -130,7 +137,8 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
     let epochs =
         epoch..epoch.checked_add(draws).ok_or_else(|| format!("--epoch: {epoch}; up to {} works", u64::MAX - draws))?;
     let backend = arguments.backend.open(arguments.adapter.as_deref(), arguments.shaders)?.backend;
-    let rows = Rows::new(Arc::new(source), &recipe, settings, &backend)?.keep_bytes(arguments.raw.is_some());
+    let rows = Rows::new(Arc::new(source), &recipe, settings, &backend)?;
+    let rows = rows.keep_bytes(arguments.raw.is_some()).draw_objects(!arguments.no_objects);
     let executor = rows.executor();
     let rows: Vec<Drawn> = indices.iter().map(|index| rows.row(*index, epochs.clone())).collect::<Result<_, _>>()?;
     let failed = rows.iter().filter_map(|row| row.error.as_ref().map(|error| format!("{}: {error}", row.name)));
@@ -142,7 +150,8 @@ pub(crate) fn run(arguments: &PreviewArguments) -> Outcome {
         let mut draws = rows.iter().flat_map(|row| &row.draws);
         raw.write(|file| draws.try_for_each(|draw| file.write_all(&draw.bytes)))?;
     }
-    let conditions = sheet::Conditions { seed, backend: backend.to_string(), executor };
+    let conditions =
+        sheet::Conditions { seed, backend: backend.to_string(), executor, draw_objects: !arguments.no_objects };
     let columns = arguments.columns.or((!recipe.groups.is_empty()).then_some(images as usize));
     let sheet = sheet::Sheet::new(&arguments.recipe, &recipe, conditions, &rows, columns);
     if let Some(picture) = &picture {

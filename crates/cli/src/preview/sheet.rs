@@ -4,8 +4,10 @@
 use super::draws::{Draw, Drawn};
 use super::picture_size::{ENLARGED, GAP, resize};
 use super::text::{self, LINE, letter};
+use super::{objects, output_sizes};
 use gpufeed::Recipe;
 use gpufeed::decode::Rect;
+use gpufeed::targets::Objects;
 use gpufeed::transforms::Op;
 use image::imageops;
 use image::{Rgb, RgbImage};
@@ -36,6 +38,8 @@ pub(super) struct Conditions {
     pub(super) backend: String,
     /// The executor that augmented: a software adapter has both.
     pub(super) executor: &'static str,
+    /// If false, boxes and keypoints are not drawn on the originals, and not in colours under them.
+    pub(super) draw_objects: bool,
 }
 
 /// A picture in its final size, and the lines of text under it.
@@ -68,7 +72,9 @@ impl Sheet {
         let room = ((height.max(ENLARGED) * 3 / 2).max(LETTERS * letter()), height.max(ENLARGED));
         let columns =
             rows.iter().map(|row| row.draws.len()).max().unwrap_or(0).min(most.unwrap_or(usize::MAX)).max(1) as u32;
-        let grids: Vec<Vec<Cell>> = rows.iter().map(|row| cells(row, room, cell, columns)).collect();
+        let several = output_sizes::groups_with_several(rows);
+        let line = Line { room, cell, columns, draw_objects: conditions.draw_objects, several: &several };
+        let grids: Vec<Vec<Cell>> = rows.iter().map(|row| cells(row, &line)).collect();
         let originals = grids.iter().filter_map(|cells| cells.first()?.picture.as_ref());
         let original = originals.map(RgbImage::width).max().unwrap_or(0).max(LETTERS * letter());
         let sheet_width = GAP + original + columns * (GAP + cell) + GAP;
@@ -123,25 +129,27 @@ impl Sheet {
         let mut samples = Vec::with_capacity(rows.len());
         for (row, places) in rows.iter().zip(&self.places) {
             let draw = |(draw, place): (&Draw, &Rect)| {
-                let Draw { epoch, group, view, params, range, .. } = draw;
+                let Draw { epoch, group, view, params, range, objects, size: (width, height), .. } = draw;
+                let objects = objects.as_ref().map(objects::json);
                 let place = out.map(|_| place);
                 let words: Vec<String> = params.ops.iter().map(|op| op.op.to_string()).collect();
                 json!({
                     "epoch": epoch, "group": group, "view": view, "ops": params.ops, "words": words, "place": place,
-                    "range": range
+                    "range": range, "size": [width, height], "objects": objects
                 })
             };
             let draws: Vec<Value> = row.draws.iter().zip(places).map(draw).collect();
-            let Drawn { id, name, class, size, fields, error, .. } = row;
+            let Drawn { id, name, class, size, fields, error, objects, .. } = row;
+            let objects = objects.as_ref().map(Objects::len);
             let (width, height) = size.unzip();
             let fields: serde_json::Map<String, Value> =
                 fields.iter().map(|field| (field.name.clone(), field.value.clone())).collect();
             samples.push(json!({
                 "id": id, "name": name, "class": class, "width": width, "height": height, "fields": fields,
-                "draws": draws, "error": error
+                "objects": objects, "draws": draws, "error": error
             }));
         }
-        let Conditions { seed, backend, executor } = &self.conditions;
+        let Conditions { seed, backend, executor, .. } = &self.conditions;
         Ok(json!({
             "recipe": recipe.name, "recipe_toml": recipe.to_toml()?, "seed": seed, "backend": backend,
             "executor": executor, "sheet": out, "samples": samples
@@ -153,7 +161,7 @@ impl Sheet {
 fn head(
     name: &str,
     recipe: &Recipe,
-    Conditions { seed, backend, executor }: &Conditions,
+    Conditions { seed, backend, executor, .. }: &Conditions,
     rows: &[Drawn],
     letters: usize,
 ) -> Vec<(String, Rgb<u8>)> {
@@ -163,7 +171,7 @@ fn head(
     };
     let all = || rows.iter().flat_map(|row| &row.draws);
     let mut facts = format!("gpufeed {}, seed {seed}, {backend}: {executor}", env!("CARGO_PKG_VERSION"));
-    facts += &sizes(rows);
+    facts += &output_sizes::in_words(rows);
     if all().flat_map(|draw| &draw.params.ops).any(|op| matches!(op.op, Op::Normalize { .. })) {
         facts += "; Normalize is undone to look at them";
     }
@@ -174,43 +182,41 @@ fn head(
     lines(&title, INK).chain(lines(&facts, PALE)).collect()
 }
 
-/// Describes the sizes of the draws, one for each group.
-fn sizes(rows: &[Drawn]) -> String {
-    let mut seen: Vec<&Draw> = Vec::new();
-    for draw in rows.iter().flat_map(|row| &row.draws) {
-        if !seen.iter().any(|other| other.group == draw.group) {
-            seen.push(draw);
-        }
-    }
-    let of_draw = |draw: &&Draw| {
-        let (width, height) = draw.size;
-        let side = draw.picture.width();
-        let scaled = if side > width {
-            format!(", enlarged {} times", side / width)
-        } else if side < width {
-            format!(", reduced to {:.0} %", 100.0 * f64::from(side) / f64::from(width))
-        } else {
-            String::new()
-        };
-        let group = draw.group.as_ref().map_or_else(String::new, |group| format!("{group} "));
-        format!("; {group}outputs of {width}x{height}{scaled}")
-    };
-    seen.iter().map(of_draw).collect()
+/// What the cells of all rows have in common.
+struct Line<'a> {
+    /// The (width, height) of originals.
+    room: (u32, u32),
+    /// The width of a draw's cell.
+    cell: u32,
+    columns: u32,
+    draw_objects: bool,
+    /// The groups whose draws have several sizes.
+    several: &'a [Option<String>],
 }
 
 /// Makes the cells of a row: the original and the draws.
-fn cells(row: &Drawn, (width, height): (u32, u32), cell: u32, columns: u32) -> Vec<Cell> {
+fn cells(row: &Drawn, line: &Line<'_>) -> Vec<Cell> {
+    let Line { room: (width, height), cell, columns, .. } = *line;
     let lines = |text: &str, width: u32, color| {
         text::wrap(text, (width / letter()) as usize).into_iter().map(move |line| (line, color))
     };
     let mut original_text: Vec<(String, Rgb<u8>)> = Vec::new();
-    let original = row.original.as_ref().map(|picture| resize(picture, width, height));
+    let mut original = row.original.as_ref().map(|picture| resize(picture, width, height));
+    if let (true, Some(shown), Some(picture), Some(objects)) =
+        (line.draw_objects, &mut original, &row.original, &row.objects)
+    {
+        objects::draw(shown, objects, picture.dimensions());
+    }
     let text_width = original.as_ref().map_or(0, RgbImage::width).max(LETTERS * letter());
     original_text.extend(row.class.iter().flat_map(|class| lines(class, text_width, INK)));
     let file = Path::new(&row.name).file_name().map_or(row.name.as_str().into(), |name| name.to_string_lossy());
     original_text.extend(lines(&file, text_width, PALE));
     let size = row.size.map_or(String::new(), |(width, height)| format!(", {width}x{height}"));
     original_text.extend(lines(&format!("sample {}{size}", row.id), text_width, PALE));
+    for (words, label) in &row.objects_in_words {
+        let color = label.filter(|_| line.draw_objects).map_or(INK, |label| objects::color(Some(label)));
+        original_text.extend(lines(words, text_width, color));
+    }
     original_text.extend(row.fields.iter().flat_map(|field| lines(&field.text(), text_width, INK)));
     let mut cells = vec![Cell { picture: original, lines: original_text }];
     if let Some(error) = &row.error {
@@ -224,12 +230,14 @@ fn cells(row: &Drawn, (width, height): (u32, u32), cell: u32, columns: u32) -> V
             None if views => format!(", view {}", draw.view),
             None => String::new(),
         };
-        let mut under: Vec<_> = lines(&format!("epoch {}{view}", draw.epoch), cell, INK).collect();
+        // The head of the sheet mentions Normalize, and names the output's size if there is one: neither is repeated here.
+        let (width, height) = draw.size;
+        let is_one_of_several = line.several.contains(&draw.group);
+        let size = if is_one_of_several { format!(", {width}x{height}") } else { String::new() };
+        let mut under: Vec<_> = lines(&format!("epoch {}{view}{size}", draw.epoch), cell, INK).collect();
         if let Some((least, greatest)) = draw.range {
             under.extend(lines(&format!("{least} is black, {greatest} white"), cell, PALE));
         }
-        // The head of the sheet mentions Normalize and names the output's size: neither is repeated here.
-        let (width, height) = draw.size;
         let in_head = |op: &Op| match *op {
             Op::Normalize { .. } => true,
             Op::Resize { width: w, height: h, .. } => (w, h) == (width, height),

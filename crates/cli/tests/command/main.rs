@@ -1,10 +1,12 @@
 //! Tests of the command `gpufeed` as a program: its output, its files, its exit codes.
 
+mod arrangement;
 mod bench;
 mod captioned;
 mod compare;
 mod doctor;
 mod doctor_machine;
+mod doctor_objects;
 mod doctor_sets;
 mod doctoring;
 mod fields;
@@ -29,6 +31,7 @@ mod parquet;
 mod parquet_stores;
 mod pillow;
 mod preview;
+mod preview_objects;
 #[cfg(feature = "remote")]
 mod stores;
 mod words;

@@ -3,9 +3,9 @@
 use super::groups::GroupsInUse;
 use super::source::Form;
 use super::table::{FieldTable, FileColumns};
-use super::{Fields, ReadLimits};
+use super::{Fields, ObjectClasses, ReadLimits};
 use crate::dataset::parquet::columns::ParquetColumns;
-use crate::dataset::{Absent, Field, FieldChoice, FieldKind};
+use crate::dataset::{Absent, Field, FieldChoice, FieldKind, Notice};
 use crate::error::{Error, Result};
 use crate::storage::file::DataFile;
 
@@ -105,12 +105,30 @@ impl Fields {
         }
         Field::check(&fields)?;
         let table = FieldTable::of(file, &of, &forms)?;
+        let (classes, broken_names) = match classes(&of, &table) {
+            Ok(classes) => (classes.unwrap_or_default(), None),
+            Err(reason) => (Vec::new(), Some(Notice::BrokenKey { file: file.name().to_owned(), reason })),
+        };
         let unread = of.unread(&own.unread, &table.sources);
         let tables: Box<[_]> = (0..files).map(|_| std::sync::OnceLock::new()).collect();
         if let Some(cell) = tables.get(number) {
             let _ = cell.set(table);
         }
         let groups = GroupsInUse::new(super::IN_USE);
-        Ok(Fields { fields, forms, others: own.unread, unread, tables, groups, limits })
+        let classes = ObjectClasses { names: classes, file: file.name().to_owned(), are_the_sets: false };
+        let (others, has_labels) = (own.unread, own.label.is_some());
+        Ok(Fields { fields, forms, others, unread, tables, groups, limits, classes, broken_names, has_labels })
+    }
+}
+
+/// Returns the names of the classes of a file's objects; `None` where several fields are objects, or none is.
+///
+/// # Errors
+/// The reason if the names are no list of names.
+pub(super) fn classes(of: &FileColumns, table: &FieldTable) -> Result<Option<Vec<String>>, String> {
+    let mut objects = table.sources.iter().filter(|source| source.form.kind() == FieldKind::Objects);
+    match (objects.next(), objects.next()) {
+        (Some(source), None) => of.classes_of(source),
+        _ => Ok(None),
     }
 }

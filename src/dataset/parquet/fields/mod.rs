@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `choose.rs` | which fields a set has |
 //! | `schema.rs`, `source.rs` | the columns as a tree; what a path in it names |
+//! | `objects.rs` | which parts of a struct are objects |
 //! | `table.rs` | where the fields of a file are |
 //! | `groups.rs`, `kept.rs` | the row groups that are in memory; the values of a field there |
 //! | `row_values.rs`, `entries.rs`, `leaf_bytes.rs` | reads the values of a row group |
@@ -18,6 +19,7 @@ mod images;
 mod kept;
 mod leaf_bytes;
 mod nested;
+mod objects;
 mod row_values;
 mod schema;
 mod source;
@@ -26,10 +28,13 @@ mod tree;
 mod value;
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use super::pages::Pages;
-use crate::dataset::{Field, FieldValue, SampleData};
+use super::scan::ParquetFormat;
+use crate::dataset::shards::{ShardFormat, unlike};
+use crate::dataset::{Field, FieldValue, Notice, SampleData};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::file::DataFile;
 pub(super) use choose::{Chosen, ColumnSettings};
@@ -62,6 +67,20 @@ pub(super) struct Fields {
     tables: Box<[OnceLock<FieldTable>]>,
     groups: GroupsInUse,
     limits: ReadLimits,
+    classes: ObjectClasses,
+    /// What is wrong with the names of the classes of objects.
+    broken_names: Option<Notice>,
+    /// True if the first file has a column of labels.
+    has_labels: bool,
+}
+
+/// The names of the classes of objects, in the first file.
+#[derive(Debug)]
+struct ObjectClasses {
+    names: Vec<String>,
+    file: PathBuf,
+    /// True if the set has these classes, so that all files must have these names.
+    are_the_sets: bool,
 }
 
 /// The file of a sample, and the sample's row there.
@@ -92,6 +111,21 @@ impl ReadValue {
 impl Fields {
     pub(super) fn fields(&self) -> &[Field] {
         &self.fields
+    }
+
+    /// Takes the names of the classes of objects for those of the set, and returns them. They are empty if the first file has
+    /// none, and if it has a column of labels, whose classes the set has.
+    pub(super) fn take_classes(&mut self) -> Vec<String> {
+        if self.has_labels {
+            return Vec::new();
+        }
+        self.classes.are_the_sets = !self.classes.names.is_empty();
+        self.classes.names.clone()
+    }
+
+    /// What is wrong with the names of the classes of objects.
+    pub(super) fn broken_names(&self) -> Option<&Notice> {
+        self.broken_names.as_ref()
     }
 
     /// Returns the names of columns that are not read. Scans have noticed all columns but those of image and label:
@@ -162,11 +196,25 @@ impl Fields {
             return Ok(table);
         }
         // Two threads may both read it; one of them is kept.
-        let table = FieldTable::of(row.file, &FileColumns::read(row.file)?, &self.forms)?;
+        let columns = FileColumns::read(row.file)?;
+        let table = FieldTable::of(row.file, &columns, &self.forms)?;
         if table.rows() != row.rows as u64 {
             return Err(changed());
         }
+        self.compare_classes(row.file, choose::classes(&columns, &table).ok().flatten())?;
         Ok(cell.get_or_init(|| table))
+    }
+
+    /// # Errors
+    /// Other names of classes than those of the set, where objects have these.
+    fn compare_classes(&self, file: &DataFile, names: Option<Vec<String>>) -> Result<()> {
+        match names {
+            Some(names) if self.classes.are_the_sets && names != self.classes.names => {
+                let advice = vec![ParquetFormat::CLASSES];
+                Err(unlike(&self.classes.file, &self.classes.names, file.name(), &names, advice))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

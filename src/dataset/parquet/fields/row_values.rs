@@ -22,7 +22,9 @@ pub(super) fn read(
 ) -> Result<KeptColumn> {
     let most = usize::try_from(max_field_bytes).unwrap_or(usize::MAX);
     match (&source.leaves[..], columns, source.form) {
-        ([leaf], [column], form) if leaf.repetition == 0 && form != Form::Tree => flat(*leaf, column, rows, most),
+        ([leaf], [column], form) if leaf.repetition == 0 && !matches!(form, Form::Tree | Form::Objects) => {
+            flat(*leaf, column, rows, most)
+        }
         (_, columns, _) => nested(source, columns, rows, most),
     }
 }
@@ -59,8 +61,8 @@ fn nested(source: &Source, columns: &mut [ColumnReader<'_>], rows: u64, most: us
             None => Ok(false),
             Some(parts) => match source.form {
                 Form::Numbers(..) => tree::numbers(&source.node, &parts, &mut lengths, &mut bytes.bytes, end),
-                Form::Tree => tree::json(&source.node, &parts, &mut bytes.bytes, end),
-                Form::Text | Form::Json | Form::Bytes | Form::Image => {
+                Form::Tree | Form::Objects => tree::json(&source.node, &parts, &mut bytes.bytes, end),
+                Form::Text | Form::Json | Form::Bytes | Form::ObjectsText | Form::Image => {
                     tree::value(&source.node, &parts, &mut bytes.bytes)
                 }
             },

@@ -4,6 +4,10 @@ use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
 use parquet::schema::types::Type;
 
 use crate::dataset::NumberType;
+use crate::quote::shortened;
+
+/// The most names that an error lists.
+const NAMED: usize = 20;
 
 /// A column, or a part of one.
 #[derive(Clone, Debug, PartialEq)]
@@ -199,6 +203,15 @@ fn integer(logical: Option<&LogicalType>, converted: ConvertedType, stored: usiz
         (_, true, _) => NumberType::I64,
         (_, false, _) => NumberType::U64,
     }
+}
+
+/// Lists names, the first of them.
+pub(super) fn names<'a>(all: impl Iterator<Item = &'a String>) -> String {
+    let mut names: Vec<String> = all.take(NAMED + 1).map(|name| shortened(name)).collect();
+    if names.len() > NAMED {
+        names[NAMED] = "...".to_owned();
+    }
+    names.join(", ")
 }
 
 impl Node {

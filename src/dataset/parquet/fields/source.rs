@@ -1,11 +1,9 @@
 //! The source of a field: a column, a part of a struct, an element of a list.
 
-use super::schema::{Leaf, ListLevels, Node, Shape, Value};
+use super::objects;
+use super::schema::{Leaf, ListLevels, Node, Shape, Value, names};
 use crate::dataset::{FieldKind, NumberType};
 use crate::quote::shortened;
-
-/// The most names that an error lists.
-const NAMED: usize = 20;
 
 /// A place in the columns of a file, and how its values are read.
 #[derive(Clone, Debug)]
@@ -31,6 +29,10 @@ pub(super) enum Form {
     Numbers(NumberType, usize),
     /// JSON, written of structs, lists and values.
     Tree,
+    /// Objects, read of the JSON of a struct of lists or a list of structs.
+    Objects,
+    /// Objects, read of a text that is JSON.
+    ObjectsText,
     /// The place of an image's file.
     Image,
 }
@@ -43,6 +45,7 @@ impl Form {
             Form::Json | Form::Tree => FieldKind::Json,
             Form::Bytes => FieldKind::Bytes,
             Form::Numbers(..) => FieldKind::Numbers,
+            Form::Objects | Form::ObjectsText => FieldKind::Objects,
             Form::Image => FieldKind::Image,
         }
     }
@@ -97,11 +100,12 @@ impl Source {
             (node, rest, featured) = (&parts[number].1, after, Featured::Nothing);
         }
         let form = form(node, kind, &shortened(path), featured)?;
+        let node = if form == Form::Objects { objects::read_parts(node, &shortened(path))? } else { node.clone() };
         let leaves = match (form, node.image()) {
             (Form::Image, Some(bytes)) => vec![bytes],
             _ => node.leaves(),
         };
-        Ok(Source { path: path.to_owned(), form, node: node.clone(), picks, leaves })
+        Ok(Source { path: path.to_owned(), form: tree_checked(form, &node, &shortened(path))?, node, picks, leaves })
     }
 }
 
@@ -133,8 +137,8 @@ fn picked(rest: &str) -> Option<(usize, &str)> {
 /// Returns how the values of a node are read.
 fn form(node: &Node, kind: Option<FieldKind>, path: &str, featured: Featured) -> Result<Form, String> {
     let natural = natural(node, path, featured)?;
-    let Some(kind) = kind else { return tree_checked(natural, node, path) };
-    let form = match (natural, kind) {
+    let Some(kind) = kind else { return Ok(natural) };
+    Ok(match (natural, kind) {
         (natural, kind) if natural.kind() == kind => natural,
         (Form::Text | Form::Bytes, FieldKind::Json) => Form::Json,
         (Form::Json | Form::Bytes, FieldKind::Text) => Form::Text,
@@ -144,9 +148,10 @@ fn form(node: &Node, kind: Option<FieldKind>, path: &str, featured: Featured) ->
         }
         (Form::Bytes, FieldKind::Image) => Form::Image,
         (Form::Numbers(..), FieldKind::Json) => Form::Tree,
+        (Form::Tree, FieldKind::Objects) => Form::Objects,
+        (Form::Text | Form::Json | Form::Bytes, FieldKind::Objects) => Form::ObjectsText,
         (natural, kind) => return Err(format!("{path} has {}, which cannot be read as {kind}", natural.what())),
-    };
-    tree_checked(form, node, path)
+    })
 }
 
 /// Returns true for values of one length, which do not have it before them as the files of images do.
@@ -209,19 +214,10 @@ fn tree_checked(form: Form, node: &Node, path: &str) -> Result<Form, String> {
             Shape::List(list) => check(&list.element, path),
         }
     }
-    if form == Form::Tree {
+    if let Form::Tree | Form::Objects = form {
         check(node, path)?;
     }
     Ok(form)
-}
-
-/// Lists names, the first of them.
-pub(super) fn names<'a>(all: impl Iterator<Item = &'a String>) -> String {
-    let mut names: Vec<String> = all.take(NAMED + 1).map(|name| shortened(name)).collect();
-    if names.len() > NAMED {
-        names[NAMED] = "...".to_owned();
-    }
-    names.join(", ")
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::super::footer::Footer;
 use super::super::page_header::unread_encoding;
 use super::images;
 use super::kept::KeptColumn;
+use super::objects;
 use super::schema::{self, Node, Shape};
 use super::source::{Featured, Form, Source};
 use super::{ReadLimits, row_values};
@@ -67,6 +68,19 @@ impl FileColumns {
         })
     }
 
+    /// Returns the names of the classes of objects, where the column's features have them; `None` if the source is no column
+    /// at the top that is read as objects, and where the classes of objects have no names.
+    ///
+    /// # Errors
+    /// The reason if the names are no list of names.
+    pub(super) fn classes_of(&self, source: &Source) -> Result<Option<Vec<String>>, String> {
+        let is_column = self.columns.iter().any(|(name, _)| *name == source.path);
+        match objects::labels_of(&source.node).filter(|_| is_column && source.form == Form::Objects) {
+            Some(part) => self.features.classes_of_part(&source.path, part),
+            None => Ok(None),
+        }
+    }
+
     /// Returns the columns, of those with these names, that no source reads; of structs their parts, and of lists from which
     /// elements are picked the others.
     pub(super) fn unread(&self, names: &[String], sources: &[Source]) -> Vec<String> {
@@ -89,13 +103,16 @@ fn add_unread(name: String, node: &Node, sources: &[Source], unread: &mut Vec<St
         Shape::Struct(parts) => {
             parts.iter().for_each(|(part, node)| add_unread(format!("{name}.{part}"), node, sources, unread));
         }
-        Shape::List(_) => {
+        Shape::List(list) => {
             let mut readers: Vec<&Source> = node.leaves().iter().flat_map(|leaf| of(leaf.number)).collect();
             readers.sort_by(|one, other| one.path.cmp(&other.path));
             readers.dedup_by(|one, other| one.path == other.path);
             if readers.iter().all(|source| !source.picks.is_empty()) {
                 let picked: Vec<_> = readers.iter().map(|source| &*source.path).collect();
                 unread.push(format!("{name} (all but {})", picked.join(", ")));
+            } else {
+                // Objects may leave out parts of a list's structs.
+                add_unread(name, &list.element, sources, unread);
             }
         }
         _ => {}

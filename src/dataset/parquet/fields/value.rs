@@ -6,6 +6,7 @@ use super::kept::{Fault, RowValue};
 use super::source::Form;
 use crate::advice::{self, Reason};
 use crate::dataset::{FieldValue, Numbers};
+use crate::objects::from_json;
 
 /// Returns the value of a row, of what is kept of its row group: values, bytes, lengths of lists.
 ///
@@ -24,10 +25,11 @@ pub(super) fn of(
         RowValue::At(begin, length) => (begin as usize, length as usize),
     };
     let value = bytes.get(begin..).and_then(|from| from.get(..length)).ok_or_else(damaged)?;
-    let text = || match std::str::from_utf8(value) {
-        Ok(text) => Ok(text.to_owned().into()),
+    let utf8 = || match std::str::from_utf8(value) {
+        Ok(text) => Ok(text),
         Err(error) => Err(format!("it is no text in UTF-8, by its byte {}", error.valid_up_to())),
     };
+    let text = || utf8().map(|text| text.to_owned().into());
     Ok(match form {
         Form::Text => FieldValue::Text(text()?),
         Form::Json => {
@@ -36,6 +38,7 @@ pub(super) fn of(
             FieldValue::Json(text()?)
         }
         Form::Tree => FieldValue::Json(text()?),
+        Form::Objects | Form::ObjectsText => FieldValue::from(from_json(utf8()?)?),
         Form::Bytes | Form::Image => FieldValue::Bytes(value.to_vec().into()),
         Form::Numbers(number_type, depth) => {
             let shape = axes.get(row * depth..).and_then(|from| from.get(..depth)).unwrap_or_default();
