@@ -138,12 +138,13 @@ class DataLoader(Positioned):
             Default: ``False`` where there are class folders.
         max_file_bytes: Bytes of the largest image that is read; the sample of a larger one fails. For a folder of class
             folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files, annotations of COCO, annotations
-            of Pascal VOC, annotations of YOLO. Default: ``"1G"``.
+            of Pascal VOC, a folder of masks, annotations of YOLO. Default: ``"1G"``.
         fields: The fields beside image and label: ``"all"``, or what is read (the ending of a member or of a file beside the
             image, a column), with its name in batches, ``{"txt": "caption"}``, or with its ``name``, ``kind``, ``optional`` and
             ``default``. The names ``"image"`` and ``"label"`` choose the sample's own. ``["index", "path"]`` are the number and
             the name of each sample, of any format. For a folder of class folders, a folder of images, a list of files, tar
-            shards, an LMDB, Parquet files, annotations of COCO, annotations of Pascal VOC, annotations of YOLO. Default: none.
+            shards, an LMDB, Parquet files, annotations of COCO, annotations of Pascal VOC, a folder of masks, annotations of
+            YOLO. Default: none.
         max_field_bytes: Bytes of the largest value of a field that is read; the sample of a larger one fails. For a folder of
             class folders, a folder of images, a list of files, tar shards, an LMDB, Parquet files. Default: ``"1M"``.
         image_column: The column of the images: of a list or Parquet files, or an array of an ``.npz``. For a list of files, a
@@ -152,8 +153,8 @@ class DataLoader(Positioned):
             and ``"fine_label"``. For a list of files, a NumPy file, CIFAR's files, Parquet files. Default: the one with a usual
             name.
         class_names: The names of the classes; for a list of files ``True``, which reads numbers in its labels as names. For a
-            list of files, tar shards, an LMDB, Parquet files, annotations of Pascal VOC, annotations of YOLO. Default: those
-            that the data set names.
+            list of files, tar shards, an LMDB, Parquet files, annotations of Pascal VOC, a folder of masks, annotations of
+            YOLO. Default: those that the data set names.
         root: The folder to which the paths of a list, or of YOLO's ``data.yaml``, are relative; of COCO that of the images. For
             a list of files, annotations of COCO, annotations of YOLO. Default: that of the list, or the one that the file says.
         header: The first line of a CSV file names its columns. For a list of files. Default: whether its words are names of
@@ -162,8 +163,9 @@ class DataLoader(Positioned):
             tab in ``.tsv``.
         split: The split: of Parquet files ``"train"``, ``"validation"`` or ``"test"``; of Pascal VOC the name of a list in
             ``ImageSets/Main``; of YOLO one that the ``data.yaml`` names, such as ``"val"``; of others ``"train"`` or
-            ``"test"``. For a NumPy file, MNIST's files, CIFAR's files, Parquet files, annotations of Pascal VOC, annotations of
-            YOLO. Default: the training split, beside which ``.test`` is the other one; of Pascal VOC all annotations.
+            ``"test"``. For a NumPy file, MNIST's files, CIFAR's files, Parquet files, annotations of Pascal VOC, a folder of
+            masks, annotations of YOLO. Default: the training split, beside which ``.test`` is the other one; of Pascal VOC all
+            annotations.
         data_layout: The layout of arrays or keys: ``"nhwc"`` or ``"nchw"`` for NumPy's arrays, ``"numbered"``,
             ``"class_and_image"`` or ``"image"`` for an LMDB. For a NumPy file, an LMDB. Default: as the shapes or the keys say.
         allow_unlabelled: Samples may have no label. For tar shards, an LMDB, Parquet files. Default: ``False``.

@@ -3,7 +3,6 @@
 use super::DataLoader;
 use super::group::Group;
 use super::intermediates;
-use super::mosaic;
 use super::pipeline::{Execution, Pipeline};
 use super::scratch::Gathered;
 use super::worker::{self, Canvas, Content};
@@ -161,7 +160,7 @@ fn on_canvas<'a>(
             params.center
         ));
     }
-    let others = mosaic::read(pipeline, params.clone(), files)?;
+    let others = worker::read_others(pipeline, params.clone(), files)?;
     let mut contents = vec![own];
     for other in &others.samples {
         contents.push(Content::new(pipeline, 0, &other.data)?);

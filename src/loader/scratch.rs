@@ -1,6 +1,5 @@
 //! A worker's memory between samples and between runs.
 
-use super::worker::CanvasScratch;
 use crate::allocate::reserve_like;
 use crate::cpu;
 use crate::cpu::prefix::PrefixBuffers;
@@ -45,6 +44,16 @@ pub(super) struct Gathered {
     pub(super) floats: Vec<f32>,
     /// Of loaders that make mosaics.
     pub(super) canvas: Option<Box<CanvasScratch>>,
+}
+
+/// A worker's memory for the images of a mosaic.
+#[derive(Debug, Default)]
+pub(super) struct CanvasScratch {
+    pub(super) gathered: Gathered,
+    pub(super) buffers: PrefixBuffers,
+    pub(super) cpu: cpu::CpuScratch,
+    /// Three bytes a pixel of an image's part.
+    pub(super) part: Vec<u8>,
 }
 
 impl WorkerScratch {

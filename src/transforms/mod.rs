@@ -119,7 +119,7 @@ pub(crate) use host_code::wrong;
 pub use host_code::{HostImage, HostValues};
 pub use jpeg::Quality;
 pub use mix::Mix;
-pub(crate) use mosaic::{IMAGES, Tile};
+pub(crate) use mosaic::{FILTER, IMAGES, Tile};
 pub use mosaic::{Mosaic, MosaicParams};
 pub use op::Op;
 pub(crate) use op::{fill_u8, repeated};

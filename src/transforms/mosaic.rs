@@ -1,4 +1,4 @@
-use super::arguments::check_side;
+use super::arguments::{Interpolation, check_side};
 use crate::error::{Error, Result};
 use crate::geometry::Rect;
 use crate::random::key::Key;
@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 /// The number of images in a mosaic.
 pub(crate) const IMAGES: usize = 4;
+
+/// The filter by which the images of a mosaic are resized, and whether it widens with the reduction.
+pub(crate) const FILTER: (Interpolation, bool) = (Interpolation::Bilinear, true);
 
 /// The view of the keys of mosaics: no image has it, nor has a batch.
 const VIEW: u32 = u32::MAX - 2;
@@ -121,7 +124,7 @@ impl Mosaic {
         (side(width), side(height))
     }
 
-    /// Checks every argument.
+    /// Checks every argument of the mosaic.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) with the argument's name and the values that work.

@@ -158,7 +158,7 @@ fn each_number_lies_on_the_pixel_that_shows_it() {
                         let masks = batch.group("mask").unwrap();
                         let [count, channels, height, width] = masks.shape();
                         assert_eq!((count, channels, masks.dtype()), (3, 1, DType::U8));
-                        let area = (height * width) as usize;
+                        let area = height * width;
                         let (images, masks) = (batch.to_host().unwrap(), masks.to_host().unwrap());
                         let shown = images.chunks(3 * area).flat_map(|image| &image[..area]);
                         let wanted: Vec<u8> = shown.map(|shown| expected(*shown)).collect();

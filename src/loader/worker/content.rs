@@ -1,6 +1,5 @@
 //! The pixels of a source before they are decoded.
 
-use super::canvas::Canvas;
 use crate::advice::{self, Reason};
 use crate::dataset::{PixelFormat, Pixels, SampleData};
 use crate::decode::{Probe, ReadMode};
@@ -11,6 +10,7 @@ use crate::loader::group::{Group, of_source};
 use crate::loader::pipeline::Pipeline;
 use crate::plan::Semantics;
 use crate::plan::route::Origin;
+use crate::transforms::{Mosaic, MosaicParams, Tile};
 
 /// A sample's pixels, encoded or not.
 #[derive(Clone, Debug)]
@@ -119,5 +119,46 @@ impl<'a> Content<'a> {
             Content::Pixels(pixels) => matches!(pixels.format(), PixelFormat::F32 { .. }),
             Content::File { .. } | Content::Mask { .. } | Content::Canvas(_) | Content::Cached(_) => false,
         }
+    }
+}
+
+/// The images of a mosaic before they are decoded.
+#[derive(Clone, Debug)]
+pub(in crate::loader) struct Canvas<'a> {
+    size: (u32, u32),
+    pub(super) fill: [u8; 3],
+    pub(super) images: Vec<(Tile, Content<'a>)>,
+    /// Index and id of the samples of all images but the first.
+    pub(super) others: Vec<(usize, u64)>,
+}
+
+impl<'a> Canvas<'a> {
+    /// Puts images on a canvas, the sample's own one first.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) for images of floats.
+    pub(in crate::loader) fn new(
+        mosaic: &Mosaic,
+        params: &MosaicParams,
+        contents: impl IntoIterator<Item = Content<'a>>,
+    ) -> Result<Canvas<'a>> {
+        let mut images = Vec::with_capacity(4);
+        for (number, content) in contents.into_iter().enumerate() {
+            if content.is_float() {
+                return Err(Error::argument("mosaic", "the image is one of floats; images of 8 bits work"));
+            }
+            images.push((mosaic.tile(params.center, number, content.size()), content));
+        }
+        Ok(Canvas { size: mosaic.canvas(), fill: mosaic.fill, images, others: params.others.to_vec() })
+    }
+
+    /// Width and height.
+    pub(super) fn size(&self) -> (u32, u32) {
+        self.size
+    }
+
+    /// Of each image its tile, its size as it is decoded, and its EXIF orientation.
+    pub(super) fn images(&self) -> Vec<(Tile, (u32, u32), u8)> {
+        self.images.iter().map(|(tile, content)| (*tile, content.size(), content.orientation())).collect()
     }
 }

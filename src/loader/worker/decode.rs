@@ -4,7 +4,7 @@ use super::content::Content;
 use crate::allocate::{AUGMENTING, product};
 use crate::dataset::PixelFormat;
 use crate::decode::{DecodePath, DecoderScratch, ScaledRegion};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::geometry::Rect;
 use crate::loader::pipeline::Pipeline;
 use crate::loader::scratch::Gathered;
@@ -38,11 +38,8 @@ pub(in crate::loader) fn pixels<'a>(
             widen_gray16(decoded.pixels, decoded.stride, (region.width, region.height), floats);
             Ok(PixelsRef::Floats { data: floats, stride })
         }
-        Content::Canvas(canvas) => {
-            let Gathered { bytes, canvas: scratch, .. } = gathered;
-            canvas.pixels(pipeline, region, decoder, scratch.get_or_insert_default(), bytes)?;
-            Ok(PixelsRef::Bytes { data: bytes, stride, size: 4 })
-        }
+        // `canvas.rs` takes it apart.
+        Content::Canvas(_) => Err(Error::argument("mosaic", "no image of a mosaic is one itself")),
         Content::Mask { bytes, probe } => {
             let decoded = pipeline.decoder.decode_mask(bytes, probe, region, decoder)?;
             pipeline.stats.decoded(DecodePath::Other);

@@ -1,7 +1,7 @@
 //! A sample with its parameters and its routes, ready to be decoded.
 
-use super::canvas::Canvas;
-use super::content::Content;
+use super::content::{Canvas, Content};
+use super::others::{Others, compose, of_other};
 use super::read::{ReadData, ReadSample};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,7 +11,7 @@ use crate::geometry::Scale;
 use crate::loader::buffers::BESIDES;
 use crate::loader::cache::{CacheStore, CachedSample, Reservation};
 use crate::loader::group::{Group, of_source, route};
-use crate::loader::mosaic::{LoaderMosaic, Others, compose, of_other};
+use crate::loader::mosaic::LoaderMosaic;
 use crate::loader::pipeline::Pipeline;
 use crate::plan::route::{Origin, Route};
 use crate::transforms::{Key, Params};

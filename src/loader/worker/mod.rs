@@ -1,7 +1,7 @@
 //! A worker thread: takes jobs; reads, decodes and, on the CPU executor, augments their samples.
 //!
 //! `read.rs` reads a sample, `content.rs` reads the headers of its images, `job.rs` makes its parameters and chooses their
-//! routes, `decode.rs` decodes them, `canvas.rs` those of a mosaic, `cpu.rs` and `gpu.rs` write it into its batch, the latter by `layout.rs`, what a sample
+//! routes, `decode.rs` decodes them, `canvas.rs` those of a mosaic, whose other samples `others.rs` reads, `cpu.rs` and `gpu.rs` write it into its batch, the latter by `layout.rs`, what a sample
 //! takes in a slot, and `slot_copy.rs`. Failed samples are replaced here.
 
 mod canvas;
@@ -11,14 +11,15 @@ mod decode;
 mod gpu;
 mod job;
 mod layout;
+mod others;
 mod read;
 mod slot_copy;
 
-pub(super) use canvas::{Canvas, CanvasScratch, FILTER};
-pub(super) use content::Content;
+pub(super) use canvas::pixels;
+pub(super) use content::{Canvas, Content};
 pub(super) use cpu::work as work_chunk;
-pub(super) use decode::pixels;
 pub(super) use gpu::work as work_slot;
+pub(super) use others::read as read_others;
 
 use super::OnError;
 use super::batch::Failure;

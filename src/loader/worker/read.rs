@@ -1,10 +1,10 @@
 //! A sample as it comes from the data set or the cache.
 
+use super::others::{self, Others};
 use crate::dataset::{Dataset, FieldValue, Label, Sample, SampleData};
 use crate::error::Result;
 use crate::loader::cache::{CachedSample, HostEntry};
 use crate::loader::columns::owned_values;
-use crate::loader::mosaic::{self, Others};
 use crate::loader::pipeline::Pipeline;
 use crate::transforms::{IMAGES, Key};
 
@@ -54,7 +54,7 @@ impl<'a> ReadSample<'a> {
         let sample = pipeline.dataset.read(index, file)?;
         let (data, others) = images(pipeline, &sample)?;
         if pipeline.mosaic.is_some() {
-            mosaic::check_label(&sample)?;
+            others::check_label(&sample)?;
         }
         let fields = match pipeline.fields.is_empty() && sample.fields.is_empty() {
             true => Vec::new(),
@@ -63,7 +63,7 @@ impl<'a> ReadSample<'a> {
         let mosaic = match &pipeline.mosaic {
             Some(mosaic) => {
                 let params = mosaic.make_params(&*pipeline.dataset, key);
-                Some(Box::new(mosaic::read(pipeline, params, other_files)?))
+                Some(Box::new(others::read(pipeline, params, other_files)?))
             }
             None => None,
         };
