@@ -76,8 +76,8 @@ def test_loaders_settings_leave_masks_bytes(folder: Path) -> None:
 def test_masks_are_refused_by_name(folder: Path) -> None:
     image = v2.Compose([v2.Resize((16, 16))])
     for views, says in (
-        (gpufeed.Views(source="mask", follows="image", read_mode="mask", fill=300), "fill: group \"mask\": 300; ReadMode::Mask has whole numbers"),
-        (gpufeed.Views(source="mask", follows="image", read_mode="mask", dtype="float32"), "output: group \"mask\": F32 divides by 255"),
+        (gpufeed.Views(source="mask", follows="image", read_mode="mask", fill=300), "fill: group \"mask\": 300; a mask has whole numbers from 0 to 255"),
+        (gpufeed.Views(source="mask", follows="image", read_mode="mask", dtype="float32"), "dtype: group \"mask\": F32 divides by 255"),
         (gpufeed.Views(source="mask", follows="image", read_mode="mask", interpolation="bilinear"), "computes numbers between those of pixels"),
     ):  # fmt: skip
         with pytest.raises(ArgumentError, match=says):

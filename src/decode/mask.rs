@@ -18,7 +18,7 @@ pub(super) fn decode_mask<'a>(
     scratch: &'a mut Scratch,
 ) -> Result<Decoded<'a>> {
     if probe.format != ImageFormat::Png {
-        return Err(broken(probe.format, "ReadMode::Mask reads palettes and gray from PNG alone"));
+        return Err(broken(probe.format, "masks are palettes and gray from PNG alone"));
     }
     let wanted = ScaledRegion { region, scale: Scale::Full };
     let (decoded, _) = decode_as(ReadMode::Mask, bytes, probe, wanted, options, Seek::default(), scratch)?;
@@ -107,7 +107,7 @@ mod tests {
         let mut color = std::io::Cursor::new(Vec::new());
         image::RgbImage::new(2, 2).write_to(&mut color, image::ImageFormat::Png).unwrap();
         let error = refused(&color.into_inner());
-        assert!(error.contains("reads palettes and gray of up to 8 bits, but this is Rgb of 8 bits"), "{error}");
+        assert!(error.contains("has a palette or gray of up to 8 bits, but this is Rgb of 8 bits"), "{error}");
         let mut wide = std::io::Cursor::new(Vec::new());
         let gray: image::ImageBuffer<image::Luma<u16>, _> = image::ImageBuffer::new(2, 2);
         image::DynamicImage::from(gray).write_to(&mut wide, image::ImageFormat::Png).unwrap();

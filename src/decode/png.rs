@@ -71,7 +71,7 @@ pub(super) fn decode(
         }
         _ if is_mask => {
             let found = format!("{color:?} of {} bits", depth as usize);
-            let reason = format!("ReadMode::Mask reads palettes and gray of up to 8 bits, but this is {found}");
+            let reason = format!("a mask has a palette or gray of up to 8 bits, but this is {found}");
             return Err(broken(ImageFormat::Png, reason));
         }
         (ColorType::Grayscale, BitDepth::Eight) => |row, to| convert_row(row, to, |&[l]| [l, l, l]),

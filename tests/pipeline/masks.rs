@@ -271,8 +271,8 @@ fn a_loader_refuses_what_masks_cannot_have() {
             "Normalize changes colours",
         ),
         (mask().fill(255.0), "fill: group \"mask\": it follows none"),
-        (mask().follows("image").fill(256.0), "256; ReadMode::Mask has whole numbers from 0 to 255"),
-        (mask().follows("image").fill(0.5), "0.5; ReadMode::Mask has whole numbers"),
+        (mask().follows("image").fill(256.0), "256; a mask has whole numbers from 0 to 255"),
+        (mask().follows("image").fill(0.5), "0.5; a mask has whole numbers"),
         (
             mask().follows("image").fill(255.0).arrangement(Arrangement::padded().largest(9, 9)),
             "255, but padded batches are filled up with 0",
@@ -300,7 +300,7 @@ fn a_sample_whose_mask_is_none_fails_by_name() {
     colored.samples[0][1] = colored.samples[0][0].clone();
     let error = error_of(colored, "mask");
     assert!(
-        error.contains("\"mask\": ReadMode::Mask reads palettes and gray of up to 8 bits, but this is Rgb"),
+        error.contains("\"mask\": a mask has a palette or gray of up to 8 bits, but this is Rgb"),
         "{error}"
     );
     let mut smaller = Classes::new();

@@ -115,15 +115,17 @@ fn check_fill(name: &str, views: &Views, fill: f32) -> Result<()> {
     if views.follows.is_none() {
         return refuse("it follows none; its operators have fills of their own".to_owned());
     }
-    let mode = views.read_mode;
-    let most = if mode == ReadMode::Gray16 { MOST_OF_16_BITS } else { MOST_OF_8_BITS };
-    if !(0.0..=most).contains(&fill) || mode == ReadMode::Mask && fill.fract() != 0.0 {
-        let numbers = if mode == ReadMode::Mask { "whole numbers" } else { "numbers" };
-        return refuse(format!("{fill}; ReadMode::{mode:?} has {numbers} from 0 to {most}"));
+    let (images, most) = match views.read_mode {
+        ReadMode::Color => ("an image has numbers", MOST_OF_8_BITS),
+        ReadMode::Mask => ("a mask has whole numbers", MOST_OF_8_BITS),
+        ReadMode::Gray16 => ("gray of 16 bits has numbers", MOST_OF_16_BITS),
+    };
+    if !(0.0..=most).contains(&fill) || views.read_mode == ReadMode::Mask && fill.fract() != 0.0 {
+        return refuse(format!("{fill}; {images} from 0 to {most}"));
     }
     match views.recipe.arrangement {
         Some(Arrangement::Padded { .. }) if fill != 0.0 => refuse(format!(
-            "{fill}, but padded batches are filled up with 0; Arrangement::listed works, and so does a fill of 0"
+            "{fill}, but padded batches are filled up with 0; listed ones have no such border, and a fill of 0 works"
         )),
         _ => Ok(()),
     }
@@ -176,22 +178,18 @@ fn check_mask(plan: &Plan, own: &[Transform]) -> Result<()> {
     if let Some(name) = own_color.or(plan.changes_colors()) {
         return refuse(
             "transforms",
-            format!(
-                "{name} changes colours, but ReadMode::Mask gives numbers of classes; operators that move pixels work"
-            ),
+            format!("{name} changes colours, but a mask has numbers of classes; operators that move pixels work"),
         );
     }
     if let Some(name) = plan.interpolates() {
         let reason = format!(
-            "{name} computes numbers between those of pixels, of which ReadMode::Mask has none; Interpolation::Nearest \
-             works, which is the default of groups that follow another one"
+            "{name} computes numbers between those of pixels, of which a mask has none; the nearest pixel works, which is \
+             the default of groups that follow another one"
         );
         return refuse("interpolation", reason);
     }
     match plan.output().dtype {
         DType::U8 => Ok(()),
-        dtype => {
-            refuse("output", format!("{dtype:?} divides by 255, but ReadMode::Mask gives numbers of classes; U8 works"))
-        }
+        dtype => refuse("output", format!("{dtype:?} divides by 255, but a mask has numbers of classes; U8 works")),
     }
 }
