@@ -34,7 +34,8 @@ def draw(folder: Path, name: str, count: int, seed: int) -> Path:
     """Draws pictures with one to four shapes each, and writes their boxes; returns the JSON file."""
     numbers = random.Random(seed)
     width, height = DRAWN
-    images, annotations = [], []
+    images: list[dict[str, object]] = []
+    annotations: list[dict[str, object]] = []
     (folder / name).mkdir(parents=True, exist_ok=True)
     for number in range(count):
         picture = Image.new("RGB", DRAWN, tuple(numbers.randrange(100) for _ in range(3)))
@@ -69,6 +70,7 @@ def network() -> nn.Module:
     for inputs, outputs, stride in ((3, 24, 2), (24, 48, 2), (48, 96, 2), (96, 96, 1), (96, 96, 1)):
         layers += [nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU()]
     head = nn.Conv2d(96, len(SHAPES) + 4, 3, padding=1)
+    assert head.bias is not None
     nn.init.constant_(head.bias[: len(SHAPES)], -3.0)
     return nn.Sequential(*layers, head)
 

@@ -45,7 +45,8 @@ def draw(folder: Path, split: str, count: int, seed: int) -> None:
             w, h = numbers.randrange(24, 60), numbers.randrange(24, 60)
             x, y = numbers.randrange(width - w), numbers.randrange(height - h)
             colour = tuple(numbers.randrange(130, 256) for _ in range(3))
-            for pen, fill in zip(pens, (colour, shape)):
+            fills: tuple[tuple[int, ...] | int, ...] = (colour, shape)
+            for pen, fill in zip(pens, fills):
                 if CLASSES[shape] == "ellipse":
                     pen.ellipse((x, y, x + w, y + h), fill=fill)
                 elif CLASSES[shape] == "rectangle":
@@ -81,7 +82,8 @@ class Network(nn.Module):
         images = self.middle(images)
         for block, other in zip(self.up, reversed(beside)):
             images = block(torch.cat([nn.functional.interpolate(images, scale_factor=2), other], 1))
-        return self.out(images)
+        logits: torch.Tensor = self.out(images)
+        return logits
 
 
 def mean_iou(model: nn.Module, loader: gpufeed.DataLoader) -> float:

@@ -149,7 +149,7 @@ def groups_of(
             raise _of_group(name, error) from error
         content.pop("views", None)
         interpolation = None if views.interpolation is None else _INTERPOLATIONS[views.interpolation]
-        facts = {"source": views.source, "follows": views.follows, "read_mode": views.read_mode, "interpolation": interpolation}
+        facts: dict[str, Any] = {"source": views.source, "follows": views.follows, "read_mode": views.read_mode, "interpolation": interpolation}
         facts["fill"] = views.fill
         made.append({"name": name, "views": number, "recipe": content} | facts)
         finishes[name] = finish

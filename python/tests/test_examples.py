@@ -28,6 +28,17 @@ def test_a_run_that_was_stopped_has_the_losses_of_one_that_was_not(tmp_path: Pat
     assert [*first, *rest] == whole
 
 
+@pytest.mark.parametrize("name, measure", [("train_detection.py", "AP50"), ("train_segmentation.py", "IoU")])
+@pytest.mark.parametrize("twin", [[], ["--unmoved"]])
+def test_targets_are_trained_on(tmp_path: Path, name: str, measure: str, twin: list[str]) -> None:
+    pytest.importorskip("torchvision", reason="torchvision is not installed")
+    command = [sys.executable, str(EXAMPLE.with_name(name)), "--out", str(tmp_path), "--images", "64", "--epochs", "1", *twin]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    # What a whole run reaches is in benches/results/targets-training.md.
+    assert done.stdout.splitlines()[-1].startswith(measure), done.stdout
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_training_on_cuda_says_that_there_is_none() -> None:
     done = subprocess.run([sys.executable, str(EXAMPLE.with_name("train_cuda.py"))], capture_output=True, text=True, timeout=120)
