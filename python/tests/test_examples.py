@@ -28,8 +28,8 @@ def test_a_run_that_was_stopped_has_the_losses_of_one_that_was_not(tmp_path: Pat
     assert [*first, *rest] == whole
 
 
-@pytest.mark.parametrize("name, measure", [("train_detection.py", "AP50"), ("train_segmentation.py", "IoU")])
-@pytest.mark.parametrize("twin", [[], ["--unmoved"]])
+# One with its targets moved, and one with those of its twin.
+@pytest.mark.parametrize("name, measure, twin", [("train_detection.py", "AP50", []), ("train_segmentation.py", "IoU", ["--unmoved"])])
 def test_targets_are_trained_on(tmp_path: Path, name: str, measure: str, twin: list[str]) -> None:
     pytest.importorskip("torchvision", reason="torchvision is not installed")
     command = [sys.executable, str(EXAMPLE.with_name(name)), "--out", str(tmp_path), "--images", "64", "--epochs", "1", *twin]

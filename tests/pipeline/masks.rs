@@ -299,10 +299,7 @@ fn a_sample_whose_mask_is_none_fails_by_name() {
     colored.samples.truncate(1);
     colored.samples[0][1] = colored.samples[0][0].clone();
     let error = error_of(colored, "mask");
-    assert!(
-        error.contains("\"mask\": a mask has a palette or gray of up to 8 bits, but this is Rgb"),
-        "{error}"
-    );
+    assert!(error.contains("\"mask\": a mask has a palette or gray of up to 8 bits, but this is Rgb"), "{error}");
     let mut smaller = Classes::new();
     smaller.samples.truncate(1);
     smaller.samples[0][1] = mask(3);

@@ -172,7 +172,7 @@ impl Rows {
             let words = |of: &Objects| objects::words(of, self.source.data.classes());
             row.objects_in_words = row.objects.as_ref().map(words).unwrap_or_default();
             if let Some(group) = batch.groups().next() {
-                row.original = picture::pictures(group, false)?.next().map(|picture| picture.image);
+                row.original = picture::pictures(group, ReadMode::Color)?.next().map(|picture| picture.image);
             }
         }
         Ok(())
@@ -187,9 +187,10 @@ impl Rows {
                 let bytes = if self.keep_bytes { group.to_host()? } else { Vec::new() };
                 let mut images = bytes.chunks_exact((bytes.len() / group.len()).max(1));
                 let mut groups = self.loader.recipe().groups.iter();
-                let is_wide = groups.any(|of| of.name == group.name() && of.read_mode == ReadMode::Gray16);
+                let own = groups.find(|of| of.name == group.name());
+                let mode = own.map_or(ReadMode::Color, |own| own.read_mode);
                 let objects = group.objects();
-                let pictures = picture::pictures(group, is_wide)?;
+                let pictures = picture::pictures(group, mode)?;
                 for (view, (Picture { image, range }, params)) in pictures.zip(group.params()).enumerate() {
                     let (group, params) = (name.clone(), params.clone());
                     let bytes = images.next().map_or_else(Vec::new, <[u8]>::to_vec);

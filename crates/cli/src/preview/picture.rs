@@ -1,5 +1,6 @@
 //! Turns the images of a group into RGB pictures, with Normalize undone.
 
+use gpufeed::decode::ReadMode;
 use gpufeed::transforms::{Op, Params};
 use gpufeed::{BatchGroup, Layout, Result};
 use image::RgbImage;
@@ -12,8 +13,9 @@ pub(super) struct Picture {
 }
 
 /// Returns the group's images as pictures. They are made one by one, because a batch of large ones takes gigabytes. Values
-/// of 16 bits are mapped from their own range, as hardly any depth reaches 65,535: `is_wide` says that they are such.
-pub(super) fn pictures(group: BatchGroup<'_>, is_wide: bool) -> Result<impl Iterator<Item = Picture>> {
+/// of 16 bits are mapped from their own range, as hardly any depth reaches 65,535, and each number of a mask has a colour of its own, as most
+/// classes have small ones.
+pub(super) fn pictures(group: BatchGroup<'_>, mode: ReadMode) -> Result<impl Iterator<Item = Picture>> {
     let [_, a, b, c] = group.shape();
     let padded = match group.layout() {
         Layout::Nchw => (c, b),
@@ -41,8 +43,11 @@ pub(super) fn pictures(group: BatchGroup<'_>, is_wide: bool) -> Result<impl Iter
             })
         };
         let all = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
-        let range = is_wide.then(|| range(all.map(|(x, y)| value(x, y, 0)))).flatten();
+        let range = (mode == ReadMode::Gray16).then(|| range(all.map(|(x, y)| value(x, y, 0)))).flatten();
         let image = RgbImage::from_fn(width as u32, height as u32, |x, y| {
+            if mode == ReadMode::Mask {
+                return image::Rgb(color_of(byte(value(x as usize, y as usize, 0))));
+            }
             let shown = |channel| byte(scaled(value(x as usize, y as usize, channel), range));
             image::Rgb([0, 1, 2].map(shown))
         });
@@ -69,6 +74,15 @@ fn scaled(value: f32, range: Option<(f32, f32)>) -> f32 {
     }
 }
 
+/// The colour of a class: that of Pascal VOC's palette, whose red, green and blue have every third bit of the number, the lowest one first
+/// and highest. 0 is black, and 255 nearly white.
+fn color_of(class: u8) -> [u8; 3] {
+    let bit = |number: u32| class >> number & 1;
+    [0, 1, 2].map(|channel| {
+        (0..3).map(|place| if channel + 3 * place < 8 { bit(channel + 3 * place) << (7 - place) } else { 0 }).sum()
+    })
+}
+
 /// Rounds a value, so that bytes that became floats become the same bytes again.
 fn byte(value: f32) -> u8 {
     (value.clamp(0.0, 1.0) * 255.0).round() as u8
@@ -87,5 +101,13 @@ mod tests {
         assert_eq!(byte(scaled(7.0, Some((7.0, 7.0)))), 128);
         assert_eq!(byte(scaled(0.2, None)), 51);
         assert_eq!(range([f32::INFINITY].into_iter()), None);
+    }
+
+    /// The first colours of the palette of `SegmentationClass`.
+    #[test]
+    fn classes_have_the_colours_of_pascal_voc() {
+        let expected = [[0, 0, 0], [128, 0, 0], [0, 128, 0], [128, 128, 0], [0, 0, 128], [128, 0, 128], [0, 128, 128]];
+        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(color_of), expected);
+        assert_eq!((color_of(8), color_of(20), color_of(255)), ([64, 0, 0], [0, 64, 128], [224, 224, 192]));
     }
 }
