@@ -201,7 +201,7 @@ def main() -> None:
         files[name] = given.out / f"instances_{name}.json"
         if not files[name].exists():
             draw(given.out, name, count, seed)
-    moves = [v2.RandomZoomOut(side_range=(1.0, 1.3)), v2.RandomIoUCrop(), v2.RandomHorizontalFlip(), v2.RandomVerticalFlip()]
+    moves = [v2.RandomZoomOut(side_range=(1.0, 1.6)), v2.RandomResizedCrop(SIDE, scale=(0.3, 0.8)), v2.RandomHorizontalFlip(), v2.RandomVerticalFlip()]
     end = [
         v2.ConvertBoundingBoxFormat("XYXY"),
         v2.SanitizeBoundingBoxes(min_size=4),
