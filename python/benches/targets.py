@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What boxes and masks cost, beside torchvision v2 and Albumentations. Needs the wheel, torch, torchvision; Albumentations and OpenCV for their rows.
+"""What boxes and masks cost, beside torchvision v2 and Albumentations. Needs the wheel, torch, torchvision
+and pycocotools; Albumentations and OpenCV for their rows.
 
     python benches/targets.py [--images N] [--rounds N] [--workers N] [--only NAME]
 
