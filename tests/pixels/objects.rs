@@ -8,10 +8,9 @@
 
 use gpufeed::targets::{BoxFormat, Clamping, Moves, Objects, make_params};
 use gpufeed::transforms::{
-    BBoxSafeRandomCrop, CenterCrop, ElasticTransform, FixedSizeCrop, Interpolation, Key, Letterbox, Op, Pad,
-    PadIfSmaller, Params, RandomAffine, RandomCrop, RandomHorizontalFlip, RandomPerspective, RandomResize,
-    RandomResizedCrop, RandomRotation, RandomShortestSize, RandomSizeCrop, RandomVerticalFlip, RandomZoomOut, Resize,
-    ScaleJitter, Transform,
+    BBoxSafeRandomCrop, CenterCrop, ElasticTransform, Interpolation, Key, Letterbox, Op, Pad, Params, RandomAffine,
+    RandomCrop, RandomHorizontalFlip, RandomPerspective, RandomResize, RandomResizedCrop, RandomRotation,
+    RandomShortestSize, RandomVerticalFlip, RandomZoomOut, Resize, ScaleJitter, Transform,
 };
 use gpufeed::{ErrorKind, Output, Plan, Semantics};
 use gpufeed_testing::adapters::places;
@@ -32,7 +31,7 @@ fn filter(dice: &mut Dice) -> Interpolation {
 
 pub(super) fn transform(dice: &mut Dice) -> Transform {
     let sides = |dice: &mut Dice| (dice.between(20, 70), dice.between(20, 70));
-    match dice.between(0, 22) {
+    match dice.between(0, 19) {
         0 => Resize::new(sides(dice)).into(),
         1 => RandomResizedCrop::new(sides(dice)).scale(0.3, 1.0).into(),
         2 => Pad::new([dice.between(0, 9), dice.between(0, 9), dice.between(0, 9), dice.between(0, 9)]).into(),
@@ -61,9 +60,6 @@ pub(super) fn transform(dice: &mut Dice) -> Transform {
             let erosion_rate = f64::from(dice.between(0, 9)) / 10.0;
             BBoxSafeRandomCrop::new().erosion_rate(erosion_rate).size(sides(dice)).interpolation(filter(dice)).into()
         }
-        20 => PadIfSmaller::new(sides(dice)).into(),
-        22 => RandomSizeCrop::new(20, 60).into(),
-        21 => FixedSizeCrop::new(sides(dice)).into(),
         // A corner of a box takes the displacement of its pixel, and its sides bend by a pixel at the most.
         18 => ElasticTransform::new(12.0, 4.0).interpolation(filter(dice)).into(),
         _ => RandomPerspective::new(0.4).p(0.7).interpolation(filter(dice)).into(),
