@@ -33,6 +33,7 @@ from torchvision.datasets import CocoDetection, wrap_dataset_for_transforms_v2
 from torchvision.transforms import v2
 
 import gpufeed
+from views import rates
 
 WIDTH, HEIGHT, BOXES = 640, 480, 7
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
@@ -274,20 +275,6 @@ def mosaic(folder: Path, workers: int) -> dict[str, Epoch]:
     found = {"gpufeed": of_gpufeed(folder / "instances_all.json", "yolo-mosaic", 16, workers, root=folder / "images")}
     if importlib.util.find_spec("cv2") is not None and importlib.util.find_spec("albumentations") is not None:
         found["OpenCV, with a buffer of 8 batches"] = of_torch(Mosaics(folder, 8 * 16), 16, workers, zipped)
-    return found
-
-
-def rates(epochs: dict[str, Epoch], rounds: int) -> dict[str, list[float]]:
-    """Images/s of each, a number a round, after an epoch that nothing measures."""
-    found: dict[str, list[float]] = {name: [] for name in epochs}
-    for epoch in epochs.values():
-        epoch()
-    for number in range(rounds):
-        names = list(epochs)
-        for name in names[number % len(names) :] + names[: number % len(names)]:
-            began = time.perf_counter()
-            images = epochs[name]()
-            found[name].append(images / (time.perf_counter() - began))
     return found
 
 

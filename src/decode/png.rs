@@ -89,7 +89,7 @@ pub(super) fn decode(
     let packed = Packed::of(color, depth);
     let pixel = (color.samples() * depth as usize).div_ceil(8);
     let row = size.0 as usize * pixel;
-    // Rows as they come, and behind them one that is unpacked.
+    // The rows of the file, and after them room for one row that is unpacked.
     let (coming, unpacked) = packed.map_or((row, 0), |packed| ((row * packed.bits as usize).div_ceil(8), row));
     // Grown to the whole image, since the next region may be larger.
     try_grow(&mut scratch.stored, PIXEL * size.0 as usize * size.1 as usize)?;

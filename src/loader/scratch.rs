@@ -42,7 +42,7 @@ pub(super) struct Intermediates {
 pub(super) struct Gathered {
     pub(super) bytes: Vec<u8>,
     pub(super) floats: Vec<f32>,
-    /// Of loaders that make mosaics.
+    /// Set in loaders that make mosaics.
     pub(super) canvas: Option<Box<CanvasScratch>>,
 }
 
@@ -50,7 +50,6 @@ pub(super) struct Gathered {
 #[derive(Debug, Default)]
 pub(super) struct CanvasScratch {
     pub(super) gathered: Gathered,
-    pub(super) buffers: PrefixBuffers,
     pub(super) cpu: cpu::CpuScratch,
     /// Three bytes a pixel of an image's part.
     pub(super) part: Vec<u8>,
@@ -67,18 +66,30 @@ impl WorkerScratch {
     }
 
     fn reserve_like(&mut self, other: &WorkerScratch) {
-        let WorkerScratch { file, pixels, .. } = self;
+        let WorkerScratch { file, others, pixels } = self;
+        others.iter_mut().zip(&other.others).for_each(|(own, other)| reserve_like(own, other));
         let PixelScratch { decoder, gathered, between } = pixels;
         let Intermediates { prefix, insertion, fallback, cpu } = between;
         reserve_like(file, &other.file);
         decoder.reserve_like(&other.pixels.decoder);
-        reserve_like(&mut gathered.bytes, &other.pixels.gathered.bytes);
-        reserve_like(&mut gathered.floats, &other.pixels.gathered.floats);
+        gathered.reserve_like(&other.pixels.gathered);
         let other = &other.pixels.between;
         prefix.reserve_like(&other.prefix);
         insertion.reserve_like(&other.insertion);
         reserve_like(fallback, &other.fallback);
         cpu.reserve_like(&other.cpu);
+    }
+}
+
+impl Gathered {
+    fn reserve_like(&mut self, other: &Gathered) {
+        reserve_like(&mut self.bytes, &other.bytes);
+        reserve_like(&mut self.floats, &other.floats);
+        let Some(other) = &other.canvas else { return };
+        let CanvasScratch { gathered, cpu, part } = &mut **self.canvas.get_or_insert_default();
+        gathered.reserve_like(&other.gathered);
+        cpu.reserve_like(&other.cpu);
+        reserve_like(part, &other.part);
     }
 }
 

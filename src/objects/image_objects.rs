@@ -278,11 +278,13 @@ impl Objects {
     /// # Errors
     /// The reason why they do not belong together: other formats, values, or numbers of keypoints.
     pub(crate) fn append(&mut self, other: Objects) -> std::result::Result<(), String> {
-        if other.is_empty() {
+        // An image without objects still says which values objects have, unless it lacks the field.
+        let has_form = |objects: &Objects| objects.boxes.is_some() || objects.keypoints.is_some();
+        if self.is_empty() && (!other.is_empty() || !has_form(self)) {
+            *self = other;
             return Ok(());
         }
-        if self.is_empty() {
-            *self = other;
+        if other.is_empty() {
             return Ok(());
         }
         let shape = |objects: &Objects| {

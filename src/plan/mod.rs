@@ -177,7 +177,7 @@ impl Plan {
         Plan::compile_list(semantics, input_channels, transforms, output, None, Begin::default())
     }
 
-    /// As [`compile_as`](Self::compile_as), for images that all have this width and height.
+    /// Compiles as [`compile_as`](Self::compile_as) does, for images that all have this width and height.
     ///
     /// # Errors
     /// Those of [`compile_as`](Self::compile_as).

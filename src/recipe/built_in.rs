@@ -224,7 +224,7 @@ pub fn coco_ssd() -> Recipe {
     built_in("coco-ssd")
 }
 
-/// Returns `coco-detr`, DETR's list: flip, and a short side of 480 to 800 pixels, of half of the images behind a RandomSizeCrop(384 to 600);
+/// Returns `coco-detr`, DETR's list: flip, and a short side of 480 to 800 pixels, of half of the images after a RandomSizeCrop(384 to 600);
 /// SanitizeBoundingBoxes, Normalize, for [`Semantics::Uint8`](crate::Semantics::Uint8). Its batches are
 /// [padded](crate::Arrangement). Boxes stay in the format of the data set, in pixels; DETR's loss takes centres and sides over the
 /// image's.

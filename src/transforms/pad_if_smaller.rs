@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Pads an image that is smaller than `size` on the right and below: `PadIfSmaller` of torchvision's segmentation references.
 ///
-/// A side that is large enough stays as it is. It draws nothing. [`RandomCrop`](super::RandomCrop) behind it crops to the size;
+/// A side that is large enough stays as it is. It draws nothing. A [`RandomCrop`](super::RandomCrop) after it crops to the size;
 /// its own `pad_if_needed` pads each side of the image by all that is missing.
 ///
 /// ```

@@ -117,6 +117,53 @@ fn four_images_meet_in_the_center() {
     });
 }
 
+/// A bright rectangle in each image, and its box: each box on the canvas holds bright pixels alone, and no other pixel is bright. Where an
+/// image is cut off, the right part of it has to be shown.
+#[test]
+fn boxes_lie_on_what_they_show() {
+    const BRIGHT: [u8; 3] = [250; 3];
+    let mut painted = InMemory::new().with_fields([Field::new("objects").kind(FieldKind::Objects)]);
+    for number in 0..SAMPLES {
+        let (width, height) = sides(number);
+        let (left, top, right, bottom) = (width / 8, height / 2, width / 2, height * 7 / 8);
+        let inside = |x, y| (left..right).contains(&x) && (top..bottom).contains(&y);
+        let pixels = ImageBuffer::from_fn(width, height, |x, y| if inside(x, y) { Rgb(BRIGHT) } else { Rgb([20; 3]) });
+        painted.push_encoded(encoded(DynamicImage::ImageRgb8(pixels), ImageFormat::Png), Label::None).unwrap();
+        let each = [left, top, right, bottom].map(|edge| edge as f32);
+        painted.push_fields([FieldValue::from(Objects::of_boxes(BoxFormat::Xyxy, vec![each]))]).unwrap();
+    }
+    let loader =
+        DataLoader::builder(painted).mosaic(Mosaic::new(SIZE).center(0.1, 1.9)).output(Layout::Nhwc, DType::U8);
+    let loader = loader.batch_size(7).shuffle(true);
+    let loader = loader.on_error(OnError::Fail).build(&Backend::Cpu).unwrap();
+    let (mut cut, mut bright) = (0, 0);
+    for epoch in 0..8 {
+        for (id, params, pixels, boxes, _) in images(&loader, epoch) {
+            for (at, pixel) in (0..).zip(pixels.chunks(3)) {
+                let (x, y) = ((at % (2 * SIZE)) as f32 + 0.5, (at / (2 * SIZE)) as f32 + 0.5);
+                let within = |by: f32| {
+                    boxes.iter().any(|[left, top, right, bottom]| {
+                        (left + by..right - by).contains(&x) && (top + by..bottom - by).contains(&y)
+                    })
+                };
+                if within(2.0) {
+                    assert!(pixel[0] > 240, "{x}, {y} of sample {id} is {pixel:?} in a box of {boxes:?}");
+                    bright += 1;
+                } else if !within(-6.0) {
+                    assert!(pixel[0] < 130, "{x}, {y} of sample {id} is {pixel:?}, outside of {boxes:?}");
+                }
+            }
+            let edge = 2.0 * SIZE as f32;
+            let is_cut = |[left, top, right, bottom]: &[f32; 4]| {
+                *left == 0.0 || *top == 0.0 || *right == edge || *bottom == edge
+            };
+            cut += boxes.iter().filter(|each| is_cut(each)).count();
+            assert!(params.mosaic.is_some());
+        }
+    }
+    assert!(cut > 10 && bright > 1000, "{cut} boxes are cut off, {bright} pixels are bright");
+}
+
 fn list() -> Vec<Transform> {
     vec![
         RandomAffine::new(10.0).scale(0.7, 1.4).interpolation(Interpolation::Bilinear).fill([114.0 / 255.0; 3]).into(),
@@ -231,7 +278,7 @@ fn a_damaged_partner_is_named() {
         }
     }
     assert!(named > 3, "{named} mosaics failed by another sample");
-    // What parameters say is checked.
+    // Parameters from outside are checked.
     let good = builder().build(&Backend::Cpu).unwrap();
     let (id, params, ..) = images(&good, 0).remove(0);
     let replayed = |change: fn(&mut gpufeed::transforms::MosaicParams)| {

@@ -57,7 +57,7 @@ impl MaskFolderBuilder {
         self
     }
 
-    /// Sets what stands behind the name that an image and its mask share, before the ending: with `("_leftImg8bit",
+    /// Sets the ends of the names of images and of masks, after the part that both share and before the ending: with `("_leftImg8bit",
     /// "_gtFine_labelIds")` the mask of `a_leftImg8bit.png` is `a_gtFine_labelIds.png`. Files without the suffix are not read, which
     /// a [notice](crate::Dataset::notices) says. Default: nothing.
     pub fn suffixes(mut self, image: impl Into<String>, mask: impl Into<String>) -> Self {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::dataset::voc::image_set;
 use crate::error::{Error, Result};
 use crate::quote::shortened;
 
@@ -101,15 +102,7 @@ impl Layout {
 
 /// The root of the set of VOC's list of a split of masks.
 pub(super) fn of_list(path: &Path) -> Option<PathBuf> {
-    path.file_name()?.to_str()?.strip_suffix(".txt")?;
-    let mut folder = path.parent()?;
-    for name in IMAGE_SETS.iter().rev() {
-        if folder.file_name()? != *name {
-            return None;
-        }
-        folder = folder.parent()?;
-    }
-    Some(if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() })
+    image_set::of_list(path, IMAGE_SETS).map(|(root, _)| root)
 }
 
 /// Returns true if a folder is a set of images and masks by its names.

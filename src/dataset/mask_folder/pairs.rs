@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::quote::shortened;
 use crate::storage::local::regular_file;
 
-/// What stands behind the name that an image and its mask share, endings such as `.png` aside: `_leftImg8bit` and
+/// The ends of the names of images and of masks, after the part that both share and before `.png`: `_leftImg8bit` and
 /// `_gtFine_labelIds` in Cityscapes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Suffixes {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::annotation::{Annotation, VocObject, parse};
-use super::{ANNOTATIONS, BACKGROUND, CLASSES, IMAGES, Voc, image_set};
+use super::{ANNOTATIONS, BACKGROUND, CLASSES, IMAGE_SETS, IMAGES, Voc, image_set};
 use crate::dataset::annotated_images::{AnnotatedImages, objects_field};
 use crate::dataset::image_files::ImageFiles;
 use crate::dataset::object_columns::ObjectColumns;
@@ -154,7 +154,7 @@ impl VocBuilder {
 
     /// The folder of the set, and the name of the split.
     fn place(&self, path: &Path) -> Result<(PathBuf, Option<String>)> {
-        match (image_set::of_list(path).filter(|_| !path.is_dir()), &self.split) {
+        match (image_set::of_list(path, IMAGE_SETS).filter(|_| !path.is_dir()), &self.split) {
             (Some((_, listed)), Some(split)) => {
                 let reason = format!("{split:?}, but the path is that of the list {listed}; leave one of the two out");
                 Err(Error::argument("split", reason))

@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::quote::shortened;
 use crate::storage::local::regular_file;
 
-/// Returns the folder of a set and the name of its split, if `path` is that of a list of a split.
-pub(super) fn of_list(path: &Path) -> Option<(PathBuf, &str)> {
+/// Returns the folder of a set and the name of its split, if `path` is that of a list of a split in these folders, the outer one first.
+pub(in crate::dataset) fn of_list<'a>(path: &'a Path, folders: [&str; 2]) -> Option<(PathBuf, &'a str)> {
     let split = path.file_name()?.to_str()?.strip_suffix(".txt")?;
     let mut folder = path.parent()?;
-    for name in IMAGE_SETS.iter().rev() {
+    for name in folders.iter().rev() {
         if folder.file_name()? != *name {
             return None;
         }

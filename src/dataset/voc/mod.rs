@@ -4,7 +4,7 @@
 
 mod annotation;
 mod builder;
-mod image_set;
+pub(super) mod image_set;
 #[cfg(test)]
 mod tests;
 
@@ -114,7 +114,7 @@ impl Voc {
 
     /// Returns true for the path of the list of a split.
     pub(super) fn is_list(path: &Path) -> bool {
-        image_set::of_list(path).is_some()
+        image_set::of_list(path, IMAGE_SETS).is_some()
     }
 
     /// Returns true if a folder has VOC's folders.

@@ -6,7 +6,6 @@ use super::decode;
 use super::others::of_other;
 use crate::allocate::{AUGMENTING, product};
 use crate::cpu;
-use crate::cpu::prefix::run_prefix;
 use crate::decode::DecoderScratch;
 use crate::error::Result;
 use crate::geometry::{Rect, Scale};
@@ -86,24 +85,21 @@ fn draw(
     decoder: &mut DecoderScratch,
     scratch: &mut CanvasScratch,
 ) -> Result<()> {
-    let CanvasScratch { gathered, buffers, cpu, part: out } = scratch;
-    let mut params = params(tile, content.size(), part);
+    let CanvasScratch { gathered, cpu, part: out } = scratch;
+    let params = params(tile, content.size(), part);
     let mut content = content.clone();
     let mut route = split.route(std::slice::from_ref(&params), content.origin())?;
     if let Content::File { probe, scale, .. } = &mut content
         && scaled
-        && route.on_worker.is_none()
     {
         let smaller = route.scale();
         if !smaller.is_full() && probe.can_scale() {
-            (*scale, params.scale) = (smaller, smaller);
+            *scale = smaller;
             route = route.scaled_down(&probe.scaled(smaller), [1]);
         }
     }
-    let mut pixels = decode::pixels(pipeline, &content, route.read, decoder, gathered)?;
-    if let Some(prefix) = &route.on_worker {
-        pixels = run_prefix(split.plan(), prefix, pixels, route.read, buffers, cpu)?;
-    }
+    // Without a cache no program runs before the view.
+    let pixels = decode::pixels(pipeline, &content, route.read, decoder, gathered)?;
     let bytes = product(3 * part.width as usize, part.height as usize);
     out.clear();
     AUGMENTING.reserve(out, bytes)?;

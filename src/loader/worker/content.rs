@@ -157,7 +157,7 @@ impl<'a> Canvas<'a> {
         self.size
     }
 
-    /// Of each image its tile, its size as it is decoded, and its EXIF orientation.
+    /// The tile of each image, its size as it is decoded, and its EXIF orientation.
     pub(super) fn images(&self) -> Vec<(Tile, (u32, u32), u8)> {
         self.images.iter().map(|(tile, content)| (*tile, content.size(), content.orientation())).collect()
     }

@@ -65,7 +65,7 @@ pub(in crate::loader) fn check_label(sample: &Sample<'_>) -> Result<()> {
 
 /// The error of another sample of a mosaic.
 pub(in crate::loader) fn of_other(pipeline: &Pipeline, (index, id): (usize, u64), source: Error) -> Error {
-    // What ends a run ends it as it is.
+    // An error that ends a run ends it as it is.
     if source.is_fatal() || is_network_failure(&source) {
         return source;
     }

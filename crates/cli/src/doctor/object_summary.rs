@@ -16,7 +16,7 @@ pub(super) struct ObjectSummary {
     pub(super) samples: usize,
     /// Samples among them without objects.
     pub(super) samples_without: usize,
-    /// What is wrong, each with the number of objects and the first sample.
+    /// The faults, each with the number of objects and the first sample.
     pub(super) faults: Vec<Fault>,
     /// Labels that are the numbers of no class.
     pub(super) unknown_labels: BTreeSet<i64>,

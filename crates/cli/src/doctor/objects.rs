@@ -9,7 +9,7 @@ use super::finding::Finding;
 /// The pixels by which edges may differ from the image's: floats of shares of a side are not exact.
 const ROUNDING: f32 = 0.05;
 
-/// What a sample has beside its image, until the image is known.
+/// The fields of a sample that are checked once its image is known.
 #[derive(Debug, Default)]
 pub(super) struct ReadFields {
     pub(super) objects: Option<Objects>,
@@ -40,7 +40,7 @@ pub(super) struct ObjectReport {
 }
 
 impl ObjectReport {
-    /// What is wrong with the objects: the finding, how many have it, and what they are called.
+    /// The faults of the objects: the finding, how many objects have it, and the words for it.
     pub(super) fn faults(&self) -> [(Finding, usize, &'static str); 6] {
         [
             (Finding::BoxOutside, self.boxes_outside, "outside of the image"),

@@ -182,7 +182,7 @@ fn head(
     lines(&title, INK).chain(lines(&facts, PALE)).collect()
 }
 
-/// What the cells of all rows have in common.
+/// Settings that the cells of all rows share.
 struct Line<'a> {
     /// The (width, height) of originals.
     room: (u32, u32),

@@ -68,7 +68,7 @@ pub(super) struct Fields {
     groups: GroupsInUse,
     limits: ReadLimits,
     classes: ObjectClasses,
-    /// What is wrong with the names of the classes of objects.
+    /// The fault in the names of the classes of objects.
     broken_names: Option<Notice>,
     /// True if the first file has a column of labels.
     has_labels: bool,
@@ -123,7 +123,7 @@ impl Fields {
         self.classes.names.clone()
     }
 
-    /// What is wrong with the names of the classes of objects.
+    /// The fault in the names of the classes of objects.
     pub(super) fn broken_names(&self) -> Option<&Notice> {
         self.broken_names.as_ref()
     }

@@ -11,7 +11,7 @@ const NUMBERS: [&str; 3] = ["stored", "width", "height"];
 /// others are left out, as documents of objects cannot have them.
 ///
 /// # Errors
-/// The reason if the node is no struct of lists and no list of structs, or has neither boxes nor keypoints.
+/// The reason, for a node that is neither a struct of lists nor a list of structs, or has neither boxes nor keypoints.
 pub(super) fn read_parts(node: &Node, path: &str) -> Result<Node, String> {
     let (parts, in_list) = parts(node).ok_or_else(|| {
         format!(
@@ -37,7 +37,7 @@ pub(super) fn read_parts(node: &Node, path: &str) -> Result<Node, String> {
             _ if in_list => value(part),
             _ => None,
         };
-        // A class that is no number makes its sample fail, with the class in the error.
+        // A class that is not a number makes its sample fail, with the class in the error.
         let is_value = of_object.is_some_and(|value| is_label(name) || matches!(value, Value::Number(_)));
         is_place(name) || is_value || (!in_list && of_image())
     };
